@@ -1,0 +1,63 @@
+"""What decides on sketches: rule, thresholds, caps, named by a digest."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class SiteOverride:
+    """What one registrable domain wants otherwise. never_merge: only exact duplicates count for its pages."""
+
+    never_merge: bool = False
+    tape_min: float | None = None
+
+
+@dataclass(frozen=True)
+class Decider:
+    """Every number that can change a verdict (DESIGN words: decider). Frozen; named by `digest`.
+
+    Scores are shares (0 to 1), c_* are agreeing bits of 384, b_min equal supershingles of 6.
+    """
+
+    scheme: str  # digest of the scheme
+    rule: str = "verified"
+    rule_version: int = 1  # raised only if verdicts can change
+    # the papers' rules
+    b_min: int = 2
+    c_min: int = 372
+    combined_c_min: int = 355
+    simhash64_min: int = 59
+    # the default rule
+    thin_tokens: int = 20
+    short_tokens: int = 50  # below this many tokens short_tape_min counts
+    tape_min: float = 0.74
+    short_tape_min: float = 0.85
+    strict_tape_min: float = 0.95  # crowds, and vetoes that a saturated filter cannot prove
+    tape_bytes_min: int = 32  # shorter tapes: `combined` decides
+    crowd_min: int = 0  # 0: off; else so many siblings demand strict_tape_min
+    crowd_tape_min: float = 0.6
+    content_tape_min: float = 0.74
+    content_tokens_min: int = 50
+    content_share_min: float = 0.2
+    # bounds
+    postings_max: int = 64  # a longer list turns its key hot
+    candidates_max: int = 64
+    length_gap_max: int = 9  # in eighths of a binary logarithm; see neardup.index.keys
+    sites: Mapping[str, SiteOverride] = field(default_factory=dict)
+
+    @cached_property
+    def digest(self) -> str:
+        """32 hex digits that name the decider."""
+        return hashlib.blake2b(self.to_json().encode(), digest_size=16, person=b"neardup-decide").hexdigest()
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Decider":
+        values = json.loads(text)
+        values["sites"] = {site: SiteOverride(**o) for site, o in values["sites"].items()}
+        return cls(**values)

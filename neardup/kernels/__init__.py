@@ -1,0 +1,28 @@
+"""The hot path: numba functions on arrays and scalars, one file per stage.
+
+Compiled code is cached in a directory named by a digest of these sources, because numba notices a changed file but
+not a changed file that it calls. `NUMBA_CACHE_DIR` overrides the place.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+import numba
+
+
+def _cache_directory() -> str:
+    here = Path(__file__).parent
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(here.glob("*.py")):
+        digest.update(path.read_bytes())
+    digest.update(repr((numba.__version__, bool(numba.config.BOUNDSCHECK))).encode())
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(root, "neardup", "kernels-" + digest.hexdigest())
+
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    numba.config.CACHE_DIR = _cache_directory()
+
+#: The one decorator of this package: no GIL, no Python objects, cached, IEEE division.
+kernel = numba.njit(cache=True, nogil=True, error_model="numpy")

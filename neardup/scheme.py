@@ -1,0 +1,80 @@
+"""What shapes the bytes of a sketch. Sketches of two schemes never meet."""
+
+import hashlib
+import json
+import secrets
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+_MASK = (1 << 64) - 1
+
+
+def _splitmix(state: int) -> int:
+    z = (state + 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Parameters of a sketch (DESIGN words: scheme). Frozen; named by `digest`.
+
+    seed: 64-bit secret of a deployment; it makes collisions with other people's pages hard to build.
+    body_bytes_max: of a longer body only this first part is sketched, and the sketch is marked truncated.
+    The other numbers are those of the papers (Henzinger 2006, sections 2 and 3) or of the default rule.
+    """
+
+    seed: int
+    version: int = 1
+    shingle_tokens: int = 8  # k
+    minvalues: int = 84  # m
+    supershingles: int = 6  # m': each of 14 minvalues
+    simhash_bits: int = 384  # b
+    wide_supershingles: int = 8  # index keys: each of 3 minvalues, from minvalue 0 on
+    wide_minvalues: int = 3
+    logtf_bits: int = 192  # index keys: 6 blocks of 32 bits
+    tape_bytes_max: int = 500
+    content_tape_bytes_max: int = 250
+    tape_occurrences_max: int = 8
+    head_tokens: int = 16
+    head_key_tokens: int = 8
+    title_names_max: int = 24
+    bloom_bits_min: int = 512
+    bloom_bits_max: int = 8192
+    body_bytes_max: int = 10_000_000
+    url_bytes_max: int = 2048
+    title_bytes_max: int = 512
+
+    @classmethod
+    def new(cls) -> "Scheme":
+        """The default scheme with a fresh random seed."""
+        return cls(seed=secrets.randbits(64))
+
+    @cached_property
+    def digest(self) -> str:
+        """32 hex digits that name the scheme. The seed is in it, but cannot be read from it."""
+        text = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        return hashlib.blake2b(text.encode(), digest_size=16, person=b"neardup-scheme").hexdigest()
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Scheme":
+        return cls(**json.loads(text))
+
+    def constants(self, what: str, count: int) -> npt.NDArray[np.uint64]:
+        """uint64[count] pseudo-random words for one use, the same on every machine: a function of (seed, what)."""
+        return _constants(self.seed, what, count)
+
+
+@lru_cache(maxsize=64)
+def _constants(seed: int, what: str, count: int) -> npt.NDArray[np.uint64]:
+    start = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little") ^ (seed & _MASK)
+    words = np.array([_splitmix((start + i * 0x9E3779B97F4A7C15) & _MASK) for i in range(count)], dtype=np.uint64)
+    words.flags.writeable = False
+    return words

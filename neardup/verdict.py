@@ -1,0 +1,96 @@
+"""What the indexer is told about a page, and the JSON Schema of it."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+#: Version of the verdict's JSON. Fields are only ever added within one version.
+VERDICT_VERSION = 1
+
+
+class Kind(StrEnum):
+    """DESIGN section 8. Values are persisted and published: they never change."""
+
+    UNIQUE = "unique"
+    EXACT_DUPLICATE = "exact_duplicate"
+    NEAR_DUPLICATE = "near_duplicate"
+    SAME_CONTENT = "same_content"
+    UNCHANGED = "unchanged"
+    EDITED = "edited"
+    STALE = "stale"
+    GONE = "gone"
+    PROMOTED = "promoted"
+    REJECTED = "rejected"
+
+
+@dataclass(slots=True)
+class Coordinates:
+    """Where a page was read: the source (32 hex digits: topic id, or digest of a file), partition, offset, position.
+
+    offset is the ordinal of the record in its source; position is the byte at which a file's record starts, or the
+    ordinal of the file in a folder's sorted list.
+    """
+
+    source: str = "0" * 32
+    partition: int = 0
+    offset: int = 0
+    position: int = 0
+
+
+@dataclass(slots=True)
+class Representative:
+    """The page that a duplicate was verified against."""
+
+    page_id: int
+    url: str
+    fetched_at: int
+    coordinates: Coordinates
+
+
+@dataclass(slots=True)
+class Verdict:
+    """One verdict. Verdict id = (page_id, n): n = 0 is the page's own, `promoted` ones that it causes count from 1.
+
+    Times are milliseconds since the epoch. `evidence` holds the numbers of the winning pair, see `neardup.matching`.
+    """
+
+    verdict: Kind
+    page_id: int
+    n: int
+    url: str
+    fetched_at: int
+    coordinates: Coordinates
+    scheme: str
+    decider: str
+    reason: str | None = None  # rejected: why
+    standing: dict[str, Any] | None = None
+    representative: Representative | None = None
+    cluster: int | None = None
+    cluster_size: int | None = None
+    canonical: str | None = None
+    revision: int | None = None
+    content_of: Representative | None = None
+    replaces: int | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
+    title: str | None = None
+    site: str | None = None
+    lang: str | None = None
+    thin: bool = False
+    opaque: bool = False
+    truncated: bool = False
+    candidates_cut: bool = False
+
+    def to_json(self) -> bytes:
+        """One line of JSON without the newline: fields in a fixed order, empty ones left out."""
+        out: dict[str, Any] = {"version": VERDICT_VERSION}
+        for name in _FIELDS:
+            value = getattr(self, name)
+            if value is None or value is False or value == {}:
+                continue
+            out[name] = value
+        return orjson.dumps(out)
+
+
+_FIELDS = tuple(Verdict.__dataclass_fields__)
