@@ -1,0 +1,9 @@
+#!/bin/sh
+# A Chromium for the tests that look at the report: the one there is, else Debian's, else one clear line.
+set -u
+command -v chromium >/dev/null && exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  echo "installing chromium for the browser tests"
+  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 && exit 0
+fi
+echo "no chromium: the browser tests will be skipped; on Debian: apt-get install chromium" >&2

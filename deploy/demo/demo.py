@@ -1,0 +1,150 @@
+"""The demo: real HTML documentation of several releases, packed as a crawl, scanned, and checked by path.
+
+    python deploy/demo/demo.py FOLDER
+
+FOLDER is made, and only files below it are written. Downloads are kept there, so that a second run needs no network.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+#: Source packages that carry their documentation as HTML, oldest release first: the order of the crawl.
+RELEASES = [
+    {"alembic": "1.13.1", "Mako": "1.3.2", "dogpile.cache": "1.3.1", "docutils": "0.20.1"},
+    {"alembic": "1.15.1", "Mako": "1.3.5", "dogpile.cache": "1.3.3", "docutils": "0.21.2"},
+    {"alembic": "1.16.1", "Mako": "1.3.8", "dogpile.cache": "1.3.4", "docutils": "0.22"},
+]
+
+
+class Document(NamedTuple):
+    url: str
+    fetched_at: int  # seconds since the epoch
+    body: bytes
+
+
+def fetch(package: str, version: str, folder: Path) -> Path:
+    """The source package as a file in `folder`, downloaded with pip if it is not there yet."""
+    target = folder / f"{package}-{version}"
+    if not target.is_dir():
+        scratch = folder / f".{package}-{version}"
+        shutil.rmtree(scratch, ignore_errors=True)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--no-binary", ":all:", "--dest", str(scratch), f"{package}=={version}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"pip could not download {package}=={version}:\n{done.stderr.strip()[-2000:]}")
+        scratch.rename(target)
+    return next(target.iterdir())
+
+
+def documents(archive: Path, package: str, version: str) -> Iterator[Document]:
+    """The HTML files of a source package, as pages of a site of its own."""
+    with tarfile.open(archive) as tar:
+        for member in sorted(tar.getmembers(), key=lambda m: m.name):
+            path = member.name.partition("/")[2]
+            if not (member.isfile() and path.endswith(".html")):
+                continue
+            file = tar.extractfile(member)
+            if file is not None:
+                site = package.lower().replace(".", "-")
+                yield Document(f"https://{site}.example/{version}/{path}", int(member.mtime), file.read())
+
+
+def record(document: Document) -> bytes:
+    """One gzip member with one WARC response record."""
+    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(document.body)
+    block = http + document.body
+    name = hashlib.md5(document.url.encode(), usedforsecurity=False).hexdigest()
+    head = (
+        "WARC/1.1\r\nWARC-Type: response\r\n"
+        f"WARC-Record-ID: <urn:uuid:{name[:8]}-{name[8:12]}-{name[12:16]}-{name[16:20]}-{name[20:]}>\r\n"
+        f"WARC-Target-URI: {document.url}\r\n"
+        f"WARC-Date: {datetime.fromtimestamp(document.fetched_at, UTC):%Y-%m-%dT%H:%M:%SZ}\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    return gzip.compress(head.encode() + block + b"\r\n\r\n", mtime=0)
+
+
+def pack(folder: Path) -> Path:
+    """The whole crawl as folder/crawl.warc.gz, made once."""
+    crawl = folder / "crawl.warc.gz"
+    if crawl.exists():
+        return crawl
+    downloads = folder / "packages"
+    downloads.mkdir(exist_ok=True)
+    wanted = [(package, version) for release in RELEASES for package, version in release.items()]
+    print(f"fetching {len(wanted)} source packages with pip", flush=True)
+    with ThreadPoolExecutor(4) as pool:
+        archives = list(pool.map(lambda w: fetch(*w, downloads), wanted))
+    scratch = folder / "crawl.warc.gz.part"
+    with scratch.open("wb") as out:
+        for archive, (package, version) in zip(archives, wanted, strict=True):
+            for document in documents(archive, package, version):
+                out.write(record(document))
+    scratch.rename(crawl)
+    return crawl
+
+
+def check(verdicts: Path) -> None:
+    """Prints how many same-path pages of neighbouring releases were found, and how many merges cross paths."""
+    position = {(p.lower().replace(".", "-"), v): i for i, release in enumerate(RELEASES) for p, v in release.items()}
+    seen: set[tuple[int, str, str]] = set()
+    pairs = found = merges = crossing = 0
+    for line in verdicts.read_text().splitlines():
+        verdict = json.loads(line)
+        release, site, path = _split(verdict["url"], position)
+        earlier = (release - 1, site, path) in seen
+        seen.add((release, site, path))
+        pairs += earlier
+        if verdict["verdict"] in ("exact_duplicate", "near_duplicate"):
+            merges += 1
+            _, other_site, other_path = _split(verdict["representative"]["url"], position)
+            same = (site, path) == (other_site, other_path)
+            found += earlier and same
+            crossing += not same
+    print(f"same path in the release before: {pairs} pages, {found} of them found as duplicates;", end=" ")
+    print("the others changed too much between the releases")
+    print(f"merges: {merges}, of which {crossing} across different paths")
+
+
+def _split(url: str, position: dict[tuple[str, str], int]) -> tuple[int, str, str]:
+    parts = urlsplit(url)
+    site = (parts.hostname or "").removesuffix(".example")
+    version, _, path = parts.path.lstrip("/").partition("/")
+    return position[site, version], site, path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args().folder
+    folder.mkdir(exist_ok=True)
+    crawl = pack(folder)
+    for made in (folder / "state", folder / "verdicts.jsonl", folder / "report.html"):
+        if made.is_dir():
+            shutil.rmtree(made)
+        else:
+            made.unlink(missing_ok=True)
+    command = [str(Path(sys.executable).with_name("neardup")), "scan", str(crawl)]
+    command += ["--state", str(folder / "state"), "--out", str(folder / "verdicts.jsonl")]
+    command += ["--report", str(folder / "report.html")]
+    done = subprocess.run(command, check=False)
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    check(folder / "verdicts.jsonl")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Makes the environment VENV for PYTHON from requirements.lock, with uv where present, else with pip.
+set -eu
+python=$1 venv=$2
+command -v "$python" >/dev/null || { echo "neardup needs Python 3.11 to 3.13; on Debian: apt-get install python3 python3-venv" >&2; exit 1; }
+"$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || {
+  echo "neardup needs Python 3.11 to 3.13, but $python is $("$python" -V); name another: make PYTHON=python3.11" >&2; exit 1; }
+if command -v uv >/dev/null; then
+  [ -x "$venv/bin/python" ] || uv venv --quiet --python "$python" "$venv"
+  VIRTUAL_ENV=$(realpath "$venv") uv pip sync --quiet --require-hashes requirements.lock
+  VIRTUAL_ENV=$(realpath "$venv") uv pip install --quiet --no-deps -e .
+else
+  [ -x "$venv/bin/pip" ] || "$python" -m venv "$venv" || {
+    echo "the venv module is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -e .
+fi

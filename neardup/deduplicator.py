@@ -1,0 +1,110 @@
+"""The library's front door: an index, and pages streamed through it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from neardup.decider import Decider
+from neardup.errors import StateError
+from neardup.index.base import Family, Store
+from neardup.index.memory import MemoryStore
+from neardup.matching import fold
+from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.sketch import sketch_pages
+from neardup.verdict import Coordinates, Verdict
+
+_SCHEME, _DECIDER, _NEXT, _LOG_TIME = b"scheme", b"decider", b"next_page_id", b"log_time"
+
+
+class Deduplicator:
+    """Judges pages in the order given, each against all before it. One writer; not safe for several threads.
+
+    Page ids count from 0; the log time is the greatest `fetched_at` seen. On disk, pages become durable with `flush`
+    and `close`; after a crash the index is as it was at the last of these.
+    """
+
+    def __init__(self, store: Store, scheme: Scheme, decider: Decider) -> None:
+        self.scheme = scheme
+        self.decider = decider
+        self._store = store
+        page_id, log_time = store.get_many(Family.META, [_NEXT, _LOG_TIME])
+        self._next = int(page_id or 0)
+        self._log_time = int(log_time or 0)
+
+    def add(self, pages: Sequence[Page], *, threads: int = 1) -> list[Verdict]:
+        """Verdicts in the order of `pages`, one a page; after a page's own, those that it caused (`promoted`).
+
+        How pages are split into calls changes no verdict; larger calls are faster (hundreds of pages). A page that
+        cannot be read is `rejected` with its reason, never raised.
+        """
+        times = []
+        for page in pages:
+            self._log_time = max(self._log_time, page.fetched_at or 0)
+            times.append(self._log_time)
+        places = [Coordinates(offset=self._next + i) for i in range(len(pages))]
+        records = sketch_pages(pages, self.scheme, coordinates=places, log_times=times, threads=threads)
+        outcome = fold(list(enumerate(records, self._next)), self._store, self.decider)
+        self._next += len(pages)
+        meta = {_NEXT: b"%d" % self._next, _LOG_TIME: b"%d" % self._log_time}
+        self._store.write({**outcome.writes, Family.META: meta})
+        return outcome.verdicts
+
+    def flush(self) -> None:
+        """Makes all pages added so far durable."""
+        self._store.flush()
+
+    def close(self) -> None:
+        """Flushes and lets go of the directory."""
+        self._store.close()
+
+    def __enter__(self) -> "Deduplicator":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_index(
+    path: str | Path | None = None, *, scheme: Scheme | None = None, rule: str = "verified", decider: Decider | None = None
+) -> Deduplicator:
+    """An index in the directory `path` (made if missing), or in memory if None.
+
+    scheme: by default the directory's, or a new one with a random seed. decider: by default `rule` with its own
+    thresholds. Raises StateError if the directory holds another scheme or decider, is in use, or cannot be written.
+    """
+    store: Store
+    if path is None:
+        store = MemoryStore()
+    else:
+        from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
+
+        store = RocksStore(Path(path))
+    try:
+        return _opened(store, path, scheme, rule, decider)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _opened(
+    store: Store, path: str | Path | None, scheme: Scheme | None, rule: str, decider: Decider | None
+) -> Deduplicator:
+    known_scheme, known_decider = store.get_many(Family.META, [_SCHEME, _DECIDER])
+    if known_scheme is None:
+        scheme = scheme or Scheme.new()
+    else:
+        held = Scheme.from_json(known_scheme.decode())
+        if scheme is not None and scheme.digest != held.digest:
+            raise StateError(f"{path}: made with scheme {held.digest}, not {scheme.digest}; use another directory")
+        scheme = held
+    decider = decider or Decider(scheme=scheme.digest, rule=rule)
+    if decider.scheme != scheme.digest:
+        raise StateError(f"the decider is for scheme {decider.scheme}, the index has {scheme.digest}")
+    if known_decider is not None and known_decider != decider.to_json().encode():
+        raise StateError(f"{path}: made with decider {known_decider.decode()}; use that one or another directory")
+    meta = {_SCHEME: scheme.to_json().encode(), _DECIDER: decider.to_json().encode()}
+    store.write({Family.META: meta})
+    return Deduplicator(store, scheme, decider)
