@@ -68,7 +68,11 @@ class Deduplicator:
 
 
 def open_index(
-    path: str | Path | None = None, *, scheme: Scheme | None = None, rule: str = "verified", decider: Decider | None = None
+    path: str | Path | None = None,
+    *,
+    scheme: Scheme | None = None,
+    rule: str = "verified",
+    decider: Decider | None = None,
 ) -> Deduplicator:
     """An index in the directory `path` (made if missing), or in memory if None.
 

@@ -40,7 +40,15 @@ def fetch(package: str, version: str, folder: Path) -> Path:
     if not target.is_dir():
         scratch = folder / f".{package}-{version}"
         shutil.rmtree(scratch, ignore_errors=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+        ]
         command += ["--no-binary", ":all:", "--dest", str(scratch), f"{package}=={version}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

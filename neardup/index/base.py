@@ -46,5 +46,3 @@ class Store(Protocol):
     def close(self) -> None:
         """Flushes and lets go of the directory; closing twice is harmless."""
         ...
-
-

@@ -1,0 +1,125 @@
+"""Every step of every online rule, on pairs made by hand."""
+
+import pytest
+
+from neardup.decider import Decider
+from neardup.rules import RULES, Pair
+from neardup.verdict import Kind
+
+DECIDER = Decider(scheme="0" * 32)
+
+#: A pair of long pages that agree in everything.
+SAME = Pair(
+    same_digest=False,
+    same_site=True,
+    same_hen_site=True,
+    b_similarity=6,
+    c_similarity=384,
+    simhash64_agree=64,
+    tokens_a=1000,
+    tokens_b=1000,
+    tape_a=400,
+    tape_b=400,
+    tape_score=1.0,
+    content_tokens_a=800,
+    content_tokens_b=800,
+    content_a=200,
+    content_b=200,
+    content_score=1.0,
+    title_veto=0,
+    head_veto=0,
+)
+
+
+def ruled(rule: str, crowd: int = 0, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:
+    ruling = RULES[rule](SAME._replace(**numbers), decider, crowd)
+    return ruling.kind, ruling.by
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "least"),
+    [
+        ("shingling", "b_similarity", 2),
+        ("simhash", "c_similarity", 372),
+        ("combined", "b_similarity", 2),
+        ("combined", "c_similarity", 355),
+        ("simhash64", "simhash64_agree", 59),
+        ("verified", "tape_score", 0.74),
+    ],
+)
+def test_a_threshold_is_the_least_that_is_accepted(rule: str, field: str, least: float) -> None:
+    below = {"tape_score": 0.7399, "content_score": 0.0} if rule == "verified" else {field: least - 1}
+    assert ruled(rule, **{field: least})[0] is Kind.NEAR_DUPLICATE
+    assert ruled(rule, **below)[0] is None
+
+
+def test_site_split_asks_algorithm_c_across_sites_and_the_combined_one_within() -> None:
+    weak_b = {"b_similarity": 0, "c_similarity": 375}
+    weak_c = {"b_similarity": 6, "c_similarity": 360}
+    assert ruled("site-split", same_hen_site=False, **weak_b)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("site-split", same_hen_site=True, **weak_b)[0] is None
+    assert ruled("site-split", same_hen_site=False, **weak_c)[0] is None
+    assert ruled("site-split", same_hen_site=True, **weak_c)[0] is Kind.NEAR_DUPLICATE
+
+
+@pytest.mark.parametrize("side", ["tokens_a", "tokens_b"])
+def test_a_thin_page_duplicates_nothing_under_the_default_rule_alone(side: str) -> None:
+    assert ruled("verified", **{side: 19}) == (None, "thin")
+    assert ruled("verified", **{side: 20})[0] is Kind.NEAR_DUPLICATE
+    assert ruled("shingling", **{side: 1})[0] is Kind.NEAR_DUPLICATE
+
+
+def test_a_short_page_needs_more_and_never_goes_on_to_main_content() -> None:
+    assert ruled("verified", tokens_b=49, tape_score=0.85)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", tokens_b=49, tape_score=0.84) == (None, "short tape")
+    assert ruled("verified", tokens_b=50, tape_score=0.84)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_a_veto_is_final_whatever_the_scores() -> None:
+    assert ruled("verified", title_veto=1) == (None, "title veto")
+    assert ruled("verified", head_veto=1) == (None, "head veto")
+    assert ruled("verified", title_veto=2, head_veto=1) == (None, "head veto")
+    assert ruled("verified", title_veto=1, tape_score=0.1) == (None, "title veto")
+
+
+def test_a_veto_that_a_full_filter_cannot_prove_demands_more() -> None:
+    assert ruled("verified", title_veto=2, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", title_veto=2, tape_score=0.94) == (None, "unproved veto")
+    assert ruled("verified", head_veto=2, tape_score=0.1) == (None, "unproved veto")
+
+
+def test_a_crowd_demands_more_only_if_it_is_counted() -> None:
+    counted = Decider(scheme="0" * 32, crowd_min=3)
+    assert ruled("verified", crowd=3, tape_score=0.9)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", crowd=2, decider=counted, tape_score=0.9)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", crowd=3, decider=counted, tape_score=0.9) == (None, "crowd")
+    assert ruled("verified", crowd=3, decider=counted, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_without_a_tape_the_combined_rule_decides() -> None:
+    short = {"tape_a": 31, "tape_score": 0.0}
+    assert ruled("verified", **short) == (Kind.NEAR_DUPLICATE, "combined")
+    assert ruled("verified", c_similarity=354, **short)[0] is None
+    assert ruled("verified", b_similarity=1, **short)[0] is None
+    assert ruled("verified", tokens_a=49, c_similarity=372, **short)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", tokens_a=49, c_similarity=371, **short)[0] is None
+    assert ruled("verified", head_veto=1, **short)[0] is None
+
+
+def test_main_content_alone_is_another_verdict() -> None:
+    apart = {"tape_score": 0.5}
+    assert ruled("verified", **apart) == (Kind.SAME_CONTENT, "content")
+    assert ruled("verified", content_score=0.73, **apart)[0] is None
+    assert ruled("verified", content_tokens_b=49, **apart)[0] is None
+    fifth = {"content_tokens_a": 200, "content_tokens_b": 300, **apart}
+    assert ruled("verified", tokens_a=1000, **fifth)[0] is Kind.SAME_CONTENT
+    assert ruled("verified", tokens_a=1001, **fifth)[0] is None
+
+
+def test_accepted_candidates_rank_by_tape_then_combined_then_content() -> None:
+    decide = RULES["verified"]
+    tape = decide(SAME._replace(tape_score=0.75), DECIDER, 0).rank
+    better = decide(SAME._replace(tape_score=0.76), DECIDER, 0).rank
+    combined = decide(SAME._replace(tape_a=0), DECIDER, 0).rank
+    content = decide(SAME._replace(tape_score=0.0), DECIDER, 0).rank
+    assert content < combined < tape < better
