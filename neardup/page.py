@@ -1,6 +1,14 @@
 """One fetch of one URL, and what a URL says: its normal form, host and sites."""
 
+import ipaddress
+import re
 from dataclasses import dataclass
+from encodings.idna import nameprep
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from neardup.errors import BadPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +26,194 @@ class Page:
     fetched_at: int | None = None
     status: int = 200
     problem: str = ""
+
+
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
+
+# What RFC 3986 lets stand in a path or query, without "%"; brackets stand there too, as in browsers: encoded and raw
+# they are different reserved characters, so neither form may be turned into the other.
+_SAFE = r"A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]"
+# A percent-encoding in normal form: upper-case, and not of an unreserved character.
+_ENCODED = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
+# Most URLs of a crawl are normal already; this tells so in about a microsecond. Possessive quantifiers (`++`) keep it
+# linear on hostile input.
+_NORMAL = re.compile(
+    r"https?://[a-z0-9_-]++(?:\.[a-z0-9_-]++)*+"
+    rf"/(?!\.{{1,2}}(?:[/?]|\Z))(?:[{_SAFE.replace('/', '')}]|{_ENCODED}|/(?!\.{{1,2}}(?:[/?]|\Z)))*+"
+    rf"(?:\?(?:[{_SAFE}?]|{_ENCODED})*+)?\Z"
+)
+_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+)://([^/?]*+)([^?]*+)(\?.*+)?\Z", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_PERCENT = re.compile(rf"%[0-9A-Fa-f]{{2}}|%|[^{_SAFE}?%]++")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_HOST = re.compile(r"[a-z0-9_-]++(?:\.[a-z0-9_-]++)*+\.?\Z")
+_IDNA_DOTS = re.compile("[\u3002\uff0e\uff61]")
+# Sharp s, final sigma and the two joiners: IDNA 2003 mapped them away, IDNA 2008 tells faß.de from fass.de.
+_KEPT_BY_IDNA_2008 = re.compile("([\u00df\u03c2\u200c\u200d])")
+_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.|\Z)){4}\Z")
+
+
+def normalise_url(url: str, url_bytes_max: int = 2048) -> str:
+    """The URL's normal form, by which URLs are told apart: ASCII, without fragment, itself normal.
+
+    Syntax-based normalisation (RFC 3986, section 6.2.2): case of scheme, host and percent-encodings, needless
+    percent-encodings, dot segments; also the default port, an empty path, an internationalised host. Characters that
+    no URL may hold are percent-encoded as UTF-8, and so is a percent sign that encodes nothing.
+
+    Raises BadPage for what is not an absolute URL with a host (`file:///path` needs none), has control characters or
+    an impossible host or port, or is longer than `url_bytes_max`, which is the scheme's.
+    """
+    if len(url) <= url_bytes_max and _NORMAL.match(url):
+        return url
+    url = url.strip(" \t\r\n\f").partition("#")[0]
+    if len(url) > url_bytes_max:
+        raise BadPage(f"URL of more than {url_bytes_max} bytes: {url[:80]!r}...")
+    if _CONTROL.search(url):
+        raise BadPage(f"URL with a control character: {url[:200]!r}")
+    parts = _PARTS.match(url)
+    if not parts:
+        raise BadPage(f"not an absolute URL: {url[:200]!r}")
+    scheme, authority, path, query = parts.groups()
+    scheme = scheme.lower()
+    try:
+        authority = _authority(scheme, authority)
+        path = _without_dot_segments(_encode(path)) or "/"
+        normal = f"{scheme}://{authority}{path}{_encode(query or '')}"
+    except ValueError as error:  # UnicodeError of a lone surrogate among them
+        raise BadPage(f"URL {url[:200]!r}: {error}") from error
+    if len(normal) > url_bytes_max:
+        raise BadPage(f"URL of more than {url_bytes_max} bytes: {normal[:80]!r}...")
+    return normal
+
+
+def host_of(url: str) -> str:
+    """The host of a normalised URL: lower-case ASCII, IPv6 addresses in brackets, "" for `file:///path`."""
+    authority = url[url.index("://") + 3 :].partition("/")[0].rpartition("@")[2]
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0]
+
+
+def hen_site(host: str) -> str:
+    """Henzinger 2006, section 2: the host if it has at most one dot, else the host without its first label.
+
+    An IP address is its own site (ours). `host` as from `host_of`.
+    """
+    host = host.removesuffix(".")
+    if host.count(".") <= 1 or _is_ip(host):
+        return host
+    return host.partition(".")[2]
+
+
+@lru_cache(maxsize=1 << 16)
+def site_of(host: str) -> str:
+    """The registrable domain by the bundled public suffix list; an IP address, and what has none, is its own site.
+
+    `host` as from `host_of`. Domains under privately run suffixes (`someone.github.io`) are sites of their own.
+    """
+    host = host.removesuffix(".")
+    if _is_ip(host):
+        return host
+    return _suffixes().privatesuffix(host) or host
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> Any:
+    # Loading takes some 50 ms: only processes that ask pay.
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList()
+
+
+def _is_ip(host: str) -> bool:
+    return host.startswith("[") or bool(_IPV4.match(host))
+
+
+def _authority(scheme: str, authority: str) -> str:
+    user, at, place = authority.rpartition("@")
+    if place.startswith("["):
+        address, bracket, port = place.partition("]")
+        if not bracket or (port and not port.startswith(":")):
+            raise ValueError("an unclosed bracket")
+        host, port = _ipv6(address[1:]), port[1:]
+    else:
+        host, _, port = place.partition(":")
+        host = _host(host)
+    if scheme == "file" and host == "localhost":
+        host = ""  # RFC 8089
+    if not host and scheme != "file":
+        raise ValueError("no host")
+    if port:
+        if not (port.isascii() and port.isdigit()) or int(port) > 65535:
+            raise ValueError("not a port")
+        port = str(int(port))
+        if port == _DEFAULT_PORTS.get(scheme):
+            port = ""
+    return (_encode(user) + at if user else "") + host + (":" + port if port else "")
+
+
+def _host(host: str) -> str:
+    """Lower-case ASCII; internationalised labels as A-labels. Raises ValueError for what no DNS name can be."""
+    host = host.lower() if host.isascii() else host
+    if not host or _HOST.match(host):
+        return host
+    if "%" in host:
+        host = unquote_to_bytes(host).decode()
+    host = ".".join(_a_label(label) for label in _IDNA_DOTS.sub(".", host).split("."))
+    # Mapped characters can turn out as delimiters (U+2100 becomes a/c): look at what came out.
+    if not _HOST.match(host):
+        raise ValueError("not a host")
+    return host
+
+
+def _a_label(label: str) -> str:
+    if label.isascii():
+        return label.lower()
+    # Python's nameprep works on Unicode 3.2 for ever: the same host has the same form under every interpreter. Later
+    # characters pass unmapped, hence the plain lower-casing first.
+    parts = _KEPT_BY_IDNA_2008.split(label.lower())
+    mapped = "".join(part if i % 2 else nameprep(part) for i, part in enumerate(parts))
+    return mapped if mapped.isascii() else "xn--" + mapped.encode("punycode").decode()
+
+
+def _ipv6(text: str) -> str:
+    """RFC 5952's form in brackets, written here because interpreters differ on addresses that embed IPv4."""
+    if "%" in text:
+        raise ValueError("an IPv6 address with a zone")
+    packed = ipaddress.IPv6Address(text).packed
+    groups = [int.from_bytes(packed[i : i + 2], "big") for i in range(0, 16, 2)]
+    runs = re.finditer(r"0{2,}", "".join("1" if group else "0" for group in groups))
+    longest = max(runs, key=lambda run: (run.end() - run.start(), -run.start()), default=None)
+    words = [f"{group:x}" for group in groups]
+    if longest is None:
+        return "[" + ":".join(words) + "]"
+    return "[" + ":".join(words[: longest.start()]) + "::" + ":".join(words[longest.end() :]) + "]"
+
+
+def _encode(text: str) -> str:
+    return _PERCENT.sub(_encode_match, text)
+
+
+def _encode_match(match: re.Match[str]) -> str:
+    found = match[0]
+    if len(found) == 3 and found[0] == "%":
+        char = chr(int(found[1:], 16))
+        return char if char in _UNRESERVED else found.upper()
+    return "".join(f"%{byte:02X}" for byte in found.encode())
+
+
+def _without_dot_segments(path: str) -> str:
+    """RFC 3986, section 5.2.4, for an absolute or empty path, in one pass."""
+    if "/." not in path:
+        return path
+    segments = path.split("/")
+    out: list[str] = []
+    for segment in segments:
+        if segment == "..":
+            if len(out) > 1:
+                out.pop()
+        elif segment != ".":
+            out.append(segment)
+    if segments[-1] in (".", ".."):
+        out.append("")
+    return "/".join(out)

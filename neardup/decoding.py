@@ -1,0 +1,280 @@
+"""Bytes as fetched -> UTF-8: which charset, HTML or plain text, or neither (opaque).
+
+Nothing here raises for what a page holds.
+"""
+
+import codecs
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import webencodings
+
+HTML, PLAIN = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """utf8: the page for the kernels, of `mode` HTML or PLAIN. Bytes in it that are no UTF-8 act as U+FFFD.
+
+    charset: name by the encoding standard, "" if opaque. opaque: neither HTML nor text; utf8 is the body as it
+    came.
+    """
+
+    utf8: bytes
+    charset: str
+    mode: int
+    opaque: bool = False
+
+
+# Bytes that are looked at to tell binary from text and to guess a charset; bounds both whatever the page.
+_SAMPLE = 4096
+_GUESS_SAMPLE = 4096
+_PRESCAN = 1024  # "Prescan a byte stream to determine its encoding", HTML standard
+
+# Types that say nothing (MIME sniffing standard, section 7): the bytes decide.
+_UNKNOWN_TYPES = frozenset(("", "unknown/unknown", "application/unknown", "*/*"))
+_CHARSET = re.compile(r"charset\s*+=\s*+[\"']?([^\s\"';,]{1,64})", re.IGNORECASE)
+
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
+
+# First bytes of what servers send as text/html by mistake. None of them starts a text.
+_MAGIC = re.compile(
+    rb"%PDF-|%!PS-Adobe|\x89PNG\r\n|GIF8[79]a|\xff\xd8\xff|II\*\x00|MM\x00\*|\x00\x00[\x01\x02]\x00"
+    rb"|RIFF....(?:WEBP|WAVE|AVI )"
+    rb"|PK\x03\x04|PK\x05\x06|\x1f\x8b\x08|BZh[1-9]1AY|\xfd7zXZ\x00|7z\xbc\xaf\x27\x1c|\x28\xb5\x2f\xfd|Rar!\x1a\x07"
+    rb"|\x7fELF|\xca\xfe\xba\xbe|\x00asm|OggS\x00|ID3[\x02-\x04]|fLaC\x00|....ftyp|\x1a\x45\xdf\xa3|FLV\x01"
+    rb"|[CF]WS[\x01-\x08\x0e-\x1f]"
+    rb"|wOF[F2]|\x00\x01\x00\x00\x00|OTTO\x00|SQLite format 3\x00|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+    re.DOTALL,
+)
+# "Binary data bytes" of the MIME sniffing standard; ESC is none, ISO-2022 text holds it.
+_BINARY_BYTES = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+_NO_TEXT = dict.fromkeys([*_BINARY_BYTES, 0xFFFD])
+# Compressed data has 10% of them, text none; a damaged text a few.
+_BINARY_SHARE = 1 / 20
+_BINARY_MIN = 8
+
+_TAG = re.compile(
+    rb"\A\s*+<[!?/a-z]|</?(?:html|head|body|title|meta|div|span|p|a|br|table|tr|td|ul|li|h[1-6]|img|script)[\s/>]",
+    re.IGNORECASE,
+)
+# Comments, other markup, and the starts of tags, as the standard's prescan meets them.
+_MARKUP = re.compile(
+    rb"<!--(?:>|->|.*?(?:-->|\Z))|<(?P<tag>/?[a-z][^\s/>]*+)|<[!/?][^>]*+>?", re.IGNORECASE | re.DOTALL
+)
+# name [= value]; an unclosed quote takes the rest. Groups: name, double-quoted, single-quoted, bare value.
+_ATTRIBUTE = re.compile(
+    rb"[\s/]*+([^\s/>][^\s/>=]*+)"
+    rb"(?:\s*+=\s*+(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|([^\s>\"'][^\s>]*+)|(?=>)))?+"
+)
+_TAG_END = re.compile(rb"[\s/]*+>")
+_XML_ENCODING = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([^\"'>]{1,64})[\"']")
+
+#: What a page without any hint may be in: Python's name, the standard's. UTF-8 has been tried before.
+_GUESSES = {
+    "cp1252": "windows-1252",
+    "cp1251": "windows-1251",
+    "cp932": "shift_jis",
+    "euc_jp": "euc-jp",
+    "gb18030": "gb18030",
+    "big5": "big5",
+    "cp949": "euc-kr",
+    "cp1250": "windows-1250",
+    "koi8_r": "koi8-r",
+    "cp1253": "windows-1253",
+    "cp1254": "windows-1254",
+    "cp1255": "windows-1255",
+    "cp1256": "windows-1256",
+    "cp874": "windows-874",
+}
+_GUESS_MIN = 6  # fewer bytes beyond ASCII say nothing: windows-1252, as browsers do
+
+
+def decode(body: bytes, content_type: str) -> Decoded:
+    """The page as UTF-8. Charset by byte order mark, `content_type`, `<meta>`, then detection.
+
+    Bodies in ASCII or declared as UTF-8 come back as they are, undecodable bytes included. Time is linear in the
+    body, at most some hundredths of a second a megabyte.
+    """
+    kind = _kind(content_type)
+    if kind == "opaque" or _MAGIC.match(body):
+        return Decoded(body, "", PLAIN, True)
+    mark, charset = next((bom for bom in _BOMS if body.startswith(bom[0])), (b"", ""))
+    whole, body = body, body[len(mark) :]
+    if not charset.startswith("utf-16"):
+        sample = body[:_SAMPLE].rstrip(b"\0")  # a padded or pre-allocated file is a text yet
+        charset = charset or _unmarked_utf16(sample)
+        if not charset.startswith("utf-16") and _is_binary(sample):
+            return Decoded(whole, "", PLAIN, True)
+    charset = charset or _of_content_type(content_type)
+    if not charset and kind != "plain":
+        charset = _of_markup(body[:_PRESCAN])
+        if not charset and kind == "xml":
+            charset = "utf-8"
+    charset = charset or _detect(body)
+    utf8 = _transcode(body, charset)
+    if kind == "unknown":
+        kind = "html" if _TAG.search(utf8[:_PRESCAN]) else "plain"
+    return Decoded(utf8, charset, PLAIN if kind == "plain" else HTML)
+
+
+def _kind(content_type: str) -> str:
+    """html, xml, plain, unknown or opaque."""
+    essence = re.split(r"[;,]", content_type[:256], maxsplit=1)[0].strip().lower()
+    if essence in _UNKNOWN_TYPES or "/" not in essence:
+        return "unknown"
+    if essence == "text/html":
+        return "html"
+    if essence in ("text/xml", "application/xml") or essence.endswith("+xml"):
+        return "xml"
+    return "plain" if essence.startswith("text/") else "opaque"
+
+
+def _of_content_type(content_type: str) -> str:
+    found = _CHARSET.search(content_type[:1024])
+    charset = _of_label(found[1]) if found else ""
+    # Real UTF-16 has been seen by its mark or its NULs: this header lies.
+    return "" if charset.startswith("utf-16") else charset
+
+
+def _of_label(label: str) -> str:
+    """Name by the encoding standard, "" for an unknown label.
+
+    "replacement" (iso-2022-kr ...) counts as unknown: the standard replaces such pages by one character, which
+    helps nobody who compares texts.
+    """
+    found = webencodings.lookup(label)
+    return "" if found is None or found.name == "replacement" else str(found.name)
+
+
+def _of_markup(head: bytes) -> str:
+    """The charset that `<meta>` or an XML declaration claims, by the steps of the standard's prescan."""
+    declared = _XML_ENCODING.match(head)
+    if declared and (claimed := _claimed(declared[1])):
+        return claimed
+    if b"charset" not in head.lower():
+        return ""
+    at = 0
+    while markup := _MARKUP.search(head, at):
+        at = markup.end()
+        if markup["tag"] is None:
+            continue
+        attributes: dict[bytes, bytes] = {}
+        while attribute := _ATTRIBUTE.match(head, at):
+            at = attribute.end()
+            value = attribute[2] or attribute[3] or attribute[4] or b""
+            attributes.setdefault(attribute[1].lower(), value)
+        if not _TAG_END.match(head, at):
+            return ""  # the 1024 bytes end in this tag
+        if markup["tag"].lower() == b"meta" and (claimed := _of_meta(attributes)):
+            return claimed
+    return ""
+
+
+def _of_meta(attributes: dict[bytes, bytes]) -> str:
+    if b"charset" in attributes:
+        return _claimed(attributes[b"charset"])
+    if attributes.get(b"http-equiv", b"").lower() != b"content-type":
+        return ""
+    found = _CHARSET.search(attributes.get(b"content", b"").decode("latin-1"))
+    return _claimed(found[1].encode("latin-1")) if found else ""
+
+
+def _claimed(label: bytes) -> str:
+    charset = _of_label(label.decode("latin-1").strip())
+    # A claim read as ASCII is no UTF-16; x-user-defined is for scripts. Both by the standard.
+    return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": "windows-1252"}.get(charset, charset)
+
+
+def _unmarked_utf16(sample: bytes) -> str:
+    """UTF-16 without a mark: markup is ASCII, so one side of many pairs is NUL and the other hardly ever."""
+    pairs = len(sample) // 2
+    if pairs < 8 or sample.count(0) * 16 < pairs:
+        return ""
+    first, second = sample[0::2].count(0), sample[1::2].count(0)
+    charset = "utf-16le" if second > first else "utf-16be"
+    text = _from_utf16(sample, charset).decode()
+    odd = len(text) - len(text.translate(_NO_TEXT)) + min(first, second)
+    return charset if odd * 50 <= pairs else ""
+
+
+def _is_binary(sample: bytes) -> bool:
+    binary = len(sample) - len(sample.translate(None, _BINARY_BYTES))
+    return binary >= _BINARY_MIN and binary > _BINARY_SHARE * len(sample)
+
+
+def _detect(body: bytes) -> str:
+    if body.isascii():
+        return "iso-2022-jp" if b"\x1b$" in body else "utf-8"
+    if _is_utf8(body):
+        return "utf-8"
+    # From the first byte beyond ASCII on: markup says nothing about the charset.
+    start = re.search(rb"[\x80-\xff]", body)
+    at = max(0, (start.start() if start else 0) - 32)
+    sample = re.sub(rb"<[^<>]{0,512}+>|[\x00-\x20]++", b" ", body[at : at + 4 * _GUESS_SAMPLE])[:_GUESS_SAMPLE]
+    if len(sample.translate(None, bytes(range(128)))) < _GUESS_MIN:
+        return "windows-1252"
+    return _guess(sample)
+
+
+def _is_utf8(body: bytes) -> bool:
+    """Valid, or but for a few damaged places, such as a character cut in two at a limit."""
+    try:
+        body.decode("utf-8")
+        return True
+    except UnicodeDecodeError:
+        text = body[: 1 << 20].decode("utf-8", "replace")
+    damaged = text.count("\ufffd")
+    beyond_ascii = len(text.encode("ascii", "ignore"))
+    return damaged * 16 <= len(text) - beyond_ascii
+
+
+def _guess(sample: bytes) -> str:
+    from charset_normalizer import from_bytes  # slow to import, seldom needed
+
+    best = from_bytes(sample, cp_isolation=list(_GUESSES), preemptive_behaviour=False).best()
+    return _GUESSES.get(best.encoding, "windows-1252") if best else "windows-1252"
+
+
+def _transcode(body: bytes, charset: str) -> bytes:
+    if charset == "utf-8":
+        return body
+    if charset.startswith("utf-16"):
+        return _from_utf16(body, charset)
+    if charset != "iso-2022-jp" and body.isascii():
+        return body
+    table = _table(charset)
+    if table:
+        return codecs.charmap_decode(body, "replace", table)[0].encode()
+    return _decoder(charset)(body, "replace")[0].encode("utf-8", "replace")
+
+
+def _decoder(charset: str) -> Callable[[bytes, str], tuple[str, int]]:
+    name = {"gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs"}.get(charset)
+    return codecs.lookup(name).decode if name else webencodings.lookup(charset).codec_info.decode
+
+
+@lru_cache(maxsize=64)
+def _table(charset: str) -> str:
+    """All 256 characters of a single-byte charset, "" for others.
+
+    Holes are U+FFFD here, so that no byte takes the slow path of the codec's error handling.
+    """
+    if charset in ("gbk", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr"):
+        return ""
+    decoder = _decoder(charset)
+    return "".join(decoder(bytes([byte]), "replace")[0] for byte in range(256))
+
+
+def _from_utf16(body: bytes, charset: str) -> bytes:
+    """Lone surrogates become U+FFFD here: a page full of them takes seconds in the codec's error handling."""
+    dtype = "<u2" if charset == "utf-16le" else ">u2"
+    units = np.frombuffer(body[: len(body) & ~1], dtype=dtype).astype("<u2")
+    high, low = (units & 0xFC00) == 0xD800, (units & 0xFC00) == 0xDC00
+    if high.any() or low.any():
+        units[high & ~np.append(low[1:], False)] = 0xFFFD
+        units[low & ~np.append(False, high[:-1])] = 0xFFFD
+    return units.tobytes().decode("utf-16-le").encode()

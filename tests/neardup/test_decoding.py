@@ -1,0 +1,233 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.decoding import HTML, PLAIN, decode
+
+RUSSIAN = "Съешь ещё этих мягких французских булок, да выпей чаю. Мощный толчок подъёму сельского хозяйства. "
+FRENCH = "Voilà où les élèves étudiaient déjà à côté de l'hôpital, être ou ne pas être. "
+JAPANESE = "日本語の文章を判定するための試験です。これは非常に重要な機能であり、多くのページで使われています。"
+
+
+def page(text: str, head: str = "") -> str:
+    return f"<html><head>{head}<title>{text[:9]}</title></head><body><p>{text}</p></body></html>"
+
+
+def text_of(body: bytes, content_type: str = "text/html") -> str:
+    return decode(body, content_type).utf8.decode("utf-8", "replace")
+
+
+def test_utf8_and_ascii_pass_unchanged() -> None:
+    damaged = b"<p>caf\xc3\xa9 \xff\xfe broken \xe2\x82</p>"
+    assert decode(damaged, "text/html; charset=utf-8").utf8 is damaged
+    ascii_only = b"<p>plain</p>"
+    assert decode(ascii_only, "text/html; charset=windows-1251").utf8 is ascii_only
+    assert decode(ascii_only, "text/html").charset == "utf-8"
+
+
+@pytest.mark.parametrize(
+    ("mark", "codec", "charset"),
+    [
+        (b"\xef\xbb\xbf", "utf-8", "utf-8"),
+        (b"\xff\xfe", "utf-16-le", "utf-16le"),
+        (b"\xfe\xff", "utf-16-be", "utf-16be"),
+    ],
+)
+def test_a_byte_order_mark_beats_header_and_meta(mark: bytes, codec: str, charset: str) -> None:
+    text = page(JAPANESE, '<meta charset="koi8-r">')
+    decoded = decode(mark + text.encode(codec), "text/html; charset=windows-1252")
+    assert (decoded.charset, decoded.mode, decoded.utf8.decode()) == (charset, HTML, text)
+
+
+@pytest.mark.parametrize(
+    ("header", "head", "codec", "charset"),
+    [
+        ("text/html; charset=windows-1251", '<meta charset="utf-8">', "cp1251", "windows-1251"),
+        ('Text/HTML;level=1;CharSet="KOI8-R"', "", "koi8-r", "koi8-r"),
+        ("text/html; charset=no-such-thing", '<meta charset="windows-1251">', "cp1251", "windows-1251"),
+        ("text/html", "<META CHARSET=windows-1251>", "cp1251", "windows-1251"),
+        ("text/html", "<meta name=x content='a' /><meta\ncharset = 'cp1251'/>", "cp1251", "windows-1251"),
+        (
+            "text/html",
+            '<meta content="text/html; charset=koi8-r" http-equiv=Content-Type>',
+            "koi8-r",
+            "koi8-r",
+        ),
+        ("text/html", '<!-- <meta charset="utf-8"> --><meta charset="koi8-r">', "koi8-r", "koi8-r"),
+        ("text/html", "<a title='<meta charset=utf-8>'><meta charset=koi8-r>", "koi8-r", "koi8-r"),
+        # without the pragma a content attribute claims nothing
+        ("text/html", '<meta content="x; charset=utf-8"><meta charset="koi8-r">', "koi8-r", "koi8-r"),
+        ("text/html", '<meta charset="no-such"><meta charset="koi8-r">', "koi8-r", "koi8-r"),
+        ("text/html", '<meta charset="utf-16">', "utf-8", "utf-8"),
+        ("text/html", '<meta charset="x-user-defined">', "cp1251", "windows-1252"),
+    ],
+)
+def test_header_then_meta(header: str, head: str, codec: str, charset: str) -> None:
+    text = page(RUSSIAN, head)
+    decoded = decode(text.encode(codec), header)
+    assert decoded.charset == charset
+    if charset != "windows-1252":
+        assert decoded.utf8.decode() == text
+
+
+def test_meta_counts_within_the_first_1024_bytes_only() -> None:
+    late = page(RUSSIAN, "<!-- " + "x" * 1024 + " --><meta charset=koi8-r>")
+    assert decode(late.encode("cp1251"), "text/html").charset == "windows-1251"
+    cut = b"<p>" + b"x" * 1005 + b"<meta charset=koi8-r>"
+    assert decode(cut + RUSSIAN.encode("cp1251"), "text/html").charset == "windows-1251"
+
+
+def test_xml_declares_its_encoding_or_is_utf8() -> None:
+    body = f"<?xml version='1.0' encoding='koi8-r'?><r>{RUSSIAN}</r>".encode("koi8-r")
+    assert decode(body, "application/xhtml+xml").charset == "koi8-r"
+    assert decode(b"<r>\xe9\xe9\xe9\xe9\xe9\xe9\xe9</r>", "application/rss+xml").charset == "utf-8"
+
+
+def test_plain_text_makes_no_claims() -> None:
+    decoded = decode(b"<meta charset=koi8-r> caf\xc3\xa9", "text/plain")
+    assert (decoded.charset, decoded.mode) == ("utf-8", PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "charset"),
+    [
+        (RUSSIAN, "cp1251", "windows-1251"),
+        (RUSSIAN, "koi8-r", "koi8-r"),
+        (FRENCH, "cp1252", "windows-1252"),
+        (JAPANESE, "cp932", "shift_jis"),
+        (JAPANESE, "euc-jp", "euc-jp"),
+        (JAPANESE, "iso2022_jp", "iso-2022-jp"),
+        ("这是一个用于测试字符集检测的中文文档。我们希望它能够正确地识别出来。", "gbk", "gb18030"),
+        ("이것은 문자 집합 감지를 시험하기 위한 한국어 문서입니다.", "cp949", "euc-kr"),
+    ],
+)
+def test_detection(text: str, codec: str, charset: str) -> None:
+    text = page(text * 3)
+    decoded = decode(text.encode(codec), "text/html")
+    assert (decoded.charset, decoded.utf8.decode()) == (charset, text)
+
+
+def test_a_few_bytes_beyond_ascii_are_windows_1252() -> None:
+    assert text_of(b"<p>caf\xe9 \x80 5</p>") == "<p>caf\u00e9 \u20ac 5</p>"
+
+
+def test_utf8_with_a_damaged_place_stays_utf8() -> None:
+    body = page(RUSSIAN * 3).encode()
+    assert decode(body[:-20] + b"\xff", "text/html").charset == "utf-8"
+    cut = body.index("й".encode()) + 1
+    assert decode(body[:cut], "text/html").charset == "utf-8"
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("header", ["text/html", "text/html; charset=utf-8", "text/html; charset=utf-16", ""])
+def test_utf16_without_a_mark(codec: str, header: str) -> None:
+    for text in (page(JAPANESE * 3), page("only ascii in this one")):
+        decoded = decode(text.encode(codec), header)
+        assert (decoded.utf8.decode(), decoded.mode, decoded.opaque) == (text, HTML, False)
+
+
+def test_a_lying_utf16_header_is_ignored() -> None:
+    assert text_of(b"<p>plain ascii</p>", "text/html; charset=utf-16") == "<p>plain ascii</p>"
+
+
+def test_lone_surrogates_become_replacement_characters() -> None:
+    body = b"\xff\xfe" + b"a\x00\x00\xd8b\x00\x00\xdc\x3d\xd8\x00\xde\x00\xd8z"
+    assert text_of(body) == "a\ufffdb\ufffd\U0001f600\ufffd"
+
+
+@pytest.mark.parametrize("charset", ["shift_jis", "gbk", "big5", "euc-kr", "euc-jp", "gb18030", "iso-2022-jp"])
+def test_undecodable_bytes_are_replaced(charset: str) -> None:
+    body = b"<p>one \x81\xff\x1b$B\xff\xfe two</p><p>\xff"
+    text = text_of(body, f"text/html; charset={charset}")
+    assert "one" in text
+    assert "\ufffd" in text
+
+
+@pytest.mark.parametrize("content_type", ["application/pdf", "image/png", "application/octet-stream", "video/mp4"])
+def test_neither_html_nor_text_is_opaque(content_type: str) -> None:
+    body = b"\xef\xbb\xbf<html>looks like HTML</html>"
+    decoded = decode(body, content_type)
+    assert decoded.opaque
+    assert decoded.utf8 is body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"%PDF-1.4 \n1 0 obj",
+        b"\x89PNG\r\n\x1a\n",
+        b"GIF89a...",
+        b"PK\x03\x04....",
+        b"\x1f\x8b\x08\x00",
+        b"RIFF\x24\x00\x00\x00WEBPVP8 ",
+        bytes(range(256)) * 4,
+        b"<html>" + bytes(range(32)) * 4,
+        b"\xef\xbb\xbf" + bytes(range(256)) * 4,
+    ],
+)
+@pytest.mark.parametrize("content_type", ["text/html", "", "text/plain; charset=utf-16"])
+def test_binary_served_as_text_is_opaque(body: bytes, content_type: str) -> None:
+    decoded = decode(body, content_type)
+    assert decoded.opaque
+    assert decoded.utf8 == body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"a\x00b",
+        b"\x00<p>x</p>",
+        b"<p>padded</p>" + b"\x00" * 1000,
+        b"<p>\x01\x02\x03 some \x04 controls</p>",
+        b"FWS is no film",
+        b"",
+        b"\x00" * 100,
+    ],
+)
+def test_stray_control_bytes_are_not_binary(body: bytes) -> None:
+    decoded = decode(body, "text/html")
+    assert not decoded.opaque
+    assert decoded.utf8 == body
+
+
+@pytest.mark.parametrize(
+    ("body", "mode"),
+    [
+        (b"<!DOCTYPE html><p>x", HTML),
+        (b"\n\n <html>", HTML),
+        (b"<?xml version='1.0'?><html/>", HTML),
+        (b"words before <p>markup</p>", HTML),
+        (b"just words, 3 < 4, <someone@example.com>", PLAIN),
+        (b"", PLAIN),
+    ],
+)
+@pytest.mark.parametrize("content_type", ["", "*/*", "unknown/unknown", "html", ";charset=utf-8"])
+def test_without_a_type_the_bytes_decide(body: bytes, mode: int, content_type: str) -> None:
+    assert decode(body, content_type).mode == mode
+
+
+@given(
+    st.binary(max_size=300) | st.text(max_size=100).map(lambda text: text.encode("utf-16", "surrogatepass")),
+    st.sampled_from(["", "text/html", "text/xml", "text/plain", "text/html; charset=", "image/png"])
+    | st.sampled_from(["utf-16", "gbk", "hz", "iso-2022-kr", "x-user-defined", "utf-7", "ibm866", "big5"]).map(
+        "text/html; charset={}".format
+    )
+    | st.text(max_size=30),
+)
+def test_never_raises(body: bytes, content_type: str) -> None:
+    decoded = decode(body, content_type)
+    assert decoded.mode in (HTML, PLAIN)
+    assert decoded.opaque == (decoded.charset == "")
+
+
+@given(st.lists(st.sampled_from([b"<meta ", b"charset=", b"'", b'"', b">", b"<!--", b"-->", b"=", b"/", b"x"])))
+def test_prescan_survives_broken_markup(pieces: list[bytes]) -> None:
+    assert not decode(b"".join(pieces), "text/html").opaque
+
+
+@pytest.mark.parametrize("charset", ["windows-1252", "gbk", "big5", "shift_jis", "euc-kr", "utf-16le", "koi8-r", ""])
+@pytest.mark.parametrize("unit", [b"\x81", b"\xff", b"\x00\xd8", b"\xe4\xb8", b"\x1b$B"])
+def test_hostile_bodies_of_a_megabyte_end(charset: str, unit: bytes) -> None:
+    body = b"\xff\xfe" * (charset == "utf-16le") + b"<p>text of a page</p>" * 500 + unit * (1_000_000 // len(unit))
+    decoded = decode(body, f"text/html; charset={charset}")
+    assert len(decoded.utf8) <= 3 * len(body)
