@@ -1,0 +1,115 @@
+"""XXH64 (Collet, xxHash specification 0.1.1): the fingerprint of a token. Arithmetic wraps at 64 bits."""
+
+import numpy as np
+
+from neardup.kernels import kernel
+from neardup.kernels.bits import word_at
+
+U64 = np.uint64
+_P1 = U64(0x9E3779B185EBCA87)
+_P2 = U64(0xC2B2AE3D27D4EB4F)
+_P3 = U64(0x165667B19E3779F9)
+_P4 = U64(0x85EBCA77C2B2AE63)
+_P5 = U64(0x27D4EB2F165667C5)
+_LOW32 = U64(0xFFFFFFFF)
+_BYTE = U64(0xFF)
+_R1, _R7, _R11, _R12, _R18, _R23, _R27, _R31 = (U64(r) for r in (1, 7, 11, 12, 18, 23, 27, 31))
+_S8, _S29, _S32, _S33 = U64(8), U64(29), U64(32), U64(33)
+_W64 = U64(64)
+_ZERO = U64(0)
+
+
+@kernel
+def _rotate(x, by):
+    return (x << by) | (x >> (_W64 - by))
+
+
+@kernel
+def _round(lane, word):
+    return _rotate(lane + word * _P2, _R31) * _P1
+
+
+@kernel
+def _merge(h, lane):
+    return (h ^ _round(_ZERO, lane)) * _P1 + _P4
+
+
+@kernel
+def _eat8(h, word):
+    return _rotate(h ^ _round(_ZERO, word), _R27) * _P1 + _P4
+
+
+@kernel
+def _eat4(h, word):
+    return _rotate(h ^ ((word & _LOW32) * _P1), _R23) * _P2 + _P3
+
+
+@kernel
+def _eat1(h, byte):
+    return _rotate(h ^ (byte * _P5), _R11) * _P1
+
+
+@kernel
+def _avalanche(h):
+    h = (h ^ (h >> _S33)) * _P2
+    h = (h ^ (h >> _S29)) * _P3
+    return h ^ (h >> _S32)
+
+
+@kernel
+def xxh64_short(low, high, length, seed):
+    """XXH64 of up to 15 bytes given as two little-endian words (bytes beyond `length` may hold anything).
+
+    Every step is computed and chosen by its condition, without branches: token lengths cannot be predicted.
+    """
+    h = seed + _P5 + U64(length)
+    wide = length >= 8
+    h = _eat8(h, low) if wide else h
+    tail = high if wide else low
+    rest = length & 7
+    four = rest >= 4
+    h = _eat4(h, tail) if four else h
+    tail = tail >> _S32 if four else tail
+    rest = rest & 3
+    h = _eat1(h, tail & _BYTE) if rest >= 1 else h
+    tail = tail >> _S8
+    h = _eat1(h, tail & _BYTE) if rest >= 2 else h
+    tail = tail >> _S8
+    h = _eat1(h, tail & _BYTE) if rest >= 3 else h
+    return _avalanche(h)
+
+
+@kernel
+def xxh64(buf, start, end, seed):
+    """XXH64 of buf[start:end], uint8[...], as uint64. Reads no byte outside the range."""
+    start, end, seed = np.int64(start), np.int64(end), U64(seed)
+    at = start
+    if end - start >= 32:
+        a = seed + _P1 + _P2
+        b = seed + _P2
+        c = seed
+        d = seed - _P1
+        while end - at >= 32:
+            a = _round(a, word_at(buf, at))
+            b = _round(b, word_at(buf, at + 8))
+            c = _round(c, word_at(buf, at + 16))
+            d = _round(d, word_at(buf, at + 24))
+            at += 32
+        h = _rotate(a, _R1) + _rotate(b, _R7) + _rotate(c, _R12) + _rotate(d, _R18)
+        h = _merge(_merge(_merge(_merge(h, a), b), c), d)
+    else:
+        h = seed + _P5
+    h += U64(end - start)
+    while end - at >= 8:
+        h = _eat8(h, word_at(buf, at))
+        at += 8
+    if end - at >= 4:
+        word = _ZERO
+        for i in range(4):
+            word |= U64(buf[at + i]) << U64(8 * i)
+        h = _eat4(h, word)
+        at += 4
+    while at < end:
+        h = _eat1(h, U64(buf[at]))
+        at += 1
+    return _avalanche(h)
