@@ -1,0 +1,279 @@
+"""Bytes of files and bodies that may be compressed, read in bounded pieces, damage reported by its place."""
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from fastwarc.stream_io import BrotliReader, ZstdReader
+
+PIECE_BYTES = 256 << 10
+#: Smaller: what is left of a piece is copied at each member's end.
+_RAW_BYTES = 64 << 10
+#: Places that look like a gzip member are tried so often after damage; a file made of such places is given up.
+_RESUME_TRIES_MAX = 100_000
+_BODY_MEMBERS_MAX = 100
+_GZIP = b"\x1f\x8b\x08"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_ZSTD_SKIPPABLE = b"\x2a\x4d\x18"  # after a first byte 0x50 to 0x5f
+
+
+class Damaged(Exception):
+    """Compressed data that cannot be read on; `position` is the byte of the file where that member starts."""
+
+    def __init__(self, position: int, why: str) -> None:
+        super().__init__(why)
+        self.position = position
+
+
+def compression_of(start: bytes) -> str:
+    """`gzip`, `zstd` or `plain`, by the first bytes of a file."""
+    if start.startswith(_GZIP[:2]):
+        return "gzip"
+    if start.startswith(_ZSTD) or (start[1:4] == _ZSTD_SKIPPABLE and 0x50 <= start[0] <= 0x5F):
+        return "zstd"
+    return "plain"
+
+
+class Stream:
+    """The bytes of one file, decompressed, with the place they come from.
+
+    buffer: what has been read and not taken. A *member* is a gzip member; any other file is one single member.
+    position: byte of the file of the buffer's first byte (plain), or of the current member's start (compressed).
+    """
+
+    def __init__(self, path: Path, position: int = 0) -> None:
+        """Raises OSError. position: where a member starts, as `position` said on an earlier run; 0 for zstd."""
+        self._file: BinaryIO = path.open("rb")
+        self.compression = compression_of(self._file.read(4))
+        self.size = os.fstat(self._file.fileno()).st_size
+        self._file.seek(position)
+        self.buffer = bytearray()
+        self._raw = b""  # read from the file and not decompressed yet
+        self._raw_at = position  # place of the end of _raw
+        self._taken_at = position  # plain: place of the buffer's start
+        self._member_at = position
+        self._ended = False
+        self._delivered = 0  # bytes of the current member that have been in the buffer
+        self._damage: Damaged | None = None  # to be raised after what precedes it
+        self._inflater = zlib.decompressobj(31) if self.compression == "gzip" else None
+        self._zstd = ZstdReader(self._file) if self.compression == "zstd" else None
+
+    @property
+    def position(self) -> int:
+        return self._taken_at if self.compression == "plain" else self._member_at
+
+    @property
+    def bytes_read(self) -> int:
+        """Compressed bytes consumed, for a progress bar."""
+        return self._file.tell() if self._zstd is not None else self._raw_at
+
+    def fill(self) -> bool:
+        """Appends at least one byte of the current member to the buffer; False at its end. Raises Damaged, OSError."""
+        if self._ended:
+            return False
+        data = self._piece()
+        self._ended = not data
+        self._delivered += len(data)
+        self.buffer += data
+        return bool(data)
+
+    def take(self, count: int) -> bytes:
+        """Removes and returns the first `count` bytes of the buffer."""
+        data = bytes(self.buffer[:count])
+        del self.buffer[:count]
+        self._taken_at += count
+        return data
+
+    def want(self, count: int) -> bool:
+        """Fills the buffer up to `count` bytes; False if the member has fewer left."""
+        while len(self.buffer) < count:
+            if not self.fill():
+                return False
+        return True
+
+    def skip(self, count: int) -> int:
+        """Drops up to `count` bytes of the current member and returns how many there were, in constant memory."""
+        left = count
+        while left:
+            if not self.buffer and self.compression == "plain":
+                step = min(left, self.size - self._raw_at)
+                self._raw_at = self._file.seek(self._raw_at + step)
+                self._taken_at += step
+                return count - left + step
+            if not self.buffer and not self.fill():
+                return count - left
+            step = min(left, len(self.buffer))
+            self.take(step)
+            left -= step
+        return count
+
+    def next_member(self) -> bool:
+        """Goes to the next gzip member after `fill` was False; False at the end of the file. Raises Damaged."""
+        if self._inflater is None or not self._ended:
+            return False
+        self._raw = self._raw.lstrip(b"\0")  # zeros may pad a member
+        while not self._raw:
+            if not self._read_raw():
+                return False
+            self._raw = self._raw.lstrip(b"\0")
+        self._start_member(self._raw_at - len(self._raw))
+        while len(self._raw) < 3 and self._read_raw(keep=True):
+            pass
+        if not self._raw.startswith(_GZIP):
+            raise Damaged(self._member_at, "what follows a gzip member is not one")
+        return True
+
+    def resume_after(self, position: int, fits: Callable[[bytes], bool]) -> bool:
+        """After damage: goes to the first gzip member after `position` whose first bytes satisfy `fits`.
+
+        False if there is none (always, where the file is not gzip).
+        """
+        if self._inflater is None:
+            return False
+        self.buffer.clear()
+        for at in islice(self._places(position + 1, _GZIP), _RESUME_TRIES_MAX):
+            self._file.seek(at)
+            try:
+                opened = fits(zlib.decompressobj(31).decompress(self._file.read(4096), 64))
+            except zlib.error:
+                opened = False
+            if opened:
+                self._raw, self._raw_at = b"", at
+                self._file.seek(at)
+                self._start_member(at)
+                return True
+        self._ended, self._raw, self._raw_at = True, b"", self.size
+        self._file.seek(0, os.SEEK_END)
+        return False
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _start_member(self, at: int) -> None:
+        self._member_at = at
+        self._inflater = zlib.decompressobj(31)
+        self._ended, self._delivered, self._damage = False, 0, None
+
+    def _read_raw(self, keep: bool = False) -> bool:
+        piece = self._file.read(_RAW_BYTES)
+        self._raw = self._raw + piece if keep else piece
+        self._raw_at += len(piece)
+        return bool(piece)
+
+    def _piece(self) -> bytes:
+        """The next decompressed bytes of the current member, b"" at its end."""
+        if self._zstd is not None:
+            try:
+                return bytes(self._zstd.read(PIECE_BYTES))
+            except (OSError, ValueError, EOFError) as error:
+                raise Damaged(self._member_at, f"zstd: {error}") from error
+        if self._inflater is None:
+            self._read_raw()
+            data, self._raw = self._raw, b""
+            return data
+        if self._damage is not None:
+            raise self._damage
+        while not self._inflater.eof:
+            more = bool(self._raw) or self._read_raw()
+            try:
+                data = self._inflater.decompress(self._raw, PIECE_BYTES)
+            except zlib.error as error:
+                self._damage = Damaged(self._member_at, f"gzip: {error}")
+                if salvaged := self._salvage():
+                    return salvaged
+                raise self._damage from error
+            self._raw = self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
+            if data:
+                return data
+            if not more and not self._inflater.eof:
+                raise Damaged(self._member_at, "the gzip member is cut off")
+        return b""
+
+    def _salvage(self) -> bytes:
+        """What the damaged member holds before its damage and zlib has not given: it drops a whole piece with it."""
+        inflater, out, skipped = zlib.decompressobj(31), bytearray(), 0
+        self._file.seek(self._member_at)
+        try:
+            while piece := self._file.read(64):
+                data = inflater.decompress(piece)
+                unseen = max(0, self._delivered - skipped)
+                skipped += min(unseen, len(data))
+                out += data[unseen:]
+        except zlib.error:
+            pass
+        self._file.seek(self._raw_at)
+        return bytes(out)
+
+    def _places(self, start: int, needle: bytes) -> Iterator[int]:
+        """Bytes of the file where `needle` is found, from `start` on."""
+        at, kept = start, b""
+        while True:
+            self._file.seek(at)
+            piece = self._file.read(PIECE_BYTES)
+            if not piece:
+                return
+            window, window_at = kept + piece, at - len(kept)
+            found = window.find(needle)
+            while found >= 0:
+                yield window_at + found
+                found = window.find(needle, found + 1)
+            at += len(piece)
+            kept = window[-(len(needle) - 1) :]
+
+
+def decode_body(body: bytes, coding: str, bound: int) -> bytes | None:
+    """Undoes one Content-Encoding, up to `bound` bytes of output (a small body may unpack to gigabytes).
+
+    What can be read of a damaged body is returned; None if nothing can, or the coding is unknown. A body that is not
+    in that coding at all, as crawlers store that unpack but keep the header, comes back as it is.
+    """
+    coding = coding.strip().lower()
+    if coding in ("", "identity"):
+        return body[:bound]
+    if coding in ("gzip", "x-gzip"):
+        return _inflate(body, 31, bound) if body.startswith(_GZIP[:2]) else body[:bound]
+    if coding == "deflate":
+        # Senders mean zlib by it, some send raw deflate (RFC 9110, section 8.4.1.2).
+        return _inflate(body, 15, bound) or _inflate(body, -15, bound) or _if_text(body, bound)
+    if coding == "br":
+        return _read_bounded(BrotliReader(BytesIO(body)), bound) or _if_text(body, bound)
+    if coding == "zstd":
+        return _read_bounded(ZstdReader(BytesIO(body)), bound) if body.startswith(_ZSTD) else body[:bound]
+    return None
+
+
+def _if_text(body: bytes, bound: int) -> bytes | None:
+    return body[:bound] if body.lstrip()[:1] == b"<" else None
+
+
+def _inflate(body: bytes, window_bits: int, bound: int) -> bytes | None:
+    out, at = bytearray(), 0
+    for _ in range(_BODY_MEMBERS_MAX):
+        inflater = zlib.decompressobj(window_bits)
+        while at < len(body) and len(out) < bound and not inflater.eof:
+            piece = body[at : at + 4096]  # in pieces, so that what precedes the damage is kept
+            try:
+                out += inflater.decompress(piece, bound - len(out))
+            except zlib.error:
+                return bytes(out) or None
+            at += len(piece) - len(inflater.unused_data)
+        if window_bits != 31 or len(out) >= bound or not body.startswith(_GZIP, at):
+            break
+    return bytes(out) or None
+
+
+def _read_bounded(reader: BrotliReader | ZstdReader, bound: int) -> bytes | None:
+    out = bytearray()
+    while len(out) < bound:
+        try:
+            piece = reader.read(min(PIECE_BYTES, bound - len(out)))
+        except (OSError, ValueError, EOFError):
+            break
+        if not piece:
+            break
+        out += piece
+    return bytes(out) or None

@@ -1,0 +1,179 @@
+"""Bytes <-> messages of the sketch log, frames of verdicts, and pages of the `json` codec.
+
+A message, version 1, little-endian: version u8, reserved u8 (0), ranges u16, records u32, scheme digest 16 bytes; the
+ranges (source 16 bytes, partition u32, start i64, stop i64); the records' lengths u32 each; the records, back to back.
+`page id = (offset of the message << 12) | place in the message`.
+
+A frame of verdicts: source 16 bytes (of the message that caused them), then one zlib stream of JSON lines.
+"""
+
+import base64
+import binascii
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from neardup.errors import BadPage, CorruptRecord
+from neardup.page import Page
+from neardup.verdict import Verdict
+from streams.ports import Range
+
+MESSAGE_VERSION = 1
+PLACE_BITS = 12
+#: A message ends at so many pages or so many bytes of records (a broker's default limit is 1 MB), whichever is first.
+MESSAGE_PAGES_MAX = 512
+MESSAGE_BYTES_MAX = 900_000
+
+_HEAD = struct.Struct("<BBHI16s")
+_RANGE = struct.Struct("<16sIqq")
+_LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the sketch log. scheme: the 16 bytes of the scheme's digest."""
+
+    scheme: bytes
+    ranges: tuple[Range, ...]
+    records: tuple[bytes, ...]
+
+
+def page_id(offset: int, place: int) -> int:
+    """The id of the page at `place` of the message at `offset`."""
+    return (offset << PLACE_BITS) | place
+
+
+def encode_message(message: Message) -> bytes:
+    """The bytes of `message`, laid out as the module's docstring says."""
+    records = message.records
+    assert len(message.scheme) == 16, "a scheme's digest has 16 bytes"
+    assert len(records) <= 1 << PLACE_BITS, "a place in a message has 12 bits"
+    return b"".join(
+        [
+            _HEAD.pack(MESSAGE_VERSION, 0, len(message.ranges), len(records), message.scheme),
+            *(_RANGE.pack(r.source, r.partition, r.start, r.stop) for r in message.ranges),
+            struct.pack(f"<{len(records)}I", *map(len, records)),
+            *records,
+        ]
+    )
+
+
+def decode_message(data: bytes, offset: int) -> Message:
+    """Raises CorruptRecord, naming the offset, for any bytes that `encode_message` does not make."""
+
+    def bad(why: str) -> CorruptRecord:
+        return CorruptRecord(f"the message at offset {offset} of the sketch log {why}")
+
+    if len(data) < _HEAD.size:
+        raise bad(f"has only {len(data)} bytes")
+    version, reserved, n_ranges, n_records, scheme = _HEAD.unpack_from(data)
+    if version != MESSAGE_VERSION or reserved:
+        raise bad(f"has version {version}, flags {reserved}; this program reads version {MESSAGE_VERSION}")
+    if n_records > 1 << PLACE_BITS:
+        raise bad(f"says it has {n_records} records")
+    at = _HEAD.size + n_ranges * _RANGE.size
+    body = at + n_records * _LENGTH.size
+    if body > len(data):
+        raise bad("is cut off")
+    ranges = tuple(Range(*_RANGE.unpack_from(data, _HEAD.size + i * _RANGE.size)) for i in range(n_ranges))
+    if any(r.start > r.stop or r.start < 0 for r in ranges):
+        raise bad("has a range that ends before it starts")
+    lengths = struct.unpack_from(f"<{n_records}I", data, at)
+    if body + sum(lengths) != len(data):
+        raise bad(f"has {len(data) - body} bytes of records, and says {sum(lengths)}")
+    records = []
+    for length in lengths:
+        records.append(data[body : body + length])
+        body += length
+    return Message(scheme, ranges, tuple(records))
+
+
+def encode_verdicts(source: bytes, verdicts: Sequence[Verdict]) -> bytes:
+    """A frame of the verdicts that one message caused, in their order."""
+    lines = b"".join(v.to_json() + b"\n" for v in verdicts)
+    return source + zlib.compress(lines, 1)
+
+
+def verdicts_source(frame: bytes) -> bytes:
+    """The 16 bytes that name the source of a frame."""
+    return frame[:16]
+
+
+def verdict_lines(frame: bytes, offset: int) -> bytes:
+    """The JSON lines of a frame, each ended by a newline. Raises CorruptRecord."""
+    try:
+        return zlib.decompress(frame[16:])
+    except zlib.error as error:
+        raise CorruptRecord(f"the verdicts of offset {offset} do not unpack: {error}") from error
+
+
+def decode_verdicts(frame: bytes, offset: int) -> Iterator[dict[str, Any]]:
+    """The verdicts of a frame as JSON objects. Raises CorruptRecord."""
+    for line in verdict_lines(frame, offset).splitlines():
+        try:
+            yield orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise CorruptRecord(f"a verdict of offset {offset} is no JSON: {error}") from error
+
+
+def decode_json_page(line: bytes) -> Page:
+    """A page of the `json` codec: one object of `url`; `body` (text, or {"base64": ...}) or `body_base64`;
+    `content_type`, `fetched_at` (ms), `http_status`. A body that is null is a tombstone.
+
+    Raises BadPage if it is no such object. A readable object with a bad field gives a page with a `problem`.
+    """
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise BadPage(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BadPage(f"not a JSON object but a {type(value).__name__}")
+    url = value.get("url")
+    if not isinstance(url, str) or not url:
+        raise BadPage("no url")
+    try:
+        return Page(
+            url=url,
+            body=_json_body(value),
+            content_type=_typed(value, "content_type", str) or "",
+            fetched_at=_typed(value, "fetched_at", int),
+            status=_typed(value, "http_status", int) or 200,
+        )
+    except BadPage as error:
+        return Page(url=url, body=b"", problem=str(error))
+
+
+def _typed(value: dict[str, Any], name: str, kind: type) -> Any:
+    """The field, or None if it is absent or null. Raises BadPage where it has another type."""
+    found = value.get(name)
+    if found is None:
+        return None
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise BadPage(f"{name} is a {type(found).__name__}, not {kind.__name__}")
+    return found
+
+
+def _json_body(value: dict[str, Any]) -> bytes | None:
+    body = value.get("body")
+    encoded = value.get("body_base64")
+    if isinstance(body, str):
+        # Text has been decoded already: a byte order mark outranks whatever charset its headers or <meta> name.
+        return body.encode() if body.isascii() else b"\xef\xbb\xbf" + body.encode("utf-8", "replace")
+    if isinstance(body, dict):
+        encoded = body.get("base64")
+    elif body is not None:
+        raise BadPage(f"body is a {type(body).__name__}, neither text nor an object with base64")
+    elif encoded is None:
+        if "body" not in value and value.get("http_status") not in (404, 410):
+            raise BadPage("no body")
+        return None
+    if not isinstance(encoded, str):
+        raise BadPage(f"the base64 of the body is a {type(encoded).__name__}, not text")
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise BadPage(f"the body is not base64: {error}") from error
