@@ -1,0 +1,378 @@
+"""What can be set for the stream roles: each setting with its default, what it may be and what it does."""
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+
+from neardup.decider import Decider, SiteOverride
+from neardup.errors import BadInput
+from neardup.page import site_of
+from neardup.rules import RULES
+from neardup.scheme import Scheme
+
+Role = Literal["sketch", "match", "publish", "verdicts", "topics"]
+
+#: Roles with a [kafka.ROLE] table; `neardup run` is sketch and match together.
+ROLES = ("sketch", "match", "publish", "verdicts", "topics")
+PREFIX = "NEARDUP_"
+HIDDEN = "***"
+
+_CORES = min(len(os.sched_getaffinity(0)), 256)
+_NAME = r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,200}"  # Kafka's own rule, with room for a generation within its 249
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a value may be. `parse` takes what a flag, the environment or TOML gave; ValueError or TypeError: no."""
+
+    allowed: str
+    parse: Callable[[Any], Any]
+    secret: bool = False
+
+
+def _whole(low: int, high: int) -> Kind:
+    def parse(raw: Any) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, int | str):
+            raise TypeError
+        value = int(raw)
+        if not low <= value <= high:
+            raise ValueError
+        return value
+
+    return Kind(f"a whole number from {low} to {high}", parse)
+
+
+def _share(raw: Any) -> float:
+    if isinstance(raw, bool):
+        raise TypeError
+    value = float(raw)
+    if not (math.isfinite(value) and 0 <= value <= 1):
+        raise ValueError
+    return value
+
+
+def _seed(raw: Any) -> int:
+    value = int(raw, 16) if raw.lower().startswith("0x") else int(raw)
+    if not 0 <= value < 1 << 64:
+        raise ValueError
+    return value
+
+
+def _text(pattern: str, allowed: str) -> Kind:
+    def parse(raw: Any) -> str:
+        if not re.fullmatch(pattern, raw):
+            raise ValueError
+        return str(raw)
+
+    return Kind(allowed, parse)
+
+
+def _choice(*values: str) -> Kind:
+    return _text("|".join(map(re.escape, values)), "one of " + ", ".join(values))
+
+
+def _prefixes(raw: Any) -> tuple[str, ...]:
+    parts = [part.strip() for part in raw.split(",")] if isinstance(raw, str) else raw
+    # Without the slash at its end s3://pages would also allow s3://pages-of-others.
+    if not isinstance(parts, Sequence) or not all(re.fullmatch(r"[a-z0-9+.-]+://\S*/", p) for p in parts):
+        raise ValueError
+    return tuple(parts)
+
+
+def _sites(raw: Any) -> dict[str, SiteOverride]:
+    sites = {}
+    for site, wanted in (json.loads(raw) if isinstance(raw, str) else raw).items():
+        if site_of(site.lower()) != site.lower() or not set(wanted) <= {"never_merge", "tape_min"}:
+            raise ValueError
+        if not isinstance(wanted.get("never_merge", False), bool):
+            raise ValueError
+        tape_min = _share(wanted["tape_min"]) if "tape_min" in wanted else None
+        sites[site.lower()] = SiteOverride(wanted.get("never_merge", False), tape_min)
+    return sites
+
+
+_SHARE = Kind("a number from 0 to 1", _share)
+_TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
+_MS = _whole(1, 3_600_000)
+_BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
+
+# Numbers of the decider; their defaults are the decider's own.
+_DECIDER: dict[str, tuple[Kind, str]] = {
+    "rule": (_choice(*RULES), "Rule that decides whether two pages are near-duplicates"),
+    "b_min": (_whole(0, 6), "Equal supershingles that algorithm B asks for"),
+    "c_min": (_whole(0, 384), "Agreeing bits that algorithm C asks for"),
+    "combined_c_min": (_whole(0, 384), "Agreeing bits that the combined algorithm asks for"),
+    "simhash64_min": (_whole(0, 64), "Agreeing bits that simhash64 asks for"),
+    "thin_tokens": (_whole(0, 10_000), "Below so many tokens only exact duplicates count"),
+    "short_tokens": (_whole(0, 10_000), "Below so many tokens short_tape_min counts"),
+    "tape_min": (_SHARE, "Tape score of a near-duplicate"),
+    "short_tape_min": (_SHARE, "The same for short pages"),
+    "strict_tape_min": (_SHARE, "The same in crowds, and where a veto cannot be proved"),
+    "tape_bytes_min": (_whole(0, 500), "With shorter tapes the combined algorithm decides"),
+    "crowd_min": (_whole(0, 64), "So many siblings on the site demand strict_tape_min; 0: off"),
+    "crowd_tape_min": (_SHARE, "Tape score from which a page counts as a sibling"),
+    "content_tape_min": (_SHARE, "Score of the main contents' tapes for same_content"),
+    "content_tokens_min": (_whole(0, 100_000), "Tokens that a main content has at least"),
+    "content_share_min": (_SHARE, "Share of the page that its main content is at least"),
+    "postings_max": (_whole(1, 64), "A key with more pages than this turns hot and finds nothing any more"),
+    "candidates_max": (_whole(1, 64), "Candidates of a page that are verified at most"),
+    "length_gap_max": (
+        _whole(0, 255),
+        "Difference of length, in eighths of a power of two, beyond which none are read",
+    ),
+    "sites": (
+        Kind('{"<registrable domain>": {"never_merge": true or false, "tape_min": 0 to 1}}', _sites),
+        "What single sites want otherwise",
+    ),
+}
+
+
+class Topics(NamedTuple):
+    """Topic names in force: all but `pages` carry the generation."""
+
+    pages: str
+    rejected: str
+    sketches: str
+    verdicts: str
+
+
+class Row(NamedTuple):
+    """One line of `neardup config`. `value` never shows a secret; `origin` is "default" for what nobody set."""
+
+    setting: str
+    value: str
+    origin: str
+    help: str
+    env: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is in force. `load` makes it; made by hand (in tests) nothing is checked."""
+
+    # What is read and written.
+    bootstrap: Annotated[
+        str, _text(rf"{_BROKER}(\s*,\s*{_BROKER})*", "host:port, or several with commas"), "Kafka brokers to begin with"
+    ] = "127.0.0.1:9092"
+    generation: Annotated[
+        str,
+        _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -"),
+        "Suffix of topics and groups",
+    ] = ""
+    group: Annotated[
+        str, _text(_NAME, "1 to 200 of A-Z a-z 0-9 . _ -"), "Prefix of consumer groups and of the transactional id"
+    ] = "neardup"
+    pages_topic: Annotated[str, _TOPIC, "Topic of fetched pages"] = "pages"
+    rejected_topic: Annotated[str, _TOPIC, "Topic of pages that could not be read"] = "pages.rejected"
+    sketches_topic: Annotated[str, _TOPIC, "Topic of sketches, the order of the crawl"] = "sketches"
+    verdicts_topic: Annotated[str, _TOPIC, "Topic of verdicts"] = "verdicts"
+    state: Annotated[str, _text(r"[^\0]+", "a folder"), "Folder of the index; each generation's own"] = "neardup-state"
+    codec: Annotated[str, _choice("raw", "json", "warc"), "How a record of the pages topic holds a page"] = "raw"
+    body_ref_prefixes: Annotated[
+        tuple[str, ...],
+        Kind("URLs that end with a slash, with commas or as a list", _prefixes),
+        "Where bodies may lie that a record only names; none: nowhere",
+    ] = ()
+
+    # Behaviour: what changes sketches (the scheme) and verdicts (the decider). A change needs a new generation, or a
+    # control record in the log.
+    seed: Annotated[
+        int | None,
+        Kind("a whole number from 0 to 18446744073709551615, or 0x and 16 hex digits", _seed, secret=True),
+        "Secret of the deployment that token hashes start from",
+    ] = field(default=None, repr=False)
+    body_bytes_max: Annotated[int, _whole(1_000, 100_000_000), "Of a longer body only this first part is sketched"] = (
+        10_000_000
+    )
+    decider_values: Mapping[str, Any] = field(default_factory=dict)
+
+    # Performance: changes no verdict.
+    batch_pages: Annotated[int, _whole(1, 512), "Pages sketched together, and to one message of the log"] = 512
+    batch_ms: Annotated[int, _whole(0, 60_000), "Time that the first page of a batch waits for others"] = 20
+    batch_bytes: Annotated[int, _whole(1_000_000, 1_000_000_000), "Page bytes in a batch, about"] = 32_000_000
+    message_bytes_max: Annotated[int, _whole(100_000, 100_000_000), "Largest message, before compression"] = 1_000_000
+    match_messages: Annotated[int, _whole(1, 1_000), "Messages of the log in one transaction at most"] = 16
+    inflight_batches: Annotated[int, _whole(1, 64), "Batches read but not yet acknowledged; then reading waits"] = 4
+    buffer_bytes_max: Annotated[
+        int, _whole(1_000_000, 2_000_000_000), "Bytes that a consumer fetches ahead; then fetching waits"
+    ] = 64_000_000
+    threads: Annotated[int, _whole(1, 256), "Threads that share a batch"] = _CORES
+    flush_ms: Annotated[int, _MS, "Time between flushes of the index; after a crash so much is folded again"] = 30_000
+    transaction_timeout_ms: Annotated[
+        int, _whole(1_000, 900_000), "The broker aborts a transaction after this; above the outages to survive"
+    ] = 60_000
+    transaction_deadline_ms: Annotated[
+        int, _whole(1_000, 900_000), "A transaction call that takes longer ends the process, which then recovers"
+    ] = 45_000
+
+    # Watching.
+    stall_ms: Annotated[int, _MS, "/live fails after this long without progress"] = 60_000
+    metrics_host: Annotated[
+        str, _text(r"[A-Za-z0-9.:_-]+", "a host or address"), "Address of /metrics, /live, /ready"
+    ] = "127.0.0.1"
+    metrics_port: Annotated[int, _whole(0, 65_535), "Their port; 0: any free one, which the log names"] = 0
+    log_level: Annotated[str, _choice("debug", "info", "warning", "error"), "Least level that is logged"] = "info"
+    log_format: Annotated[
+        str, _choice("auto", "human", "json"), "Form of log lines; auto: human on a terminal, else json"
+    ] = "auto"
+
+    kafka_values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def _of_generation(self, name: str) -> str:
+        return f"{name}.{self.generation}" if self.generation else name
+
+    @cached_property
+    def topics(self) -> Topics:
+        others = (self.rejected_topic, self.sketches_topic, self.verdicts_topic)
+        return Topics(self.pages_topic, *map(self._of_generation, others))
+
+    def group_of(self, role: Role) -> str:
+        return self._of_generation(f"{self.group}.{role}")
+
+    @property
+    def transactional_id(self) -> str:
+        """The matcher's. Derived, so that two matchers of one generation always fence each other."""
+        return self.group_of("match")
+
+    def scheme(self, seed: int | None = None) -> Scheme:
+        """seed: counts where none is set. Raises BadInput if there is none at all."""
+        seed = seed if self.seed is None else self.seed
+        if seed is None:
+            raise BadInput(f"no seed: set {PREFIX}SEED or {PREFIX}SEED_FILE")
+        return Scheme(seed=seed, body_bytes_max=self.body_bytes_max)
+
+    def decider(self, scheme: Scheme) -> Decider:
+        return Decider(scheme=scheme.digest, **self.decider_values)
+
+    def kafka(self, role: Role) -> dict[str, str]:
+        """librdkafka settings of a role, those passed through included. Holds secrets: hand it to the client only."""
+        common = {name: value for name, value in self.kafka_values.items() if name.partition(".")[0] not in ROLES}
+        own = {n.removeprefix(role + "."): v for n, v in self.kafka_values.items() if n.startswith(role + ".")}
+        fixed = {"bootstrap.servers": self.bootstrap, "message.max.bytes": str(self.message_bytes_max)}
+        return {"client.id": self.group_of(role), **common, **own, **fixed}
+
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret in every form it may be printed in; for redaction."""
+        seed = () if self.seed is None else (str(self.seed), f"{self.seed:x}", f"{self.seed:016x}")
+        return tuple(v for n, v in self.kafka_values.items() if _is_secret(n)) + seed
+
+    def describe(self) -> list[Row]:
+        """All settings in force, for `neardup config`."""
+        rows = []
+        for option in [*OPTIONS.values(), *(kafka_option(name) for name in self.kafka_values)]:
+            table, _, name = option.name.partition(".")
+            if table == "kafka":
+                value: Any = self.kafka_values[name]
+            elif table == "decider":
+                value = self.decider_values.get(name, option.default)
+            else:
+                value = getattr(self, option.name)
+            shown = HIDDEN if option.kind.secret and value is not None else _shown(value)
+            rows.append(Row(option.name, shown, self.origins.get(option.name, "default"), option.help, option.env))
+        return rows
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    if isinstance(value, Mapping):
+        return json.dumps({site: vars(override) for site, override in value.items()}) if value else ""
+    return "" if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting as the command line needs it. `parameter` is the key in `load`'s flags."""
+
+    name: str
+    kind: Kind
+    help: str
+    default: Any = None
+
+    @property
+    def parameter(self) -> str:
+        return self.name.rpartition(".")[2]
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.parameter.replace("_", "-")
+
+    @property
+    def env(self) -> str:
+        table, _, name = self.name.rpartition(".") if not self.name.startswith("kafka.") else self._kafka_parts()
+        return PREFIX + (table.replace(".", "__") + "__" + name if table else name).replace(".", "_").upper()
+
+    @property
+    def usage(self) -> str:
+        """For --help."""
+        return f"{self.help} [{self.env}; default: {_shown(self.default) or 'none'}]"
+
+    def _kafka_parts(self) -> tuple[str, str, str]:
+        name = self.name.removeprefix("kafka.")
+        role = name.partition(".")[0]
+        return (f"kafka.{role}", ".", name.removeprefix(role + ".")) if role in ROLES else ("kafka", ".", name)
+
+
+def _options() -> Iterator[Option]:
+    for name, hint in get_type_hints(Settings, include_extras=True).items():
+        if kind_and_help := getattr(hint, "__metadata__", None):
+            kind, text = kind_and_help
+            yield Option(name, kind, text, getattr(Settings, name))
+        elif name == "decider_values":
+            for item in fields(Decider):
+                if item.name in _DECIDER:
+                    default = {} if item.default is MISSING else item.default
+                    yield Option("decider." + item.name, *_DECIDER[item.name], default)
+
+
+#: Every setting by name, in the order of `Settings`; what librdkafka takes comes on top.
+OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option in _options()})
+
+# librdkafka settings that exactly-once rests on, or that have a setting here.
+RESERVED = {
+    "bootstrap.servers": "set bootstrap instead",
+    "metadata.broker.list": "set bootstrap instead",
+    "group.id": "set group instead",
+    "transactional.id": "set group instead",
+    "transaction.timeout.ms": "set transaction_timeout_ms instead",
+    "message.max.bytes": "set message_bytes_max instead",
+} | dict.fromkeys(
+    (
+        "acks",
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "enable.auto.offset.store",
+        "enable.idempotence",
+        "isolation.level",
+        "partition.assignment.strategy",
+        "request.required.acks",
+    ),
+    "is fixed: no verdict lost or doubled rests on it",
+)
+
+
+def _is_secret(kafka_name: str) -> bool:
+    return bool(re.search(r"(password|passphrase|secret|key\.pem|oauthbearer\.config)\Z", kafka_name))
+
+
+def _kafka_value(raw: Any) -> str:
+    if isinstance(raw, bool):
+        return str(raw).lower()
+    if not isinstance(raw, str | int | float):
+        raise TypeError
+    return str(raw)
+
+
+def kafka_option(name: str) -> Option:
+    return Option(
+        "kafka." + name,
+        Kind("a string, a number, true or false", _kafka_value, secret=_is_secret(name)),
+        "Passed on to librdkafka",
+    )
