@@ -1,106 +1,46 @@
-"""Sketch: everything kept of a page, as one record of bytes; and the batch call that makes them.
+"""Sketch: everything kept of a page, as one record of bytes (layout: `neardup.layout`); how two of them compare."""
 
-Layout of a record, version 1, little-endian: HEADER, then these sections without padding, lengths in the header:
-tape, content tape, title names, head names (NAME entries), Bloom filter, URL, site, title, canonical, lang, reason
-(the last six UTF-8). The pair kernel (`neardup.kernels.pairs`) reads the same bytes by the offsets of HEADER.
-"""
-
-from enum import IntEnum, IntFlag
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from neardup.errors import CorruptRecord
+from neardup.layout import HEADER, NAME, SECTIONS, SKETCH_VERSION, NameFlag, RecordFlag, RecordKind
+from neardup.pairs import compare_records
+from neardup.rules.base import Pair
+from neardup.sketching import sketch_pages, sketch_words
+from neardup.verdict import Coordinates
 
-SKETCH_VERSION = 1
-
-
-class RecordKind(IntEnum):
-    """What a record of the sketch log says of its `pages` record. Persisted: values never change."""
-
-    PAGE = 0
-    TOMBSTONE = 1
-    REJECTED = 2
-
-
-class RecordFlag(IntFlag):
-    """Persisted: values never change."""
-
-    OPAQUE = 1  # neither HTML nor text: digest is that of the body
-    TRUNCATED = 2  # only the first body_bytes_max bytes were sketched
-
-
-HEADER = np.dtype(
-    [
-        ("version", "u1"),
-        ("kind", "u1"),  # RecordKind
-        ("flags", "<u2"),  # RecordFlag
-        ("size", "<u4"),  # bytes of the whole record
-        ("fetched_at", "<i8"),  # ms since the epoch, as the crawler said
-        ("log_time", "<i8"),  # ms since the epoch; DESIGN section 2
-        ("source", "V16"),
-        ("partition", "<u4"),
-        ("offset", "<i8"),
-        ("position", "<i8"),
-        ("url_hash", "V16"),  # of the normalised URL
-        ("site", "<u8"),  # fingerprint of the registrable domain
-        ("hen_site", "<u8"),  # fingerprint of Henzinger's site
-        ("digest", "V16"),
-        ("tokens", "<u4"),
-        ("distinct", "<u4"),
-        ("content_tokens", "<u4"),
-        ("head", "<u8"),  # fingerprint of the first 8 tokens
-        ("supershingles", "<u8", 6),  # algorithm B
-        ("simhash", "<u8", 6),  # algorithm C, bit 0 = lowest bit of word 0
-        ("wide", "<u8", 8),  # supershingles of 3 minvalues: index keys
-        ("logtf", "<u4", 6),  # log-tf simhash in blocks of 32 bits: index keys
-        ("tape_level", "u1"),
-        ("content_level", "u1"),
-        ("title_names", "u1"),  # entries
-        ("head_names", "u1"),  # entries
-        ("tape_bytes", "<u2"),
-        ("content_bytes", "<u2"),
-        ("bloom_bytes", "<u2"),
-        ("url_bytes", "<u2"),
-        ("site_bytes", "<u2"),
-        ("title_bytes", "<u2"),
-        ("canonical_bytes", "<u2"),
-        ("lang_bytes", "<u2"),
-        ("reason_bytes", "<u2"),
-    ]
-)
-
-#: One name: low 48 bits of mix(token fingerprint), occurrences in its page (at most 255), NameFlag.
-NAME = np.dtype([("fingerprint", "u1", 6), ("count", "u1"), ("flags", "u1")])
+__all__ = [
+    "HEADER",
+    "NAME",
+    "SECTIONS",
+    "SKETCH_VERSION",
+    "Name",
+    "NameFlag",
+    "RecordFlag",
+    "RecordKind",
+    "Sketch",
+    "compare",
+    "compare_many",
+    "sketch_pages",
+    "sketch_words",
+]
 
 
-class NameFlag(IntFlag):
-    """Persisted: values never change."""
+class Name(NamedTuple):
+    """What a token of title or head tells: 48-bit fingerprint, occurrences in the page (at most 255), flags."""
 
-    ALL_DIGITS = 1
-    ANY_DIGIT = 2
-    OWN_HOST = 4  # also a token of a label of the page's own host: never vetoes
-
-
-_SECTIONS = (
-    ("tape", "tape_bytes", 1),
-    ("content_tape", "content_bytes", 1),
-    ("title_names", "title_names", NAME.itemsize),
-    ("head_names", "head_names", NAME.itemsize),
-    ("bloom", "bloom_bytes", 1),
-    ("url", "url_bytes", 1),
-    ("site", "site_bytes", 1),
-    ("title", "title_bytes", 1),
-    ("canonical", "canonical_bytes", 1),
-    ("lang", "lang_bytes", 1),
-    ("reason", "reason_bytes", 1),
-)
+    fingerprint: int
+    occurrences: int
+    flags: NameFlag
 
 
 class Sketch:
     """A read-only view of one record. Field access decodes; nothing is copied before."""
 
-    __slots__ = ("_header", "record")
+    __slots__ = ("_header", "_starts", "record")
 
     def __init__(self, record: bytes) -> None:
         """Raises CorruptRecord for an unknown version or a wrong length."""
@@ -111,3 +51,214 @@ class Sketch:
         self._header = np.frombuffer(record, dtype=HEADER, count=1)[0]
         if int(self._header["size"]) != len(record):
             raise CorruptRecord(f"a sketch record of {len(record)} bytes says it has {self._header['size']}")
+        start, self._starts = HEADER.itemsize, [HEADER.itemsize]
+        for _, length, unit in SECTIONS:
+            start += int(self._header[length]) * unit
+            self._starts.append(start)
+        if start != len(record):
+            raise CorruptRecord(f"a sketch record of {len(record)} bytes has sections up to byte {start}")
+
+    def _section(self, name: str) -> bytes:
+        place = _PLACES[name]
+        return self.record[self._starts[place] : self._starts[place + 1]]
+
+    def _text(self, name: str) -> str:
+        return self._section(name).decode("utf-8", "replace")
+
+    def _words(self, name: str) -> tuple[int, ...]:
+        return tuple(self._header[name].tolist())
+
+    def _names(self, name: str) -> list[Name]:
+        data = self._section(name)
+        return [
+            Name(int.from_bytes(data[i : i + 6], "little"), data[i + 6], NameFlag(data[i + 7]))
+            for i in range(0, len(data), NAME.itemsize)
+        ]
+
+    @property
+    def kind(self) -> RecordKind:
+        return RecordKind(int(self._header["kind"]))
+
+    @property
+    def flags(self) -> RecordFlag:
+        return RecordFlag(int(self._header["flags"]))
+
+    @property
+    def opaque(self) -> bool:
+        """Neither HTML nor text: the digest is that of the body."""
+        return RecordFlag.OPAQUE in self.flags
+
+    @property
+    def truncated(self) -> bool:
+        """Only the first body_bytes_max bytes were sketched."""
+        return RecordFlag.TRUNCATED in self.flags
+
+    @property
+    def fetched_at(self) -> int:
+        """Milliseconds since the epoch, as the crawler said; the log time if it said nothing."""
+        return int(self._header["fetched_at"])
+
+    @property
+    def log_time(self) -> int:
+        """Milliseconds since the epoch."""
+        return int(self._header["log_time"])
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Where the page was read."""
+        h = self._header
+        return Coordinates(bytes(h["source"]).hex(), int(h["partition"]), int(h["offset"]), int(h["position"]))
+
+    @property
+    def url_hash(self) -> bytes:
+        """128 bits of the normalised URL."""
+        return bytes(self._header["url_hash"])
+
+    @property
+    def site_fingerprint(self) -> int:
+        """Of the registrable domain."""
+        return int(self._header["site"])
+
+    @property
+    def hen_site_fingerprint(self) -> int:
+        """Of Henzinger's site."""
+        return int(self._header["hen_site"])
+
+    @property
+    def digest(self) -> bytes:
+        """128 bits of the token sequence, or of an opaque body; all zero if there is none: equal to nothing."""
+        return bytes(self._header["digest"])
+
+    @property
+    def tokens(self) -> int:
+        return int(self._header["tokens"])
+
+    @property
+    def distinct(self) -> int:
+        """Distinct tokens."""
+        return int(self._header["distinct"])
+
+    @property
+    def content_tokens(self) -> int:
+        """Tokens of the main content."""
+        return int(self._header["content_tokens"])
+
+    @property
+    def head(self) -> int:
+        """Fingerprint of the first 8 tokens."""
+        return int(self._header["head"])
+
+    @property
+    def supershingles(self) -> tuple[int, ...]:
+        """Algorithm B: 6 words."""
+        return self._words("supershingles")
+
+    @property
+    def simhash(self) -> tuple[int, ...]:
+        """Algorithm C: 6 words, bit 0 = lowest bit of the first."""
+        return self._words("simhash")
+
+    @property
+    def wide(self) -> tuple[int, ...]:
+        """8 supershingles of 3 minvalues."""
+        return self._words("wide")
+
+    @property
+    def logtf(self) -> tuple[int, ...]:
+        """Log-tf simhash: 6 blocks of 32 bits."""
+        return self._words("logtf")
+
+    @property
+    def tape_level(self) -> int:
+        return int(self._header["tape_level"])
+
+    @property
+    def content_level(self) -> int:
+        return int(self._header["content_level"])
+
+    @property
+    def tape(self) -> bytes:
+        return self._section("tape")
+
+    @property
+    def content_tape(self) -> bytes:
+        return self._section("content_tape")
+
+    @property
+    def title_names(self) -> list[Name]:
+        return self._names("title_names")
+
+    @property
+    def head_names(self) -> list[Name]:
+        return self._names("head_names")
+
+    @property
+    def bloom(self) -> bytes:
+        """Filter of the distinct tokens."""
+        return self._section("bloom")
+
+    @property
+    def url(self) -> str:
+        """Normalised; of a rejected page as it came, cut."""
+        return self._text("url")
+
+    @property
+    def site(self) -> str:
+        """Registrable domain."""
+        return self._text("site")
+
+    @property
+    def title(self) -> str:
+        """At most title_bytes_max bytes, white space collapsed."""
+        return self._text("title")
+
+    @property
+    def canonical(self) -> str:
+        """Normalised URL of rel=canonical, or empty."""
+        return self._text("canonical")
+
+    @property
+    def lang(self) -> str:
+        return self._text("lang")
+
+    @property
+    def reason(self) -> str:
+        """Why a page was rejected."""
+        return self._text("reason")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field by name, as JSON takes it: bytes in hex, kind and flags by name."""
+        coordinates = self.coordinates
+        out: dict[str, Any] = {
+            "kind": self.kind.name.lower(),
+            "opaque": self.opaque,
+            "truncated": self.truncated,
+            "source": coordinates.source,
+            "partition": coordinates.partition,
+            "offset": coordinates.offset,
+            "position": coordinates.position,
+        }
+        for name in _PLAIN:
+            value = getattr(self, name)
+            out[name] = value.hex() if isinstance(value, bytes) else value
+        for name in ("title_names", "head_names"):
+            out[name] = [[f"{n.fingerprint:012x}", n.occurrences, int(n.flags)] for n in getattr(self, name)]
+        return out
+
+
+_PLACES = {name: place for place, (name, _, _) in enumerate(SECTIONS)}
+_PLAIN = (
+    *("fetched_at", "log_time", "url_hash", "site_fingerprint", "hen_site_fingerprint", "digest", "tokens"),
+    *("distinct", "content_tokens", "head", "supershingles", "simhash", "wide", "logtf", "tape_level"),
+    *("content_level", "tape", "content_tape", "bloom", "url", "site", "title", "canonical", "lang", "reason"),
+)
+
+
+def compare(a: Sketch, b: Sketch) -> Pair:
+    """The numbers of a pair, a the new page, b the candidate; both of one scheme."""
+    return compare_records(a.record, [b.record])[0]
+
+
+def compare_many(a: bytes, others: Sequence[bytes]) -> list[Pair]:
+    """The numbers of record `a` with each of the other records, in one kernel call; all of one scheme."""
+    return compare_records(a, others)

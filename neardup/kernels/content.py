@@ -1,0 +1,109 @@
+"""Main content, told from boilerplate by the densities of text blocks (Kohlschuetter, Fankhauser, Nejdl 2010).
+
+A block is a run of tokens with one block number; title tokens belong to none. Its link density is the share of its
+tokens that lie in links; its text density is its number of tokens, if its text fits in a line of 80 characters, else
+its tokens per 80 characters. Densities are compared as fractions of integers, so every CPU decides alike.
+"""
+
+import numpy as np
+
+from neardup.kernels import kernel
+
+U64 = np.uint64
+U32 = np.uint32
+U8 = np.uint8
+_IN_TITLE, _IN_LINK = U8(1), U8(2)
+#: Characters of a line.
+_LINE = 80
+
+
+@kernel
+def _denser(tokens, width, limit):
+    """Whether the text density of a block exceeds `limit`."""
+    if width <= _LINE:
+        return tokens > limit
+    return tokens * _LINE > limit * width
+
+
+@kernel
+def _is_content(before, here, after, before_width, here_width, after_width, before_linked, here_linked):
+    """The paper's decision tree (its figure of the densitometric classifier) on a block and its two neighbours.
+
+    Tokens, widths in characters, tokens in links, int64; a missing neighbour is a block of 0 tokens.
+    """
+    if 3 * here_linked > here:  # link density over .333333
+        return False
+    if 9 * before_linked > 5 * before:  # link density of the previous block over .555556
+        return _denser(after, after_width, 11)
+    if _denser(here, here_width, 9):
+        return after > 0
+    return _denser(after, after_width, 10) or _denser(before, before_width, 4)
+
+
+@kernel
+def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, widths):
+    """Cut tokens into blocks -> int64, how many.
+
+    starts, ends, linked, widths uint32[>= n] out, by block: token range, tokens in links, characters from its first
+    token to its last (bytes of text[span_start : span_end] that do not continue a UTF-8 character).
+    """
+    many = -1
+    current = np.int64(-1)
+    for i in range(n):
+        if flags[i] & _IN_TITLE:
+            current = np.int64(-1)
+            continue
+        if np.int64(block[i]) != current:
+            current = np.int64(block[i])
+            many += 1
+            starts[many] = U32(i)
+            linked[many] = U32(0)
+        ends[many] = U32(i + 1)
+        if flags[i] & _IN_LINK:
+            linked[many] += U32(1)
+    many += 1
+    for j in range(many):
+        width = U32(0)
+        for k in range(U64(span_start[starts[j]]), U64(span_end[ends[j] - U32(1)])):
+            width += U32((text[k] & U8(0xC0)) != U8(0x80))
+        widths[j] = width
+    return np.int64(many)
+
+
+@kernel
+def choose(many, starts, ends, linked, widths, chosen):
+    """Mark the blocks of the main content -> int64, tokens in them. chosen uint8[>= many] out, 1 or 0.
+
+    A page of a single block has nothing to compare it with: the block is the content unless it consists of links.
+    """
+    tokens = np.int64(0)
+    before = before_width = before_linked = np.int64(0)
+    for j in range(many):
+        here, here_width, here_linked = (
+            np.int64(ends[j]) - np.int64(starts[j]),
+            np.int64(widths[j]),
+            np.int64(linked[j]),
+        )
+        after = after_width = np.int64(0)
+        if j + 1 < many:
+            after, after_width = np.int64(ends[j + 1]) - np.int64(starts[j + 1]), np.int64(widths[j + 1])
+        if many == 1:
+            good = 3 * here_linked <= here
+        else:
+            good = _is_content(before, here, after, before_width, here_width, after_width, before_linked, here_linked)
+        chosen[j] = U8(good)
+        if good:
+            tokens += here
+        before, before_width, before_linked = here, here_width, here_linked
+    return tokens
+
+
+@kernel
+def occurrences_in(ids, many_blocks, starts, ends, chosen, counts, many):
+    """counts uint32[many] out: occurrences of each numbered token in the chosen blocks."""
+    for i in range(U64(many)):
+        counts[i] = U32(0)
+    for j in range(many_blocks):
+        if chosen[j]:
+            for i in range(U64(starts[j]), U64(ends[j])):
+                counts[ids[i]] += U32(1)

@@ -1,0 +1,126 @@
+"""Names: what a page's title and its first tokens say it is about, and the filter that proves a token absent.
+
+A name is 8 bytes: the low 48 bits of mix(token), little-endian; occurrences in the page, at most 255; flags (1 all
+digits, 2 any digit, 4 own host). The filter is a Bloom filter of all distinct tokens: of the name's 48 bits the low and
+the high 24, x and y, give 4 probes x + i * (y | 1) modulo its size (Kirsch and Mitzenmacher 2006).
+"""
+
+import numpy as np
+
+from neardup.kernels import kernel
+
+U64 = np.uint64
+U8 = np.uint8
+PROBES = 4
+NAME_BYTES = 8
+#: Flags of a token (see `neardup.kernels.tokens`) and of a name (see `neardup.sketch.NameFlag`).
+_TOKEN_ALL_DIGITS, _TOKEN_ANY_DIGIT = U8(4), U8(8)
+_ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
+_LOW24 = U64(0xFFFFFF)
+_ONE = U64(1)
+
+
+@kernel
+def write_name(token, mixed, count, token_flags, host, host_many, out, at):
+    """Write one name to out[at : at + 8]. host uint64[host_many]: tokens of the labels of the page's own host."""
+    for k in range(6):
+        out[at + k] = U8((mixed >> U64(8 * k)) & U64(0xFF))
+    out[at + 6] = U8(min(np.int64(count), np.int64(255)))
+    flags = U8(0)
+    if token_flags & _TOKEN_ALL_DIGITS:
+        flags |= _ALL_DIGITS
+    if token_flags & _TOKEN_ANY_DIGIT:
+        flags |= _ANY_DIGIT
+    for h in range(host_many):
+        if host[h] == token:
+            flags |= _OWN_HOST
+    out[at + 7] = flags
+
+
+@kernel
+def write_names(fp, flags, ids, start, end, only, names_max, mixed, counts, host, host_many, out, at):
+    """Names of the first distinct tokens of fp[start:end] that have a flag of `only` (0: all) -> int64 names written.
+
+    ids, mixed, counts: numbers of tokens, and by number mix(token) and occurrences. At most names_max names go to
+    uint8 out from `at` on, in order of first appearance.
+    """
+    many = 0
+    for i in range(start, end):
+        if many == names_max:
+            break
+        if only and not flags[i] & only:
+            continue
+        g = mixed[ids[i]]
+        seen = False
+        for j in range(many):
+            if has_fingerprint(out, at + j * NAME_BYTES, g):
+                seen = True
+                break
+        if not seen:
+            write_name(fp[i], g, counts[ids[i]], flags[i], host, host_many, out, at + many * NAME_BYTES)
+            many += 1
+    return np.int64(many)
+
+
+@kernel
+def has_fingerprint(names, at, mixed):
+    """Whether the name at names[at] has the low 48 bits of mixed."""
+    return fingerprint_at(names, at) == mixed & U64(0xFFFFFFFFFFFF)
+
+
+@kernel
+def fingerprint_at(names, at):
+    """The 48 bits of the name at names[at], uint64."""
+    value = U64(0)
+    for k in range(6):
+        value |= U64(names[at + k]) << U64(8 * k)
+    return value
+
+
+@kernel
+def write_filter(mixed, many, bits_min, bits_max, out, at):
+    """Bloom filter of mixed[:many] at out[at:] -> int64 bytes: the smallest power of two of at least 8 bits a token.
+
+    Bits at least bits_min, at most bits_max, both powers of two and at most 2**24. No tokens: no filter.
+    """
+    if many == 0:
+        return np.int64(0)
+    bits = bits_min
+    while bits < 8 * many and bits < bits_max:
+        bits *= 2
+    out[at : at + bits // 8] = 0
+    mask = U64(bits - 1)
+    for i in range(U64(many)):
+        x = mixed[i] & _LOW24
+        y = ((mixed[i] >> U64(24)) & _LOW24) | _ONE
+        for _ in range(PROBES):
+            bit = x & mask
+            out[U64(at) + (bit >> U64(3))] |= U8(_ONE << (bit & U64(7)))
+            x += y
+    return np.int64(bits // 8)
+
+
+@kernel
+def in_filter(mixed, data, at, size):
+    """Whether the filter data[at : at + size] may hold the token of these 48 bits; False proves it absent."""
+    mask = U64(size * 8 - 1)
+    x = mixed & _LOW24
+    y = ((mixed >> U64(24)) & _LOW24) | _ONE
+    for _ in range(PROBES):
+        bit = x & mask
+        if not (U64(data[U64(at) + (bit >> U64(3))]) >> (bit & U64(7))) & _ONE:
+            return False
+        x += y
+    return True
+
+
+@kernel
+def is_saturated(data, at, size):
+    """Whether more than half of the bits of data[at : at + size] are set."""
+    ones = U64(0)
+    for i in range(at, at + size):
+        v = U64(data[i])
+        v = v - ((v >> U64(1)) & U64(0x55))
+        v = (v & U64(0x33)) + ((v >> U64(2)) & U64(0x33))
+        ones += (v + (v >> U64(4))) & U64(0x0F)
+    return ones > U64(4 * size)

@@ -1,0 +1,306 @@
+"""The numbers of a pair of sketch records: similarities, tape scores, vetoes."""
+
+import numpy as np
+
+from neardup.kernels import kernel
+from neardup.kernels.names import NAME_BYTES, fingerprint_at, in_filter, is_saturated
+from neardup.kernels.tape import common_subsequence
+
+U64 = np.uint64
+U32 = np.uint32
+U8 = np.uint8
+_ZERO, _ONE = U64(0), U64(1)
+
+#: Header fields that `score_pairs` reads, in the order of its argument `at` (their byte offsets in a record).
+FIELDS = (
+    "digest",
+    "site",
+    "hen_site",
+    "supershingles",
+    "simhash",
+    "tokens",
+    "content_tokens",
+    "tape_level",
+    "content_level",
+    "title_names",
+    "head_names",
+    "tape_bytes",
+    "content_bytes",
+    "bloom_bytes",
+)
+_DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = 0, 1, 2, 3, 4, 5, 6
+_TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 10, 11, 12, 13
+#: Columns of the answer: the fields of `neardup.rules.base.Pair`.
+COLUMNS = 18
+#: A sampled run of this many bytes must occur in both tapes (Huang 2008's filtered sketch, in tokens).
+RUN = 3
+_ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
+#: A token names what a page is about if it occurs this often: in its title, in its head.
+_TITLE_TWICE, _HEAD_THRICE = 2, 3
+#: Answers about a token in another page.
+_PRESENT, _ABSENT, _UNPROVABLE = 0, 1, 2
+
+
+@kernel
+def _word(buf, at):
+    """The little-endian uint64 at buf[at]."""
+    value = _ZERO
+    for k in range(8):
+        value |= U64(buf[at + k]) << U64(8 * k)
+    return value
+
+
+@kernel
+def _half(buf, at):
+    """The little-endian uint16 at buf[at], int64."""
+    return np.int64(buf[at]) | (np.int64(buf[at + 1]) << 8)
+
+
+@kernel
+def _quad(buf, at):
+    """The little-endian uint32 at buf[at], int64."""
+    return _half(buf, at) | (_half(buf, at + 2) << 16)
+
+
+@kernel
+def _ones(x):
+    """Number of one bits of a uint64, int64."""
+    x = x - ((x >> _ONE) & U64(0x5555555555555555))
+    x = (x & U64(0x3333333333333333)) + ((x >> U64(2)) & U64(0x3333333333333333))
+    x = (x + (x >> U64(4))) & U64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * U64(0x0101010101010101)) >> U64(56))
+
+
+@kernel
+def _at_level(buf, at, many, thin, shift, out):
+    """Copy a tape to out at the compared level -> bytes. thin: drop bytes whose bit 0 is set; shift: compare 7 bits."""
+    size = 0
+    for i in range(at, at + many):
+        value = buf[i]
+        if thin and value & U8(1):
+            continue
+        out[size] = value >> U8(shift)
+        size += 1
+    return size
+
+
+@kernel
+def _window(data, i):
+    return U64(data[i]) | (U64(data[i + 1]) << U64(8)) | (U64(data[i + 2]) << U64(16))
+
+
+@kernel
+def _strain(x, x_size, y, y_size, table, places, keep_x, keep_y):
+    """Mark in keep_x and keep_y (uint8) the positions that lie in a run of 3 bytes that both sequences have.
+
+    table uint32[a power of two of at least 4 * x_size] scratch: window + 1, and bit 31 once the other side has it.
+    """
+    mask = U64(len(table) - 1)
+    table[:] = U32(0)
+    keep_x[:x_size] = U8(0)
+    keep_y[:y_size] = U8(0)
+    for i in range(x_size - (RUN - 1)):
+        window = _window(x, i)
+        place = ((window * U64(0x9E3779B97F4A7C15)) >> U64(40)) & mask
+        entry = U32(window + _ONE)
+        while table[place] != U32(0) and table[place] != entry:
+            place = (place + _ONE) & mask
+        table[place] = entry
+        places[i] = U32(place)
+    for i in range(y_size - (RUN - 1)):
+        window = _window(y, i)
+        place = ((window * U64(0x9E3779B97F4A7C15)) >> U64(40)) & mask
+        entry = U32(window + _ONE)
+        while True:
+            found = table[place]
+            if found == U32(0):
+                break
+            if found & U32(0x7FFFFFFF) == entry:
+                table[place] = found | U32(0x80000000)
+                keep_y[i] = keep_y[i + 1] = keep_y[i + 2] = U8(1)
+                break
+            place = (place + _ONE) & mask
+    for i in range(x_size - (RUN - 1)):
+        if table[places[i]] & U32(0x80000000):
+            keep_x[i] = keep_x[i + 1] = keep_x[i + 2] = U8(1)
+
+
+@kernel
+def _keep(data, size, keep):
+    """Move the marked bytes to the front -> how many."""
+    many = 0
+    for i in range(size):
+        data[many] = data[i]
+        many += int(keep[i])
+    return many
+
+
+@kernel
+def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, size_at, score_at):
+    """LJ = |LCS| / (|A| + |B| - |LCS|) of the tapes at buf[a], buf[b] -> out[score_at]; 0 if two levels apart.
+
+    |A| and |B|, the bytes at the compared level before straining, go to out[size_at] and out[size_at + 1].
+    scratch: `neardup.sketch.PairScratch`.
+    """
+    x, y, keep_x, keep_y, table, places, rows, state = scratch
+    apart = abs(a_level - b_level)
+    out[size_at], out[size_at + 1] = a_size, b_size
+    out[score_at] = 0.0
+    if apart > 1:
+        return
+    x_size = _at_level(buf, a, a_size, a_level < b_level, apart, x)
+    y_size = _at_level(buf, b, b_size, b_level < a_level, apart, y)
+    out[size_at], out[size_at + 1] = x_size, y_size
+    if x_size < RUN or y_size < RUN:
+        return
+    _strain(x, x_size, y, y_size, table, places, keep_x, keep_y)
+    m = _keep(x, x_size, keep_x)
+    n = _keep(y, y_size, keep_y)
+    # what both begin and end with belongs to some longest common subsequence
+    start = 0
+    while start < m and start < n and x[start] == y[start]:
+        start += 1
+    same = start
+    while m > start and n > start and x[m - 1] == y[n - 1]:
+        m -= 1
+        n -= 1
+        same += 1
+    if m > start and n > start:
+        words = (m - start + 63) >> 6
+        rows[: 256 * words] = _ZERO
+        for i in range(start, m):
+            j = i - start
+            rows[np.int64(x[i]) * words + (j >> 6)] |= _ONE << U64(j & 63)
+        same += common_subsequence(rows, words, y, start, n, state)
+    out[score_at] = same / (x_size + y_size - same)
+
+
+@kernel
+def _absent(buf, fingerprint, filter_at, filter_size, saturated, names_at, names):
+    """Whether a page lacks a token: _PRESENT (or maybe), _ABSENT, or _UNPROVABLE with a saturated filter."""
+    if not saturated:
+        if filter_size > 0 and in_filter(fingerprint, buf, filter_at, filter_size):
+            return _PRESENT
+        return _ABSENT
+    for j in range(names):
+        if fingerprint_at(buf, names_at + j * NAME_BYTES) == fingerprint:
+            return _PRESENT
+    return _UNPROVABLE
+
+
+@kernel
+def _own_name(buf, at, names, count_min, but_not, filter_at, filter_size, saturated, names_at, other_names):
+    """Whether one of the names at buf[at] occurs count_min times, has no flag of but_not, and the other page lacks it.
+
+    -> _ABSENT if that is proved of one, else _UNPROVABLE if nothing speaks against one, else _PRESENT.
+    """
+    answer = _PRESENT
+    for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
+        if np.int64(buf[j + 6]) < count_min or buf[j + 7] & but_not:
+            continue
+        fingerprint = fingerprint_at(buf, j)
+        found = _absent(buf, fingerprint, filter_at, filter_size, saturated, names_at, other_names)
+        if found == _ABSENT:
+            return found
+        if found == _UNPROVABLE:
+            answer = found
+    return answer
+
+
+@kernel
+def _both(a, b):
+    if a == _PRESENT or b == _PRESENT:
+        return _PRESENT
+    return _ABSENT if a == _ABSENT and b == _ABSENT else _UNPROVABLE
+
+
+@kernel
+def _title_only(buf, at, names, other_at, other_names):
+    """Of the names at buf[at], not all digits, that the other title lacks: greatest number of occurrences, 0: none."""
+    most = 0
+    for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
+        if buf[j + 7] & (_ALL_DIGITS | _OWN_HOST) or np.int64(buf[j + 6]) <= most:
+            continue
+        fingerprint = fingerprint_at(buf, j)
+        for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
+            if fingerprint_at(buf, k) == fingerprint:
+                break
+        else:
+            most = int(buf[j + 6])
+    return most
+
+
+@kernel
+def _same_site_titles(buf, a, a_names, b, b_names):
+    """Veto of two titles of one site, 0 or 1: both have a word of their own, or one has one that its page repeats."""
+    mine = _title_only(buf, a, a_names, b, b_names)
+    theirs = _title_only(buf, b, b_names, a, a_names)
+    return (mine > 0 and theirs > 0) or mine >= _TITLE_TWICE or theirs >= _TITLE_TWICE
+
+
+@kernel
+def score_pair(buf, a, b, at, header, scratch, out):
+    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[18]; see `score_pairs`."""
+    tokens_a, tokens_b = _quad(buf, a + at[_TOKENS]), _quad(buf, b + at[_TOKENS])
+    low, high = _word(buf, a + at[_DIGEST]), _word(buf, a + at[_DIGEST] + 8)
+    same = low == _word(buf, b + at[_DIGEST]) and high == _word(buf, b + at[_DIGEST] + 8)
+    same_site = _word(buf, a + at[_SITE]) == _word(buf, b + at[_SITE])
+    out[0] = same and (low | high) != _ZERO
+    out[1] = same_site
+    out[2] = _word(buf, a + at[_HEN_SITE]) == _word(buf, b + at[_HEN_SITE])
+    b_similarity = c_similarity = first64 = 0
+    if tokens_a > 0 and tokens_b > 0:
+        for i in range(6):
+            b_similarity += _word(buf, a + at[_B] + 8 * i) == _word(buf, b + at[_B] + 8 * i)
+            agree = 64 - _ones(_word(buf, a + at[_C] + 8 * i) ^ _word(buf, b + at[_C] + 8 * i))
+            c_similarity += agree
+            if i == 0:
+                first64 = agree
+    out[3], out[4], out[5] = b_similarity, c_similarity, first64
+    out[6], out[7] = tokens_a, tokens_b
+
+    tape_a, tape_b = a + header, b + header
+    size_a, size_b = _half(buf, a + at[_TAPE]), _half(buf, b + at[_TAPE])
+    level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, scratch, out, 8, 10)
+    out[11], out[12] = _quad(buf, a + at[_CONTENT_TOKENS]), _quad(buf, b + at[_CONTENT_TOKENS])
+    tape_a += size_a
+    tape_b += size_b
+    size_a, size_b = _half(buf, a + at[_CONTENT]), _half(buf, b + at[_CONTENT])
+    level_a, level_b = np.int64(buf[a + at[_CONTENT_LEVEL]]), np.int64(buf[b + at[_CONTENT_LEVEL]])
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, scratch, out, 13, 15)
+
+    names_a, names_b = tape_a + size_a, tape_b + size_b
+    title_a, title_b = np.int64(buf[a + at[_TITLE]]), np.int64(buf[b + at[_TITLE]])
+    head_a, head_b = np.int64(buf[a + at[_HEAD]]), np.int64(buf[b + at[_HEAD]])
+    all_a, all_b = title_a + head_a, title_b + head_b
+    filter_a, filter_b = names_a + all_a * NAME_BYTES, names_b + all_b * NAME_BYTES
+    bytes_a, bytes_b = _half(buf, a + at[_BLOOM]), _half(buf, b + at[_BLOOM])
+    full_a, full_b = is_saturated(buf, filter_a, bytes_a), is_saturated(buf, filter_b, bytes_b)
+    out[16] = 0
+    if title_a > 0 and title_b > 0:
+        if same_site:
+            out[16] = _same_site_titles(buf, names_a, title_a, names_b, title_b)
+        else:
+            out[16] = _both(
+                _own_name(buf, names_a, title_a, _TITLE_TWICE, _OWN_HOST, filter_b, bytes_b, full_b, names_b, all_b),
+                _own_name(buf, names_b, title_b, _TITLE_TWICE, _OWN_HOST, filter_a, bytes_a, full_a, names_a, all_a),
+            )
+    but_not = _ANY_DIGIT | _OWN_HOST
+    at_a, at_b = names_a + title_a * NAME_BYTES, names_b + title_b * NAME_BYTES
+    out[17] = _both(
+        _own_name(buf, at_a, head_a, _HEAD_THRICE, but_not, filter_b, bytes_b, full_b, names_b, all_b),
+        _own_name(buf, at_b, head_b, _HEAD_THRICE, but_not, filter_a, bytes_a, full_a, names_a, all_a),
+    )
+
+
+@kernel
+def score_pairs(buf, a, b, at, header, scratch, out):
+    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 18].
+
+    Columns are the fields of `neardup.rules.base.Pair` in their order, truth as 0 or 1. at int64[14]: byte offsets of
+    FIELDS in a record, header: bytes of its header. scratch: arrays for tapes as long as the longest in buf.
+    Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
+    """
+    for i in range(len(a)):
+        score_pair(buf, a[i], b[i], at, header, scratch, out[i])

@@ -1,0 +1,191 @@
+"""Everything of a sketch that follows from a page's tokens, in one call."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neardup.kernels import kernel
+from neardup.kernels.content import blocks, choose, occurrences_in
+from neardup.kernels.mix import mix
+from neardup.kernels.names import NAME_BYTES, write_filter, write_names
+from neardup.kernels.occurrences import occurrences
+from neardup.kernels.shingling import chain, minvalues, shingles, supershingles
+from neardup.kernels.simhash import simhash
+from neardup.kernels.tape import prepare, write
+from neardup.kernels.xxh64 import xxh64
+
+U64 = np.uint64
+U8 = np.uint8
+_IN_TITLE = U8(1)
+
+
+class Shape(NamedTuple):
+    """What the scheme says, as arrays (uint64 unless noted); made by `neardup.sketch.shape_of`."""
+
+    seed: Any  # of token fingerprints
+    digest: Any  # [2] seeds
+    opaque: Any  # [2] seeds of the digest of an opaque body
+    shingle: Any  # [k] odd factors
+    multiplier: Any  # [m, padded to 8] odd
+    addend: Any  # [m, padded to 8]
+    chains: Any  # [3] seeds: supershingles, wide supershingles, head
+    offsets: Any  # [8] of the words of a projection
+    weights: Any  # [256] by occurrences: log-tf
+    limits: Any  # int64[9]: see LIMITS
+
+
+#: Places in Shape.limits.
+PER_SUPERSHINGLE, PER_WIDE, TAPE_MAX, CONTENT_MAX, OCCURRENCES_MAX = 0, 1, 2, 3, 4
+HEAD_TOKENS, HEAD_KEY_TOKENS, TITLE_NAMES_MAX, BLOOM_MIN, BLOOM_MAX = 5, 6, 7, 8, 9
+LIMITS = 10
+
+
+class Workspace(NamedTuple):
+    """Scratch arrays of one thread, for pages of up to `tokens` tokens; made by `neardup.sketch.workspace`."""
+
+    ids: Any  # uint32[tokens]
+    slots: Any  # uint32[8 * tokens]
+    distinct: Any  # uint64[tokens]
+    counts: Any  # uint32[tokens]
+    mixed: Any  # uint64[tokens]
+    shingle: Any  # uint64[tokens]
+    low: Any  # uint64[m, padded to 8]
+    left: Any  # uint8[tokens]
+    byte: Any  # uint8[tokens]
+    starts: Any  # uint32[tokens]
+    ends: Any  # uint32[tokens]
+    linked: Any  # uint32[tokens]
+    widths: Any  # uint32[tokens]
+    chosen: Any  # uint8[tokens]
+    content_counts: Any  # uint32[tokens]
+    histogram: Any  # int64[64]
+    planes: Any  # uint64[40, 8]
+    bins: Any  # uint64[40, 16, 8]
+    fill: Any  # int64[40]
+
+
+class PageSpace(NamedTuple):
+    """Scratch of one thread for text and tokens of a page; made by `neardup.shape.space`."""
+
+    text: Any  # uint8[bytes]
+    fp: Any  # uint64[tokens]
+    flags: Any  # uint8[tokens]
+    block: Any  # int32[tokens]
+    span_start: Any  # uint32[tokens]
+    span_end: Any  # uint32[tokens]
+    host_text: Any  # uint8: a host and padding
+    host_fp: Any  # uint64
+    host_flags: Any  # uint8
+    host_block: Any  # int32
+    host_start: Any  # uint32
+    host_end: Any  # uint32
+
+
+#: Places in the words (uint64) and the numbers (int64) of a page.
+DIGEST, HEAD, B, C, WIDE, LOGTF, WORDS = 0, 2, 3, 9, 15, 23, 26
+TOKENS, DISTINCT, CONTENT_TOKENS, TAPE_LEVEL, CONTENT_LEVEL = 0, 1, 2, 3, 4
+TAPE_BYTES, CONTENT_BYTES, TITLE_NAMES, HEAD_NAMES, BLOOM_BYTES, NUMBERS = 5, 6, 7, 8, 9, 10
+#: The header fields that the numbers go to, in their order.
+NUMBER_FIELDS = (
+    *("tokens", "distinct", "content_tokens", "tape_level", "content_level", "tape_bytes", "content_bytes"),
+    *("title_names", "head_names", "bloom_bytes"),
+)
+
+
+@kernel
+def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers, sections):
+    """Sketch of one page's tokens.
+
+    tokens: (fp uint64, flags uint8, block int32, span_start uint32, span_end uint32), each [>= n], spans in text
+    (uint8). host uint64[host_many]: tokens of the page's own host. Out: words uint64[26], numbers int64[10] (places
+    above), sections uint8: tape, content tape, title names, head names and filter, one after another.
+    """
+    fp, flags, block, span_start, span_end = tokens
+    limits = shape.limits
+    words[:] = U64(0)
+    numbers[:] = 0
+    if n == 0:
+        return
+    for i in range(2):
+        words[DIGEST + i] = xxh64(fp.view(np.uint8), 0, 8 * n, shape.digest[i])
+    words[HEAD] = chain(fp, 0, min(n, limits[HEAD_KEY_TOKENS]), shape.chains[2])
+
+    # algorithm B
+    many = shingles(fp, n, shape.shingle, work.shingle)
+    minvalues(work.shingle, many, shape.multiplier, shape.addend, work.low)
+    supershingles(work.low, limits[PER_SUPERSHINGLE], shape.chains[0], words[B : B + 6])
+    supershingles(work.low, limits[PER_WIDE], shape.chains[1], words[WIDE : WIDE + 8])
+
+    # algorithm C, raw and log-tf
+    many = occurrences(fp, n, work.ids, work.slots, work.distinct, work.counts)
+    raw = shape.weights[:0]
+    simhash(work.distinct, work.counts, many, raw, shape.offsets, work.planes, work.bins, work.fill, words[C : C + 6])
+    simhash(
+        work.distinct,
+        work.counts,
+        many,
+        shape.weights,
+        shape.offsets,
+        work.planes,
+        work.bins,
+        work.fill,
+        words[LOGTF : LOGTF + 3],
+    )
+    for i in range(U64(many)):
+        work.mixed[i] = mix(work.distinct[i])
+    numbers[TOKENS], numbers[DISTINCT] = n, many
+
+    # tape
+    most = limits[OCCURRENCES_MAX]
+    numbers[TAPE_LEVEL] = prepare(
+        work.mixed, work.counts, many, most, limits[TAPE_MAX], work.histogram, work.left, work.byte
+    )
+    end = write(work.ids, 0, n, work.left, work.byte, sections, 0, limits[TAPE_MAX])
+    numbers[TAPE_BYTES] = end
+
+    # content tape
+    start = end
+    parts = blocks(flags, block, n, text, span_start, span_end, work.starts, work.ends, work.linked, work.widths)
+    numbers[CONTENT_TOKENS] = choose(parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
+    occurrences_in(work.ids, parts, work.starts, work.ends, work.chosen, work.content_counts, many)
+    numbers[CONTENT_LEVEL] = prepare(
+        work.mixed,
+        work.content_counts,
+        many,
+        most,
+        limits[CONTENT_MAX],
+        work.histogram,
+        work.left,
+        work.byte,
+    )
+    stop = start + limits[CONTENT_MAX]
+    for j in range(parts):
+        if work.chosen[j]:
+            end = write(work.ids, work.starts[j], work.ends[j], work.left, work.byte, sections, end, stop)
+    numbers[CONTENT_BYTES] = end - start
+
+    # names and filter
+    names = write_names(
+        fp,
+        flags,
+        work.ids,
+        0,
+        n,
+        _IN_TITLE,
+        limits[TITLE_NAMES_MAX],
+        work.mixed,
+        work.counts,
+        host,
+        host_many,
+        sections,
+        end,
+    )
+    numbers[TITLE_NAMES] = names
+    end += names * NAME_BYTES
+    head = min(n, limits[HEAD_TOKENS])
+    names = write_names(
+        fp, flags, work.ids, 0, head, U8(0), head, work.mixed, work.counts, host, host_many, sections, end
+    )
+    numbers[HEAD_NAMES] = names
+    end += names * NAME_BYTES
+    numbers[BLOOM_BYTES] = write_filter(work.mixed, many, limits[BLOOM_MIN], limits[BLOOM_MAX], sections, end)

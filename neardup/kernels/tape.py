@@ -1,0 +1,97 @@
+"""Tapes: samples of a page's tokens that keep their order, and the longest common subsequence of two of them.
+
+With g = mix(token), a token is kept at level s if the low s bits of g are 0; its byte is bit s of g (bit 0) and the top
+7 bits of g (bits 1 to 7). So a tape of level s becomes one of level s + 1 by dropping the bytes whose bit 0 is set.
+"""
+
+import numpy as np
+
+from neardup.kernels import kernel
+
+U64 = np.uint64
+U8 = np.uint8
+#: Levels: a 64-bit word has at most this many low zero bits that a byte can still follow.
+LEVELS = 64
+_ZERO, _ONE = U64(0), U64(1)
+
+
+@kernel
+def low_zeros(g):
+    """Number of low zero bits of a uint64, 63 for 0 and 2**63."""
+    many = 0
+    if g & U64(0xFFFFFFFF) == _ZERO:
+        many += 32
+        g >>= U64(32)
+    while many < LEVELS - 1 and g & _ONE == _ZERO:
+        g >>= _ONE
+        many += 1
+    return many
+
+
+@kernel
+def prepare(mixed, counts, many, occurrences_max, bytes_max, histogram, left, byte):
+    """Choose the level of a tape -> int64 s: the smallest that keeps at most bytes_max tokens.
+
+    mixed uint64[many], counts uint32[many] (0: not there): distinct tokens, of each the first occurrences_max count.
+    left uint8[many] out: how many of each are on the tape; byte uint8[many] out: each one's byte.
+    histogram int64[64] scratch.
+    """
+    histogram[:] = 0
+    kept = np.int64(0)
+    for i in range(U64(many)):
+        here = min(np.int64(counts[i]), occurrences_max)
+        histogram[low_zeros(mixed[i])] += here
+        kept += here
+    level = 0
+    while kept > bytes_max and level < LEVELS - 1:
+        kept -= histogram[level]
+        level += 1
+    mask = (_ONE << U64(level)) - _ONE
+    for i in range(U64(many)):
+        g = mixed[i]
+        on = g & mask == _ZERO
+        left[i] = U8(min(np.int64(counts[i]), occurrences_max)) if on else U8(0)
+        byte[i] = U8(((g >> U64(56)) & U64(0xFE)) | ((g >> U64(level)) & _ONE))
+    return np.int64(level)
+
+
+@kernel
+def write(ids, start, end, left, byte, out, at, stop):
+    """Append the bytes of tokens ids[start:end] that are left to out[at:stop] -> the new end; left is counted down."""
+    for i in range(U64(start), U64(end)):
+        token = U64(ids[i])
+        if left[token] != 0 and at < stop:
+            left[token] -= U8(1)
+            out[at] = byte[token]
+            at += 1
+    return at
+
+
+@kernel
+def common_subsequence(rows, words, other, start, end, state):
+    """Length of the longest common subsequence of A and other[start:end] (Hyyro 2004, bit-parallel).
+
+    rows uint64[256 * words]: bit j of row c is set if A[j] == c. state uint64[words]
+    scratch. Positions outside A are 0 in every row. One machine word per 64 positions of A:
+    V = all ones; for each byte c: U = V & rows[c]; V = (V + U) | (V - U), with the carry of the sum over all words; the
+    zeros of V count the subsequence.
+    """
+    for w in range(U64(words)):
+        state[w] = ~_ZERO
+    for i in range(U64(start), U64(end)):
+        row = U64(other[i]) * U64(words)
+        carry = _ZERO
+        for w in range(U64(words)):
+            v = state[w]
+            u = v & rows[row + w]
+            low = v + u
+            total = low + carry
+            carry = U64(low < v) | U64(total < low)
+            state[w] = total | (v - u)
+    length = 0
+    for w in range(U64(words)):
+        rest = ~state[w]
+        while rest != _ZERO:
+            rest &= rest - _ONE
+            length += 1
+    return length

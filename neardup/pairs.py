@@ -1,0 +1,70 @@
+"""The numbers of pairs of sketch records, as the rules want them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neardup.kernels import pairs as kernels
+from neardup.layout import HEADER
+from neardup.rules.base import Pair
+
+_AT = np.array([HEADER.fields[name][1] for name in kernels.FIELDS], dtype=np.int64)  # type: ignore[index]
+_TAPES = tuple(HEADER.fields[name][1] for name in ("tape_bytes", "content_bytes"))  # type: ignore[index]
+
+
+def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
+    """The numbers of `a` with each of the other records, in their order.
+
+    All are valid records of one scheme: lengths are trusted. B-, C- and 64-bit similarity are 0 where a page has no
+    tokens. In vetoes, a filter with more than half of its bits set proves nothing, but a name of the other page is
+    known to be there.
+    """
+    if not others:
+        return []
+    buffer = np.frombuffer(b"".join((a, *others)), dtype=np.uint8)
+    ends = np.cumsum([len(a), *map(len, others)])
+    tape = max(int.from_bytes(r[at : at + 2], "little") for r in (a, *others) for at in _TAPES)
+    out = np.zeros((len(others), kernels.COLUMNS))
+    starts = np.zeros(len(others), dtype=np.int64)
+    kernels.score_pairs(buffer, starts, ends[:-1], _AT, HEADER.itemsize, _scratch(tape), out)
+    return [_pair(row) for row in out.tolist()]
+
+
+def _scratch(tape: int) -> tuple[np.ndarray, ...]:
+    """Arrays for tapes of up to `tape` bytes."""
+    table = 1 << (4 * tape).bit_length()
+    words = tape // 64 + 1
+    return (
+        np.empty(tape, np.uint8),
+        np.empty(tape, np.uint8),
+        np.empty(tape, np.uint8),
+        np.empty(tape, np.uint8),
+        np.empty(table, np.uint32),
+        np.empty(tape, np.uint32),
+        np.empty(256 * words, np.uint64),
+        np.empty(words, np.uint64),
+    )
+
+
+def _pair(row: Sequence[float]) -> Pair:
+    (same, site, hen, b, c, first, ta, tb, xa, xb, score, ca, cb, ya, yb, content, title, head) = row
+    return Pair(
+        same == 1.0,
+        site == 1.0,
+        hen == 1.0,
+        int(b),
+        int(c),
+        int(first),
+        int(ta),
+        int(tb),
+        int(xa),
+        int(xb),
+        score,
+        int(ca),
+        int(cb),
+        int(ya),
+        int(yb),
+        content,
+        int(title),
+        int(head),
+    )

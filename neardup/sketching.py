@@ -1,0 +1,340 @@
+"""Pages to sketch records, in batches over threads."""
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+from urllib.parse import urljoin
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from neardup.decoding import decode
+from neardup.errors import BadPage
+from neardup.kernels import sketch as kernels
+from neardup.layout import HEADER, NAME, SECTIONS, SKETCH_VERSION, RecordFlag, RecordKind
+from neardup.page import Page, hen_site, host_of, normalise_url, site_of
+from neardup.scheme import Scheme
+from neardup.shape import sections_bytes_max, shape_of, space_for
+from neardup.verdict import Coordinates
+
+#: Bodies that are copied into one buffer; a larger page goes alone.
+_GROUP_BYTES_MAX = 32 << 20
+#: Zero bytes after each body: kernels read in windows of 64 bytes.
+_PADDING = 256
+#: Longest reason of a rejection and longest language tag that are kept.
+_REASON_BYTES_MAX, _LANG_BYTES_MAX = 512, 64
+#: What a page costs beside its bytes, in bytes: for sharing pages among threads.
+_PAGE_COST = 4096
+_GONE = (404, 410)
+_INT64 = (-(1 << 63), (1 << 63) - 1)
+_SPACE = re.compile(r"\s+")
+_NOWHERE = Coordinates()
+
+
+@dataclass(slots=True)
+class _Identity:
+    """What a sketch says of a page besides its text."""
+
+    kind: RecordKind
+    url: bytes
+    host: str = ""
+    site: bytes = b""
+    hen_site: bytes = b""
+    reason: bytes = b""
+
+
+def sketch_pages(
+    pages: Sequence[Page],
+    scheme: Scheme,
+    *,
+    coordinates: Sequence[Coordinates] | None = None,
+    log_times: Sequence[int] | None = None,
+    threads: int = 1,
+) -> list[bytes]:
+    """One record a page, in their order; how pages are grouped into calls changes no byte of them.
+
+    A page whose `problem` is set, whose URL is none, or whose status is neither 2xx, 404 nor 410 gives a REJECTED
+    record with the reason; a null body, 404 and 410 give a TOMBSTONE. Of a body over the scheme's body_bytes_max only
+    the first part is sketched. coordinates and log_times (ms): one a page; a page without `fetched_at` takes its log
+    time. threads: how many share the batch, by bytes. Never raises for what a page holds; raises BadInput for a scheme
+    that does not fit the record's layout.
+    """
+    places = coordinates or [_NOWHERE] * len(pages)
+    times = log_times or [page.fetched_at or 0 for page in pages]
+    if len(places) != len(pages) or len(times) != len(pages):
+        raise ValueError(f"{len(pages)} pages with {len(places)} coordinates and {len(times)} log times")
+    records: list[bytes] = []
+    for first, last in _groups(pages, scheme.body_bytes_max):
+        group = slice(first, last)
+        records += _sketch_group(pages[group], scheme, places[group], times[group], threads)
+    return records
+
+
+def sketch_words(
+    words: Sequence[str],
+    scheme: Scheme,
+    *,
+    url: str = "http://example.org/",
+    title_words: int = 0,
+    links: Sequence[int] = (),
+    blocks: Sequence[int] | None = None,
+) -> bytes:
+    """Record of a page that consists of these tokens (lower-case words), one space apart: for tests and experiments.
+
+    The first title_words are its title; links: indices of words in links; blocks: the block number of each word.
+    Raises BadPage for a bad URL.
+    """
+    identity = _identify(Page(url, b""), scheme)
+    if identity.kind is RecordKind.REJECTED:
+        raise BadPage(identity.reason.decode())
+    n = len(words)
+    encoded = [word.encode() for word in words]
+    text = np.frombuffer(b" ".join(encoded) + bytes(_PADDING), dtype=np.uint8)
+    ends = np.cumsum([len(word) + 1 for word in encoded], dtype=np.int64) - 1
+    flags = np.array([4 * w.isdigit() + 8 * any(c.isdigit() for c in w) for w in words], dtype=np.uint8)
+    flags[:title_words] |= 1
+    flags[list(links)] |= 2
+    tokens = (
+        np.array([xxhash.xxh64_intdigest(word, scheme.seed) for word in encoded], dtype=np.uint64),
+        flags,
+        np.array(blocks if blocks is not None else [0] * n, dtype=np.int32),
+        (ends - [len(word) for word in encoded]).astype(np.uint32),
+        ends.astype(np.uint32),
+    )
+    labels = re.findall(r"[^\W_]+", _labels(identity.host))
+    host = np.array([xxhash.xxh64_intdigest(label.encode(), scheme.seed) for label in labels], dtype=np.uint64)
+    shape, out = shape_of(scheme), _Rows.empty(1, scheme)
+    with space_for(n, scheme) as space:
+        kernels.sketch_tokens(
+            tokens, n, text, host, len(host), shape, space.work, out.words[0], out.numbers[0], out.sections[0]
+        )
+    title = " ".join(words[:title_words]).encode()[: scheme.title_bytes_max]
+    return _pack([Page(url, b"")], [identity], [_NOWHERE], [0], [0], out, [(title, b"", b"")], scheme)[0]
+
+
+def _groups(pages: Sequence[Page], body_bytes_max: int) -> Iterator[tuple[int, int]]:
+    first = total = 0
+    for i, page in enumerate(pages):
+        size = min(len(page.body or b""), body_bytes_max)
+        if i > first and total + size > _GROUP_BYTES_MAX:
+            yield first, i
+            first, total = i, 0
+        total += size
+    if first < len(pages):
+        yield first, len(pages)
+
+
+def _identify(page: Page, scheme: Scheme) -> _Identity:
+    """What its URL, status and problem make of a page."""
+    reason = page.problem
+    try:
+        url = normalise_url(page.url, scheme.url_bytes_max)
+        host = host_of(url)
+        site, hen = site_of(host).encode(), hen_site(host).encode()
+    except BadPage as error:
+        return _Identity(RecordKind.REJECTED, _cut(page.url, scheme.url_bytes_max), reason=_cut(reason or str(error)))
+    if not reason and page.body is not None and page.status not in _GONE and not 200 <= page.status <= 299:
+        reason = f"HTTP status {page.status}"
+    if reason:
+        kind = RecordKind.REJECTED
+    elif page.body is None or page.status in _GONE:
+        kind = RecordKind.TOMBSTONE
+    else:
+        kind = RecordKind.PAGE
+    return _Identity(kind, url.encode(), host, site, hen, _cut(reason))
+
+
+def _cut(text: str, bytes_max: int = _REASON_BYTES_MAX) -> bytes:
+    """UTF-8 of at most so many bytes, cut between characters."""
+    data = text[:bytes_max].encode("utf-8", "replace")
+    if len(data) <= bytes_max:
+        return data
+    return data[:bytes_max].decode("utf-8", "ignore").encode()
+
+
+def _labels(host: str) -> str:
+    """The host and, where it is an internationalised one, also what people read and write for it."""
+    if "xn--" not in host:
+        return host
+    try:
+        return f"{host} {host.encode().decode('idna')}"
+    except UnicodeError:
+        return host
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What kernels say of a batch, one row a page."""
+
+    words: npt.NDArray[np.uint64]
+    numbers: npt.NDArray[np.int64]
+    sections: npt.NDArray[np.uint8]
+
+    @classmethod
+    def empty(cls, pages: int, scheme: Scheme) -> "_Rows":
+        return cls(
+            np.zeros((pages, kernels.WORDS), np.uint64),
+            np.zeros((pages, kernels.NUMBERS), np.int64),
+            np.empty((pages, sections_bytes_max(scheme)), np.uint8),
+        )
+
+
+def _sketch_group(
+    pages: Sequence[Page], scheme: Scheme, places: Sequence[Coordinates], times: Sequence[int], threads: int
+) -> list[bytes]:
+    from neardup.kernels import batch as batches
+    from neardup.tokens import tables
+
+    identities = [_identify(page, scheme) for page in pages]
+    modes, flags, bodies = [], [], []
+    for page, identity in zip(pages, identities, strict=True):
+        mode, flag, body = batches.NOTHING, 0, b""
+        if identity.kind is RecordKind.PAGE:
+            body = page.body or b""
+            if len(body) > scheme.body_bytes_max:
+                body, flag = body[: scheme.body_bytes_max], int(RecordFlag.TRUNCATED)
+            decoded = decode(body, page.content_type)
+            body, mode = decoded.utf8, decoded.mode
+            if decoded.opaque:
+                mode, flag = batches.OPAQUE, flag | RecordFlag.OPAQUE
+        modes.append(mode)
+        flags.append(flag)
+        bodies.append(body)
+    n = len(pages)
+    sizes = np.array([len(body) for body in bodies], dtype=np.int64)
+    starts = np.cumsum(sizes + _PADDING) - (sizes + _PADDING)
+    hosts = [identity.host.encode() for identity in identities]
+    labels = [_labels(identity.host).encode() for identity in identities]
+    out = _Rows.empty(n, scheme)
+    padding = bytes(_PADDING)
+    batch = batches.Batch(
+        buffer=np.frombuffer(b"".join([part for body in bodies for part in (body, padding)]), dtype=np.uint8),
+        starts=starts,
+        ends=starts + sizes,
+        modes=np.array(modes, dtype=np.int64),
+        hosts=np.frombuffer(b"".join(hosts) + padding, dtype=np.uint8),
+        host_starts=np.cumsum([0, *map(len, hosts)]),
+        labels=np.frombuffer(b"".join(labels) + padding, dtype=np.uint8),
+        label_starts=np.cumsum([0, *map(len, labels)]),
+        words=out.words,
+        numbers=out.numbers,
+        sections=out.sections,
+        titles=np.empty((n, scheme.title_bytes_max), dtype=np.uint8),
+        title_bytes=np.zeros(n, dtype=np.int64),
+        facts=np.empty((n, 16), dtype=np.int64),
+    )
+    shape, constants = shape_of(scheme), tables()
+
+    def run(first: int, last: int) -> None:
+        largest = int(sizes[first:last].max())
+        with space_for(largest, scheme) as space:
+            batches.sketch_batch(batch, first, last, constants, shape, space.work, space.page)
+
+    parts = _split(sizes, threads)
+    if len(parts) == 1:
+        run(*parts[0])
+    else:
+        with ThreadPoolExecutor(len(parts)) as pool:
+            for done in [pool.submit(run, *part) for part in parts]:
+                done.result()
+    facts = [_facts(batch, i, identities[i], bodies[i], scheme) for i in range(n)]
+    return _pack(pages, identities, places, times, flags, out, facts, scheme)
+
+
+def _split(sizes: npt.NDArray[np.int64], threads: int) -> list[tuple[int, int]]:
+    """Ranges of pages of about equal numbers of bytes, at most one a thread."""
+    work = np.cumsum(sizes + _PAGE_COST)
+    cuts = np.searchsorted(work, work[-1] * np.arange(1, threads) / max(1, threads))
+    edges = sorted({0, len(sizes), *cuts.tolist()})
+    return list(pairwise(edges))
+
+
+def _facts(batch: Any, page: int, identity: _Identity, body: bytes, scheme: Scheme) -> tuple[bytes, bytes, bytes]:
+    """Title, canonical URL and language of a page, each cut to its length."""
+    from neardup.kernels import html as facts
+
+    row = batch.facts[page]
+
+    def raw(start: int, end: int) -> str:
+        if row[start] < 0:
+            return ""
+        first = int(batch.starts[page])
+        return body[int(row[start]) - first : int(row[end]) - first].decode("utf-8", "replace")
+
+    title = batch.titles[page, : batch.title_bytes[page]].tobytes().decode("utf-8", "ignore")
+    canonical = html.unescape(raw(facts.CANONICAL_START, facts.CANONICAL_END)).strip()
+    if canonical:
+        base = html.unescape(raw(facts.BASE_START, facts.BASE_END)).strip()
+        canonical = _resolve(identity.url.decode(), base, canonical, scheme.url_bytes_max)
+    lang = raw(facts.LANG_START, facts.LANG_END).strip()
+    return _cut(_SPACE.sub(" ", title).strip()), canonical.encode(), _cut(lang, _LANG_BYTES_MAX)
+
+
+def _resolve(url: str, base: str, reference: str, bytes_max: int) -> str:
+    try:
+        return normalise_url(urljoin(urljoin(url, base), reference), bytes_max)
+    except (BadPage, ValueError):
+        return ""
+
+
+def _pack(
+    pages: Sequence[Page],
+    identities: Sequence[_Identity],
+    places: Sequence[Coordinates],
+    times: Sequence[int],
+    flags: Sequence[int],
+    out: _Rows,
+    facts: Sequence[tuple[bytes, bytes, bytes]],
+    scheme: Scheme,
+) -> list[bytes]:
+    """Records: headers filled by column, then each page's sections."""
+    n = len(pages)
+    h = np.zeros(n, dtype=HEADER)
+    h["version"] = SKETCH_VERSION
+    h["kind"] = [identity.kind for identity in identities]
+    h["flags"] = flags
+    h["log_time"] = times
+    h["fetched_at"] = [
+        time if page.fetched_at is None else min(max(page.fetched_at, _INT64[0]), _INT64[1])
+        for page, time in zip(pages, times, strict=True)
+    ]
+    h["source"] = np.frombuffer(b"".join([bytes.fromhex(place.source) for place in places]), dtype="V16")
+    for name in ("partition", "offset", "position"):
+        h[name] = [getattr(place, name) for place in places]
+    url_seed, site_seed = (int(scheme.constants(what, 1)[0]) for what in ("url", "site"))
+    urls = [xxhash.xxh3_128_digest(identity.url, url_seed) for identity in identities]
+    h["url_hash"] = np.frombuffer(b"".join(urls), dtype="V16")
+    h["site"] = [xxhash.xxh64_intdigest(identity.site, site_seed) for identity in identities]
+    h["hen_site"] = [xxhash.xxh64_intdigest(identity.hen_site, site_seed) for identity in identities]
+
+    words, numbers = out.words, out.numbers
+    h["digest"] = np.ascontiguousarray(words[:, kernels.DIGEST : kernels.DIGEST + 2]).view("V16")[:, 0]
+    h["head"] = words[:, kernels.HEAD]
+    h["supershingles"] = words[:, kernels.B : kernels.B + 6]
+    h["simhash"] = words[:, kernels.C : kernels.C + 6]
+    h["wide"] = words[:, kernels.WIDE : kernels.WIDE + 8]
+    h["logtf"] = np.ascontiguousarray(words[:, kernels.LOGTF : kernels.LOGTF + 3]).view("<u4")
+    for column, name in enumerate(kernels.NUMBER_FIELDS):
+        h[name] = numbers[:, column]
+    computed = (
+        numbers[:, kernels.TAPE_BYTES]
+        + numbers[:, kernels.CONTENT_BYTES]
+        + NAME.itemsize * (numbers[:, kernels.TITLE_NAMES] + numbers[:, kernels.HEAD_NAMES])
+        + numbers[:, kernels.BLOOM_BYTES]
+    ).tolist()
+    texts = [
+        (identity.url, identity.site, *fact, identity.reason) for identity, fact in zip(identities, facts, strict=True)
+    ]
+    for column, (_, name, _) in enumerate(SECTIONS[5:]):
+        h[name] = [len(text[column]) for text in texts]
+    h["size"] = [HEADER.itemsize + c + sum(map(len, text)) for c, text in zip(computed, texts, strict=True)]
+    headers, step = h.tobytes(), HEADER.itemsize
+    return [
+        b"".join((headers[i * step : (i + 1) * step], out.sections[i, : computed[i]].tobytes(), *texts[i]))
+        for i in range(n)
+    ]
