@@ -98,6 +98,11 @@ class LocalSource:
             found = next(self._pages(coordinates.position, coordinates.offset), None)
         return found.page if found else None
 
+    def cannot_go_on(self, error: OSError) -> None:
+        """Notes that the file itself failed; what was read of it counts."""
+        what = f"cannot be read: {error.strerror or error}"
+        self.problems.append(Problem(str(error.filename or self.record.path), self.bytes_read, what))
+
     def _member_shared(self, position: int) -> bool:
         """Whether the record at `position` cannot be told by that alone, as another starts in the same gzip member."""
         if self.record.kind == "folder":

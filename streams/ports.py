@@ -45,6 +45,18 @@ class LogReader(Protocol):
         ...
 
 
+class LogWriter(Protocol):
+    """The writing end of the sketch log."""
+
+    def append(self, message: bytes, /) -> int:
+        """Appends one message and returns its offset."""
+        ...
+
+    def sync(self) -> None:
+        """Returns when all appended messages will survive a crash."""
+        ...
+
+
 class VerdictSink(Protocol):
     """Where verdicts go. A batch is given once more after a crash, with the same offset."""
 

@@ -11,7 +11,7 @@ import base64
 import binascii
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,6 @@ import orjson
 
 from neardup.errors import BadPage, CorruptRecord
 from neardup.page import Page
-from neardup.verdict import Verdict
 from streams.ports import Range
 
 MESSAGE_VERSION = 1
@@ -92,9 +91,8 @@ def decode_message(data: bytes, offset: int) -> Message:
     return Message(scheme, ranges, tuple(records))
 
 
-def encode_verdicts(source: bytes, verdicts: Sequence[Verdict]) -> bytes:
-    """A frame of the verdicts that one message caused, in their order."""
-    lines = b"".join(v.to_json() + b"\n" for v in verdicts)
+def encode_verdicts(source: bytes, lines: bytes) -> bytes:
+    """A frame of the verdicts that one message caused: JSON lines, in their order, each ended by a newline."""
     return source + zlib.compress(lines, 1)
 
 

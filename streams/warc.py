@@ -272,7 +272,8 @@ def _http_page(content: bytes, url: str, fetched_at: int | None, bound: int) -> 
 
 def _unchunk(body: bytes) -> bytes:
     """Undoes chunked transfer coding as far as it goes; a body that is not chunked comes back as it is."""
-    parts, at = [], 0
+    parts: list[bytes] = []
+    at = 0
     while True:
         end = body.find(b"\n", at, at + 4096)
         size = body[at:end].partition(b";")[0].strip() if end >= 0 else b""

@@ -1,0 +1,368 @@
+"""One scan: files through sketcher and matcher into a state directory, in one process.
+
+A reading thread polls, sketches and appends to the log, up to QUEUE_MESSAGES ahead of the calling thread, which
+folds, emits and writes. Both take messages in the log's order, so timing changes nothing. The log is synced before a
+message is folded; verdicts are written before the store, which is flushed every FLUSH_MESSAGES messages and at the end.
+"""
+
+import queue
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO
+
+from neardup.errors import InvariantBroken
+from neardup.verdict import Kind, Verdict
+from streams.local import LocalSource, open_sources
+from streams.matcher import Mark
+from streams.ports import Clock, SourcedPage
+from streams.records import verdict_lines, verdicts_source
+from streams.segments import state_error
+from streams.sketcher import Sketcher
+from streams.state import FLUSH_MESSAGES, State
+
+#: Messages between the two threads: 0.9 MB each.
+QUEUE_MESSAGES = 4
+#: Problems kept with their text, per source; all are counted.
+PROBLEMS_MAX = 100
+_DUPLICATES = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE, Kind.SAME_CONTENT)
+
+
+class SystemClock:
+    """The wall clock; it only keeps dates of the future out of the log time."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a scan is. phase: `digest` (bytes_done of bytes_total unknown) or `scan`. path: the source being read."""
+
+    phase: str
+    path: str
+    pages: int
+    bytes_done: int
+    bytes_total: int
+    counts: dict[str, int]
+    seconds: float
+
+
+@dataclass
+class SiteCount:
+    """Pages of one registrable domain in this scan, and how many of them are duplicates of any kind."""
+
+    site: str
+    pages: int = 0
+    duplicates: int = 0
+
+
+@dataclass
+class ScanResult:
+    """What a scan did. Verdict counts are by kind; `promoted` ones are in `counts`, and are no pages.
+
+    pages: read and judged by this scan. bytes: of the sources, as stored, that this scan read. sites: by duplicates,
+    then pages. sources: ids (32 hex digits) of all named sources. skipped: paths of those that were finished before.
+    problems: what could not be read, up to PROBLEMS_MAX lines a source, of problems_total. interrupted: by a signal.
+    """
+
+    pages: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
+    sites: list[SiteCount] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    problems_total: int = 0
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    offset: int
+    data: bytes
+    path: str
+    bytes_done: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    source: LocalSource
+    whole: bool
+
+
+class Verdicts:
+    """`--out`: the verdict lines of some sources, in the log's order. `-` is standard output."""
+
+    def __init__(self, target: str, sources: set[bytes], state: State) -> None:
+        """Starts the file anew with what is decided of these sources already. Raises StateError."""
+        self._sources = sources
+        self._path = Path(target)
+        try:
+            self._file: BinaryIO = sys.stdout.buffer if target == "-" else self._path.open("wb")
+        except OSError as error:
+            raise state_error("write", self._path, error) from error
+        try:
+            for offset, frame in state.verdict_log.log.read():
+                if verdicts_source(frame) in sources:
+                    self.write(verdicts_source(frame), verdict_lines(frame, offset))
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, source: bytes, lines: bytes) -> None:
+        """Writes the verdicts of one message. Raises StateError."""
+        if source not in self._sources:
+            return
+        try:
+            self._file.write(lines)
+            self._file.flush()
+        except OSError as error:
+            raise state_error("write", self._path, error) from error
+
+    def close(self) -> None:
+        if self._file is sys.stdout.buffer:
+            return
+        try:
+            self._file.close()
+        except OSError as error:
+            raise state_error("write", self._path, error) from error
+
+
+def scan(
+    paths: Sequence[str | Path],
+    state: State,
+    *,
+    base_url: str | None = None,
+    out: str | None = None,
+    again: bool = False,
+    threads: int = 1,
+    progress: Callable[[Progress], None] = lambda now: None,
+    clock: Clock | None = None,
+) -> ScanResult:
+    """Judges every page of `paths` that `state` has not judged yet, each against all before it.
+
+    base_url: what the file names of folders are appended to. out: a file for the verdicts of these sources as JSON
+    lines, written anew, `-` for standard output. again: scan finished sources once more. threads: for sketching.
+    SIGINT and SIGTERM end the scan after the message at work; the same call goes on from there.
+    Raises BadInput for paths that are no sources, before anything is changed; StateError where state or `out` cannot be
+    written; InvariantBroken where pages in and verdicts out differ.
+    """
+    state.catch_up()  # what an interrupted scan on this state left in the log
+    run = _Scan(state, threads, progress, clock or SystemClock())
+    run.enlist(paths, base_url, again)
+    listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
+    try:
+        state.verdict_log.listener = listener.write if listener else None
+        run.go()
+    finally:
+        state.verdict_log.listener = None
+        if listener:
+            listener.close()
+    return run.result
+
+
+class _Scan:
+    def __init__(self, state: State, threads: int, progress: Callable[[Progress], None], clock: Clock) -> None:
+        self.state = state
+        self.sources: list[LocalSource] = []
+        self.result = ScanResult()
+        self._progress = progress
+        self._started = time.monotonic()
+        self._counts: Counter[str] = Counter()
+        self._sites: dict[str, SiteCount] = {}
+        self._marks: dict[str, Mark] = {}
+        self._pages_in = 0
+        self._bytes_total = 0
+        self._bytes_done = 0
+        self._stop = threading.Event()
+        self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
+        self._sketcher = Sketcher(state.scheme, state.log, clock, log_time=state.matcher.log_time, threads=threads)
+
+    def enlist(self, paths: Sequence[str | Path], base_url: str | None, again: bool) -> None:
+        """Opens all sources, before any is read, and finds out where each goes on."""
+        digested = 0
+
+        def on_bytes(count: int) -> None:
+            nonlocal digested
+            digested += count
+            self._tell("digest", str(path), digested)
+
+        found = []
+        for path in map(Path, paths):
+            found += open_sources(
+                path, base_url=base_url, body_bytes_max=self.state.scheme.body_bytes_max, on_bytes=on_bytes
+            )
+        for source in found:
+            if any(source.record.content == other.record.content for other in self.sources):
+                self.result.skipped.append(source.record.path)  # named twice
+                continue
+            before = source.record
+            source.record = known = self.state.enlist(source, again=again)
+            self.sources.append(source)
+            self.result.sources.append(known.id)
+            if known.finished:
+                self.result.skipped.append(before.path)
+                continue
+            mark = self._marks[known.id] = self.state.matcher.mark(known.id)
+            if mark.offset:
+                self.result.resumed.append(known.path)
+            self._bytes_total += source.bytes_total
+
+    def go(self) -> None:
+        """Runs both threads to their end; errors of either are raised here, after both have ended."""
+        reader = threading.Thread(target=self._read, name="neardup-sketcher", daemon=True)
+        with _stopped_by_signals(self._stop):
+            reader.start()
+            try:
+                self._match()
+            finally:
+                self._stop.set()
+                while reader.is_alive():  # it may wait for room in the queue
+                    self._drain()
+                    reader.join(0.05)
+        self.state.flush()
+        self._sum_up()
+
+    def _read(self) -> None:
+        """The reading thread."""
+        try:
+            for source in self.sources:
+                if not source.record.finished and not self._read_source(source):
+                    return
+            self._put(None)
+        except BaseException as error:  # noqa: BLE001 - raised again by the other thread
+            self._put(error)
+
+    def _read_source(self, source: LocalSource) -> bool:
+        """Sketches one source to its end; False if the scan was stopped."""
+        mark, path = self._marks[source.record.id], source.record.path
+        whole = True
+        pages = source.read(mark.offset, mark.position)
+        failure: list[OSError] = []
+        for offset, data in self._sketcher.run(_until_unreadable(pages, failure)):
+            if not self._put(_Message(offset, data, path, self._bytes_done + source.bytes_read)):
+                return False
+        if failure:
+            whole = False
+            source.cannot_go_on(failure[0])
+        self._bytes_done += source.bytes_total
+        return self._put(_Finished(source, whole))
+
+    def _put(self, item: _Message | _Finished | BaseException | None) -> bool:
+        while not self._stop.is_set():
+            try:
+                self._queue.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def _drain(self) -> None:
+        try:
+            while True:
+                self._queue.get_nowait()
+        except queue.Empty:
+            pass
+
+    def _match(self) -> None:
+        """The calling thread: folds until the sources end, an error comes, or a signal."""
+        unflushed = 0
+        while not self._stop.is_set():
+            try:
+                item = self._queue.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if item is None:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            if isinstance(item, _Finished):
+                self._finish(item)
+                continue
+            self._count(self.state.matcher.step(item.offset, item.data))
+            self._tell("scan", item.path, item.bytes_done)
+            unflushed += 1
+            if unflushed == FLUSH_MESSAGES:
+                self.state.flush()
+                unflushed = 0
+        self.result.interrupted = True
+
+    def _finish(self, item: _Finished) -> None:
+        record, problems = item.source.record, item.source.problems
+        record.pages = self.state.matcher.mark(record.id).offset
+        record.problems_total += len(problems)
+        record.problems = (record.problems + [str(problem) for problem in problems])[:PROBLEMS_MAX]
+        record.finished = item.whole
+        self.state.save_source(record)
+        self.result.problems += map(str, problems[:PROBLEMS_MAX])
+        self.result.problems_total += len(problems)
+
+    def _count(self, verdicts: list[Verdict]) -> None:
+        for verdict in verdicts:
+            self._counts[verdict.verdict.value] += 1
+            if verdict.n:
+                continue
+            self._pages_in += 1
+            site = self._sites.setdefault(verdict.site or "", SiteCount(verdict.site or ""))
+            site.pages += 1
+            site.duplicates += verdict.verdict in _DUPLICATES
+
+    def _tell(self, phase: str, path: str, bytes_done: int) -> None:
+        seconds = time.monotonic() - self._started
+        self._progress(
+            Progress(phase, path, self._pages_in, bytes_done, self._bytes_total, dict(self._counts), seconds)
+        )
+
+    def _sum_up(self) -> None:
+        result = self.result
+        result.pages = self._pages_in
+        result.bytes = sum(min(source.bytes_read, source.bytes_total) for source in self.sources)
+        result.counts = {kind.value: self._counts[kind.value] for kind in Kind if self._counts[kind.value]}
+        result.sites = sorted(self._sites.values(), key=lambda s: (-s.duplicates, -s.pages, s.site))
+        result.seconds = time.monotonic() - self._started
+        told = sum(count for kind, count in result.counts.items() if kind != Kind.PROMOTED)
+        before = sum(mark.offset for mark in self._marks.values())
+        after = sum(self.state.matcher.mark(source).offset for source in self._marks)
+        if not told == result.pages == after - before:
+            raise InvariantBroken(
+                f"the log accounts for {after - before} pages of this scan, {result.pages} were judged, {told} counted"
+            )
+
+
+def _until_unreadable(pages: Iterator[SourcedPage], failure: list[OSError]) -> Iterator[SourcedPage]:
+    """The pages up to an error of their file, which is kept in `failure`: the next source is read all the same."""
+    try:
+        yield from pages
+    except OSError as error:
+        failure.append(error)
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """SIGINT and SIGTERM set `stop`; a second one acts as usual. Nothing changes outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
