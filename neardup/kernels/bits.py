@@ -121,7 +121,9 @@ def _copy_text(typing_context, source, at, target, to):
 def _find_byte(typing_context, array, index, value):
     def generate(context, builder, signature, args):
         window = _load(context, builder, signature.args[0], args[0], args[1], _VECTOR)
-        one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), args[2], ir.Constant(ir.IntType(32), 0))
+        one = builder.insert_element(
+            ir.Constant(_VECTOR, ir.Undefined), args[2], ir.Constant(ir.IntType(32), 0)
+        )
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), _WIDE), [0] * _WIDE)
         splat = builder.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), zeros)
         return _mask(builder, builder.icmp_unsigned("==", window, splat))

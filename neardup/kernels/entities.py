@@ -1,0 +1,157 @@
+"""Character references: `&amp;`, `&#8364;`, and the longest-match rule of the HTML standard (section 13.2.5.72 on)."""
+
+import numpy as np
+
+from neardup.kernels import kernel
+
+U64 = np.uint64
+_FNV_START = U64(0xCBF29CE484222325)
+_FNV_PRIME = U64(0x100000001B3)
+_S32 = U64(32)
+NAME_BYTES_MAX = 32  # CounterClockwiseContourIntegral has 31
+LEGACY_BYTES_MAX = 6  # the longest name that needs no semicolon
+REPLACEMENT = 0xFFFD
+
+#: What the numbers 0x80 to 0x9F mean in practice: windows-1252 (the standard's table).
+_WINDOWS_1252 = np.array(
+    [
+        *(0x20AC, 0x81, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021),
+        *(0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D, 0x017D, 0x8F),
+        *(0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014),
+        *(0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D, 0x017E, 0x0178),
+    ],
+    dtype=np.int64,
+)
+
+
+@kernel
+def byte_at(buf, at, end):
+    """buf[at] as int64, 0 from `end` on: bytes beyond a page are never looked at."""
+    if at < end:
+        return np.int64(buf[at])
+    return np.int64(0)
+
+
+@kernel
+def is_alnum(c):
+    """Whether byte c is an ASCII letter or digit."""
+    folded = c | 32
+    return (folded >= 97 and folded <= 122) or (c >= 48 and c <= 57)
+
+
+@kernel
+def fnv_step(h, c):
+    """One byte of FNV-1a, 64 bits."""
+    return (h ^ U64(c)) * _FNV_PRIME
+
+
+@kernel
+def _lookup(buf, start, length, h, tables):
+    """Number of the entity named by buf[start:start + length], -1 if there is none."""
+    slots, offsets, names = tables[4], tables[5], tables[6]
+    last = np.int64(slots.size - 1)
+    at = np.int64(h >> _S32) & last
+    while slots[at] >= 0:
+        entity = np.int64(slots[at])
+        begin = np.int64(offsets[entity])
+        if np.int64(offsets[entity + 1]) - begin == length:
+            same = True
+            for i in range(length):
+                if names[begin + i] != buf[start + i]:
+                    same = False
+                    break
+            if same:
+                return entity
+        at = (at + 1) & last
+    return np.int64(-1)
+
+
+@kernel
+def _numeric(buf, at, end):
+    """(length, code point) of a numeric reference whose `#` lies at `at`; length 0 if it has no digits."""
+    start = at - 1
+    at += 1
+    base = 10
+    if byte_at(buf, at, end) | 32 == 120:
+        base = 16
+        at += 1
+    first = at
+    value = np.int64(0)
+    while at < end:
+        c = np.int64(buf[at])
+        digit = c - 48
+        if digit < 0 or digit > 9:
+            digit = (c | 32) - 87
+            if base == 10 or digit < 10 or digit > 15:
+                break
+        value = min(value * base + digit, 0x110000)
+        at += 1
+    if at == first:
+        return np.int64(0), np.int64(0)
+    if byte_at(buf, at, end) == 59:
+        at += 1
+    if value == 0 or value > 0x10FFFF or (value >= 0xD800 and value <= 0xDFFF):
+        value = np.int64(REPLACEMENT)
+    elif value >= 0x80 and value <= 0x9F:
+        value = _WINDOWS_1252[value - 0x80]
+    return at - start, value
+
+
+@kernel
+def reference(buf, at, end, in_attribute, tables):
+    """(length, code point, second code point or 0) of the reference at buf[at] == `&`; length 0: plain text.
+
+    Looks at no more than NAME_BYTES_MAX bytes of a name; digits of a number are all consumed.
+    """
+    zero = np.int64(0)
+    if byte_at(buf, at + 1, end) == 35:
+        length, point = _numeric(buf, at + 1, end)
+        return length, point, zero
+    start = at + 1
+    h = _FNV_START
+    length = zero
+    entity, matched = np.int64(-1), zero
+    while length < NAME_BYTES_MAX and is_alnum(byte_at(buf, start + length, end)):
+        h = fnv_step(h, buf[start + length])
+        length += 1
+        if length >= 2 and length <= LEGACY_BYTES_MAX:
+            found = _lookup(buf, start, length, h, tables)
+            if found >= 0 and tables[8][found]:
+                entity, matched = found, length
+    if length > 0 and byte_at(buf, start + length, end) == 59:
+        found = _lookup(buf, start, length, h, tables)
+        if found >= 0:
+            return length + 2, np.int64(tables[7][2 * found]), np.int64(tables[7][2 * found + 1])
+    if entity < 0:
+        return zero, zero, zero
+    if in_attribute:
+        after = byte_at(buf, start + matched, end)
+        if after == 61 or is_alnum(after):
+            return zero, zero, zero
+    return matched + 1, np.int64(tables[7][2 * entity]), np.int64(tables[7][2 * entity + 1])
+
+
+@kernel
+def put_point(text, o, point):
+    """Write a code point at text[o] as UTF-8, white space and controls as a space; the position after it."""
+    if point < 0x80:
+        text[o] = 32 if point < 32 else point
+        return o + 1
+    if point == 0xA0:
+        # The commonest reference of all. It separates tokens anyway, and ASCII keeps the tokeniser on its fast path.
+        text[o] = 32
+        return o + 1
+    if point < 0x800:
+        text[o] = 0xC0 | (point >> 6)
+        text[o + 1] = 0x80 | (point & 63)
+        return o + 2
+    if point < 0x10000:
+        text[o] = 0xE0 | (point >> 12)
+        text[o + 1] = 0x80 | ((point >> 6) & 63)
+        text[o + 2] = 0x80 | (point & 63)
+        return o + 3
+    text[o] = 0xF0 | (point >> 18)
+    text[o + 1] = 0x80 | ((point >> 12) & 63)
+    text[o + 2] = 0x80 | ((point >> 6) & 63)
+    text[o + 3] = 0x80 | (point & 63)
+    return o + 4

@@ -1,0 +1,430 @@
+"""HTML bytes to text with marks: a state machine shaped like the tokenizer of the HTML standard, without a tree.
+
+Formatting tags vanish, other markup separates, the contents of script, style and template vanish, URLs of images and
+frames are terms. Foreign content (svg, math) is followed by a small stack, because raw text, CDATA and the title
+depend on it. Where a tree would move or drop text, the order of the bytes counts.
+"""
+
+import numpy as np
+
+from neardup.kernels import kernel
+from neardup.kernels import markup as mk
+from neardup.kernels.bits import below, copy_text, tag_masks, trailing_zeros
+from neardup.kernels.entities import byte_at, put_point, reference
+from neardup.kernels.terms import BASE_BYTES_MAX, put_term, refresh_target, set_base
+
+U64 = np.uint64
+_ZERO = U64(0)
+
+#: Places in the array of facts, int64[FACTS]: ranges, -1 where missing. Those after LANG_END are the kernels' own.
+TITLE_START, TITLE_END = 0, 1
+CANONICAL_START, CANONICAL_END = 2, 3
+BASE_START, BASE_END = 4, 5
+LANG_START, LANG_END = 6, 7
+FACTS = 16
+
+#: Marks in the text; all other bytes below 0x20 of the input have become spaces.
+TERM_START, TERM_END, BLOCK, ANCHOR_START, ANCHOR_END = 1, 2, 3, 4, 5
+SPACE = 0x20
+
+PADDING_BYTES = 256
+_SLACK_BYTES = 512  # one step of the state machine writes less
+
+# The stack of foreign content: 4 bits an entry, the innermost lowest. Deeper nesting than 15 is not followed.
+_SVG, _MATH, _POINT_SVG, _POINT_TITLE, _POINT_MATH = 1, 2, 3, 4, 5
+_STACK_FULL = 0x0FFFFFFFFFFFFFFF >> 4
+
+
+def text_bytes_needed(page_bytes: int) -> int:
+    """Capacity of `text` that `extract` and `tokenise` need for a page of this length."""
+    return 2 * page_bytes + 65536
+
+
+@kernel
+def _copy(buf, at, end, text, o, limit):
+    """Copy buf[at:end] with controls as spaces; the position after it in text."""
+    while at < end and o < limit:
+        copy_text(buf, at, text, o)
+        step = min(end - at, 64)
+        at += step
+        o += step
+    return o
+
+
+@kernel
+def _copy_references(buf, at, end, tables, text, o, limit):
+    """As _copy, character references resolved: the content of title and textarea."""
+    while at < end and o < limit:
+        stop = mk.find(buf, at, end, 38)
+        o = _copy(buf, at, stop, text, o, limit)
+        at = stop
+        if at < end and o < limit:
+            o, at = _put_reference(buf, at, end, tables, text, o)
+            if at < end and buf[at] & 0xC0 == 0x80:
+                text[o] = SPACE
+                o += 1
+    return o
+
+
+@kernel
+def _put_reference(buf, at, end, tables, text, o):
+    """Write what the `&` at buf[at] stands for; (position in text, position in buf) after it."""
+    length, point, second = reference(buf, at, end, False, tables)
+    if length == 0:
+        text[o] = 38
+        return o + 1, at + 1
+    o = put_point(text, o, point)
+    if second > 0:
+        o = put_point(text, o, second)
+    return o, at + length
+
+
+@kernel
+def _block(text, o):
+    """A block boundary, unless there is one already."""
+    if o > 0 and text[o - 1] == BLOCK:
+        return o
+    text[o] = BLOCK
+    return o + 1
+
+
+@kernel
+def _space(text, o):
+    text[o] = SPACE
+    return o + 1
+
+
+@kernel
+def _pop_to_html(stack):
+    """The stack without the foreign elements on top."""
+    while stack & 15 == _SVG or stack & 15 == _MATH:
+        stack >>= 4
+    return stack
+
+
+@kernel
+def _pop_to(stack, kind):
+    """The stack without the innermost entry of a kind and all above it; unchanged if it has none."""
+    rest = stack
+    while rest != 0:
+        top = rest & 15
+        rest >>= 4
+        if top == kind:
+            return rest
+    return stack
+
+
+@kernel
+def _link_fact(buf, facts):
+    """Take down the address of a <link rel=canonical>: rel is a set of words."""
+    at, end = facts[mk.FIRST_START], facts[mk.FIRST_END]
+    if at < 0 or facts[mk.SECOND_START] < 0 or facts[CANONICAL_START] >= 0:
+        return
+    while at < end:
+        while at < end and mk.is_space(buf[at]):
+            at += 1
+        word = at
+        while at < end and not mk.is_space(buf[at]):
+            at += 1
+        if at - word == 9:
+            first, second = mk.name_words(buf, word, 9)
+            if first == _CANONICA and second == _L:
+                facts[CANONICAL_START] = facts[mk.SECOND_START]
+                facts[CANONICAL_END] = facts[mk.SECOND_END]
+                return
+
+
+_CANONICA = U64(int.from_bytes(b"canonica", "little"))
+_L = U64(ord("l"))
+_REFRESH = U64(int.from_bytes(b"refresh", "little"))
+
+
+@kernel
+def _is_refresh(buf, start, end):
+    while start < end and mk.is_space(buf[start]):
+        start += 1
+    while end > start and mk.is_space(buf[end - 1]):
+        end -= 1
+    return end - start == 7 and mk.name_words(buf, start, 7)[0] == _REFRESH
+
+
+@kernel
+def _wanted(kind):
+    """The two attributes that tell something about a tag of this kind: (word, length, word, length)."""
+    if kind == mk.ANCHOR:
+        return mk.HREF, 4, mk.NO_NAME, -1
+    if kind == mk.IMAGE or kind == mk.FRAME or kind == mk.IFRAME:
+        return mk.SRC, 3, mk.NO_NAME, -1
+    if kind == mk.META:
+        return mk.HTTP_EQUIV, 10, mk.CONTENT, 7
+    if kind == mk.LINK:
+        return mk.REL, 3, mk.HREF, 4
+    if kind == mk.BASE:
+        return mk.HREF, 4, mk.NO_NAME, -1
+    if kind == mk.HTML:
+        return mk.LANG, 4, mk.NO_NAME, -1
+    if kind == mk.ANNOTATION:
+        return mk.ENCODING, 8, mk.NO_NAME, -1
+    return mk.NO_NAME, -1, mk.NO_NAME, -1
+
+
+@kernel
+def _html_encoding(buf, start, end):
+    """Whether an annotation-xml holds HTML: encoding text/html or application/xhtml+xml."""
+    length = end - start
+    if start < 0 or (length != 9 and length != 21):
+        return False
+    wanted = _TEXT_HTML if length == 9 else _XHTML
+    for i in range(length):
+        c = buf[start + i]
+        if c >= 65 and c <= 90:
+            c |= 32
+        if c != wanted[i]:
+            return False
+    return True
+
+
+_TEXT_HTML = np.frombuffer(b"text/html", np.uint8)
+_XHTML = np.frombuffer(b"application/xhtml+xml", np.uint8)
+
+
+@kernel
+def _push_foreign(buf, kind, stack, facts):
+    """The stack after a start tag in foreign content, or of svg and math."""
+    entry = 0
+    top = stack & 15
+    if kind == mk.SVG:
+        entry = _SVG
+    elif kind == mk.MATH:
+        entry = _MATH
+    elif top == _SVG and kind == mk.HTML_POINT:
+        entry = _POINT_SVG
+    elif top == _SVG and kind == mk.TITLE:
+        entry = _POINT_TITLE
+    elif top == _MATH and (
+        kind == mk.MATH_TEXT
+        or (kind == mk.ANNOTATION and _html_encoding(buf, facts[mk.FIRST_START], facts[mk.FIRST_END]))
+    ):
+        entry = _POINT_MATH
+    if entry == 0 or facts[mk.SELF_CLOSING] == 1 or stack > _STACK_FULL:
+        return stack
+    return stack << 4 | entry
+
+
+@kernel
+def _pop_foreign(kind, stack):
+    """The stack after an end tag."""
+    if kind == mk.SVG:
+        return _pop_to(stack, _SVG)
+    if kind == mk.MATH:
+        return _pop_to(stack, _MATH)
+    if kind == mk.HTML_POINT:
+        return _pop_to(stack, _POINT_SVG)
+    if kind == mk.TITLE:
+        return _pop_to(stack, _POINT_TITLE)
+    if kind == mk.MATH_TEXT or kind == mk.ANNOTATION:
+        return _pop_to(stack, _POINT_MATH)
+    return stack
+
+
+@kernel
+def _declaration(buf, at, end, foreign, text, o, limit):
+    """Pass the comment, doctype, CDATA section or stray `<` at buf[at]; (position in text, position in buf).
+
+    What is no tag becomes a space; `</>` becomes nothing, and a `<` that begins nothing stays text.
+    """
+    c = byte_at(buf, at + 1, end)
+    if c == 33:
+        if byte_at(buf, at + 2, end) == 45 and byte_at(buf, at + 3, end) == 45:
+            return _space(text, o), mk.comment_end(buf, at + 4, end)
+        if foreign and at + 9 <= end and _is_cdata(buf, at + 2):
+            stop = mk.cdata_end(buf, at + 9, end)
+            return _copy(buf, at + 9, stop, text, o, limit), min(stop + 3, end)
+        return _space(text, o), min(mk.find(buf, at + 2, end, 62) + 1, end)
+    if c == 63:
+        return _space(text, o), min(mk.find(buf, at + 2, end, 62) + 1, end)
+    if c == 47 and at + 2 < end:
+        if buf[at + 2] == 62:
+            return o, at + 3
+        return _space(text, o), min(mk.find(buf, at + 2, end, 62) + 1, end)
+    return _space(text, o), at + 1
+
+
+@kernel
+def _is_cdata(buf, at):
+    for i in range(7):
+        if buf[at + i] != _CDATA[i]:
+            return False
+    return True
+
+
+_CDATA = np.frombuffer(b"[CDATA[", np.uint8)
+
+
+@kernel
+def extract(buf, start, end, mode, host, host_start, host_end, tables, text, facts):
+    """Text of one page, with marks.
+
+    buf: uint8[...], buf[start:end] is the page in UTF-8, at least PADDING_BYTES follow it, their content never counts.
+    mode: 0 HTML, 1 plain text. host[host_start:host_end]: uint8, the page's own host in lower case. tables: of
+    `neardup.tokens.tables()`. text: uint8[>= text_bytes_needed(end - start)], overwritten. facts: int64[FACTS],
+    overwritten. Returns the length of the text, at most 1.2 * (end - start) + 33000. Raises ValueError if padding or
+    capacity are missing. Bytes that are no UTF-8 stay and separate tokens.
+    """
+    at, end = np.int64(start), np.int64(end)
+    host_start, host_end = np.int64(host_start), np.int64(host_end)
+    if end + PADDING_BYTES > buf.size or text.size < 2 * (end - at) + 65536 or facts.size < FACTS:
+        raise ValueError("extract: padding or capacity missing")
+    limit = np.int64(text.size - BASE_BYTES_MAX - _SLACK_BYTES)
+    facts[:] = -1
+    facts[8:] = 0
+    o = np.int64(0)
+    if mode != 0:
+        return _copy(buf, at, end, text, o, limit)
+    stack = np.int64(0)  # of foreign content
+    point_fresh = False  # no tag since an integration point opened: still in its own namespace
+    in_link = False
+    templates = np.int64(0)
+    hidden = np.int64(-1)  # the kind that hides: TEMPLATE, or SCRIPT and STYLE in svg
+    hidden_from = np.int64(0)  # what is written from here on will be taken back
+    while at < end and o < limit:
+        if buf[at] & 0xC0 == 0x80:
+            # A character cut in two by markup must not be joined.
+            o = _space(text, o)
+        while at < end and o < limit:
+            less, ampersand = copy_text(buf, at, text, o)
+            rest = end - at
+            stop = (less | ampersand) & below(rest)
+            if stop != _ZERO:
+                step = trailing_zeros(stop)
+                at += step
+                o += step
+                break
+            step = min(rest, 64)
+            at += step
+            o += step
+        if at >= end or o >= limit:
+            break
+        if buf[at] == 38:
+            o, at = _put_reference(buf, at, end, tables, text, o)
+            continue
+        closing = byte_at(buf, at + 1, end) == 47
+        name = at + 2 if closing else at + 1
+        foreign = stack & 15 == _SVG or stack & 15 == _MATH
+        if not mk.is_letter(byte_at(buf, name, end)):
+            o, at = _declaration(buf, at, end, foreign or point_fresh, text, o, limit)
+            continue
+        name_end, _, _, _, _, _ = tag_masks(buf, name)
+        length = trailing_zeros(name_end & below(end - name))
+        first, second = _ZERO, _ZERO
+        kind = np.int64(mk.OTHER)
+        if length <= mk.NAME_BYTES_MAX:
+            first, second = mk.name_words(buf, name, length)
+            kind = mk.tag_kind(first, second, tables)
+        breakout = kind >= mk.BREAKOUT
+        kind &= mk.BREAKOUT - 1
+        while length >= 64 and name + length < end and not _ends_name(buf[name + length]):
+            length += 1
+        a, a_length, b, b_length = _wanted(kind)
+        at = mk.attributes(buf, name + length, end, a, a_length, b, b_length, facts)
+        if at < 0:
+            break  # the page ends inside a tag: the tag is dropped
+        point_fresh = False
+        value, value_end = facts[mk.FIRST_START], facts[mk.FIRST_END]
+        if stack != 0:
+            if breakout and foreign and (not closing or kind != mk.FORMAT):
+                stack = _pop_to_html(stack)
+                foreign = False
+                if hidden == mk.SCRIPT or hidden == mk.STYLE:
+                    o, hidden = hidden_from, np.int64(-1)
+
+        # What the tag leaves in the text.
+        if kind == mk.FORMAT:
+            continue
+        if kind == mk.ANCHOR:
+            if in_link:
+                text[o] = ANCHOR_END
+                o += 1
+            in_link = not closing and value >= 0
+            if in_link:
+                text[o] = ANCHOR_START
+                o += 1
+            continue
+        if kind == mk.OTHER or (kind >= mk.TITLE and kind != mk.TEMPLATE):
+            o = _block(text, o)
+        else:
+            o = _space(text, o)
+        if closing:
+            if hidden == kind:
+                templates -= 1
+                if templates <= 0:
+                    o, hidden = _space(text, hidden_from), np.int64(-1)
+            stack = _pop_foreign(kind, stack)
+            continue
+        shown = hidden < 0
+
+        if foreign or kind == mk.SVG or kind == mk.MATH:
+            before = stack
+            stack = _push_foreign(buf, kind, stack, facts)
+            point_fresh = stack != before and stack & 15 > _MATH
+            if foreign and shown and (kind == mk.SCRIPT or kind == mk.STYLE) and facts[mk.SELF_CLOSING] == 0:
+                hidden, hidden_from, templates = kind, o, np.int64(1)
+            continue
+
+        # Start tags of HTML that tell or contain something.
+        if kind == mk.IMAGE or kind == mk.FRAME or kind == mk.IFRAME:
+            if value >= 0:
+                o = put_term(buf, value, value_end, tables, host, host_start, host_end, text, o, limit, facts)
+        elif kind == mk.META:
+            if value >= 0 and facts[mk.SECOND_START] >= 0 and _is_refresh(buf, value, value_end):
+                value, value_end = refresh_target(buf, facts[mk.SECOND_START], facts[mk.SECOND_END])
+                if value >= 0:
+                    o = put_term(
+                        buf, value, value_end, tables, host, host_start, host_end, text, o, limit, facts
+                    )
+        elif kind == mk.LINK:
+            if shown:
+                _link_fact(buf, facts)
+        elif kind == mk.BASE:
+            if shown and value >= 0 and facts[BASE_START] < 0:
+                facts[BASE_START] = value
+                facts[BASE_END] = value_end
+                set_base(buf, value, value_end, tables, host, host_start, host_end, text, facts)
+        elif kind == mk.HTML:
+            if shown and value >= 0 and facts[LANG_START] < 0:
+                facts[LANG_START] = value
+                facts[LANG_END] = value_end
+        elif kind == mk.TEMPLATE:
+            if shown:
+                hidden, hidden_from, templates = kind, o, np.int64(0)
+            if hidden == kind:
+                templates += 1
+        if kind == mk.SCRIPT:
+            at = mk.script_end(buf, at, end, first)
+        elif kind == mk.STYLE:
+            at = mk.raw_end(buf, at, end, first, second, length)
+        elif kind == mk.TITLE or kind == mk.TEXTAREA:
+            stop = mk.raw_end(buf, at, end, first, second, length)
+            begin = o
+            o = _copy_references(buf, at, stop, tables, text, o, limit)
+            if kind == mk.TITLE and shown and facts[TITLE_START] < 0:
+                facts[TITLE_START] = begin
+                facts[TITLE_END] = o
+            at = stop
+        elif kind == mk.RAW or kind == mk.IFRAME:
+            stop = mk.raw_end(buf, at, end, first, second, length)
+            o = _copy(buf, at, stop, text, o, limit)
+            at = stop
+        elif kind == mk.PLAINTEXT:
+            o = _copy(buf, at, end, text, o, limit)
+            break
+    if hidden >= 0:
+        o = hidden_from
+    o = min(o, limit)
+    facts[TITLE_END] = min(facts[TITLE_END], o)
+    return o
+
+
+@kernel
+def _ends_name(c):
+    return mk.is_space(c) or c == 47 or c == 62

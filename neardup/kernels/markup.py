@@ -1,0 +1,254 @@
+"""Tags as the HTML standard's tokenizer sees them: kinds of names, attributes, ends of raw text and comments.
+
+Every scan here moves forward over what it looked at, so hostile input (unclosed comments, quotes, CDATA) stays linear.
+"""
+
+import numpy as np
+
+from neardup.kernels import kernel
+from neardup.kernels.bits import below, find_byte, trailing_zeros, word_at
+from neardup.kernels.entities import byte_at
+
+U64 = np.uint64
+_ZERO = U64(0)
+_CASE = U64(0x2020202020202020)
+_SLOT_SHIFT = U64(54)  # the top 10 bits number the 1024 slots
+NAME_BYTES_MAX = 16
+
+#: Kinds of tag names. OTHER is every name that needs no care: a block boundary.
+(
+    OTHER,
+    FORMAT,
+    ANCHOR,
+    BREAK,
+    IMAGE,
+    FRAME,
+    IFRAME,
+    META,
+    LINK,
+    BASE,
+    HTML,
+    SCRIPT,
+    STYLE,
+    TITLE,
+    TEXTAREA,
+    RAW,
+    PLAINTEXT,
+    TEMPLATE,
+    SVG,
+    MATH,
+    HTML_POINT,
+    ANNOTATION,
+    MATH_TEXT,
+) = range(23)
+#: Added to a kind: the start tag of such a name ends foreign content (svg, math).
+BREAKOUT = 32
+
+#: Where `attributes` leaves what it found, in the array of facts.
+FIRST_START, FIRST_END, SECOND_START, SECOND_END, SELF_CLOSING = 8, 9, 10, 11, 12
+
+# Names of attributes as little-endian words of their first 8 bytes.
+NO_NAME = U64(0)
+HREF = U64(int.from_bytes(b"href", "little"))
+SRC = U64(int.from_bytes(b"src", "little"))
+REL = U64(int.from_bytes(b"rel", "little"))
+LANG = U64(int.from_bytes(b"lang", "little"))
+CONTENT = U64(int.from_bytes(b"content", "little"))
+HTTP_EQUIV = U64(int.from_bytes(b"http-equ", "little"))
+ENCODING = U64(int.from_bytes(b"encoding", "little"))
+
+
+@kernel
+def is_space(c):
+    """Whether byte c is white space in the sense of the HTML standard."""
+    return c == 32 or c == 10 or c == 9 or c == 13 or c == 12
+
+
+@kernel
+def is_letter(c):
+    """Whether byte c is an ASCII letter."""
+    folded = c | 32
+    return folded >= 97 and folded <= 122
+
+
+@kernel
+def name_words(buf, at, length):
+    """The name's first and next 8 bytes, lower-cased, 0 beyond its length (at most 16).
+
+    Setting bit 5 lower-cases letters; other bytes may fall together with `-` and digits, never with a letter.
+    """
+    first = (word_at(buf, at) | _CASE) & below(8 * min(length, 8))
+    if length <= 8:
+        return first, _ZERO
+    return first, (word_at(buf, at + 8) | _CASE) & below(8 * (length - 8))
+
+
+@kernel
+def tag_kind(first, second, tables):
+    """Kind of the tag name with these words: one probe of a perfect hash."""
+    multipliers = tables[3]
+    slot = np.int64((first * multipliers[0] + second * multipliers[1]) >> _SLOT_SHIFT)
+    if tables[0][slot] == first and tables[1][slot] == second:
+        return np.int64(tables[2][slot])
+    return np.int64(OTHER)
+
+
+@kernel
+def find(buf, at, end, value):
+    """Index of the first byte `value` in buf[at:end], `end` if there is none."""
+    while at < end:
+        mask = find_byte(buf, at, np.uint8(value)) & below(end - at)
+        if mask != _ZERO:
+            return at + trailing_zeros(mask)
+        at += 64
+    return end
+
+
+@kernel
+def _is_name(buf, at, length, name, name_length):
+    if length != name_length:
+        return False
+    first, _ = name_words(buf, at, length)
+    if first != name:
+        return False
+    # The one wanted name longer than a word is http-equiv.
+    return length <= 8 or (buf[at + 8] | 32 == 105 and buf[at + 9] | 32 == 118)
+
+
+@kernel
+def attributes(buf, at, end, first, first_length, second, second_length, facts):
+    """Read a tag's attributes from the end of its name on; the position after its `>`, or -1 if it has none.
+
+    Ranges of the values of the two wanted attributes go to facts[FIRST_START] .. facts[SECOND_END], -1 where missing;
+    the first of several counts. facts[SELF_CLOSING] is 1 for `/>`.
+    """
+    facts[FIRST_START] = -1
+    facts[SECOND_START] = -1
+    facts[SELF_CLOSING] = 0
+    while True:
+        slash = 0
+        while at < end and (is_space(buf[at]) or buf[at] == 47):
+            slash = 1 if buf[at] == 47 else 0
+            at += 1
+        if at >= end:
+            return np.int64(-1)
+        if buf[at] == 62:
+            facts[SELF_CLOSING] = slash
+            return at + 1
+        name = at
+        at += 1  # even a `=` begins a name
+        while at < end and not (is_space(buf[at]) or buf[at] == 47 or buf[at] == 62 or buf[at] == 61):
+            at += 1
+        name_length = at - name
+        while at < end and is_space(buf[at]):
+            at += 1
+        start, stop = at, at
+        if byte_at(buf, at, end) == 61:
+            at += 1
+            while at < end and is_space(buf[at]):
+                at += 1
+            quote = byte_at(buf, at, end)
+            if quote == 34 or quote == 39:
+                start = at + 1
+                stop = find(buf, start, end, quote)
+                at = stop + 1
+            else:
+                start = at
+                while at < end and not (is_space(buf[at]) or buf[at] == 62):
+                    at += 1
+                stop = at
+        if facts[FIRST_START] < 0 and _is_name(buf, name, name_length, first, first_length):
+            facts[FIRST_START] = start
+            facts[FIRST_END] = stop
+        elif facts[SECOND_START] < 0 and _is_name(buf, name, name_length, second, second_length):
+            facts[SECOND_START] = start
+            facts[SECOND_END] = stop
+
+
+@kernel
+def _closes(buf, at, end, first, second, length):
+    """Whether a tag name with these words, and its end, follow at buf[at]."""
+    if at + length >= end:
+        return False
+    a, b = name_words(buf, at, length)
+    c = np.int64(buf[at + length])
+    return a == first and b == second and (is_space(c) or c == 47 or c == 62)
+
+
+@kernel
+def raw_end(buf, at, end, first, second, length):
+    """Index of the `</name` that ends raw text, `end` if nothing does."""
+    while True:
+        at = find(buf, at, end, 60)
+        if at >= end:
+            return end
+        if byte_at(buf, at + 1, end) == 47 and _closes(buf, at + 2, end, first, second, length):
+            return at
+        at += 1
+
+
+@kernel
+def script_end(buf, at, end, first):
+    """Index of the `</script` that ends a script. Inside `<!-- <script>` one such end tag does not count."""
+    escaped = 0  # 1: after <!--, 2: after <script in it
+    dashes = at  # where dashes of a closing --> may begin
+    while at < end:
+        c = buf[at]
+        if escaped == 0:
+            at = find(buf, at, end, 60)
+            if at >= end:
+                break
+            c = buf[at]
+        if c == 62:
+            if at - 2 >= dashes and buf[at - 1] == 45 and buf[at - 2] == 45:
+                escaped = 0
+        elif c == 60:
+            slash = byte_at(buf, at + 1, end) == 47
+            if slash and _closes(buf, at + 2, end, first, _ZERO, 6):
+                if escaped < 2:
+                    return at
+                escaped = 1
+            elif escaped == 1 and _closes(buf, at + 1, end, first, _ZERO, 6):
+                escaped = 2
+            elif (
+                escaped == 0
+                and byte_at(buf, at + 1, end) == 33
+                and byte_at(buf, at + 2, end) == 45
+                and byte_at(buf, at + 3, end) == 45
+            ):
+                escaped = 1
+                dashes = at + 2
+                at += 3
+        at += 1
+    return end
+
+
+@kernel
+def comment_end(buf, at, end):
+    """Index after a comment whose text begins at `at`, after `<!--`."""
+    start = at
+    if byte_at(buf, at, end) == 62:
+        return at + 1
+    if byte_at(buf, at, end) == 45 and byte_at(buf, at + 1, end) == 62:
+        return at + 2
+    while True:
+        at = find(buf, at, end, 62)
+        if at >= end:
+            return end
+        bang = 1 if buf[at - 1] == 33 else 0
+        if at - 2 - bang >= start and buf[at - 1 - bang] == 45 and buf[at - 2 - bang] == 45:
+            return at + 1
+        at += 1
+
+
+@kernel
+def cdata_end(buf, at, end):
+    """Index of the `]]>` that ends a CDATA section whose text begins at `at`, `end` if nothing does."""
+    start = at
+    while True:
+        at = find(buf, at, end, 62)
+        if at >= end:
+            return end
+        if at - 2 >= start and buf[at - 1] == 93 and buf[at - 2] == 93:
+            return at - 2
+        at += 1

@@ -1,0 +1,307 @@
+"""URLs that are one token each: sources of images and frames, targets of refreshes (Henzinger 2006, section 3).
+
+On the page's own host the term is the file name (the last segment of the path), on another host the whole URL without
+its fragment. `text` serves as scratch: a foreign <base> lies in its last BASE_BYTES_MAX bytes.
+"""
+
+import numpy as np
+
+from neardup.kernels import kernel
+from neardup.kernels.entities import byte_at, put_point, reference
+
+TERM_START, TERM_END = 1, 2
+BASE_BYTES_MAX = 2048
+#: Resolving against a foreign <base> repeats the base in every term: no more than this many bytes of a page do.
+BASE_BUDGET_BYTES = 32768
+# Places in the array of facts, after those of `attributes`.
+BASE_SPENT, BASE_LENGTH, BASE_CUTS = 13, 14, 15
+
+_RELATIVE, _ROOTED, _HOSTED, _ABSOLUTE, _OPAQUE = range(5)
+
+
+@kernel
+def _decode(buf, start, end, tables, text, o):
+    """Write an attribute's value at text[o]: references resolved, tabs and line ends dropped, trimmed; its end."""
+    begin = o
+    while start < end:
+        c = np.int64(buf[start])
+        if c == 38:
+            length, point, second = reference(buf, start, end, True, tables)
+            if length > 0:
+                start += length
+                if point != 9 and point != 10 and point != 13:
+                    o = put_point(text, o, point)
+                    if second > 0:
+                        o = put_point(text, o, second)
+                continue
+        start += 1
+        if c == 9 or c == 10 or c == 13 or (o == begin and c <= 32):
+            continue
+        text[o] = 32 if c < 32 else c
+        o += 1
+    while o > begin and text[o - 1] == 32:
+        o -= 1
+    skipped = np.int64(0)
+    while begin + skipped < o and text[begin + skipped] == 32:
+        skipped += 1
+    if skipped > 0:
+        for i in range(begin, o - skipped):
+            text[i] = text[i + skipped]
+    return o - skipped
+
+
+@kernel
+def _slashes(text, start, end):
+    """Turn backslashes before the query into slashes, as browsers do; the end without the fragment."""
+    query = False
+    for i in range(start, end):
+        c = text[i]
+        if c == 35:
+            return i
+        if c == 63:
+            query = True
+        elif c == 92 and not query:
+            text[i] = 47
+    return end
+
+
+@kernel
+def _shape(text, start, end):
+    """(shape, start of the authority, start of the path) of a URL reference."""
+    if byte_at(text, start, end) == 47:
+        if byte_at(text, start + 1, end) != 47:
+            return _ROOTED, start, start
+        shape, at = _HOSTED, start + 2
+    else:
+        at = start
+        while at < end:
+            c = np.int64(text[at])
+            letter = (c | 32) >= 97 and (c | 32) <= 122
+            if not (letter or (at > start and ((c >= 48 and c <= 57) or c == 43 or c == 45 or c == 46))):
+                break
+            at += 1
+        if at == start or byte_at(text, at, end) != 58:
+            return _RELATIVE, start, start
+        if byte_at(text, at + 1, end) != 47 or byte_at(text, at + 2, end) != 47:
+            return _OPAQUE, start, start
+        shape, at = _ABSOLUTE, at + 3
+    path = at
+    while path < end and text[path] != 47 and text[path] != 63:
+        path += 1
+    return shape, at, path
+
+
+@kernel
+def _is_host(text, start, end, host, host_start, host_end):
+    """Whether the authority text[start:end] names the host, whatever its user and port."""
+    for i in range(start, end):
+        if text[i] == 64:
+            start = i + 1
+    digits = end
+    while digits > start and text[digits - 1] >= 48 and text[digits - 1] <= 57:
+        digits -= 1
+    if digits > start and text[digits - 1] == 58:
+        end = digits - 1
+    if end - start != host_end - host_start:
+        return False
+    for i in range(end - start):
+        c = text[start + i]
+        if c >= 65 and c <= 90:
+            c |= 32
+        if c != host[host_start + i]:
+            return False
+    return True
+
+
+@kernel
+def _is_data(text, start, end):
+    """Whether the URL is a `data:` URL."""
+    return (
+        end - start >= 5
+        and text[start] | 32 == 100
+        and text[start + 1] | 32 == 97
+        and text[start + 2] | 32 == 116
+        and text[start + 3] | 32 == 97
+        and text[start + 4] == 58
+    )
+
+
+@kernel
+def _keep_file_name(text, begin, end):
+    """Move the last segment of the path, without query, to text[begin]; its end there."""
+    stop = begin
+    while stop < end and text[stop] != 63:
+        stop += 1
+    start = stop
+    while start > begin and text[start - 1] != 47:
+        start -= 1
+    length = stop - start
+    if (length == 1 and text[start] == 46) or (length == 2 and text[start] == 46 and text[start + 1] == 46):
+        return begin
+    for i in range(length):
+        text[begin + i] = text[start + i]
+    return begin + length
+
+
+@kernel
+def _remove_dots(text, path, end):
+    """Resolve `.` and `..` segments of the path text[path:end], which may have a query; the new end.
+
+    RFC 3986, section 5.2.4. Each segment is written once and taken back once at most.
+    """
+    if byte_at(text, path, end) != 47:
+        return end
+    read, write = path, path
+    while read < end and text[read] == 47:
+        stop = read + 1
+        while stop < end and text[stop] != 47 and text[stop] != 63:
+            stop += 1
+        length = stop - read - 1
+        last = stop >= end or text[stop] == 63
+        if length == 1 and text[read + 1] == 46:
+            if last:
+                text[write] = 47
+                write += 1
+        elif length == 2 and text[read + 1] == 46 and text[read + 2] == 46:
+            while write > path:
+                write -= 1
+                if text[write] == 47:
+                    break
+            if last:
+                text[write] = 47
+                write += 1
+        else:
+            for i in range(read, stop):
+                text[write] = text[i]
+                write += 1
+        read = stop
+    while read < end:
+        text[write] = text[read]
+        write += 1
+        read += 1
+    return write
+
+
+@kernel
+def set_base(buf, start, end, tables, host, host_start, host_end, text, facts):
+    """Take down a <base href>: only one on another host matters, for it makes relative URLs foreign."""
+    facts[BASE_LENGTH] = 0
+    if end - start > BASE_BYTES_MAX // 2:
+        return
+    begin = np.int64(text.size - BASE_BYTES_MAX)
+    stop = _decode(buf, start, end, tables, text, begin)
+    stop = _slashes(text, begin, stop)
+    shape, authority, path = _shape(text, begin, stop)
+    if shape != _HOSTED and shape != _ABSOLUTE:
+        return
+    if path == authority or _is_host(text, authority, path, host, host_start, host_end):
+        return
+    stop = _remove_dots(text, path, stop)
+    query = path
+    while query < stop and text[query] != 63:
+        query += 1
+    folder = query
+    while folder > path and text[folder - 1] != 47:
+        folder -= 1
+    facts[BASE_LENGTH] = stop - begin
+    # Where the scheme ends, the authority, the folder, the path: 12 bits each.
+    scheme = authority - 2 - begin
+    facts[BASE_CUTS] = scheme | (path - begin) << 12 | (folder - begin) << 24 | (query - begin) << 36
+
+
+@kernel
+def _resolve(text, begin, end, shape, facts):
+    """Put what a reference takes from the foreign base before text[begin:end]; the new end."""
+    cuts = facts[BASE_CUTS]
+    if shape == _HOSTED:
+        length = cuts & 4095
+    elif shape == _ROOTED:
+        length = (cuts >> 12) & 4095
+    elif text[begin] == 63:
+        length = (cuts >> 36) & 4095
+    else:
+        length = (cuts >> 24) & 4095
+    if facts[BASE_SPENT] + length + 1 > BASE_BUDGET_BYTES:
+        return end
+    facts[BASE_SPENT] += length + 1
+    # A base without a path ("http://host") needs the slash between.
+    join = 1 if shape == _RELATIVE and text[begin] != 63 and length == (cuts >> 12) & 4095 else 0
+    for i in range(end - 1, begin - 1, -1):
+        text[i + length + join] = text[i]
+    base = np.int64(text.size - BASE_BYTES_MAX)
+    for i in range(length):
+        text[begin + i] = text[base + i]
+    if join:
+        text[begin + length] = 47
+    return end + length + join
+
+
+@kernel
+def put_term(buf, start, end, tables, host, host_start, host_end, text, o, limit, facts):
+    """Write the term of the URL buf[start:end] at text[o] between its marks; the position after it.
+
+    Nothing is written for an empty term, a `data:` URL, or where text[o:limit] might not hold it.
+    """
+    while start < end and buf[start] <= 32:
+        start += 1
+    if _is_data(buf, start, end) or o + 2 * (end - start) + BASE_BYTES_MAX + 8 > limit:
+        return o
+    begin = o + 1
+    stop = _decode(buf, start, end, tables, text, begin)
+    stop = _slashes(text, begin, stop)
+    if stop == begin or _is_data(text, begin, stop):
+        return o
+    shape, authority, path = _shape(text, begin, stop)
+    if facts[BASE_LENGTH] > 0 and shape <= _HOSTED:
+        stop = _resolve(text, begin, stop, shape, facts)
+        shape, authority, path = _shape(text, begin, stop)
+    if shape == _HOSTED or shape == _ABSOLUTE:
+        if _is_host(text, authority, path, host, host_start, host_end):
+            for i in range(path, stop):
+                text[begin + i - path] = text[i]
+            stop = _keep_file_name(text, begin, begin + stop - path)
+        else:
+            stop = _remove_dots(text, path, stop)
+    elif shape != _OPAQUE:
+        stop = _keep_file_name(text, begin, stop)
+    if stop == begin:
+        return o
+    text[o] = TERM_START
+    text[stop] = TERM_END
+    return stop + 1
+
+
+@kernel
+def refresh_target(buf, start, end):
+    """Range of the URL in the content of a meta refresh, (-1, -1) if it names none (HTML standard, 4.2.5.3)."""
+    at = start
+    while at < end and buf[at] <= 32:
+        at += 1
+    digits = at
+    while at < end and ((buf[at] >= 48 and buf[at] <= 57) or buf[at] == 46):
+        at += 1
+    none = np.int64(-1)
+    if at == digits or at >= end or not (buf[at] <= 32 or buf[at] == 59 or buf[at] == 44):
+        return none, none
+    while at < end and buf[at] <= 32:
+        at += 1
+    if at < end and (buf[at] == 59 or buf[at] == 44):
+        at += 1
+    while at < end and buf[at] <= 32:
+        at += 1
+    if end - at >= 3 and buf[at] | 32 == 117 and buf[at + 1] | 32 == 114 and buf[at + 2] | 32 == 108:
+        sign = at + 3
+        while sign < end and buf[sign] <= 32:
+            sign += 1
+        if sign < end and buf[sign] == 61:
+            at = sign + 1
+            while at < end and buf[at] <= 32:
+                at += 1
+    quote = byte_at(buf, at, end)
+    if quote == 34 or quote == 39:
+        at += 1
+        stop = at
+        while stop < end and buf[stop] != quote:
+            stop += 1
+        end = stop
+    return (at, end) if at < end else (none, none)
