@@ -148,9 +148,8 @@ class _Given:
                     self.problems.append(f"{secret.name} ({origin}): given twice, by {base} too")
                 self.take_secret_file(secret, raw, origin)
             elif option is None:
-                meant = env.replace(PREFIX + "KAFKA_", PREFIX + "KAFKA__")
-                known = [*by_env, PREFIX + "SEED_FILE", PREFIX + "CONFIG", *([meant] if meant != env else [])]
-                self.unknown(env, "environment", known)
+                meant = re.sub(r"KAFKA_(?!_)", "KAFKA__", env)
+                self.unknown(env, "environment", [*by_env, PREFIX + "SEED_FILE", PREFIX + "CONFIG", *{meant} - {env}])
             else:
                 self.take(option, raw, origin)
 

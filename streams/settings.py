@@ -196,7 +196,7 @@ class Settings:
     batch_pages: Annotated[int, _whole(1, 512), "Pages sketched together, and to one message of the log"] = 512
     batch_ms: Annotated[int, _whole(0, 60_000), "Time that the first page of a batch waits for others"] = 20
     batch_bytes: Annotated[int, _whole(1_000_000, 1_000_000_000), "Page bytes in a batch, about"] = 32_000_000
-    message_bytes_max: Annotated[int, _whole(100_000, 100_000_000), "Largest message, before compression"] = 1_000_000
+    message_bytes_max: Annotated[int, _whole(1_000_000, 100_000_000), "Largest message, before compression"] = 1_000_000
     match_messages: Annotated[int, _whole(1, 1_000), "Messages of the log in one transaction at most"] = 16
     inflight_batches: Annotated[int, _whole(1, 64), "Batches read but not yet acknowledged; then reading waits"] = 4
     buffer_bytes_max: Annotated[
