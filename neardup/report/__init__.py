@@ -1,0 +1,178 @@
+"""What a person reads after a scan: one self-contained HTML file from verdicts, in one pass and bounded memory.
+
+The file loads nothing and runs nothing: styles are in it, pictures are SVG, and its Content-Security-Policy forbids
+everything else. What comes from pages is escaped, and characters that could turn the reading order around or hide
+are replaced.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from neardup.decider import Decider
+from neardup.report import charts, prose
+from neardup.report.samples import Card, ReadPage, card, instant
+from neardup.report.tally import SAMPLES, TAPE_BINS, Sample, Tally, Verdict
+
+SITES_SHOWN, REASONS_SHOWN, HOT_KEYS_SHOWN, PROBLEMS_SHOWN, SOURCES_SHOWN = 20, 20, 30, 30, 50
+
+
+class SourceInfo(NamedTuple):
+    """A file or folder that was read. pages: records in it, None if unknown."""
+
+    name: str
+    digest: str = ""
+    pages: int | None = None
+
+
+class HotKey(NamedTuple):
+    """An index key that too many representatives share. family: what it is made of. uses: how often it was met."""
+
+    family: str
+    key: str
+    uses: int | None = None
+
+
+@dataclass(frozen=True)
+class ReportInfo:
+    """What verdicts do not say. made_at: ms since the epoch. problems: lines for the operator."""
+
+    decider: Decider
+    scheme_digest: str = ""
+    sources: Sequence[SourceInfo] = ()
+    problems: Sequence[str] = ()
+    hot_keys: Sequence[HotKey] = ()
+    hot_keys_total: int | None = None
+    made_at: int | None = None
+    title: str = "What repeats"
+
+
+def build_report(verdicts: Iterable[Verdict], read_page: ReadPage, info: ReportInfo) -> str:
+    """The report as HTML. Reads `verdicts` (the JSON of `neardup.verdict`) once, then at most 80 pages.
+
+    read_page gets the coordinates of a verdict and returns the page that is there now, or None; it may raise
+    NeardupError or OSError, which the report quotes.
+    """
+    tally = Tally(info.decider)
+    for verdict in verdicts:
+        tally.add(verdict)
+    return _render(tally, read_page, info)
+
+
+# Controls, marks that override the direction of text, separators of lines, invisible tags, lone surrogates.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def visible(value: Any) -> Any:
+    """Text with every character that hides, or turns the reading order, replaced by U+FFFD. Markup is left alone."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return _UNSAFE.sub("\ufffd", value)
+    return value
+
+
+_environment = Environment(
+    loader=PackageLoader("neardup.report", "."),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    finalize=visible,
+)
+_environment.filters["percent"] = prose.percent
+
+
+def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
+    decider = info.decider
+    style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
+    return _environment.get_template("report.html.j2").render(
+        info=info,
+        decider=decider,
+        tally=tally,
+        style=Markup(style),
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        made_at=instant(info.made_at),
+        thresholds=[(name, value) for name, value in asdict(decider).items() if name not in ("scheme", "sites")],
+        kinds=[(kind, *prose.KINDS[kind], tally.verdicts[kind]) for kind in prose.KINDS],
+        unknown_kinds={k: n for k, n in tally.verdicts.items() if k not in prose.KINDS},
+        ruled_out=[(by, prose.RULED_OUT.get(by, by), n) for by, n in tally.ruled_out.most_common(20)],
+        pictures=_pictures(tally),
+        share=charts.share,
+        close=_close_calls(tally, read_page, decider),
+        samples=_samples(tally, read_page, decider),
+        sites=tally.sites.top(SITES_SHOWN),
+        reasons=tally.reasons.top(REASONS_SHOWN),
+        largest=tally.clusters.largest(),
+        limits={"hot": HOT_KEYS_SHOWN, "problems": PROBLEMS_SHOWN, "sources": SOURCES_SHOWN},
+    )
+
+
+def _pictures(tally: Tally) -> dict[str, Markup | None]:
+    """Only pictures of something: an empty chart says nothing."""
+    decider = tally.decider
+    out: dict[str, Markup | None] = dict.fromkeys(("tape", "b", "c", "sizes"))
+    if any(tally.tape_accepted) or any(tally.tape_rejected) or any(tally.tape_vetoed):
+        out["tape"] = charts.tape_scores(
+            tally.tape_accepted, tally.tape_rejected, tally.tape_vetoed, decider.tape_min, TAPE_BINS
+        )
+    if tally.b_similarity:
+        out["b"] = charts.bars("B-similarity of accepted pairs", "equal supershingles of 6", tally.b_similarity, 0, 6)
+    if tally.c_similarity:
+        low = min(320, min(tally.c_similarity) // 16 * 16)
+        out["c"] = charts.bars("C-similarity of accepted pairs", "agreeing bits of 384", tally.c_similarity, low, 384)
+    distribution = tally.clusters.distribution()
+    if distribution:
+        out["sizes"] = charts.sizes(distribution)
+    return out
+
+
+def _close_calls(tally: Tally, read_page: ReadPage, decider: Decider) -> list[tuple[str, str, list[Card]]]:
+    groups = (
+        (
+            "Barely accepted",
+            "Near duplicates with the lowest scores that were enough. If these two pages should not have been "
+            "merged, the threshold is too low for this crawl.",
+            tally.close_accepted,
+            False,
+        ),
+        (
+            "Barely not accepted",
+            "The nearest candidate's score was just not enough. If these are duplicates to you, the threshold is "
+            "too high for this crawl.",
+            tally.close_rejected,
+            True,
+        ),
+        (
+            "Alike, but ruled out by their names",
+            "Texts that agree well enough, while titles or beginnings name different things.",
+            tally.close_vetoed,
+            True,
+        ),
+    )
+    return [
+        (title, text, [card(v, read_page, decider, against_nearest=against) for v in sample.chosen()])
+        for title, text, sample, against in groups
+    ]
+
+
+def _samples(tally: Tally, read_page: ReadPage, decider: Decider) -> list[tuple[str, str, str, list[Card]]]:
+    """By kind, without the pairs that are among the closest calls already."""
+    close: tuple[Sample, ...] = (tally.close_accepted, tally.close_rejected, tally.close_vetoed)
+    shown = {v.get("page_id") for sample in close for v in sample.chosen()}
+    out = []
+    for kind in SAMPLES:
+        fresh = [v for v in tally.samples[kind].chosen() if v.get("page_id") not in shown]
+        if fresh:
+            out.append((kind, *prose.KINDS[kind], [card(v, read_page, decider) for v in fresh]))
+    return out
+
+
+__all__ = ["HotKey", "ReadPage", "ReportInfo", "SourceInfo", "build_report"]

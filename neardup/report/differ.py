@@ -1,0 +1,225 @@
+"""Differences of two texts, token by token, for people: bounded in time and space whatever the input.
+
+A text is cut into words as a reader sees them (runs of letters, marks and digits; one character in scripts that write
+no spaces), which are compared in lower case. Anchors (runs of three words that occur once in both texts, in the same
+order in both) cut the pair into gaps; each gap is aligned by Myers' O(ND) algorithm (Myers 1986, section 4) within one
+budget of steps for the whole pair. A gap that would exceed it is not aligned: there, a word counts as changed if the
+other side's gap lacks it, and the result says `coarse`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+#: Inner steps of Myers' algorithm over a whole pair: about a third of a second.
+STEPS_MAX = 600_000
+#: Edits within one gap; its trace takes the square of this many integers at most.
+GAP_EDITS_MAX = 500
+#: Characters of a text that are looked at. A page of this length prints on sixty sheets.
+TEXT_CHARS_MAX = 200_000
+
+# Han, kana, Thai, Lao, Khmer and Myanmar: one character a word. Elsewhere runs of letters and digits, with combining
+# marks, which Python's \w leaves out.
+_ALONE = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd"
+)
+_WORD = re.compile(rf"[{_ALONE}]|(?:(?![{_ALONE}])[^\W_][{_MARKS}]*)+")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text and where its words are. cut: the text went on, but was not looked at."""
+
+    text: str
+    words: list[str]
+    spans: list[tuple[int, int]]
+    cut: bool = False
+
+
+def text_words(text: str, chars_max: int = TEXT_CHARS_MAX) -> Text:
+    """Cuts a text into lower-cased words. White space becomes one space, or where it breaks a line, a pilcrow.
+
+    Pages have hundreds of blocks of a word or two: as lines they would be yards long.
+    """
+    cut = len(text) > chars_max
+    text = _SPACE.sub(_space, text[:chars_max].strip())
+    found = list(_WORD.finditer(text))
+    if cut and found and found[-1].end() == len(text):
+        found.pop()  # the cut may have gone through it
+    return Text(text, [m.group().lower() for m in found], [m.span() for m in found], cut)
+
+
+def _space(match: re.Match[str]) -> str:
+    return " ¶ " if "\n" in match.group() else " "
+
+
+class Change(NamedTuple):
+    """Words [a0, a1) of one text stand where words [b0, b1) of the other do; one of the ranges may be empty.
+
+    coarse: not aligned inside; words that both ranges hold are not changes.
+    """
+
+    a0: int
+    a1: int
+    b0: int
+    b1: int
+    coarse: bool = False
+
+
+@dataclass(slots=True)
+class Difference:
+    """What differs: `changes` in order. removed, added: words that only the first, only the second text has there."""
+
+    left: Text
+    right: Text
+    changes: list[Change]
+    removed: int = 0
+    added: int = 0
+    coarse: bool = False
+
+
+@dataclass(slots=True)
+class Budget:
+    """Steps left for a pair."""
+
+    steps: int
+
+
+def compare_texts(left: Text, right: Text, steps_max: int = STEPS_MAX) -> Difference:
+    """The differences of two texts. Near-linear: at most `steps_max` steps beyond sorting and hashing the words."""
+    budget = Budget(steps_max)
+    changes: list[Change] = []
+    for gap in _gaps(left.words, right.words):
+        changes.extend(_align(left.words, right.words, gap, budget))
+    if changes and (left.cut or right.cut) and _only_one_goes_on(changes[-1], left, right):
+        changes.pop()  # where texts are cut, one of them ends earlier
+    out = Difference(left, right, changes, coarse=any(c.coarse for c in changes))
+    for change in changes:
+        marks_left, marks_right = marks(out, change)
+        out.removed += sum(marks_left)
+        out.added += sum(marks_right)
+    return out
+
+
+def _only_one_goes_on(change: Change, left: Text, right: Text) -> bool:
+    at_end = change.a1 == len(left.words) and change.b1 == len(right.words)
+    return at_end and (change.a0 == change.a1 or change.b0 == change.b1)
+
+
+def marks(difference: Difference, change: Change) -> tuple[list[bool], list[bool]]:
+    """Which words of a change differ, for both sides: all, or if it is coarse, those that the other side lacks."""
+    a = difference.left.words[change.a0 : change.a1]
+    b = difference.right.words[change.b0 : change.b1]
+    if not change.coarse:
+        return [True] * len(a), [True] * len(b)
+    in_a, in_b = set(a), set(b)
+    return [w not in in_b for w in a], [w not in in_a for w in b]
+
+
+def _gaps(a: Sequence[str], b: Sequence[str]) -> Iterator[Change]:
+    """What lies between the anchors, in order, with equal words trimmed from both ends of each gap."""
+    i = j = 0
+    for x, y in [*_anchors(a, b), (len(a), len(b))]:
+        if x < i or y < j:
+            continue  # an anchor inside the equal run that another one began
+        end_a, end_b = x, y
+        while i < end_a and j < end_b and a[i] == b[j]:
+            i, j = i + 1, j + 1
+        while i < end_a and j < end_b and a[end_a - 1] == b[end_b - 1]:
+            end_a, end_b = end_a - 1, end_b - 1
+        if i < end_a or j < end_b:
+            yield Change(i, end_a, j, end_b)
+        i, j = x, y
+        while i < len(a) and j < len(b) and a[i] == b[j]:
+            i, j = i + 1, j + 1
+
+
+def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """Places of runs of three words that each text holds once: the longest chain that is in order in both.
+
+    Longest increasing subsequence by patience sorting, n log n.
+    """
+    once_a, once_b = _once(a), _once(b)
+    places = [(i, once_b[run]) for run, i in once_a.items() if run in once_b]  # dictionaries keep the order of a
+    tails: list[int] = []  # tails[n]: index into places of the smallest end of a chain of n + 1
+    previous: list[int] = []
+    for index, (_, y) in enumerate(places):
+        low, high = 0, len(tails)
+        while low < high:
+            middle = (low + high) // 2
+            if places[tails[middle]][1] < y:
+                low = middle + 1
+            else:
+                high = middle
+        previous.append(tails[low - 1] if low else -1)
+        tails[low : low + 1] = [index]
+    chain: list[tuple[int, int]] = []
+    at = tails[-1] if tails else -1
+    while at >= 0:
+        chain.append(places[at])
+        at = previous[at]
+    return chain[::-1]
+
+
+def _once(words: Sequence[str]) -> dict[tuple[str, str, str], int]:
+    first: dict[tuple[str, str, str], int] = {}
+    again: set[tuple[str, str, str]] = set()
+    for i, run in enumerate(zip(words, words[1:], words[2:], strict=False)):
+        if first.setdefault(run, i) != i:
+            again.add(run)
+    return {run: i for run, i in first.items() if run not in again}
+
+
+def _align(a: Sequence[str], b: Sequence[str], gap: Change, budget: Budget) -> list[Change]:
+    """The changes within one gap, in order: Myers' greedy algorithm with its trace, or one coarse change.
+
+    Row d of the trace holds for i = 0..d the furthest x on diagonal 2i - d that d edits reach.
+    """
+    a0, a1, b0, b1 = gap[:4]
+    n, m = a1 - a0, b1 - b0
+    if not n or not m:
+        return [gap]
+    rows: list[list[int]] = []
+    for edits in range(min(n + m, GAP_EDITS_MAX) + 1):
+        row: list[int] = []
+        for i in range(edits + 1):
+            x = _step(rows[-1], i)[0] if rows else 0
+            y = start = x - (2 * i - edits)
+            while x < n and y < m and a[a0 + x] == b[b0 + y]:
+                x, y = x + 1, y + 1
+            row.append(x)
+            budget.steps -= 1 + y - start
+            if x >= n and y >= m:
+                rows.append(row)
+                return _walk_back(rows, i, gap)
+        rows.append(row)
+        if budget.steps < 0:
+            break
+    return [gap._replace(coarse=True)]
+
+
+def _step(before: list[int], i: int) -> tuple[int, bool]:
+    """The better of the two edits that lead to place i of the next row: (x after it, it takes a word of b)."""
+    if i == 0 or (i < len(before) and before[i - 1] < before[i]):
+        return before[i], True
+    return before[i - 1] + 1, False
+
+
+def _walk_back(rows: list[list[int]], i: int, gap: Change) -> list[Change]:
+    edits: list[Change] = []
+    for d in range(len(rows) - 1, 0, -1):
+        x, from_b = _step(rows[d - 1], i)
+        y = x - (2 * i - d)  # the place after this edit
+        a, b = gap.a0 + x, gap.b0 + y
+        edit = Change(a, a, b - 1, b) if from_b else Change(a - 1, a, b, b)
+        if edits and (edits[-1].a0, edits[-1].b0) == (edit.a1, edit.b1):
+            edit = edit._replace(a1=edits[-1].a1, b1=edits[-1].b1)
+            edits.pop()
+        edits.append(edit)
+        i = i if from_b else i - 1
+    return edits[::-1]

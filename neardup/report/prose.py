@@ -1,0 +1,149 @@
+"""Evidence in plain words. The numbers are those of a verdict's `evidence`, the thresholds those of the decider."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from neardup.decider import Decider
+
+KINDS: dict[str, tuple[str, str]] = {
+    "unique": ("unique", "Nothing earlier says the same. Founds a cluster of its own."),
+    "exact_duplicate": ("exact duplicate", "The same words in the same order as an earlier page."),
+    "near_duplicate": ("near duplicate", "Nearly the same words in the same order as an earlier page."),
+    "same_content": ("same content", "Another page around the same main content. Founds a cluster of its own."),
+    "unchanged": ("unchanged", "This URL again, with the words it had."),
+    "edited": ("edited", "This URL again, changed, but still its cluster's content."),
+    "stale": ("stale", "This URL again, fetched earlier than the fetch already held. Changes nothing."),
+    "gone": ("gone", "The URL no longer exists."),
+    "promoted": ("promoted", "A cluster's representative went away, and this member took its place."),
+    "rejected": ("rejected", "Could not be read."),
+}
+
+#: Why a candidate was not taken, for every `by` of a ruling without a verdict.
+RULED_OUT: dict[str, str] = {
+    "thin": "too few words for anything but an exact duplicate",
+    "title veto": "the titles name different things",
+    "head veto": "the beginnings name different things",
+    "unproved veto": "names may differ (a long page's filter cannot prove it), so a closer match was demanded",
+    "crowd": "many siblings of this template, so a closer match was demanded",
+    "tape": "too little of the text is the same in the same order",
+    "short tape": "a short page, for which a closer match is demanded",
+    "content: too short": "the text differs, and the main content is too short to judge by",
+    "content: too small a part": "the text differs, and the main content is too small a part of the page",
+    "combined: B": "too few equal supershingles",
+    "combined: C": "too few agreeing simhash bits",
+    "combined: C of a short page": "too few agreeing simhash bits for a short page",
+    "shingling": "too few equal supershingles",
+    "simhash": "too few agreeing simhash bits",
+    "simhash64": "too few agreeing bits of 64",
+}
+
+
+def percent(share: float) -> str:
+    """A share for people: never 100% or 0% unless it is."""
+    if share in (0, 1):
+        return f"{share:.0%}"
+    return f"{min(max(share, 0.001), 0.999):.1%}" if share < 0.01 or share > 0.99 else f"{share:.0%}"
+
+
+def score_and_threshold(score: float, threshold: float) -> tuple[str, str]:
+    """Both as percentages, with as many decimals as it takes to tell which is greater."""
+    for decimals in (0, 1, 2, 3):
+        texts = f"{score:.{decimals}%}", f"{threshold:.{decimals}%}"
+        if score == threshold or texts[0] != texts[1]:
+            break
+    return texts
+
+
+def demanded(evidence: Mapping[str, Any], decider: Decider) -> float:
+    """The tape score that was demanded of this pair (the default rule, step 3 and what raises it)."""
+    by = evidence.get("by", "")
+    if by in ("unproved veto", "crowd") or 2 in (evidence.get("title_veto"), evidence.get("head_veto")):
+        return decider.strict_tape_min
+    if decider.crowd_min and (evidence.get("crowd") or 0) >= decider.crowd_min:
+        return decider.strict_tape_min
+    fewest = min(evidence.get("tokens_a") or 1 << 30, evidence.get("tokens_b") or 1 << 30)
+    if by == "short tape" or fewest < decider.short_tokens:
+        return decider.short_tape_min
+    return decider.tape_min
+
+
+def compared_by_tape(evidence: Mapping[str, Any]) -> bool:
+    """Whether the tape score of this evidence is a measurement (both tapes were long enough, the rule reads tapes)."""
+    by = str(evidence.get("by", ""))
+    return evidence.get("tape_score") is not None and not by.startswith("combined") and by not in _NO_TAPE
+
+
+_NO_TAPE = ("digest", "thin", "shingling", "simhash", "simhash64", "")
+
+
+def sentences(evidence: Mapping[str, Any], decider: Decider) -> list[str]:
+    """What the numbers of a pair say, most important first."""
+    by = str(evidence.get("by", ""))
+    b, c = evidence.get("b_similarity"), evidence.get("c_similarity")
+    tape, content = evidence.get("tape_score"), evidence.get("content_score")
+    out: list[str] = []
+    if by == "digest":
+        out.append("The same words in the same order, from first to last.")
+    elif by in RULED_OUT and by not in ("shingling", "simhash", "simhash64", "tape"):
+        out.append(f"Ruled out: {RULED_OUT[by]}.")
+    if by.startswith("combined") and decider.rule == "verified":
+        out.append("Too little text for a sample of it; the combined rule decides.")
+    if tape is not None and compared_by_tape(evidence):
+        threshold = demanded(evidence, decider)
+        shown, needed = score_and_threshold(tape, threshold)
+        holds = "which is enough" if tape >= threshold else "which is not enough"
+        veto = by in ("title veto", "head veto")
+        ending = "" if veto and tape < threshold else (", but a veto stands" if veto else f", {holds}")
+        out.append(f"{shown} of the sampled text in the same order; threshold {needed}{ending}.")
+    if content is not None and by.startswith("content"):
+        shown, needed = score_and_threshold(content, decider.content_tape_min)
+        out.append(f"{shown} of the sampled main content in the same order; threshold {needed}.")
+    if b is not None and c is not None and by != "digest":
+        out.append(_papers(by, int(b), int(c), decider))
+    if evidence.get("crowd"):
+        out.append(f"{evidence['crowd']} siblings of this page were seen on its site.")
+    keys = evidence.get("keys")
+    if keys:
+        out.append(f"Found through {found_through(keys)}.")
+    if evidence.get("same_site") is not None:
+        out.append("Both pages are on one site." if evidence["same_site"] else "The pages are on different sites.")
+    return out
+
+
+def _papers(by: str, b: int, c: int, decider: Decider) -> str:
+    numbers = f"{b} of 6 supershingles are equal and {c} of 384 simhash bits agree"
+    if by.startswith("combined"):
+        return f"{numbers}; at least {decider.b_min} and {decider.combined_c_min} are needed."
+    if by == "shingling":
+        return f"{numbers}; at least {decider.b_min} supershingles are needed."
+    if by == "simhash":
+        return f"{numbers}; at least {decider.c_min} bits are needed."
+    return f"{numbers}."
+
+
+_KEYS: dict[str, tuple[int, str, str]] = {  # family: (how many a page has, one, several)
+    "digest": (1, "the content digest", ""),
+    "opaque": (1, "the digest of the body", ""),
+    "head": (1, "the first 8 words", ""),
+    "supershingle": (6, "supershingle", "supershingles"),
+    "wide": (8, "small supershingle", "small supershingles"),
+    "logtf": (6, "simhash block", "simhash blocks"),
+    "block": (12, "simhash block", "simhash blocks"),
+    "manku": (56, "simhash table", "simhash tables"),
+}
+
+
+def found_through(keys: Any) -> str:
+    """Shared index keys in words, from a mapping of family to count or a list of families."""
+    if isinstance(keys, int):
+        return f"{keys} shared {'key' if keys == 1 else 'keys'}"
+    counts = dict(keys) if isinstance(keys, Mapping) else Counter(keys)
+    parts = []
+    for family, count in counts.items():
+        total, one, several = _KEYS.get(str(family).lower(), (0, str(family), str(family)))
+        if total == 1:
+            parts.append(one)
+        else:
+            parts.append(f"{count}{f' of {total}' if total else ''} {several if total != 1 and several else one}")
+    return ", ".join(parts)

@@ -1,0 +1,137 @@
+"""Pairs of pages for people: read again from their sources, side by side, with what differs marked."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from neardup.decider import Decider
+from neardup.decoding import decode
+from neardup.errors import NeardupError
+from neardup.html import text_of
+from neardup.page import Page, normalise_url
+from neardup.report import prose
+from neardup.report.differ import Difference, compare_texts, text_words
+from neardup.report.passages import Passages, passages
+from neardup.report.tally import Verdict, nearest
+
+#: Coordinates of a verdict -> the page that is there now, None where it is gone.
+ReadPage = Callable[[Mapping[str, Any]], Page | None]
+
+#: Bodies longer than a sketch ever reads are cut; the text of the rest is cut again in `differ`.
+BODY_BYTES_MAX = 10_000_000
+
+
+@dataclass(slots=True)
+class Side:
+    """One page of a pair."""
+
+    url: str
+    page_id: int | None
+    fetched_at: str
+    title: str = ""
+
+
+@dataclass(slots=True)
+class Card:
+    """One sample as the template shows it. other: the representative, or the nearest candidate; None: shown alone."""
+
+    kind: str
+    page: Side
+    other: Side | None = None
+    other_role: str = ""
+    sentences: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    difference: Difference | None = None
+    passages: Passages | None = None
+
+
+def instant(ms: Any) -> str:
+    """Milliseconds since the epoch as UTC time; what no calendar holds is shown as the number."""
+    if not isinstance(ms, int):
+        return ""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms"
+
+
+def page_text(page: Page) -> str | None:
+    """The text of a page as the sketch saw it; None if it has none (a tombstone, or neither HTML nor text)."""
+    if page.body is None:
+        return None
+    decoded = decode(page.body[:BODY_BYTES_MAX], page.content_type)
+    return None if decoded.opaque else text_of(decoded.utf8, decoded.mode)
+
+
+def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nearest: bool = False) -> Card:
+    """A sample of a verdict. against_nearest: show the candidate that was not taken, not the representative."""
+    kind = str(verdict.get("verdict", ""))
+    evidence = verdict.get("evidence") or {}
+    out = Card(kind, _side(verdict))
+    out.flags = [
+        flag.replace("_", " ") for flag in ("thin", "opaque", "truncated", "candidates_cut") if verdict.get(flag)
+    ]
+    other, evidence, out.other_role = _other(verdict, evidence, against_nearest or kind == "unique")
+    out.sentences = prose.sentences(evidence, decider)
+    if verdict.get("reason"):
+        out.sentences.insert(0, str(verdict["reason"]))
+    if other is None:
+        return out
+    out.other = _side(other)
+    texts = []
+    for side, place in (("this page", verdict), (f"the {out.other_role}", other)):
+        text, note = _read(place, read_page)
+        texts.append(text)
+        if note:
+            out.notes.append(f"The text of {side} cannot be shown: {note}.")
+    left, right = texts
+    if left is not None and right is not None:
+        out.difference = compare_texts(text_words(left), text_words(right))
+        out.passages = passages(out.difference)
+    return out
+
+
+def _other(
+    verdict: Verdict, evidence: Mapping[str, Any], against_nearest: bool
+) -> tuple[Mapping[str, Any] | None, Mapping[str, Any], str]:
+    """The page to show beside this one, the evidence of that pair, and what it is to this page."""
+    if against_nearest:
+        near = nearest(verdict)
+        return (near, near, "nearest candidate") if near else (None, {}, "")
+    for name, role in (("content_of", "page of the same content"), ("representative", "representative")):
+        place = verdict.get(name)
+        if place and place.get("page_id") != verdict.get("page_id"):
+            return place, evidence, role
+    return None, evidence, ""
+
+
+def _side(place: Mapping[str, Any]) -> Side:
+    return Side(
+        url=str(place.get("url") or ""),
+        page_id=place.get("page_id"),
+        fetched_at=instant(place.get("fetched_at")),
+        title=str(place.get("title") or ""),
+    )
+
+
+def _read(place: Mapping[str, Any], read_page: ReadPage) -> tuple[str | None, str]:
+    """(text, "") or (None, why there is none)."""
+    coordinates = place.get("coordinates")
+    if not coordinates:
+        return None, "the verdict does not say where it was read"
+    try:
+        page = read_page(coordinates)
+    except (NeardupError, OSError) as error:
+        return None, str(error)
+    if page is None:
+        return None, "its source is gone"
+    try:
+        here = normalise_url(page.url)
+    except NeardupError:
+        here = page.url
+    if place.get("url") and here != place["url"]:
+        return None, f"its source has changed and holds {here[:200]} there now"
+    text = page_text(page)
+    return (text, "") if text is not None else (None, "it is neither HTML nor text")

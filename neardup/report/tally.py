@@ -1,0 +1,248 @@
+"""One pass over verdicts, in bounded memory: counts, distributions, and samples that do not depend on luck."""
+
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from neardup.decider import Decider
+from neardup.report.prose import compared_by_tape, demanded
+
+Verdict = Mapping[str, Any]
+
+#: Distinct names that a `Leaders` table holds before it drops the lesser half.
+NAMES_MAX = 50_000
+#: Clusters of two pages or more whose size is followed: some 60 MB at this number. Later ones are only counted.
+CLUSTERS_MAX = 500_000
+#: Clusters followed with members' URLs, and URLs of each.
+LARGEST_KEPT, LARGEST_SHOWN, MEMBERS_SHOWN = 64, 15, 5
+
+#: How many pairs of each verdict are shown; with the closest calls at most 40 samples in all.
+SAMPLES: dict[str, int] = {
+    "near_duplicate": 7,
+    "same_content": 4,
+    "unique": 4,
+    "rejected": 3,
+    "exact_duplicate": 2,
+    "edited": 2,
+    "unchanged": 1,
+    "stale": 1,
+    "gone": 1,
+    "promoted": 1,
+}
+CLOSE_ACCEPTED, CLOSE_REJECTED, CLOSE_VETOED = 5, 5, 4
+
+TAPE_BINS = 50  # of .02 each
+FOUNDING = ("unique", "same_content")
+DUPLICATES = ("exact_duplicate", "near_duplicate")
+
+
+class Leaders:
+    """The greatest counts by name, for more names than are held.
+
+    When NAMES_MAX names are held the half with the smallest counts is dropped; `dropped` is the greatest count
+    dropped, so a name counted more often than that, `dropped` times over, is never missing.
+    """
+
+    def __init__(self, names_max: int = NAMES_MAX) -> None:
+        self.counts: Counter[str] = Counter()
+        self.others: dict[str, int] = {}
+        self.dropped = 0
+        self._names_max = names_max
+
+    def add(self, name: str, count: int = 1, other: int = 0) -> None:
+        """Counts `name`; `other` is a second number kept beside the first (it never orders)."""
+        self.counts[name] += count
+        self.others[name] = self.others.get(name, 0) + other
+        if len(self.counts) > self._names_max:
+            order = sorted(self.counts, key=lambda name: (self.counts[name], name))
+            for small in order[: len(order) // 2]:
+                self.dropped = max(self.dropped, self.counts.pop(small))
+                del self.others[small]
+
+    def top(self, count: int) -> list[tuple[str, int, int]]:
+        """(name, count, other) by count descending, then name."""
+        best = heapq.nsmallest(count, self.counts.items(), key=lambda item: (-item[1], item[0]))
+        return [(name, n, self.others[name]) for name, n in best if n]
+
+
+class Sample:
+    """The `size` verdicts of smallest order; equal orders keep the first seen."""
+
+    def __init__(self, size: int, order: Callable[[Verdict], float]) -> None:
+        self._size, self._order, self._seen = size, order, 0
+        self._heap: list[tuple[float, int, Verdict]] = []
+
+    def add(self, verdict: Verdict) -> None:
+        self._seen += 1
+        entry = (-self._order(verdict), -self._seen, verdict)
+        if len(self._heap) < self._size:
+            heapq.heappush(self._heap, entry)
+        elif self._size and entry[:2] > self._heap[0][:2]:
+            heapq.heapreplace(self._heap, entry)
+
+    def chosen(self) -> list[Verdict]:
+        return [verdict for _, _, verdict in sorted(self._heap, key=lambda entry: entry[:2], reverse=True)]
+
+
+def by_hash(verdict: Verdict) -> float:
+    """A number in [0, 1) that is a function of the page id alone."""
+    name = f"{verdict.get('page_id')}/{verdict.get('n', 0)}".encode()
+    return int.from_bytes(hashlib.blake2b(name, digest_size=6).digest(), "little") / 2**48
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A large cluster: representative and the last few URLs that joined it."""
+
+    size: int
+    representative: str
+    title: str
+    members: list[str] = field(default_factory=list)
+
+
+class Clusters:
+    """Sizes as the last verdict about each cluster gave them."""
+
+    def __init__(self, clusters_max: int = CLUSTERS_MAX) -> None:
+        self.founded = 0
+        self.unfollowed = False
+        self._max = clusters_max
+        self._sizes: dict[int, int] = {}
+        self._large: dict[int, Cluster] = {}
+        self._least = 0  # no cluster of this size or less enters a full table
+
+    def add(self, verdict: Verdict) -> None:
+        cluster, size = verdict.get("cluster"), verdict.get("cluster_size")
+        if verdict.get("verdict") in FOUNDING:
+            self.founded += 1
+        if cluster is None or size is None:
+            return
+        if size >= 2 and (cluster in self._sizes or len(self._sizes) < self._max):
+            self._sizes[cluster] = size
+        elif size >= 2:
+            self.unfollowed = True
+        else:
+            self._sizes.pop(cluster, None)
+        if size >= 2 and (cluster in self._large or len(self._large) < LARGEST_KEPT or size > self._least):
+            self._follow(cluster, size, verdict)
+
+    def _follow(self, cluster: int, size: int, verdict: Verdict) -> None:
+        kept = self._large.get(cluster)
+        if kept is None:
+            representative = verdict.get("representative") or {}
+            kept = self._large[cluster] = Cluster(size, representative.get("url", ""), verdict.get("title") or "")
+        kept.size = size
+        url = verdict.get("url", "")
+        if verdict.get("verdict") == "promoted":
+            kept.representative = url
+        elif url and url not in kept.members:
+            kept.members = [*kept.members, url][-MEMBERS_SHOWN:]
+        if len(self._large) > LARGEST_KEPT:
+            smallest = min(self._large, key=lambda cluster: (self._large[cluster].size, -cluster))
+            self._least = self._large.pop(smallest).size
+
+    def largest(self) -> list[Cluster]:
+        best = sorted(self._large.items(), key=lambda item: (-item[1].size, item[0]))
+        return [cluster for _, cluster in best[:LARGEST_SHOWN]]
+
+    def distribution(self) -> dict[int, int]:
+        """Clusters by size; what was founded and never grew has size 1."""
+        sizes = Counter(self._sizes.values())
+        alone = self.founded - len(self._sizes)
+        if alone > 0:
+            sizes[1] = alone
+        return dict(sorted(sizes.items()))
+
+
+class Tally:
+    """What the report says in numbers, and the verdicts that it shows."""
+
+    def __init__(self, decider: Decider) -> None:
+        self.decider = decider
+        self.verdicts: Counter[str] = Counter()
+        self.flags: Counter[str] = Counter()
+        self.by: Counter[str] = Counter()
+        self.ruled_out: Counter[str] = Counter()
+        self.reasons = Leaders(1000)
+        self.sites = Leaders()
+        self.clusters = Clusters()
+        self.b_similarity: Counter[int] = Counter()
+        self.c_similarity: Counter[int] = Counter()
+        self.tape_accepted = [0] * (TAPE_BINS + 1)
+        self.tape_rejected = [0] * (TAPE_BINS + 1)
+        self.tape_vetoed = [0] * (TAPE_BINS + 1)
+        self.same_site = self.other_site = 0
+        self.samples = {kind: Sample(size, by_hash) for kind, size in SAMPLES.items()}
+        self.close_accepted = Sample(CLOSE_ACCEPTED, lambda v: self._margin(v.get("evidence") or {}))
+        self.close_rejected = Sample(CLOSE_REJECTED, lambda v: -self._margin(nearest(v)))
+        self.close_vetoed = Sample(CLOSE_VETOED, lambda v: -self._margin(nearest(v)))
+
+    @property
+    def pages(self) -> int:
+        """Records of pages; a promotion is a verdict without one."""
+        return self.verdicts.total() - self.verdicts["promoted"]
+
+    @property
+    def duplicates(self) -> int:
+        return sum(self.verdicts[kind] for kind in DUPLICATES)
+
+    def add(self, verdict: Verdict) -> None:
+        kind = str(verdict.get("verdict", ""))
+        self.verdicts[kind] += 1
+        self.clusters.add(verdict)
+        if kind in self.samples:
+            self.samples[kind].add(verdict)
+        for flag in ("thin", "opaque", "truncated", "candidates_cut"):
+            self.flags[flag] += bool(verdict.get(flag))
+        if kind == "rejected":
+            self.reasons.add(str(verdict.get("reason") or "no reason given"))
+        if kind in ("unique", "same_content", *DUPLICATES):
+            self.sites.add(str(verdict.get("site") or "(no site)"), int(kind in DUPLICATES), 1)
+        evidence = verdict.get("evidence") or {}
+        if kind in ("near_duplicate", "same_content") and evidence:
+            self._accepted(verdict, kind, evidence)
+        if kind in FOUNDING and nearest(verdict):
+            self._rejected(verdict, nearest(verdict))
+
+    def _accepted(self, verdict: Verdict, kind: str, evidence: Mapping[str, Any]) -> None:
+        self.by[str(evidence.get("by", "?"))] += 1
+        if evidence.get("b_similarity") is not None:
+            self.b_similarity[int(evidence["b_similarity"])] += 1
+        if evidence.get("c_similarity") is not None:
+            self.c_similarity[int(evidence["c_similarity"])] += 1
+        if evidence.get("same_site") is not None:
+            self.same_site += bool(evidence["same_site"])
+            self.other_site += not evidence["same_site"]
+        if kind == "near_duplicate" and compared_by_tape(evidence):
+            self.tape_accepted[_bin(evidence["tape_score"])] += 1
+            self.close_accepted.add(verdict)
+
+    def _rejected(self, verdict: Verdict, evidence: Mapping[str, Any]) -> None:
+        by = str(evidence.get("by", "?"))
+        self.ruled_out[by] += 1
+        if evidence.get("tape_score") is None or not compared_by_tape(evidence):
+            return
+        if by in ("title veto", "head veto"):
+            self.tape_vetoed[_bin(evidence["tape_score"])] += 1
+            if self._margin(evidence) >= 0:
+                self.close_vetoed.add(verdict)
+        else:
+            self.tape_rejected[_bin(evidence["tape_score"])] += 1
+            self.close_rejected.add(verdict)
+
+    def _margin(self, evidence: Mapping[str, Any]) -> float:
+        """How far the tape score is above what was demanded of the pair."""
+        return float(evidence["tape_score"]) - demanded(evidence, self.decider)
+
+
+def nearest(verdict: Verdict) -> Mapping[str, Any]:
+    """The evidence of the candidate that came closest without being taken; empty if there was none."""
+    found = (verdict.get("evidence") or {}).get("nearest")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _bin(score: float) -> int:
+    return min(TAPE_BINS, max(0, int(score * TAPE_BINS + 1e-9)))

@@ -1,0 +1,286 @@
+"""The report: right numbers, bounded whatever the crawl, harmless whatever the pages say."""
+
+import itertools
+import re
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from verdict_stream import MadeUpCrawl
+
+from neardup.decider import Decider
+from neardup.errors import BadInput
+from neardup.page import Page
+from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
+from neardup.report.charts import bars, sizes, thinned
+from neardup.report.prose import KINDS, demanded, percent, score_and_threshold, sentences
+from neardup.report.tally import Clusters, Leaders, Sample, Tally, by_hash
+from neardup.verdict import Kind
+
+DECIDER = Decider(scheme="5" * 32)
+INFO = ReportInfo(
+    DECIDER,
+    sources=[SourceInfo("crawl.warc.gz", "ab" * 16, 10)],
+    problems=["crawl.warc.gz: ends within a record"],
+    hot_keys=[HotKey("wide", "0a1b2c3d4e5f", 812)],
+    made_at=1_790_000_000_000,
+)
+HOSTILE = '<script>window.hurt=1</script><img src=x onerror="window.hurt=2">\u202egnp.exe\u0000{{7*7}}\'"&'
+
+
+class Outline(HTMLParser):
+    """Checks that elements nest, and collects what the tests ask for."""
+
+    VOID = frozenset(("meta", "img", "br", "link", "input", "hr"))
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.attributes: Counter[str] = Counter()
+        self.text: list[str] = []
+        self.feed(markup)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes.update(name for name, _ in attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes.update(name for name, _ in attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        return re.sub(r"\s+", " ", "".join(self.text))
+
+
+def report_of(crawl: MadeUpCrawl) -> Outline:
+    return Outline(build_report(crawl.verdicts(), crawl.read_page, INFO))
+
+
+def test_says_how_much_repeats() -> None:
+    crawl = MadeUpCrawl(1000)
+    counts = Counter(v["verdict"] for v in crawl.verdicts())
+    outline = report_of(crawl)
+    duplicates = counts["exact_duplicate"] + counts["near_duplicate"]
+    assert f"{duplicates / 1000:.0%} of 1,000 pages repeat an earlier page" in outline.words
+    assert f"{counts['exact_duplicate']} word for word, {counts['near_duplicate']} nearly so" in outline.words
+    for kind in counts:
+        assert KINDS[kind][0] in outline.words
+    for told in ("crawl.warc.gz", "ends within a record", "0a1b2c3d4e5f", "truncated gzip", DECIDER.digest):
+        assert told in outline.words
+    assert outline.tags["svg"] > 4
+    assert outline.tags["del"] > 20
+    assert outline.tags["ins"] > 20
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 17])
+def test_small_crawls(count: int) -> None:
+    outline = report_of(MadeUpCrawl(count))
+    assert ("No pages yet" in outline.words) == (count == 0)
+
+
+def test_every_kind_of_verdict_has_words() -> None:
+    assert set(KINDS) == {kind.value for kind in Kind}
+    assert all(f"{kind.value!r}" not in KINDS[kind][0] for kind in Kind)
+
+
+def test_nothing_of_a_page_becomes_markup() -> None:
+    crawl = MadeUpCrawl(400, hostile=HOSTILE)
+    verdicts = list(crawl.verdicts())
+    for verdict in verdicts:
+        verdict["url"] += HOSTILE
+        verdict["site"] = verdict["site"] + HOSTILE
+        if "representative" in verdict:
+            verdict["representative"]["url"] += HOSTILE
+    verdicts.append({"verdict": HOSTILE, "page_id": 1 << 30})
+    info = ReportInfo(DECIDER, problems=[HOSTILE], sources=[SourceInfo(HOSTILE)], hot_keys=[HotKey(HOSTILE, HOSTILE)])
+    markup = build_report(verdicts, crawl.read_page, info)
+    outline = Outline(markup)
+    assert outline.tags["script"] == outline.tags["img"] == outline.tags["link"] == 0
+    assert not {name for name in outline.attributes if name.startswith("on") or name in ("style", "src", "srcset")}
+    assert "window.hurt=1" in outline.words  # it is shown, as text
+    assert "{{7*7}}" in outline.words
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x00\x1b\ud800-\udfff]", markup)
+    markup.encode()
+
+
+def test_addresses_and_instants_that_are_no_such_thing() -> None:
+    verdict = {
+        "verdict": "unique",
+        "page_id": 0,
+        "url": "\ud800",
+        "fetched_at": 10**18,
+        "title": "\udfff",
+        "site": None,
+    }
+    assert "1000000000000000000 ms" in build_report([verdict], lambda _: None, INFO)
+
+
+def test_links_lead_only_into_the_report() -> None:
+    crawl = MadeUpCrawl(300)
+    markup = build_report(crawl.verdicts(), crawl.read_page, INFO)
+    targets = set(re.findall(r'href="([^"]*)"', markup))
+    assert targets
+    assert all(target.startswith("#") and f'id="{target[1:]}"' in markup for target in targets)
+
+
+def test_says_where_texts_are_gone() -> None:
+    crawl = MadeUpCrawl(300)
+    verdicts = list(crawl.verdicts())
+
+    def gone(coordinates: Mapping[str, Any]) -> Page | None:
+        if coordinates["offset"] % 2:
+            return None
+        raise BadInput("crawl.warc.gz: no such file")
+
+    words = Outline(build_report(verdicts, gone, INFO)).words
+    assert "The text of this page cannot be shown: its source is gone." in words
+    assert "cannot be shown: crawl.warc.gz: no such file." in words
+
+
+def test_never_shows_another_page_in_place_of_a_changed_one() -> None:
+    crawl = MadeUpCrawl(300)
+    verdicts = list(crawl.verdicts())
+    other = Page("https://elsewhere.example/new", b"something else", "text/html")
+    words = Outline(build_report(verdicts, lambda _: other, INFO)).words
+    assert "has changed and holds https://elsewhere.example/new there now" in words
+    assert "something else" not in words
+
+
+def test_is_a_function_of_its_input() -> None:
+    crawl = MadeUpCrawl(500)
+    assert build_report(crawl.verdicts(), crawl.read_page, INFO) == build_report(
+        crawl.verdicts(), crawl.read_page, INFO
+    )
+
+
+def test_samples_do_not_depend_on_the_order_of_verdicts() -> None:
+    verdicts = list(MadeUpCrawl(500).verdicts(keep_pages=False))
+    first, second = Sample(7, by_hash), Sample(7, by_hash)
+    for verdict in verdicts:
+        first.add(verdict)
+    for verdict in reversed(verdicts):
+        second.add(verdict)
+    assert first.chosen() == second.chosen() == sorted(verdicts, key=by_hash)[:7]
+
+
+def test_closest_calls_are_the_closest() -> None:
+    tally = Tally(DECIDER)
+    verdicts = list(MadeUpCrawl(2000).verdicts(keep_pages=False))
+    for verdict in verdicts:
+        tally.add(verdict)
+    scores = sorted(v["evidence"]["tape_score"] for v in verdicts if v["verdict"] == "near_duplicate")
+    assert [v["evidence"]["tape_score"] for v in tally.close_accepted.chosen()] == scores[:5]
+    near = [v["evidence"]["nearest"] for v in verdicts if "nearest" in v.get("evidence", {})]
+    below = [n["tape_score"] - demanded(n, DECIDER) for n in near if "veto" not in n["by"]]
+    chosen = [v["evidence"]["nearest"] for v in tally.close_rejected.chosen()]
+    assert [n["tape_score"] - demanded(n, DECIDER) for n in chosen] == sorted(below, reverse=True)[:5]
+    assert all(n["by"] == "title veto" for n in (v["evidence"]["nearest"] for v in tally.close_vetoed.chosen()))
+
+
+def test_many_verdicts_in_bounded_memory_and_a_small_file() -> None:
+    crawl = MadeUpCrawl(512)
+    block = list(crawl.verdicts())
+
+    def many() -> Iterator[dict[str, Any]]:
+        for verdict, again in itertools.product(block, range(100)):
+            yield verdict | {"page_id": verdict["page_id"] + again * 4096, "cluster": verdict["page_id"] + again,
+                             "site": f"{again}-{verdict['site']}"}  # fmt: skip
+
+    tracemalloc.start()
+    try:
+        markup = build_report(many(), crawl.read_page, INFO)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "51,200" in markup
+    assert peak < 40e6
+    assert len(markup.encode()) < 1_000_000
+
+
+def test_long_texts_make_no_long_report() -> None:
+    crawl = MadeUpCrawl(200)
+    verdicts = list(crawl.verdicts())
+    for offset, page in list(crawl.pages.items()):
+        words = b" ".join(b"w%d" % (i * (offset + 3)) for i in range(30_000))
+        crawl.pages[offset] = Page(page.url, words + b" x" + b"y" * 500_000, "text/plain")
+    assert len(build_report(verdicts, crawl.read_page, INFO).encode()) < 1_500_000
+
+
+def test_clusters_follow_sizes_and_keep_the_largest() -> None:
+    clusters = Clusters(clusters_max=100)
+    for cluster in range(90):
+        clusters.add({"verdict": "unique", "cluster": cluster, "cluster_size": 1})
+    for cluster in range(90):
+        for size in range(2, cluster + 2):
+            clusters.add({"verdict": "exact_duplicate", "cluster": cluster, "cluster_size": size,
+                          "url": f"u{cluster}/{size}", "representative": {"url": f"r{cluster}"}})  # fmt: skip
+    assert clusters.distribution() == dict.fromkeys(range(1, 91), 1)
+    largest = clusters.largest()
+    assert [(c.size, c.representative) for c in largest[:2]] == [(90, "r89"), (89, "r88")]
+    assert largest[0].members == [f"u89/{size}" for size in range(86, 91)]
+    assert not clusters.unfollowed
+
+
+def test_more_clusters_than_are_followed() -> None:
+    clusters = Clusters(clusters_max=3)
+    for cluster in range(5):
+        clusters.add({"verdict": "exact_duplicate", "cluster": cluster, "cluster_size": 2, "url": "u"})
+    assert clusters.unfollowed
+    assert clusters.distribution() == {2: 3}
+
+
+def test_leaders_never_lose_the_frequent() -> None:
+    leaders = Leaders(names_max=100)
+    for i in range(10_000):
+        leaders.add("often") if i % 3 == 0 else leaders.add(f"rare{i}")
+    assert leaders.top(1) == [("often", 3334, 0)]
+    assert len(leaders.counts) <= 100
+    assert leaders.dropped >= 1
+
+
+@pytest.mark.parametrize(
+    ("evidence", "told"),
+    [
+        ({"by": "digest", "tape_score": 1.0}, "The same words in the same order, from first to last."),
+        ({"by": "tape", "tape_score": 0.87}, "87% of the sampled text in the same order; threshold 74%, which is en"),
+        ({"by": "tape", "tape_score": 0.7399}, "73.99% of the sampled text in the same order; threshold 74.00%,"),
+        ({"by": "short tape", "tape_score": 0.8}, "80% of the sampled text in the same order; threshold 85%, which is"),
+        ({"by": "title veto", "tape_score": 0.9}, "Ruled out: the titles name different things."),
+        ({"by": "title veto", "tape_score": 0.9}, "in the same order; threshold 74%, but a veto stands."),
+        ({"by": "content", "content_score": 0.8, "tape_score": 0.5}, "80% of the sampled main content"),
+        ({"by": "combined", "b_similarity": 3, "c_similarity": 360}, "at least 2 and 355 are needed"),
+        ({"by": "tape", "tape_score": 0.8, "keys": {"head": 1, "wide": 3}}, "first 8 words, 3 of 8 small supershingles."),
+        ({"by": "tape", "tape_score": 0.8, "same_site": False}, "The pages are on different sites."),
+    ],
+)  # fmt: skip
+def test_evidence_in_words(evidence: dict[str, Any], told: str) -> None:
+    assert told in " ".join(sentences(evidence, DECIDER))
+
+
+def test_shares_never_round_to_all_or_nothing() -> None:
+    assert [percent(x) for x in (0, 0.00001, 0.5, 0.99999, 1)] == ["0%", "0.1%", "50%", "99.9%", "100%"]
+    assert score_and_threshold(0.7399999, 0.74)[1].startswith("74")
+
+
+def test_charts_of_extremes() -> None:
+    for markup in (bars("t", "a", {}, 0, 6), bars("t", "a", {384: 10**9, 0: 1}, 0, 384), sizes({1: 10**9, 10**8: 1})):
+        Outline(str(markup))
+        assert "nan" not in markup
+        assert "inf" not in markup
+    assert len(thinned(dict.fromkeys(range(1, 100000), 1))) < 800
