@@ -1,0 +1,166 @@
+"""Which representative a page repeats, if any: candidates by shared keys, their pairs' numbers, the rule's rulings."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from neardup.decider import Decider
+from neardup.index import keys
+from neardup.index.rows import id_key
+from neardup.overlay import Missing, Overlay, Wanted
+from neardup.pairs import compare_records
+from neardup.record import Head
+from neardup.rules import RULES, Pair, Ruling
+from neardup.verdict import Kind
+
+#: Rules whose candidates may be dropped unread by their length. The papers' rules have no such step.
+_PREFILTERED = frozenset({"verified"})
+
+
+class Scored(NamedTuple):
+    """One candidate: its founding sketch's page id, keys it shares with the page that are not hot, numbers, ruling."""
+
+    page_id: int
+    shared: int
+    pair: Pair
+    ruling: Ruling
+
+
+class Choice(NamedTuple):
+    """All candidates of a page in their order, and the best accepted one. cut: there were more than are scored."""
+
+    scored: list[Scored]
+    best: Scored | None
+    crowd: int
+    cut: bool
+
+
+def gather(overlay: Overlay, page_id: int, head: Head) -> tuple[list[tuple[int, int]], bool]:
+    """(founding page id, shared keys) of the candidates, most shared keys first, then oldest; and whether any was cut.
+
+    Raises Missing with every list that was not read.
+    """
+    decider = overlay.decider
+    counts: dict[int, int] = {}
+    wanted = Wanted()
+    for key in overlay.posted_keys(page_id):
+        try:
+            row = overlay.postings.get(key)
+        except Missing as missing:
+            wanted.add(missing.wanted)
+            continue
+        for word in keys.postings(row):
+            counts[word] = counts.get(word, 0) + 1
+    if wanted:
+        raise Missing(wanted)
+    if decider.rule in _PREFILTERED and counts:
+        tape, content = head.tape_logs
+        gap = decider.length_gap_max
+        counts = {
+            word: count
+            for word, count in counts.items()
+            if -gap <= (word >> 8 & 255) - tape <= gap or -gap <= (word & 255) - content <= gap
+        }
+    # A word starts with the page id, so words order like page ids; the sort by count is stable.
+    ordered = sorted(sorted(counts), key=counts.__getitem__, reverse=True)
+    cut = len(ordered) > decider.candidates_max
+    return [(word >> 16, counts[word]) for word in ordered[: decider.candidates_max]], cut
+
+
+def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
+    """Names of the key families that two pages share, with the number of shared keys that are not hot."""
+    out: dict[str, int] = {}
+    for key in overlay.posted_keys(page_id):
+        if any(word >> 16 == candidate for word in keys.postings(overlay.postings.get(key))):
+            name = keys.family_of(key).name.lower()
+            out[name] = out.get(name, 0) + 1
+    return out
+
+
+def pairs(overlay: Overlay, page_id: int, head: Head, others: Sequence[int]) -> list[Pair]:
+    """The numbers of a page against each of `others`; remembered. Raises Missing with all that was not read."""
+    known = overlay.reads.pairs
+    wanted = Wanted()
+    fresh = []
+    for other in others:
+        if (page_id, other) not in known:
+            try:
+                fresh.append((other, overlay.head(other).record))
+            except Missing as missing:
+                wanted.add(missing.wanted)
+    if wanted:
+        raise Missing(wanted)
+    if fresh:
+        numbers = compare_records(head.record, [record for _, record in fresh])
+        for (other, _), pair in zip(fresh, numbers, strict=True):
+            known[page_id, other] = pair
+    return [known[page_id, other] for other in others]
+
+
+def rule_on(decider: Decider, head: Head, other: Head, pair: Pair, crowd: int = 0) -> Ruling:
+    """The live rule's ruling, with what the sites of either page want otherwise."""
+    if decider.sites:
+        sites = (head.site_name, other.site_name)
+        wishes = [decider.sites[site] for site in sites if site in decider.sites]
+        if any(wish.never_merge for wish in wishes):
+            return Ruling(None, "never_merge")
+        raised = max((wish.tape_min or 0.0 for wish in wishes), default=0.0)
+        if raised > decider.tape_min:
+            decider = _raised(decider.to_json(), raised)
+    return RULES[decider.rule](pair, decider, crowd)
+
+
+@lru_cache(maxsize=256)
+def _raised(decider: str, tape_min: float) -> Decider:
+    plain = Decider.from_json(decider)
+    short, strict = max(plain.short_tape_min, tape_min), max(plain.strict_tape_min, tape_min)
+    return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict)
+
+
+def choose(overlay: Overlay, page_id: int, head: Head) -> Choice:
+    """Scores the candidates of a page whose URL is not in the index. Raises Missing."""
+    gathered, cut = gather(overlay, page_id, head)
+    if not gathered:
+        return Choice([], None, 0, cut)
+    numbers = pairs(overlay, page_id, head, [candidate for candidate, _ in gathered])
+    decider = overlay.decider
+    crowd = 0
+    if decider.crowd_min:
+        crowd = sum(_siblings(overlay, head, at[0], pair) for at, pair in zip(gathered, numbers, strict=True))
+    scored = []
+    best: Scored | None = None
+    for (candidate, shared), pair in zip(gathered, numbers, strict=True):
+        other = overlay.head(candidate)
+        if other.url_hash == head.url_hash:  # a URL is never a candidate of itself
+            continue
+        one = Scored(candidate, shared, pair, rule_on(decider, head, other, pair, crowd))
+        scored.append(one)
+        if one.ruling.kind and (best is None or _better(one, best)):
+            best = one
+    return Choice(scored, best, crowd, cut)
+
+
+def _better(one: Scored, best: Scored) -> bool:
+    return (one.ruling.rank, -one.page_id) > (best.ruling.rank, -best.page_id)
+
+
+def _siblings(overlay: Overlay, head: Head, candidate: int, pair: Pair) -> int:
+    """What one candidate adds to the crowd: itself and its same-site members of other digests."""
+    if not pair.same_site or pair.tape_score < overlay.decider.crowd_tape_min:
+        return 0
+    other = overlay.head(candidate)
+    if head.same_content(other):
+        return 0
+    row = overlay.urls.need(other.url_hash)
+    return 1 + overlay.clusters.need(id_key(row.cluster)).crowd
+
+
+def verify(overlay: Overlay, page_id: int, other: int) -> tuple[bool, Pair, Ruling]:
+    """Whether a page still says the same as another: equal digests, or near_duplicate by the rule (no crowd)."""
+    head, held = overlay.head(page_id), overlay.head(other)
+    (pair,) = pairs(overlay, page_id, head, (other,))
+    if head.digest and head.same_content(held):
+        return True, pair, Ruling(Kind.EXACT_DUPLICATE, "digest")
+    ruling = rule_on(overlay.decider, head, held, pair)
+    return ruling.kind is Kind.NEAR_DUPLICATE, pair, ruling

@@ -1,0 +1,137 @@
+"""What a verdict says besides its kind: who, where, and the numbers that a person needs to check it."""
+
+from typing import Any
+
+from neardup.choice import Choice, Scored, families
+from neardup.decider import Decider
+from neardup.index.rows import ClusterRow, UrlRow, id_key
+from neardup.overlay import Overlay
+from neardup.record import Head
+from neardup.rules import Pair, Ruling
+from neardup.verdict import Kind, Representative, Verdict
+
+
+def frame(overlay: Overlay, kind: Kind, page_id: int, n: int, head: Head) -> Verdict:
+    """A verdict with everything that the page's own sketch tells."""
+    decider = overlay.decider
+    page = kind is not Kind.GONE and kind is not Kind.REJECTED
+    return Verdict(
+        kind,
+        page_id,
+        n,
+        head.url,
+        head.fetched_at,
+        head.coordinates,
+        decider.scheme,
+        decider.digest,
+        title=head.title or None,
+        site=head.site_name or None,
+        lang=head.lang or None,
+        thin=page and not head.opaque and head.tokens < decider.thin_tokens,
+        opaque=head.opaque,
+        truncated=head.truncated,
+    )
+
+
+def representative(overlay: Overlay, founding: int) -> Representative:
+    """The page of a founding sketch, as a verdict names it."""
+    head = overlay.head(founding)
+    return Representative(founding, head.url, head.fetched_at, head.coordinates)
+
+
+def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
+    """A URL's effective verdict, its cluster and who represents it; of a URL that is gone only that."""
+    if not row.live:
+        return {"verdict": row.standing}
+    cluster = overlay.clusters.need(id_key(row.cluster))
+    out: dict[str, Any] = {
+        "verdict": row.standing,
+        "representative": representative(overlay, cluster.founding),
+        "cluster": row.cluster,
+    }
+    if row.standing is Kind.SAME_CONTENT:
+        out["content_of"] = cluster.content_of
+    return out
+
+
+def tell_cluster(overlay: Overlay, verdict: Verdict, cluster_id: int) -> ClusterRow:
+    """Fills in id, size, canonical URL and revision of a cluster as it is now."""
+    cluster = overlay.clusters.need(id_key(cluster_id))
+    verdict.cluster = cluster_id
+    verdict.cluster_size = cluster.size
+    verdict.canonical = cluster.canonical or overlay.head(cluster.founding).url
+    verdict.revision = cluster.revision
+    return cluster
+
+
+def score_of(decider: Decider, pair: Pair) -> float:
+    """The number that the rule looks at first; it tells which of the rejected candidates was nearest."""
+    if decider.rule == "verified":
+        return round(pair.tape_score, 4)
+    if decider.rule == "simhash64":
+        return pair.simhash64_agree
+    if decider.rule == "simhash" or (decider.rule == "site-split" and not pair.same_hen_site):
+        return pair.c_similarity
+    return pair.b_similarity
+
+
+def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Ruling) -> dict[str, Any]:
+    """The numbers of one pair and the step that decided."""
+    out: dict[str, Any] = {
+        "by": ruling.by,
+        "b_similarity": pair.b_similarity,
+        "c_similarity": pair.c_similarity,
+        "tape_score": round(pair.tape_score, 4),
+        "content_score": round(pair.content_score, 4),
+        "same_site": pair.same_site,
+        "tokens": [pair.tokens_a, pair.tokens_b],
+    }
+    if decider.rule == "simhash64":
+        out["simhash64_agree"] = pair.simhash64_agree
+    vetoes = {name: veto for name, veto in (("title", pair.title_veto), ("head", pair.head_veto)) if veto}
+    if vetoes:
+        out["vetoes"] = {name: "holds" if veto == 1 else "unproved" for name, veto in vetoes.items()}
+    return out | _langs(head, other)
+
+
+def of_choice(overlay: Overlay, page_id: int, head: Head, choice: Choice, best: Scored) -> dict[str, Any]:
+    """Evidence of a page that repeats `best`."""
+    out = of_pair(overlay.decider, head, overlay.head(best.page_id), best.pair, best.ruling)
+    out["keys"] = families(overlay, page_id, best.page_id)
+    out["candidates"] = len(choice.scored)
+    if overlay.decider.crowd_min:
+        out["crowd"] = choice.crowd
+    return out
+
+
+def of_none(overlay: Overlay, head: Head, choice: Choice) -> dict[str, Any]:
+    """Evidence of a page that repeats nothing: how many candidates there were, and what rejected the nearest."""
+    out: dict[str, Any] = {"candidates": len(choice.scored)}
+    if choice.scored:
+        decider = overlay.decider
+        nearest = max(choice.scored, key=lambda one: (score_of(decider, one.pair), -one.page_id))
+        other = overlay.head(nearest.page_id)
+        out["nearest"] = {
+            **_place(nearest.page_id, other),
+            "score": score_of(decider, nearest.pair),
+            **of_pair(decider, head, other, nearest.pair, nearest.ruling),
+        }
+    return out
+
+
+def of_digest(head: Head, holder_id: int, holder: Head, founding: Head) -> dict[str, Any]:
+    """Evidence of an exact duplicate: whose content it has."""
+    return {
+        "by": "digest",
+        "holder": _place(holder_id, holder),
+        "same_site": head.site == founding.site,
+    } | _langs(head, founding)
+
+
+def _place(page_id: int, head: Head) -> dict[str, Any]:
+    """Enough of a page to find and read it again."""
+    return {"page_id": page_id, "url": head.url, "fetched_at": head.fetched_at, "coordinates": head.coordinates}
+
+
+def _langs(head: Head, other: Head) -> dict[str, Any]:
+    return {"langs": [head.lang, other.lang]} if head.lang and other.lang else {}

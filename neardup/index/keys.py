@@ -1,0 +1,163 @@
+"""Keys of the `keys` family: which a page posts and probes, and the rows under them.
+
+A similarity key is 7 bytes: one names family and place, six are the low bytes of the fingerprint (two pages whose
+fingerprints differ only above them meet once in 2**48 pairs, and are then told apart by verification). A digest's key
+is 17 bytes, the whole digest, because equal keys mean equal pages there.
+
+A posting list is one format byte and postings of 8 bytes each, oldest first: page id (6 bytes, big-endian),
+log-length of the tape, log-length of the content tape (`neardup.record.log_length`). A hot list is its format byte
+alone.
+"""
+
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import combinations
+
+from neardup.decider import Decider
+from neardup.errors import CorruptRecord, InvariantBroken
+from neardup.record import Head, field_at
+
+
+class KeyFamily(IntEnum):
+    """First byte of a key, for place 0. Persisted: values never change."""
+
+    DIGEST = 0x01  # of a token sequence
+    OPAQUE = 0x02  # of an opaque body
+    DIGEST_MORE = 0x03  # live pages of a digest beyond those that its row lists
+    OPAQUE_MORE = 0x04
+    HEAD = 0x10  # the first 8 tokens
+    SUPERSHINGLE = 0x20  # 6 places: algorithm B's, of 14 minvalues
+    WIDE = 0x30  # 8 places: supershingles of 3 minvalues
+    LOGTF = 0x40  # 6 places: 32-bit blocks of the log-tf simhash
+    BLOCK = 0x50  # 12 places: 32-bit blocks of algorithm C's vector
+    MANKU = 0x80  # 56 places: 3 of the 8 bytes of C's first 64 bits
+
+
+#: Similarity keys that each rule posts and probes. Other keys would need a new generation.
+FAMILIES: dict[str, tuple[KeyFamily, ...]] = {
+    "shingling": (KeyFamily.SUPERSHINGLE,),
+    "simhash": (KeyFamily.BLOCK,),
+    "combined": (KeyFamily.SUPERSHINGLE,),
+    "site-split": (KeyFamily.SUPERSHINGLE, KeyFamily.BLOCK),
+    "simhash64": (KeyFamily.MANKU,),
+    "verified": (KeyFamily.HEAD, KeyFamily.WIDE, KeyFamily.LOGTF),
+}
+
+_KEY_BYTES = 6
+#: (family byte, offset of the fingerprint in a record, bytes of it)
+_Slice = tuple[bytes, int, int]
+
+
+def _slices(family: KeyFamily, name: str, places: int, step: int, size: int) -> list[_Slice]:
+    return [(bytes([family + place]), field_at(name) + step * place, size) for place in range(places)]
+
+
+_SLICES: dict[KeyFamily, list[_Slice]] = {
+    KeyFamily.HEAD: _slices(KeyFamily.HEAD, "head", 1, 8, _KEY_BYTES),
+    KeyFamily.SUPERSHINGLE: _slices(KeyFamily.SUPERSHINGLE, "supershingles", 6, 8, _KEY_BYTES),
+    KeyFamily.WIDE: _slices(KeyFamily.WIDE, "wide", 8, 8, _KEY_BYTES),
+    KeyFamily.LOGTF: _slices(KeyFamily.LOGTF, "logtf", 6, 4, 4),
+    KeyFamily.BLOCK: _slices(KeyFamily.BLOCK, "simhash", 12, 4, 4),
+}
+_SIMHASH = field_at("simhash")
+# Manku 2007, section 3: cut 64 bits in 8 blocks, one table for every choice of 3. Two vectors that differ in at most
+# 5 bits agree in at least 3 whole blocks, so they meet; 24 bits keep the lists of 10**7 pages short.
+_MANKU = [(bytes([KeyFamily.MANKU + i]), *places) for i, places in enumerate(combinations(range(8), 3))]
+_RULE_SLICES = {
+    rule: [part for family in families for part in _SLICES.get(family, ())] for rule, families in FAMILIES.items()
+}
+
+
+def similarity_keys(head: Head, decider: Decider) -> list[bytes]:
+    """The 7-byte keys under which a page is posted and looked for, in a fixed order; none for a page without tokens.
+
+    The default rule posts no thin pages either: it never merges them but by their digest.
+    """
+    fewest = decider.thin_tokens if decider.rule == "verified" else 1
+    if head.opaque or head.tokens < max(1, fewest):
+        return []
+    record = head.record
+    if decider.rule == "simhash64":
+        word = record[_SIMHASH : _SIMHASH + 8]
+        return [first + bytes((word[a], word[b], word[c], 0, 0, 0)) for first, a, b, c in _MANKU]
+    return [
+        first + record[at : at + size] if size == _KEY_BYTES else first + record[at : at + size] + b"\0\0"
+        for first, at, size in _RULE_SLICES[decider.rule]
+    ]
+
+
+def family_of(key: bytes) -> KeyFamily:
+    """The family that a key of the `keys` family belongs to."""
+    first = key[0]
+    if first >= KeyFamily.MANKU:
+        return KeyFamily.MANKU
+    return KeyFamily(first & 0xF0 if first >= KeyFamily.HEAD else first)
+
+
+def digest_key(head: Head) -> bytes:
+    """Key of the row of a page's digest; b"" if it has none."""
+    if not head.digest:
+        return b""
+    return (_OPAQUE if head.opaque else _DIGEST) + head.digest
+
+
+_DIGEST, _OPAQUE = bytes([KeyFamily.DIGEST]), bytes([KeyFamily.OPAQUE])
+
+
+def more_prefix(digest: bytes) -> bytes:
+    """Prefix of the keys of a digest's further live pages; 8 bytes of page id follow."""
+    return bytes([digest[0] + (KeyFamily.DIGEST_MORE - KeyFamily.DIGEST)]) + digest[1:]
+
+
+# ---- posting lists -------------------------------------------------------------------------------------------------
+
+_LIST, _HOT = b"\x01", b"\x02"
+HOT = _HOT
+POSTING_BYTES = 8
+PAGE_ID_MAX = (1 << 48) - 1
+_POSTING = struct.Struct(">Q")
+
+
+def posting(page_id: int, head: Head) -> bytes:
+    """8 bytes: page id, log-length of the tape, log-length of the content tape."""
+    tape, content = head.tape_logs
+    return _POSTING.pack(page_id << 16 | tape << 8 | content)
+
+
+def postings(row: bytes | None) -> Sequence[int]:
+    """The postings of a row as words: page id << 16 | tape log-length << 8 | content log-length. None if hot."""
+    if row is None or row == _HOT:
+        return ()
+    if row[0] != 1 or len(row) % POSTING_BYTES != 1:
+        raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
+    return struct.unpack_from(f">{len(row) // POSTING_BYTES}Q", row, 1)
+
+
+def with_posting(row: bytes | None, entry: bytes, postings_max: int) -> bytes:
+    """The row after one more posting; hot, for ever, if there would be more than `postings_max`."""
+    if row is None:
+        return _LIST + entry if postings_max else _HOT
+    if row == _HOT or len(row) // POSTING_BYTES >= postings_max:
+        return _HOT
+    return row + entry
+
+
+def without_posting(row: bytes | None, entry: bytes) -> bytes | None:
+    """The row after a posting left; None if it was the last. A hot row stays, and nothing is there to take out.
+
+    Raises InvariantBroken if the posting is not there.
+    """
+    if row == _HOT:
+        return row
+    at = -1 if row is None else _index(row, entry)
+    if row is None or at < 0:
+        raise InvariantBroken(f"posting {entry.hex()} is not where it was put")
+    return None if len(row) == 1 + POSTING_BYTES else row[:at] + row[at + POSTING_BYTES :]
+
+
+def _index(row: bytes, entry: bytes) -> int:
+    for at in range(1, len(row), POSTING_BYTES):
+        if row[at : at + POSTING_BYTES] == entry:
+            return at
+    return -1

@@ -1,0 +1,160 @@
+"""Rows of the store: URLs, clusters, members and digests. Big-endian, so that byte order is numeric order.
+
+Every row starts with a format byte; an unknown one raises CorruptRecord. Keys: `urls` the 16-byte URL hash;
+`clusters`, `sketches` a page id of 8 bytes; `members` cluster id and member id, 8 bytes each; a digest's row lies in
+`keys` (`neardup.index.keys.digest_key`).
+"""
+
+import struct
+from typing import NamedTuple
+
+from neardup.errors import CorruptRecord
+from neardup.verdict import Kind
+
+_ID = struct.Struct(">Q")
+_PAIR = struct.Struct(">QQ")
+NO_PAGE = (1 << 64) - 1
+
+#: Standing of a URL as one byte. Persisted: values never change.
+_STANDINGS = {
+    1: Kind.UNIQUE,
+    2: Kind.EXACT_DUPLICATE,
+    3: Kind.NEAR_DUPLICATE,
+    4: Kind.SAME_CONTENT,
+    5: Kind.GONE,
+}
+_CODES = {kind: code for code, kind in _STANDINGS.items()}
+
+
+def id_key(page_id: int) -> bytes:
+    """8 bytes: key of a sketch or a cluster, prefix of a cluster's members."""
+    return _ID.pack(page_id)
+
+
+def member_key(cluster: int, member: int) -> bytes:
+    return _PAIR.pack(cluster, member)
+
+
+def member_of_key(key: bytes) -> int:
+    return int(_PAIR.unpack(key)[1])
+
+
+class UrlRow(NamedTuple):
+    """What is held of a URL. page_id: its latest fetch that was not unchanged, stale or rejected.
+
+    member: page id at joining its cluster; 0 for a representative (no member has it: its founder came before). Of a
+    `gone` URL cluster and member are 0 and mean nothing. newest: greatest clamped fetch time; seen: log time, both ms.
+    """
+
+    page_id: int
+    cluster: int
+    member: int
+    standing: Kind
+    newest: int
+    seen: int
+
+    @property
+    def live(self) -> bool:
+        return self.standing is not Kind.GONE
+
+    def encode(self) -> bytes:
+        return _URL.pack(1, _CODES[self.standing], *self[:3], *self[4:])
+
+
+_URL = struct.Struct(">BBQQQqq")
+
+
+def decode_url(row: bytes) -> UrlRow:
+    if len(row) != _URL.size or row[0] != 1 or row[1] not in _STANDINGS:
+        raise CorruptRecord(f"not a URL row of a known format: {row.hex()}")
+    _, code, page_id, cluster, member, newest, seen = _URL.unpack(row)
+    return UrlRow(page_id, cluster, member, _STANDINGS[code], newest, seen)
+
+
+class ClusterRow(NamedTuple):
+    """A representative and how many stand behind it. founding: page id of the sketch that members are verified against.
+
+    url_hash and current: the representative's URL and its current page id (another than founding once edited). size:
+    live pages, the representative included. crowd: members counted as siblings of its site. content_of: founding page
+    id of the representative whose main content this one repeats, or NO_PAGE. wanted: URL hash of its rel=canonical, or
+    zeros if there is none or it is the page's own. canonical: that URL while it belongs to a live member, else empty.
+    """
+
+    founding: int
+    url_hash: bytes
+    current: int
+    size: int
+    revision: int
+    crowd: int
+    content_of: int
+    wanted: bytes
+    canonical: str
+
+    def encode(self) -> bytes:
+        head = _CLUSTER.pack(1, *self[:8])
+        return head + self.canonical.encode("utf-8", "surrogatepass")
+
+
+_CLUSTER = struct.Struct(">BQ16sQIIIQ16s")
+
+
+def decode_cluster(row: bytes) -> ClusterRow:
+    if len(row) < _CLUSTER.size or row[0] != 1:
+        raise CorruptRecord(f"not a cluster row of a known format: {row.hex()}")
+    canonical = row[_CLUSTER.size :].decode("utf-8", "surrogatepass")
+    (founding, url_hash, current, size, revision, crowd, content_of, wanted) = _CLUSTER.unpack_from(row)[1:]
+    return ClusterRow(founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical)
+
+
+class MemberRow(NamedTuple):
+    """verified: page id of the founding sketch that the member was verified against. counted: in the crowd."""
+
+    verified: int
+    url_hash: bytes
+    counted: bool
+
+    def encode(self) -> bytes:
+        return _MEMBER.pack(1, *self)
+
+
+_MEMBER = struct.Struct(">BQ16s?")
+
+
+def decode_member(row: bytes) -> MemberRow:
+    if len(row) != _MEMBER.size or row[0] != 1:
+        raise CorruptRecord(f"not a member row of a known format: {row.hex()}")
+    return MemberRow(*_MEMBER.unpack(row)[1:])
+
+
+#: A digest's row lists at most so many of its live pages; the others have keys of their own.
+DIGEST_PAGES_MAX = 64
+
+
+class DigestRow(NamedTuple):
+    """Who has this content now. live: how many pages; pages: the oldest of them, ascending, the first is the holder.
+
+    rest: page id whose sketches row holds what all sketches of this digest share, or NO_PAGE; refs: rows that use it,
+    that one included; check: XXH3 of the shared part.
+    """
+
+    live: int
+    rest: int
+    refs: int
+    check: int
+    pages: tuple[int, ...]
+
+    def encode(self) -> bytes:
+        head = _DIGEST.pack(1, *self[:4])
+        return head + b"".join(page.to_bytes(6, "big") for page in self.pages)
+
+
+_DIGEST = struct.Struct(">BIQIQ")
+NO_DIGEST_ROW = DigestRow(0, NO_PAGE, 0, 0, ())
+
+
+def decode_digest(row: bytes) -> DigestRow:
+    if len(row) < _DIGEST.size or row[0] != 1 or (len(row) - _DIGEST.size) % 6:
+        raise CorruptRecord(f"not a digest row of a known format: {row.hex()}")
+    _, live, rest, refs, check = _DIGEST.unpack_from(row)
+    pages = tuple(int.from_bytes(row[at : at + 6], "big") for at in range(_DIGEST.size, len(row), 6))
+    return DigestRow(live, rest, refs, check, pages)

@@ -1,0 +1,108 @@
+"""How a sketch lies in the store: whole, or, for a copy of content that lies there already, only what is its own.
+
+What follows from the token sequence alone is equal in all sketches of one digest: counts, both algorithms' sketches,
+tape and Bloom filter. It lies once, in the row of the page that came first; the others keep the rest of their record
+and that page's id. A row is a format byte, then: 1 the whole record; 2 page id (8 bytes) and the own part.
+"""
+
+import struct
+
+import xxhash
+
+from neardup.errors import CorruptRecord
+from neardup.index.rows import id_key
+from neardup.layout import HEADER, NAME
+from neardup.record import field_at
+
+_WHOLE, _OWN = b"\x01", b"\x02"
+
+# The shared fields of HEADER, as byte ranges; tape and Bloom filter follow from their lengths.
+_COUNTS = slice(field_at("tokens"), field_at("content_tokens"))
+_SKETCHES = slice(field_at("head"), field_at("content_level"))
+_TAPE = slice(field_at("tape_bytes"), field_at("content_bytes"))
+_BLOOM = slice(field_at("bloom_bytes"), field_at("url_bytes"))
+_LENGTH = struct.Struct("<H")
+_COUNTS_BYTES = _COUNTS.stop - _COUNTS.start
+_SKETCHES_BYTES = _SKETCHES.stop - _SKETCHES.start
+_FIXED = _COUNTS_BYTES + _SKETCHES_BYTES + 4
+_GAPS = (
+    slice(0, _COUNTS.start),
+    slice(_COUNTS.stop, _SKETCHES.start),
+    slice(_SKETCHES.stop, _TAPE.start),
+    slice(_TAPE.stop, _BLOOM.start),
+    slice(_BLOOM.stop, HEADER.itemsize),
+)
+
+
+def _middle(record: bytes) -> tuple[int, int, int]:
+    """End of the tape, start and end of the Bloom filter."""
+    tape = HEADER.itemsize + _LENGTH.unpack_from(record, _TAPE.start)[0]
+    names = NAME.itemsize * (record[field_at("title_names")] + record[field_at("head_names")])
+    bloom = tape + _LENGTH.unpack_from(record, field_at("content_bytes"))[0] + names
+    return tape, bloom, bloom + _LENGTH.unpack_from(record, _BLOOM.start)[0]
+
+
+def shared_part(record: bytes) -> bytes:
+    """What all sketches of this record's digest have in common."""
+    tape, bloom, end = _middle(record)
+    fixed = record[_COUNTS] + record[_SKETCHES] + record[_TAPE] + record[_BLOOM]
+    return fixed + record[HEADER.itemsize : tape] + record[bloom:end]
+
+
+def own_part(record: bytes) -> bytes:
+    """The record without its shared part."""
+    tape, bloom, end = _middle(record)
+    return b"".join([record[gap] for gap in _GAPS]) + record[tape:bloom] + record[end:]
+
+
+def join(own: bytes, shared: bytes) -> bytes:
+    """The record that `own_part` and `shared_part` were cut from, byte for byte."""
+    at = 0
+    parts = []
+    fixed = (
+        shared[:_COUNTS_BYTES],
+        shared[_COUNTS_BYTES : _FIXED - 4],
+        shared[_FIXED - 4 : _FIXED - 2],
+        shared[_FIXED - 2 : _FIXED],
+        b"",
+    )
+    for gap, piece in zip(_GAPS, fixed, strict=True):
+        size = gap.stop - gap.start
+        parts += [own[at : at + size], piece]
+        at += size
+    header = b"".join(parts)
+    tape = _LENGTH.unpack_from(header, _TAPE.start)[0]
+    names = NAME.itemsize * (header[field_at("title_names")] + header[field_at("head_names")])
+    between = _LENGTH.unpack_from(header, field_at("content_bytes"))[0] + names
+    return b"".join(
+        (header, shared[_FIXED : _FIXED + tape], own[at : at + between], shared[_FIXED + tape :], own[at + between :])
+    )
+
+
+def check_of(shared: bytes) -> int:
+    """64 bits that tell whether two records of one digest really share this part."""
+    return xxhash.xxh3_64_intdigest(shared)
+
+
+def whole_row(record: bytes) -> bytes:
+    return _WHOLE + record
+
+
+def own_row(record: bytes, rest: int) -> bytes:
+    return _OWN + id_key(rest) + own_part(record)
+
+
+def rest_of_row(row: bytes) -> int | None:
+    """Page id of the row that holds the shared part; None if this row is whole."""
+    if row[:1] == _WHOLE:
+        return None
+    if row[:1] != _OWN or len(row) < 9:
+        raise CorruptRecord(f"not a sketch row of a known format: {row[:9].hex()}")
+    return int.from_bytes(row[1:9], "big")
+
+
+def record_of_rows(row: bytes, rest_row: bytes | None) -> bytes:
+    """The record of a row; rest_row: the row that `rest_of_row` names, if any."""
+    if rest_row is None:
+        return row[1:]
+    return join(row[9:], shared_part(rest_row[1:]))

@@ -1,0 +1,243 @@
+"""The matcher's core: sketch records of a batch in, verdicts and one atomic change of the store out.
+
+`candidates` reads what the batch will most likely need, in few large rounds. `judge` is a pure function of the batch
+and what was read: it folds page after page through an overlay, so that pages of one batch see each other exactly as if
+they came one by one, and slicing the log in other batches changes no verdict and no stored byte. What `judge` finds
+absent from the read set it reports as Missing; `fold` reads that too and judges again.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from neardup import choice, contents
+from neardup.decider import Decider
+from neardup.errors import InvariantBroken
+from neardup.index import keys
+from neardup.index.base import Family, Store
+from neardup.index.keys import PAGE_ID_MAX
+from neardup.index.rows import UrlRow, id_key, member_key
+from neardup.layout import RecordKind
+from neardup.lifecycle import Check, Life, Told
+from neardup.overlay import Missing, Overlay, ReadSet, Wanted
+from neardup.record import Head
+from neardup.rules import Pair, Ruling
+from neardup.verdict import Verdict
+
+Batch = Sequence[tuple[int, bytes]]
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One scored candidate of a page: what it shares with it, the pair's numbers, and the rule's ruling.
+
+    shared: keys in common that are not hot; families: their names and numbers; crowd: of the page, for the ruling.
+    """
+
+    page_id: int
+    url: str
+    cluster: int
+    pair: Pair
+    ruling: Ruling
+    shared: int
+    families: dict[str, int]
+    crowd: int
+
+
+@dataclass(slots=True)
+class Trace:
+    """Everything that was weighed for one page.
+
+    holder: the live page of the same digest, which settles it before any candidate is scored. checks: a known URL's
+    new content against its previous fetch and its cluster's founding sketch.
+    """
+
+    page_id: int
+    url: str
+    candidates: list[Candidate]
+    checks: list[Check]
+    holder: int | None
+    candidates_cut: bool
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What folding a batch led to; nothing is written yet.
+
+    verdicts: in the order of the batch, promotions after the page that caused them. writes: one atomic change. scored:
+    candidates whose numbers a ruling was made on. cut: pages with more candidates than are scored. hot_turned: keys
+    that turned hot.
+    """
+
+    verdicts: list[Verdict]
+    writes: dict[Family, dict[bytes, bytes | None]]
+    scored: int = 0
+    cut: int = 0
+    hot_turned: int = 0
+    #: (passes of judge, rows read): what slicing may change, unlike everything above.
+    effort: tuple[int, int] = field(default=(1, 0), compare=False)
+
+
+def fold(batch: Batch, store: Store, decider: Decider, *, trace: Callable[[Trace], None] | None = None) -> Outcome:
+    """Judges a batch against a store. Does not write: the caller writes `outcome.writes` with its own marks, at once.
+
+    batch: (page id, sketch record) with ascending page ids, all greater than any the store holds. trace: called for
+    each page in order, once it is settled. Raises CorruptRecord, InvariantBroken, StateError.
+    """
+    reads = candidates(batch, store, decider)
+    passes = 0
+    while True:
+        passes += 1
+        try:
+            outcome = judge(batch, reads, decider, trace=trace)
+        except Missing as missing:
+            if not reads.read(store, missing.wanted):
+                raise InvariantBroken("judging asks again for what was read") from missing
+            continue
+        outcome.effort = (passes, sum(map(len, reads.rows.values())))
+        return outcome
+
+
+def judge(batch: Batch, reads: ReadSet, decider: Decider, *, trace: Callable[[Trace], None] | None = None) -> Outcome:
+    """Folds the batch over what was read. Pure. Raises Missing with all that it came upon, InvariantBroken."""
+    overlay = Overlay(reads, decider)
+    outcome = Outcome([], {})
+    traces = []
+    wanted = Wanted()
+    for page_id, _ in batch:
+        try:
+            told = Life(overlay, page_id, reads.batch[page_id]).live()
+            if trace is not None:
+                traces.append(_trace(overlay, page_id, reads.batch[page_id], told))
+        except Missing as missing:
+            # The remaining pages are judged on a state that lacks this one's effects, only to learn what they need too.
+            wanted.add(missing.wanted)
+            continue
+        except InvariantBroken:
+            if not wanted:
+                raise
+            continue
+        outcome.verdicts += told.verdicts
+        if told.choice is not None:
+            outcome.scored += len(told.choice.scored)
+            outcome.cut += told.choice.cut
+    if wanted:
+        raise Missing(wanted)
+    outcome.hot_turned = overlay.hot_turned
+    outcome.writes = overlay.writes()
+    if trace is not None:
+        for one in traces:
+            trace(one)
+    return outcome
+
+
+def _trace(overlay: Overlay, page_id: int, head: Head, told: Told) -> Trace:
+    weighed = []
+    for one in told.choice.scored if told.choice else ():
+        other = overlay.head(one.page_id)
+        weighed.append(
+            Candidate(
+                one.page_id,
+                other.url,
+                overlay.urls.need(other.url_hash).cluster,
+                one.pair,
+                one.ruling,
+                one.shared,
+                choice.families(overlay, page_id, one.page_id),
+                told.choice.crowd if told.choice else 0,
+            )
+        )
+    cut = bool(told.choice and told.choice.cut)
+    return Trace(page_id, head.url, weighed, told.checks, told.holder, cut)
+
+
+def candidates(batch: Batch, store: Store, decider: Decider) -> ReadSet:
+    """Reads what the batch will most likely need. Raises CorruptRecord, InvariantBroken for unusable page ids."""
+    reads = ReadSet(_heads(batch))
+    overlay = Overlay(reads, decider)  # only looked through: nothing is put here
+    known = _read_urls(overlay, store)
+    found = _read_holders(overlay, store)
+    seeking = [
+        (page_id, head)
+        for page_id, head in reads.batch.items()
+        if head.kind is RecordKind.PAGE and page_id not in found
+        if page_id not in known or not head.same_content(overlay.head(known[page_id].page_id))
+    ]
+    leading = set(found.values()) | _read_candidates(overlay, store, seeking)
+    _read_clusters(overlay, store, known, leading)
+    return reads
+
+
+def _heads(batch: Batch) -> dict[int, Head]:
+    heads = {}
+    last = -1
+    for page_id, record in batch:
+        if not last < page_id <= PAGE_ID_MAX:
+            raise InvariantBroken(f"page id {page_id} after {last}: ids of a batch ascend, up to {PAGE_ID_MAX}")
+        heads[page_id] = Head(record)
+        last = page_id
+    return heads
+
+
+def _read_urls(overlay: Overlay, store: Store) -> dict[int, UrlRow]:
+    """Reads rows of the batch's URLs and digests, then what is held of live URLs; returns their rows by page id."""
+    reads = overlay.reads
+    named = {page_id: head for page_id, head in reads.batch.items() if head.named}
+    wanted = Wanted()
+    for head in named.values():
+        wanted.row(Family.URLS, head.url_hash)
+        if head.digest:
+            wanted.row(Family.KEYS, keys.digest_key(head))
+    reads.read(store, wanted)
+    rows = {page_id: overlay.urls.get(head.url_hash) for page_id, head in named.items()}
+    known = {page_id: row for page_id, row in rows.items() if row is not None and row.live}
+    _read_stars(overlay, store, known.values())
+    reads.read_sketches(store, [row.page_id for row in known.values()])
+    return known
+
+
+def _read_stars(overlay: Overlay, store: Store, urls: Iterable[UrlRow]) -> None:
+    """Reads cluster and member rows of live URLs."""
+    wanted = Wanted()
+    for row in urls:
+        wanted.row(Family.CLUSTERS, id_key(row.cluster))
+        if row.member:
+            wanted.row(Family.MEMBERS, member_key(row.cluster, row.member))
+    overlay.reads.read(store, wanted)
+
+
+def _read_holders(overlay: Overlay, store: Store) -> dict[int, int]:
+    """Reads the sketches of pages whose content a page of the batch has; returns them by that page's id."""
+    batch = overlay.reads.batch
+    pages = {page_id: contents.holder(overlay, head) for page_id, head in batch.items() if head.named}
+    found = {page_id: holder for page_id, holder in pages.items() if holder is not None}
+    overlay.reads.read_sketches(store, found.values())
+    return found
+
+
+def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[tuple[int, Head]]) -> set[int]:
+    """Reads posting lists and candidates' sketches; returns the candidates whose clusters a verdict may name."""
+    reads = overlay.reads
+    wanted = Wanted()
+    wanted.rows[Family.KEYS] = {key for page_id, _ in seeking for key in overlay.posted_keys(page_id)}
+    reads.read(store, wanted)
+    gathered = {page_id: choice.gather(overlay, page_id, head)[0] for page_id, head in seeking}
+    everyone = {candidate for found in gathered.values() for candidate, _ in found}
+    reads.read_sketches(store, everyone)
+    if overlay.decider.crowd_min:
+        return everyone
+    chosen = [choice.choose(overlay, page_id, head).best for page_id, head in seeking if gathered[page_id]]
+    return {best.page_id for best in chosen if best is not None}
+
+
+def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], leading: Iterable[int]) -> None:
+    """Reads the clusters that a page may join, and the founding sketches of all clusters in question."""
+    reads = overlay.reads
+    hashes = [overlay.head(page_id).url_hash for page_id in leading]
+    wanted = Wanted()
+    wanted.rows[Family.URLS] = set(hashes)
+    reads.read(store, wanted)
+    rows = [row for hashed in hashes if (row := overlay.urls.get(hashed)) is not None and row.live]
+    _read_stars(overlay, store, rows)
+    ids = {row.cluster for row in (*rows, *known.values())}
+    clusters = [overlay.clusters.get(id_key(cluster_id)) for cluster_id in ids]
+    reads.read_sketches(store, [cluster.founding for cluster in clusters if cluster is not None])
