@@ -1,0 +1,298 @@
+"""Sketches and pair scores in plain Python, written from the definitions: slow, obvious, sharing no code with neardup.
+
+A page is a list of words (lower-case strings), of which the first `title` are its title, with a block number each and
+the set of indices that lie in links. Constants are drawn from (seed, use) as the scheme does.
+"""
+
+import hashlib
+import math
+from collections import Counter
+from fractions import Fraction
+
+import xxhash
+
+M64 = (1 << 64) - 1
+
+
+def splitmix(x):
+    z = (x + 0x9E3779B97F4A7C15) & M64
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & M64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & M64
+    return z ^ (z >> 31)
+
+
+def constants(seed, what, count):
+    start = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little") ^ seed
+    return [splitmix((start + i * 0x9E3779B97F4A7C15) & M64) for i in range(count)]
+
+
+def chain(values, seed):
+    h = seed
+    for value in values:
+        h = splitmix(h ^ value)
+    return h
+
+
+def fingerprints(words, seed):
+    return [xxhash.xxh64_intdigest(word.encode(), seed) for word in words]
+
+
+# algorithm B
+
+
+def shingles(tokens, seed, k=8):
+    factors = [c | 1 for c in constants(seed, "shingle", k)]
+    windows = [tokens[i : i + k] for i in range(len(tokens) - k + 1)] if len(tokens) >= k else [tokens]
+    if not tokens:
+        return set()
+    return {splitmix(sum(t * c for t, c in zip(w, factors, strict=False)) & M64) for w in windows}
+
+
+def minvalues(shingle_set, seed, m=84):
+    lanes = m + -m % 8
+    multipliers = [c | 1 for c in constants(seed, "minvalue multiplier", lanes)][:m]
+    addends = constants(seed, "minvalue addend", lanes)[:m]
+    return [min((s * a + b) & M64 for s in shingle_set) for a, b in zip(multipliers, addends, strict=True)]
+
+
+def supershingles(low, count, per, seed):
+    return [chain(low[i * per : (i + 1) * per], splitmix((seed + i) & M64)) for i in range(count)]
+
+
+# algorithm C
+
+
+def simhash(tokens, seed, words=6, weight=lambda occurrences: occurrences):
+    offsets = constants(seed, "simhash", 8)
+    sums = [0] * (64 * words)
+    for token, occurrences in Counter(tokens).items():
+        for w in range(words):
+            projection = splitmix((token + offsets[w]) & M64)
+            for bit in range(64):
+                sums[64 * w + bit] += weight(occurrences) if projection >> bit & 1 else -weight(occurrences)
+    return [sum(1 << bit for bit in range(64) if sums[64 * w + bit] > 0) for w in range(words)]
+
+
+def log_weight(occurrences):
+    return round(8 * (1 + math.log(min(occurrences, 255))))
+
+
+# tapes
+
+
+def tape(tokens, bytes_max, occurrences_max=8):
+    """(level, bytes)."""
+    seen = Counter()
+    eligible = []
+    for token in tokens:
+        seen[token] += 1
+        if seen[token] <= occurrences_max:
+            eligible.append(splitmix(token))
+    level = 0
+    while sum(g % (1 << level) == 0 for g in eligible) > bytes_max:
+        level += 1
+    kept = [g for g in eligible if g % (1 << level) == 0]
+    return level, bytes((g >> level & 1) | (g >> 57) << 1 for g in kept)
+
+
+def lcs(a, b):
+    row = [0] * (len(b) + 1)
+    for x in a:
+        before = 0
+        for j, y in enumerate(b):
+            above = row[j + 1]
+            row[j + 1] = before + 1 if x == y else max(above, row[j])
+            before = above
+    return row[-1]
+
+
+def strained(a, b):
+    """The elements of a that lie in a run of 3 that b has as well."""
+    runs = {tuple(b[i : i + 3]) for i in range(len(b) - 2)}
+    kept = set()
+    for i in range(len(a) - 2):
+        if tuple(a[i : i + 3]) in runs:
+            kept |= {i, i + 1, i + 2}
+    return [a[i] for i in sorted(kept)]
+
+
+def tape_score(a, b):
+    """Of two (level, bytes): bytes of a and of b at the compared level, LJ."""
+    (level_a, a), (level_b, b) = a, b
+    if abs(level_a - level_b) > 1:
+        return len(a), len(b), 0.0
+    if level_a != level_b:
+        thinned_a = [x for x in a if not (level_a < level_b and x & 1)]
+        thinned_b = [x for x in b if not (level_b < level_a and x & 1)]
+        a, b = [x >> 1 for x in thinned_a], [x >> 1 for x in thinned_b]
+    common = lcs(strained(list(a), list(b)), strained(list(b), list(a)))
+    union = len(a) + len(b) - common
+    return len(a), len(b), common / union if union else 0.0
+
+
+# main content
+
+
+def content(words, title, links, blocks):
+    """Indices of the tokens of the main content."""
+    parts = []  # lists of indices
+    last = None
+    for i in range(title, len(words)):
+        if blocks[i] != last:
+            parts.append([])
+            last = blocks[i]
+        parts[-1].append(i)
+
+    def text_density(j):
+        if not 0 <= j < len(parts):
+            return Fraction(0)
+        width = len(" ".join(words[i] for i in parts[j]))
+        return Fraction(len(parts[j])) if width <= 80 else Fraction(80 * len(parts[j]), width)
+
+    def link_density(j):
+        if not 0 <= j < len(parts):
+            return Fraction(0)
+        return Fraction(sum(i in links for i in parts[j]), len(parts[j]))
+
+    def good(j):
+        if link_density(j) > Fraction(1, 3):
+            return False
+        if len(parts) == 1:
+            return True
+        if link_density(j - 1) <= Fraction(5, 9):
+            if text_density(j) <= 9:
+                return text_density(j + 1) > 10 or text_density(j - 1) > 4
+            return text_density(j + 1) > 0
+        return text_density(j + 1) > 11
+
+    return [i for j, part in enumerate(parts) if good(j) for i in part]
+
+
+# names and filter
+
+
+def names(tokens, words, indices, most, host_words):
+    """[fingerprint, occurrences, flags] of the first distinct tokens at these indices."""
+    counts = Counter(tokens)
+    found = {}
+    for i in indices:
+        if tokens[i] in found or len(found) == most:
+            continue
+        flags = words[i].isdigit() + 2 * any(c.isdigit() for c in words[i]) + 4 * (words[i] in host_words)
+        found[tokens[i]] = [splitmix(tokens[i]) % (1 << 48), min(counts[tokens[i]], 255), flags]
+    return list(found.values())
+
+
+def filter_places(fingerprint, bits):
+    x, y = fingerprint % (1 << 24), fingerprint >> 24 | 1
+    return [(x + i * y) % bits for i in range(4)]
+
+
+def bloom(tokens, bits_min=512, bits_max=8192):
+    distinct = set(tokens)
+    if not distinct:
+        return b""
+    bits = bits_min
+    while bits < 8 * len(distinct) and bits < bits_max:
+        bits *= 2
+    value = 0
+    for token in distinct:
+        for place in filter_places(splitmix(token) % (1 << 48), bits):
+            value |= 1 << place
+    return value.to_bytes(bits // 8, "little")
+
+
+# a whole page
+
+
+def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example", "org")):
+    """Every field of a sketch that follows from the text."""
+    blocks = [0] * len(words) if blocks is None else blocks
+    tokens = fingerprints(words, seed)
+    out = {"tokens": len(tokens), "distinct": len(set(tokens)), "digest": "00" * 16, "head": 0}
+    out |= {"supershingles": [0] * 6, "wide": [0] * 8}
+    chosen = content(words, title, set(links), blocks)
+    out["content_tokens"] = len(chosen)
+    if tokens:
+        data = b"".join(t.to_bytes(8, "little") for t in tokens)
+        parts = [xxhash.xxh64_intdigest(data, s).to_bytes(8, "little") for s in constants(seed, "digest", 2)]
+        out["digest"] = b"".join(parts).hex()
+        seeds = constants(seed, "chain", 3)
+        low = minvalues(shingles(tokens, seed), seed)
+        out["supershingles"] = supershingles(low, 6, 14, seeds[0])
+        out["wide"] = supershingles(low, 8, 3, seeds[1])
+        out["head"] = chain(tokens[:8], seeds[2])
+    out["simhash"] = simhash(tokens, seed)
+    out["logtf"] = [x >> shift & 0xFFFFFFFF for x in simhash(tokens, seed, 3, log_weight) for shift in (0, 32)]
+    out["tape_level"], out["tape"] = tape(tokens, 500)
+    out["content_level"], out["content_tape"] = tape([tokens[i] for i in chosen], 250)
+    out["title_names"] = names(tokens, words, range(title), 24, host_words)
+    out["head_names"] = names(tokens, words, range(min(16, len(words))), 16, host_words)
+    out["bloom"] = bloom(tokens)
+    return out
+
+
+# pairs of pages
+
+
+def vetoes(a, b, same_site):
+    """(title veto, head veto) of two sketches: 0 none, 1 holds, 2 would hold were every unprovable token absent."""
+
+    def absent(name, other):
+        data = other["bloom"]
+        bits = int.from_bytes(data, "little")
+        if bits.bit_count() * 2 > 8 * len(data):
+            known = {n[0] for n in other["title_names"] + other["head_names"]}
+            return 0 if name[0] in known else 2
+        return int(not all(bits >> place & 1 for place in filter_places(name[0], 8 * len(data))))
+
+    def side(field, page, other, least, but_not):
+        answers = {absent(n, other) for n in page[field] if n[1] >= least and not n[2] & but_not}
+        return 1 if 1 in answers else 2 if 2 in answers else 0
+
+    def both(field, least, but_not):
+        sides = side(field, a, b, least, but_not), side(field, b, a, least, but_not)
+        return 0 if 0 in sides else max(sides)
+
+    title = 0
+    if a["title_names"] and b["title_names"]:
+        if same_site:
+            mine, theirs = (
+                [n for n in x["title_names"] if not n[2] & 5 and n[0] not in [o[0] for o in y["title_names"]]]
+                for x, y in ((a, b), (b, a))
+            )
+            title = int(bool(mine and theirs) or any(n[1] >= 2 for n in mine + theirs))
+        else:
+            title = both("title_names", 2, 4)
+    return title, both("head_names", 3, 2 | 4)
+
+
+def pair(a, b, *, same_site=True, same_hen_site=True):
+    """The fields of a pair, in their order."""
+    full = a["tokens"] > 0 and b["tokens"] > 0
+    agree = [64 - (x ^ y).bit_count() for x, y in zip(a["simhash"], b["simhash"], strict=True)]
+    tape_a, tape_b, score = tape_score((a["tape_level"], a["tape"]), (b["tape_level"], b["tape"]))
+    content_a, content_b, content_score = tape_score(
+        (a["content_level"], a["content_tape"]), (b["content_level"], b["content_tape"])
+    )
+    title_veto, head_veto = vetoes(a, b, same_site)
+    return (
+        a["digest"] == b["digest"] and full,
+        same_site,
+        same_hen_site,
+        sum(x == y for x, y in zip(a["supershingles"], b["supershingles"], strict=True)) if full else 0,
+        sum(agree) if full else 0,
+        agree[0] if full else 0,
+        a["tokens"],
+        b["tokens"],
+        tape_a,
+        tape_b,
+        score,
+        a["content_tokens"],
+        b["content_tokens"],
+        content_a,
+        content_b,
+        content_score,
+        title_veto,
+        head_veto,
+    )
