@@ -26,3 +26,7 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 
 #: The one decorator of this package: no GIL, no Python objects, cached, IEEE division.
 kernel = numba.njit(cache=True, nogil=True, error_model="numpy")
+
+#: The same for kernels that allocate no array: without reference counts on arrays, which cost an atomic operation
+#: each time an array is passed or unpacked from a tuple.
+lean_kernel = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)

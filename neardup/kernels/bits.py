@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 
 U64 = np.uint64
 _CHECK = bool(numba.config.BOUNDSCHECK)
@@ -110,9 +110,7 @@ def _copy_text(typing_context, source, at, target, to):
             args[3],
             builder.select(control, _splat(0x20), window),
         )
-        return _masks(
-            context, builder, signature, [_is(builder, window, ord("<")), _is(builder, window, ord("&"))]
-        )
+        return _masks(context, builder, signature, [_is(builder, window, ord("<")), _is(builder, window, ord("&"))])
 
     return types.UniTuple(types.uint64, 2)(source, types.int64, target, types.int64), generate
 
@@ -121,9 +119,7 @@ def _copy_text(typing_context, source, at, target, to):
 def _find_byte(typing_context, array, index, value):
     def generate(context, builder, signature, args):
         window = _load(context, builder, signature.args[0], args[0], args[1], _VECTOR)
-        one = builder.insert_element(
-            ir.Constant(_VECTOR, ir.Undefined), args[2], ir.Constant(ir.IntType(32), 0)
-        )
+        one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), args[2], ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), _WIDE), [0] * _WIDE)
         splat = builder.shuffle_vector(one, ir.Constant(_VECTOR, ir.Undefined), zeros)
         return _mask(builder, builder.icmp_unsigned("==", window, splat))
@@ -190,13 +186,13 @@ def _fold_words(typing_context, array, index):
     return types.UniTuple(types.uint64, 5)(array, types.int64), generate
 
 
-@kernel
+@lean_kernel
 def _check(array, index, count):
     if index < 0 or index + count > array.size:
         raise IndexError("wide load out of bounds")
 
 
-@kernel
+@lean_kernel
 def word_at(array, index):
     """The 8 bytes from `index` on as a little-endian uint64. The caller guarantees index + 8 <= size."""
     if _CHECK:
@@ -204,25 +200,25 @@ def word_at(array, index):
     return _load_word(array, index)
 
 
-@kernel
+@lean_kernel
 def trailing_zeros(word):
     """Number of zero bits below the lowest set bit; 64 for 0."""
     return _count_trailing(U64(word))
 
 
-@kernel
+@lean_kernel
 def leading_zeros(word):
     """Number of zero bits above the highest set bit; 64 for 0."""
     return _count_leading(U64(word))
 
 
-@kernel
+@lean_kernel
 def ones(word):
     """Number of set bits."""
     return _count_ones(U64(word))
 
 
-@kernel
+@lean_kernel
 def below(count):
     """uint64 with the lowest `count` bits set, all of them from 64 on. (A shift by 64 has no defined result.)"""
     if count >= 64:
@@ -230,7 +226,7 @@ def below(count):
     return (_ONE << U64(count)) - _ONE
 
 
-@kernel
+@lean_kernel
 def copy_text(source, at, target, to):
     """Copy a window, control characters as spaces; masks of `<` and of `&` in the source."""
     if _CHECK:
@@ -239,7 +235,7 @@ def copy_text(source, at, target, to):
     return _copy_text(source, at, target, to)
 
 
-@kernel
+@lean_kernel
 def find_byte(array, index, value):
     """Mask of the bytes equal to `value` in a window."""
     if _CHECK:
@@ -247,7 +243,7 @@ def find_byte(array, index, value):
     return _find_byte(array, index, value)
 
 
-@kernel
+@lean_kernel
 def tag_masks(array, index):
     """Masks of a window: end of a tag's name (white space / >), `>`, `"`, `'`, `=`, ASCII letters."""
     if _CHECK:
@@ -255,7 +251,7 @@ def tag_masks(array, index):
     return _tag_masks(array, index)
 
 
-@kernel
+@lean_kernel
 def fold_words(array, index):
     """Lower-case a window's ASCII letters in place; masks of ASCII alphanumerics, of ASCII digits, of byte 3, of
     bytes 4 and 5, and of bytes 1, 2 and 128 to 255.

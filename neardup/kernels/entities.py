@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 
 U64 = np.uint64
 _FNV_START = U64(0xCBF29CE484222325)
@@ -11,6 +11,12 @@ _S32 = U64(32)
 NAME_BYTES_MAX = 32  # CounterClockwiseContourIntegral has 31
 LEGACY_BYTES_MAX = 6  # the longest name that needs no semicolon
 REPLACEMENT = 0xFFFD
+
+#: The table of names, uint32: a header that says where offsets, points, legacy flags and names (a byte an element)
+#: begin, then the slots of an open-addressing table (number + 1; 0: empty).
+ENTITY_HEADER = 4
+ENTITY_SLOTS = 8192
+_OFFSETS, _POINTS, _LEGACY, _NAMES = range(4)
 
 #: What the numbers 0x80 to 0x9F mean in practice: windows-1252 (the standard's table).
 _WINDOWS_1252 = np.array(
@@ -24,7 +30,7 @@ _WINDOWS_1252 = np.array(
 )
 
 
-@kernel
+@lean_kernel
 def byte_at(buf, at, end):
     """buf[at] as int64, 0 from `end` on: bytes beyond a page are never looked at."""
     if at < end:
@@ -32,41 +38,47 @@ def byte_at(buf, at, end):
     return np.int64(0)
 
 
-@kernel
+@lean_kernel
 def is_alnum(c):
     """Whether byte c is an ASCII letter or digit."""
     folded = c | 32
     return (folded >= 97 and folded <= 122) or (c >= 48 and c <= 57)
 
 
-@kernel
+@lean_kernel
 def fnv_step(h, c):
     """One byte of FNV-1a, 64 bits."""
     return (h ^ U64(c)) * _FNV_PRIME
 
 
-@kernel
-def _lookup(buf, start, length, h, tables):
+@lean_kernel
+def _lookup(buf, start, length, h, entities):
     """Number of the entity named by buf[start:start + length], -1 if there is none."""
-    slots, offsets, names = tables[4], tables[5], tables[6]
-    last = np.int64(slots.size - 1)
-    at = np.int64(h >> _S32) & last
-    while slots[at] >= 0:
-        entity = np.int64(slots[at])
-        begin = np.int64(offsets[entity])
-        if np.int64(offsets[entity + 1]) - begin == length:
+    offsets, names = np.int64(entities[_OFFSETS]), np.int64(entities[_NAMES])
+    at = np.int64(h >> _S32) & (ENTITY_SLOTS - 1)
+    while entities[ENTITY_HEADER + at] > 0:
+        number = np.int64(entities[ENTITY_HEADER + at]) - 1
+        begin = np.int64(entities[offsets + number])
+        if np.int64(entities[offsets + number + 1]) - begin == length:
             same = True
             for i in range(length):
-                if names[begin + i] != buf[start + i]:
+                if entities[names + begin + i] != buf[start + i]:
                     same = False
                     break
             if same:
-                return entity
-        at = (at + 1) & last
+                return number
+        at = (at + 1) & (ENTITY_SLOTS - 1)
     return np.int64(-1)
 
 
-@kernel
+@lean_kernel
+def _points(entities, number):
+    """The one or two code points of an entity; 0 for no second."""
+    at = np.int64(entities[_POINTS]) + 2 * number
+    return np.int64(entities[at]), np.int64(entities[at + 1])
+
+
+@lean_kernel
 def _numeric(buf, at, end):
     """(length, code point) of a numeric reference whose `#` lies at `at`; length 0 if it has no digits."""
     start = at - 1
@@ -97,8 +109,8 @@ def _numeric(buf, at, end):
     return at - start, value
 
 
-@kernel
-def reference(buf, at, end, in_attribute, tables):
+@lean_kernel
+def reference(buf, at, end, in_attribute, entities):
     """(length, code point, second code point or 0) of the reference at buf[at] == `&`; length 0: plain text.
 
     Looks at no more than NAME_BYTES_MAX bytes of a name; digits of a number are all consumed.
@@ -108,6 +120,8 @@ def reference(buf, at, end, in_attribute, tables):
         length, point = _numeric(buf, at + 1, end)
         return length, point, zero
     start = at + 1
+    if not is_alnum(byte_at(buf, start, end)):
+        return zero, zero, zero
     h = _FNV_START
     length = zero
     entity, matched = np.int64(-1), zero
@@ -115,23 +129,25 @@ def reference(buf, at, end, in_attribute, tables):
         h = fnv_step(h, buf[start + length])
         length += 1
         if length >= 2 and length <= LEGACY_BYTES_MAX:
-            found = _lookup(buf, start, length, h, tables)
-            if found >= 0 and tables[8][found]:
+            found = _lookup(buf, start, length, h, entities)
+            if found >= 0 and entities[np.int64(entities[_LEGACY]) + found] != 0:
                 entity, matched = found, length
     if length > 0 and byte_at(buf, start + length, end) == 59:
-        found = _lookup(buf, start, length, h, tables)
+        found = _lookup(buf, start, length, h, entities)
         if found >= 0:
-            return length + 2, np.int64(tables[7][2 * found]), np.int64(tables[7][2 * found + 1])
+            point, second = _points(entities, found)
+            return length + 2, point, second
     if entity < 0:
         return zero, zero, zero
     if in_attribute:
         after = byte_at(buf, start + matched, end)
         if after == 61 or is_alnum(after):
             return zero, zero, zero
-    return matched + 1, np.int64(tables[7][2 * entity]), np.int64(tables[7][2 * entity + 1])
+    point, second = _points(entities, entity)
+    return matched + 1, point, second
 
 
-@kernel
+@lean_kernel
 def put_point(text, o, point):
     """Write a code point at text[o] as UTF-8, white space and controls as a space; the position after it."""
     if point < 0x80:

@@ -7,7 +7,7 @@ depend on it. Where a tree would move or drop text, the order of the bytes count
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels import markup as mk
 from neardup.kernels.bits import below, copy_text, tag_masks, trailing_zeros
 from neardup.kernels.entities import byte_at, put_point, reference
@@ -40,7 +40,7 @@ def text_bytes_needed(page_bytes: int) -> int:
     return 2 * page_bytes + 65536
 
 
-@kernel
+@lean_kernel
 def _copy(buf, at, end, text, o, limit):
     """Copy buf[at:end] with controls as spaces; the position after it in text."""
     while at < end and o < limit:
@@ -51,25 +51,25 @@ def _copy(buf, at, end, text, o, limit):
     return o
 
 
-@kernel
-def _copy_references(buf, at, end, tables, text, o, limit):
+@lean_kernel
+def _copy_references(buf, at, end, entities, text, o, limit):
     """As _copy, character references resolved: the content of title and textarea."""
     while at < end and o < limit:
         stop = mk.find(buf, at, end, 38)
         o = _copy(buf, at, stop, text, o, limit)
         at = stop
         if at < end and o < limit:
-            o, at = _put_reference(buf, at, end, tables, text, o)
+            o, at = _put_reference(buf, at, end, entities, text, o)
             if at < end and buf[at] & 0xC0 == 0x80:
                 text[o] = SPACE
                 o += 1
     return o
 
 
-@kernel
-def _put_reference(buf, at, end, tables, text, o):
+@lean_kernel
+def _put_reference(buf, at, end, entities, text, o):
     """Write what the `&` at buf[at] stands for; (position in text, position in buf) after it."""
-    length, point, second = reference(buf, at, end, False, tables)
+    length, point, second = reference(buf, at, end, False, entities)
     if length == 0:
         text[o] = 38
         return o + 1, at + 1
@@ -79,7 +79,7 @@ def _put_reference(buf, at, end, tables, text, o):
     return o, at + length
 
 
-@kernel
+@lean_kernel
 def _block(text, o):
     """A block boundary, unless there is one already."""
     if o > 0 and text[o - 1] == BLOCK:
@@ -88,13 +88,13 @@ def _block(text, o):
     return o + 1
 
 
-@kernel
+@lean_kernel
 def _space(text, o):
     text[o] = SPACE
     return o + 1
 
 
-@kernel
+@lean_kernel
 def _pop_to_html(stack):
     """The stack without the foreign elements on top."""
     while stack & 15 == _SVG or stack & 15 == _MATH:
@@ -102,7 +102,7 @@ def _pop_to_html(stack):
     return stack
 
 
-@kernel
+@lean_kernel
 def _pop_to(stack, kind):
     """The stack without the innermost entry of a kind and all above it; unchanged if it has none."""
     rest = stack
@@ -114,7 +114,7 @@ def _pop_to(stack, kind):
     return stack
 
 
-@kernel
+@lean_kernel
 def _link_fact(buf, facts):
     """Take down the address of a <link rel=canonical>: rel is a set of words."""
     at, end = facts[mk.FIRST_START], facts[mk.FIRST_END]
@@ -139,7 +139,7 @@ _L = U64(ord("l"))
 _REFRESH = U64(int.from_bytes(b"refresh", "little"))
 
 
-@kernel
+@lean_kernel
 def _is_refresh(buf, start, end):
     while start < end and mk.is_space(buf[start]):
         start += 1
@@ -148,7 +148,7 @@ def _is_refresh(buf, start, end):
     return end - start == 7 and mk.name_words(buf, start, 7)[0] == _REFRESH
 
 
-@kernel
+@lean_kernel
 def _wanted(kind):
     """The two attributes that tell something about a tag of this kind: (word, length, word, length)."""
     if kind == mk.ANCHOR:
@@ -168,7 +168,7 @@ def _wanted(kind):
     return mk.NO_NAME, -1, mk.NO_NAME, -1
 
 
-@kernel
+@lean_kernel
 def _html_encoding(buf, start, end):
     """Whether an annotation-xml holds HTML: encoding text/html or application/xhtml+xml."""
     length = end - start
@@ -188,7 +188,7 @@ _TEXT_HTML = np.frombuffer(b"text/html", np.uint8)
 _XHTML = np.frombuffer(b"application/xhtml+xml", np.uint8)
 
 
-@kernel
+@lean_kernel
 def _push_foreign(buf, kind, stack, facts):
     """The stack after a start tag in foreign content, or of svg and math."""
     entry = 0
@@ -211,7 +211,7 @@ def _push_foreign(buf, kind, stack, facts):
     return stack << 4 | entry
 
 
-@kernel
+@lean_kernel
 def _pop_foreign(kind, stack):
     """The stack after an end tag."""
     if kind == mk.SVG:
@@ -227,7 +227,7 @@ def _pop_foreign(kind, stack):
     return stack
 
 
-@kernel
+@lean_kernel
 def _declaration(buf, at, end, foreign, text, o, limit):
     """Pass the comment, doctype, CDATA section or stray `<` at buf[at]; (position in text, position in buf).
 
@@ -250,9 +250,9 @@ def _declaration(buf, at, end, foreign, text, o, limit):
     return _space(text, o), at + 1
 
 
-@kernel
+@lean_kernel
 def _is_cdata(buf, at):
-    for i in range(7):
+    for i in range(7):  # noqa: SIM110  (numba has no generator expressions)
         if buf[at + i] != _CDATA[i]:
             return False
     return True
@@ -261,7 +261,7 @@ def _is_cdata(buf, at):
 _CDATA = np.frombuffer(b"[CDATA[", np.uint8)
 
 
-@kernel
+@lean_kernel
 def extract(buf, start, end, mode, host, host_start, host_end, tables, text, facts):
     """Text of one page, with marks.
 
@@ -273,6 +273,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     """
     at, end = np.int64(start), np.int64(end)
     host_start, host_end = np.int64(host_start), np.int64(host_end)
+    tags, entities = tables[0], tables[1]
     if end + PADDING_BYTES > buf.size or text.size < 2 * (end - at) + 65536 or facts.size < FACTS:
         raise ValueError("extract: padding or capacity missing")
     limit = np.int64(text.size - BASE_BYTES_MAX - _SLACK_BYTES)
@@ -306,7 +307,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         if at >= end or o >= limit:
             break
         if buf[at] == 38:
-            o, at = _put_reference(buf, at, end, tables, text, o)
+            o, at = _put_reference(buf, at, end, entities, text, o)
             continue
         closing = byte_at(buf, at + 1, end) == 47
         name = at + 2 if closing else at + 1
@@ -320,7 +321,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         kind = np.int64(mk.OTHER)
         if length <= mk.NAME_BYTES_MAX:
             first, second = mk.name_words(buf, name, length)
-            kind = mk.tag_kind(first, second, tables)
+            kind = mk.tag_kind(first, second, tags)
         breakout = kind >= mk.BREAKOUT
         kind &= mk.BREAKOUT - 1
         while length >= 64 and name + length < end and not _ends_name(buf[name + length]):
@@ -331,12 +332,11 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             break  # the page ends inside a tag: the tag is dropped
         point_fresh = False
         value, value_end = facts[mk.FIRST_START], facts[mk.FIRST_END]
-        if stack != 0:
-            if breakout and foreign and (not closing or kind != mk.FORMAT):
-                stack = _pop_to_html(stack)
-                foreign = False
-                if hidden == mk.SCRIPT or hidden == mk.STYLE:
-                    o, hidden = hidden_from, np.int64(-1)
+        if stack != 0 and breakout and foreign and (not closing or kind != mk.FORMAT):
+            stack = _pop_to_html(stack)
+            foreign = False
+            if hidden == mk.SCRIPT or hidden == mk.STYLE:
+                o, hidden = hidden_from, np.int64(-1)
 
         # What the tag leaves in the text.
         if kind == mk.FORMAT:
@@ -374,14 +374,12 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         # Start tags of HTML that tell or contain something.
         if kind == mk.IMAGE or kind == mk.FRAME or kind == mk.IFRAME:
             if value >= 0:
-                o = put_term(buf, value, value_end, tables, host, host_start, host_end, text, o, limit, facts)
+                o = put_term(buf, value, value_end, entities, host, host_start, host_end, text, o, limit, facts)
         elif kind == mk.META:
             if value >= 0 and facts[mk.SECOND_START] >= 0 and _is_refresh(buf, value, value_end):
                 value, value_end = refresh_target(buf, facts[mk.SECOND_START], facts[mk.SECOND_END])
                 if value >= 0:
-                    o = put_term(
-                        buf, value, value_end, tables, host, host_start, host_end, text, o, limit, facts
-                    )
+                    o = put_term(buf, value, value_end, entities, host, host_start, host_end, text, o, limit, facts)
         elif kind == mk.LINK:
             if shown:
                 _link_fact(buf, facts)
@@ -389,7 +387,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             if shown and value >= 0 and facts[BASE_START] < 0:
                 facts[BASE_START] = value
                 facts[BASE_END] = value_end
-                set_base(buf, value, value_end, tables, host, host_start, host_end, text, facts)
+                set_base(buf, value, value_end, entities, host, host_start, host_end, text, facts)
         elif kind == mk.HTML:
             if shown and value >= 0 and facts[LANG_START] < 0:
                 facts[LANG_START] = value
@@ -406,7 +404,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         elif kind == mk.TITLE or kind == mk.TEXTAREA:
             stop = mk.raw_end(buf, at, end, first, second, length)
             begin = o
-            o = _copy_references(buf, at, stop, tables, text, o, limit)
+            o = _copy_references(buf, at, stop, entities, text, o, limit)
             if kind == mk.TITLE and shown and facts[TITLE_START] < 0:
                 facts[TITLE_START] = begin
                 facts[TITLE_END] = o
@@ -425,6 +423,6 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     return o
 
 
-@kernel
+@lean_kernel
 def _ends_name(c):
     return mk.is_space(c) or c == 47 or c == 62

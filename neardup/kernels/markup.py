@@ -5,14 +5,15 @@ Every scan here moves forward over what it looked at, so hostile input (unclosed
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.bits import below, find_byte, trailing_zeros, word_at
 from neardup.kernels.entities import byte_at
 
 U64 = np.uint64
 _ZERO = U64(0)
 _CASE = U64(0x2020202020202020)
-_SLOT_SHIFT = U64(54)  # the top 10 bits number the 1024 slots
+_SLOT_SHIFT = U64(54)  # the top 10 bits number the slots
+TAG_SLOTS = 1024
 NAME_BYTES_MAX = 16
 
 #: Kinds of tag names. OTHER is every name that needs no care: a block boundary.
@@ -58,20 +59,20 @@ HTTP_EQUIV = U64(int.from_bytes(b"http-equ", "little"))
 ENCODING = U64(int.from_bytes(b"encoding", "little"))
 
 
-@kernel
+@lean_kernel
 def is_space(c):
     """Whether byte c is white space in the sense of the HTML standard."""
     return c == 32 or c == 10 or c == 9 or c == 13 or c == 12
 
 
-@kernel
+@lean_kernel
 def is_letter(c):
     """Whether byte c is an ASCII letter."""
     folded = c | 32
     return folded >= 97 and folded <= 122
 
 
-@kernel
+@lean_kernel
 def name_words(buf, at, length):
     """The name's first and next 8 bytes, lower-cased, 0 beyond its length (at most 16).
 
@@ -83,17 +84,20 @@ def name_words(buf, at, length):
     return first, (word_at(buf, at + 8) | _CASE) & below(8 * (length - 8))
 
 
-@kernel
-def tag_kind(first, second, tables):
-    """Kind of the tag name with these words: one probe of a perfect hash."""
-    multipliers = tables[3]
-    slot = np.int64((first * multipliers[0] + second * multipliers[1]) >> _SLOT_SHIFT)
-    if tables[0][slot] == first and tables[1][slot] == second:
-        return np.int64(tables[2][slot])
+@lean_kernel
+def tag_kind(first, second, tags):
+    """Kind of the tag name with these words: one probe of a perfect hash.
+
+    tags: uint64[2 + 3 * TAG_SLOTS], two multipliers, then (first word, second word, kind) of each slot.
+    """
+    slot = np.int64((first * tags[0] + second * tags[1]) >> _SLOT_SHIFT)
+    at = 2 + 3 * slot
+    if tags[at] == first and tags[at + 1] == second:
+        return np.int64(tags[at + 2])
     return np.int64(OTHER)
 
 
-@kernel
+@lean_kernel
 def find(buf, at, end, value):
     """Index of the first byte `value` in buf[at:end], `end` if there is none."""
     while at < end:
@@ -104,7 +108,7 @@ def find(buf, at, end, value):
     return end
 
 
-@kernel
+@lean_kernel
 def _is_name(buf, at, length, name, name_length):
     if length != name_length:
         return False
@@ -115,7 +119,7 @@ def _is_name(buf, at, length, name, name_length):
     return length <= 8 or (buf[at + 8] | 32 == 105 and buf[at + 9] | 32 == 118)
 
 
-@kernel
+@lean_kernel
 def attributes(buf, at, end, first, first_length, second, second_length, facts):
     """Read a tag's attributes from the end of its name on; the position after its `>`, or -1 if it has none.
 
@@ -165,7 +169,7 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
             facts[SECOND_END] = stop
 
 
-@kernel
+@lean_kernel
 def _closes(buf, at, end, first, second, length):
     """Whether a tag name with these words, and its end, follow at buf[at]."""
     if at + length >= end:
@@ -175,7 +179,7 @@ def _closes(buf, at, end, first, second, length):
     return a == first and b == second and (is_space(c) or c == 47 or c == 62)
 
 
-@kernel
+@lean_kernel
 def raw_end(buf, at, end, first, second, length):
     """Index of the `</name` that ends raw text, `end` if nothing does."""
     while True:
@@ -187,7 +191,7 @@ def raw_end(buf, at, end, first, second, length):
         at += 1
 
 
-@kernel
+@lean_kernel
 def script_end(buf, at, end, first):
     """Index of the `</script` that ends a script. Inside `<!-- <script>` one such end tag does not count."""
     escaped = 0  # 1: after <!--, 2: after <script in it
@@ -223,7 +227,7 @@ def script_end(buf, at, end, first):
     return end
 
 
-@kernel
+@lean_kernel
 def comment_end(buf, at, end):
     """Index after a comment whose text begins at `at`, after `<!--`."""
     start = at
@@ -241,7 +245,7 @@ def comment_end(buf, at, end):
         at += 1
 
 
-@kernel
+@lean_kernel
 def cdata_end(buf, at, end):
     """Index of the `]]>` that ends a CDATA section whose text begins at `at`, `end` if nothing does."""
     start = at

@@ -6,7 +6,7 @@ its fragment. `text` serves as scratch: a foreign <base> lies in its last BASE_B
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.entities import byte_at, put_point, reference
 
 TERM_START, TERM_END = 1, 2
@@ -19,14 +19,14 @@ BASE_SPENT, BASE_LENGTH, BASE_CUTS = 13, 14, 15
 _RELATIVE, _ROOTED, _HOSTED, _ABSOLUTE, _OPAQUE = range(5)
 
 
-@kernel
-def _decode(buf, start, end, tables, text, o):
+@lean_kernel
+def _decode(buf, start, end, entities, text, o):
     """Write an attribute's value at text[o]: references resolved, tabs and line ends dropped, trimmed; its end."""
     begin = o
     while start < end:
         c = np.int64(buf[start])
         if c == 38:
-            length, point, second = reference(buf, start, end, True, tables)
+            length, point, second = reference(buf, start, end, True, entities)
             if length > 0:
                 start += length
                 if point != 9 and point != 10 and point != 13:
@@ -50,7 +50,7 @@ def _decode(buf, start, end, tables, text, o):
     return o - skipped
 
 
-@kernel
+@lean_kernel
 def _slashes(text, start, end):
     """Turn backslashes before the query into slashes, as browsers do; the end without the fragment."""
     query = False
@@ -65,7 +65,7 @@ def _slashes(text, start, end):
     return end
 
 
-@kernel
+@lean_kernel
 def _shape(text, start, end):
     """(shape, start of the authority, start of the path) of a URL reference."""
     if byte_at(text, start, end) == 47:
@@ -91,7 +91,7 @@ def _shape(text, start, end):
     return shape, at, path
 
 
-@kernel
+@lean_kernel
 def _is_host(text, start, end, host, host_start, host_end):
     """Whether the authority text[start:end] names the host, whatever its user and port."""
     for i in range(start, end):
@@ -113,7 +113,7 @@ def _is_host(text, start, end, host, host_start, host_end):
     return True
 
 
-@kernel
+@lean_kernel
 def _is_data(text, start, end):
     """Whether the URL is a `data:` URL."""
     return (
@@ -126,7 +126,7 @@ def _is_data(text, start, end):
     )
 
 
-@kernel
+@lean_kernel
 def _keep_file_name(text, begin, end):
     """Move the last segment of the path, without query, to text[begin]; its end there."""
     stop = begin
@@ -143,7 +143,7 @@ def _keep_file_name(text, begin, end):
     return begin + length
 
 
-@kernel
+@lean_kernel
 def _remove_dots(text, path, end):
     """Resolve `.` and `..` segments of the path text[path:end], which may have a query; the new end.
 
@@ -182,14 +182,14 @@ def _remove_dots(text, path, end):
     return write
 
 
-@kernel
-def set_base(buf, start, end, tables, host, host_start, host_end, text, facts):
+@lean_kernel
+def set_base(buf, start, end, entities, host, host_start, host_end, text, facts):
     """Take down a <base href>: only one on another host matters, for it makes relative URLs foreign."""
     facts[BASE_LENGTH] = 0
     if end - start > BASE_BYTES_MAX // 2:
         return
     begin = np.int64(text.size - BASE_BYTES_MAX)
-    stop = _decode(buf, start, end, tables, text, begin)
+    stop = _decode(buf, start, end, entities, text, begin)
     stop = _slashes(text, begin, stop)
     shape, authority, path = _shape(text, begin, stop)
     if shape != _HOSTED and shape != _ABSOLUTE:
@@ -209,7 +209,7 @@ def set_base(buf, start, end, tables, host, host_start, host_end, text, facts):
     facts[BASE_CUTS] = scheme | (path - begin) << 12 | (folder - begin) << 24 | (query - begin) << 36
 
 
-@kernel
+@lean_kernel
 def _resolve(text, begin, end, shape, facts):
     """Put what a reference takes from the foreign base before text[begin:end]; the new end."""
     cuts = facts[BASE_CUTS]
@@ -236,8 +236,8 @@ def _resolve(text, begin, end, shape, facts):
     return end + length + join
 
 
-@kernel
-def put_term(buf, start, end, tables, host, host_start, host_end, text, o, limit, facts):
+@lean_kernel
+def put_term(buf, start, end, entities, host, host_start, host_end, text, o, limit, facts):
     """Write the term of the URL buf[start:end] at text[o] between its marks; the position after it.
 
     Nothing is written for an empty term, a `data:` URL, or where text[o:limit] might not hold it.
@@ -247,7 +247,7 @@ def put_term(buf, start, end, tables, host, host_start, host_end, text, o, limit
     if _is_data(buf, start, end) or o + 2 * (end - start) + BASE_BYTES_MAX + 8 > limit:
         return o
     begin = o + 1
-    stop = _decode(buf, start, end, tables, text, begin)
+    stop = _decode(buf, start, end, entities, text, begin)
     stop = _slashes(text, begin, stop)
     if stop == begin or _is_data(text, begin, stop):
         return o
@@ -255,7 +255,7 @@ def put_term(buf, start, end, tables, host, host_start, host_end, text, o, limit
     if facts[BASE_LENGTH] > 0 and shape <= _HOSTED:
         stop = _resolve(text, begin, stop, shape, facts)
         shape, authority, path = _shape(text, begin, stop)
-    if shape == _HOSTED or shape == _ABSOLUTE:
+    if shape in (_HOSTED, _ABSOLUTE):
         if _is_host(text, authority, path, host, host_start, host_end):
             for i in range(path, stop):
                 text[begin + i - path] = text[i]
@@ -271,7 +271,7 @@ def put_term(buf, start, end, tables, host, host_start, host_end, text, o, limit
     return stop + 1
 
 
-@kernel
+@lean_kernel
 def refresh_target(buf, start, end):
     """Range of the URL in the content of a meta refresh, (-1, -1) if it names none (HTML standard, 4.2.5.3)."""
     at = start

@@ -6,7 +6,7 @@ tokens. Lower-casing happens in `text` itself, so that a span read after the cal
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.bits import below, fold_words, leading_zeros, ones, trailing_zeros, word_at
 from neardup.kernels.xxh64 import xxh64, xxh64_short
 
@@ -24,7 +24,7 @@ _NONE, _WORD = 0, 1
 _REPLACEMENT = 0xFFFD
 
 
-@kernel
+@lean_kernel
 def decode_point(text, at, end):
     """(code point, length) of the UTF-8 sequence at text[at]; (-1, 1) where it is malformed."""
     a = np.int64(text[at])
@@ -61,7 +61,7 @@ def decode_point(text, at, end):
     return point, 4
 
 
-@kernel
+@lean_kernel
 def _length(point):
     """Bytes of a code point in UTF-8."""
     if point < 0x80:
@@ -71,7 +71,7 @@ def _length(point):
     return 3 if point < 0x10000 else 4
 
 
-@kernel
+@lean_kernel
 def _put(text, at, point, length):
     """Write a code point as UTF-8."""
     if length == 1:
@@ -84,16 +84,15 @@ def _put(text, at, point, length):
     text[at] = lead | point
 
 
-@kernel
-def _entry(point, tables):
+@lean_kernel
+def _entry(point, points):
     """Table entry of a code point, 0 for -1."""
     if point < 0:
         return np.int64(0)
-    page = np.int64(tables[9][point >> 7])
-    return np.int64(tables[10][page << 7 | (point & 127)])
+    return np.int64(points[np.int64(points[point >> 7]) + (point & 127)])
 
 
-@kernel
+@lean_kernel
 def _emit(text, start, end, seed, tag, ordinal, n, fp, flags, block, span_start, span_end):
     """Append the token text[start:end]; the new number of tokens. Drops it where the arrays are full."""
     if end <= start or n >= fp.size:
@@ -106,15 +105,15 @@ def _emit(text, start, end, seed, tag, ordinal, n, fp, flags, block, span_start,
     return n + 1
 
 
-@kernel
+@lean_kernel
 def _digit_flags(count, digits):
     tag = ANY_DIGIT if digits > 0 else 0
     return tag | ALL_DIGITS if digits == count else tag
 
 
-@kernel
+@lean_kernel
 def _code_points(
-    text, at, stop, n_text, title_start, title_end, seed, tables, ordinal, link, write, n,
+    text, at, stop, n_text, title_start, title_end, seed, points, ordinal, link, write, n,
     fp, flags, block, span_start, span_end,
 ):  # fmt: skip
     """Tokenise from a token boundary on, at least to `stop`, up to the next ASCII separator.
@@ -141,7 +140,7 @@ def _code_points(
         tag = IN_TITLE if place >= title_start and place < title_end else 0
         tag |= IN_LINK if link else 0
         point, length = decode_point(text, at, n_text)
-        entry = _entry(point, tables)
+        entry = _entry(point, points)
         kind = entry >> _CLASS_SHIFT & _CLASS_MASK
         digit = entry >> _DIGIT_SHIFT & 1
         lower = entry & _POINT_MASK
@@ -214,7 +213,7 @@ def _code_points(
     return at, n_text, ordinal, link, write, n
 
 
-@kernel
+@lean_kernel
 def tokenise(
     text, n_text, title_start, title_end, seed, tables, fp, flags, block, span_start, span_end
 ):  # fmt: skip
@@ -228,6 +227,7 @@ def tokenise(
     breaks give overlapping pairs of characters.
     """
     n_text = np.int64(n_text)
+    points = tables[2]
     title_start, title_end = np.int64(title_start), np.int64(title_end)
     seed = U64(seed)
     ordinal, link, write, n, at = np.int64(0), np.int64(0), np.int64(-1), np.int64(0), np.int64(0)
@@ -237,7 +237,7 @@ def tokenise(
         # Wide loads reach 16 bytes beyond a window.
         if write >= 0 or at + 96 > size or n + 32 > room:
             at, n_text, ordinal, link, write, n = _code_points(
-                text, at, n_text, n_text, title_start, title_end, seed, tables, ordinal, link, write, n,
+                text, at, n_text, n_text, title_start, title_end, seed, points, ordinal, link, write, n,
                 fp, flags, block, span_start, span_end,
             )  # fmt: skip
             continue
@@ -258,7 +258,7 @@ def tokenise(
         glued = (b + (b & (w << _ONE))) & ~b & w
         if cut == 0 or glued != _ZERO:
             at, n_text, ordinal, link, write, n = _code_points(
-                text, at, at + 64, n_text, title_start, title_end, seed, tables, ordinal, link, write, n,
+                text, at, at + 64, n_text, title_start, title_end, seed, points, ordinal, link, write, n,
                 fp, flags, block, span_start, span_end,
             )  # fmt: skip
             continue

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.bits import word_at
 
 U64 = np.uint64
@@ -19,44 +19,44 @@ _W64 = U64(64)
 _ZERO = U64(0)
 
 
-@kernel
+@lean_kernel
 def _rotate(x, by):
     return (x << by) | (x >> (_W64 - by))
 
 
-@kernel
+@lean_kernel
 def _round(lane, word):
     return _rotate(lane + word * _P2, _R31) * _P1
 
 
-@kernel
+@lean_kernel
 def _merge(h, lane):
     return (h ^ _round(_ZERO, lane)) * _P1 + _P4
 
 
-@kernel
+@lean_kernel
 def _eat8(h, word):
     return _rotate(h ^ _round(_ZERO, word), _R27) * _P1 + _P4
 
 
-@kernel
+@lean_kernel
 def _eat4(h, word):
     return _rotate(h ^ ((word & _LOW32) * _P1), _R23) * _P2 + _P3
 
 
-@kernel
+@lean_kernel
 def _eat1(h, byte):
     return _rotate(h ^ (byte * _P5), _R11) * _P1
 
 
-@kernel
+@lean_kernel
 def _avalanche(h):
     h = (h ^ (h >> _S33)) * _P2
     h = (h ^ (h >> _S29)) * _P3
     return h ^ (h >> _S32)
 
 
-@kernel
+@lean_kernel
 def xxh64_short(low, high, length, seed):
     """XXH64 of up to 15 bytes given as two little-endian words (bytes beyond `length` may hold anything).
 
@@ -79,7 +79,7 @@ def xxh64_short(low, high, length, seed):
     return _avalanche(h)
 
 
-@kernel
+@lean_kernel
 def xxh64(buf, start, end, seed):
     """XXH64 of buf[start:end], uint8[...], as uint64. Reads no byte outside the range."""
     start, end, seed = np.int64(start), np.int64(end), U64(seed)
