@@ -1,0 +1,147 @@
+"""/metrics, /live and /ready as a probe sees them."""
+
+import http.client
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+from neardup.errors import BadInput
+from streams import health as module
+from streams.health import Health, HealthServer
+from streams.metrics import Metrics
+
+
+class ManualClock:
+    ms = 1_000
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def health(clock):
+    return Health(clock, stall_ms=100, redact=lambda text: text.replace("hunter2", "***"))
+
+
+@pytest.fixture
+def server(health):
+    with HealthServer("127.0.0.1", 0, health, Metrics()) as server:
+        yield server
+
+
+def ask(server: HealthServer, path: str, method: str = "GET") -> tuple[int, http.client.HTTPMessage, bytes]:
+    connection = http.client.HTTPConnection(*server.address, timeout=10)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+    finally:
+        connection.close()
+
+
+def ask_json(server: HealthServer, path: str) -> tuple[int, dict]:
+    status, headers, body = ask(server, path)
+    assert headers["Content-Type"] == "application/json"
+    return status, json.loads(body)
+
+
+def test_a_walk_from_start_to_catching_up_to_ready(server, health, clock):
+    assert server.address[0] == "127.0.0.1"
+    assert ask_json(server, "/ready") == (503, {"ok": False, "roles": {}})
+    match = health.role("match")
+    assert ask_json(server, "/ready") == (503, {"ok": False, "roles": {"match": {"ok": False, "reason": "starting"}}})
+    match.not_ready("folding 3 of 900 messages")
+    status, answer = ask_json(server, "/ready")
+    assert (status, answer["roles"]["match"]["reason"]) == (503, "folding 3 of 900 messages")
+    match.ready()
+    assert ask_json(server, "/ready") == (200, {"ok": True, "roles": {"match": {"ok": True, "reason": "caught up"}}})
+    health.role("sketch").not_ready("no partition assigned")
+    status, answer = ask_json(server, "/ready")
+    assert (status, answer["roles"]["match"]["ok"], answer["roles"]["sketch"]["ok"]) == (503, True, False)
+
+
+def test_a_loop_that_stands_still_is_not_live_until_it_turns_again(server, health, clock):
+    sketch = health.role("sketch")
+    health.role("match")
+    clock.ms += 100
+    assert ask_json(server, "/live")[0] == 200
+    clock.ms += 1
+    sketch.turned()
+    status, answer = ask_json(server, "/live")
+    assert status == 503
+    assert answer["roles"] == {
+        "sketch": {"ok": True, "silent_ms": 0, "allowed_ms": 100},
+        "match": {"ok": False, "silent_ms": 101, "allowed_ms": 100},
+    }
+    health.role("match").turned()
+    assert ask_json(server, "/live")[0] == 200
+    clock.ms -= 500
+    assert ask_json(server, "/live")[0] == 200
+
+
+def test_metrics_are_served_as_prometheus_reads_them(health):
+    metrics = Metrics()
+    metrics.pages["match"].inc(3)
+    with HealthServer("127.0.0.1", 0, health, metrics) as server:
+        status, headers, body = ask(server, "/metrics?name=x")
+    assert (status, headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert b'\nneardup_pages_total{role="match"} 3.0\n' in body
+
+
+def test_other_paths_and_methods(server):
+    assert ask(server, "/")[0] == ask(server, "/etc/passwd")[0] == 404
+    assert ask(server, "/live", "POST")[0] == 501
+    status, headers, body = ask(server, "/live", "HEAD")
+    assert (status, body) == (200, b"")
+    assert int(headers["Content-Length"]) > 0
+    assert headers["Server"].strip() == "neardup"
+
+
+def test_reasons_are_redacted_and_cut(server, health):
+    health.role("match").not_ready("wrong password hunter2 " + "x" * 1000)
+    reason = ask_json(server, "/ready")[1]["roles"]["match"]["reason"]
+    assert reason.startswith("wrong password *** x")
+    assert len(reason) == module.REASON_CHARS_MAX
+
+
+def test_a_taken_port_is_refused_with_what_to_set(server, health):
+    with pytest.raises(BadInput, match="Address already in use; set metrics_host, metrics_port"):
+        HealthServer(*server.address, health, Metrics())
+    with pytest.raises(BadInput, match="cannot serve metrics on no host:1"):
+        HealthServer("no host", 1, health, Metrics())
+
+
+def test_stop_frees_the_port_ends_the_thread_and_may_come_twice(health):
+    server = HealthServer("127.0.0.1", 0, health, Metrics())
+    with socket.create_connection(server.address, timeout=10):  # a client that says nothing holds nothing up
+        server.stop()
+    server.stop()
+    assert "health" not in {thread.name for thread in threading.enumerate()}
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(server.address, timeout=10)
+    HealthServer(*server.address, health, Metrics()).stop()
+
+
+def test_silent_clients_take_a_bounded_number_of_threads_and_are_sent_away(health, monkeypatch):
+    monkeypatch.setattr(module, "REQUESTS_MAX", 2)
+    with HealthServer("127.0.0.1", 0, health, Metrics()) as server:
+        silent = [socket.create_connection(server.address, timeout=10) for _ in range(2)]
+        with socket.create_connection(server.address, timeout=10) as third:
+            assert third.recv(1) == b""
+        for client in silent:
+            client.close()
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                assert ask(server, "/live")[0] == 200
+                break
+            except (ConnectionError, http.client.HTTPException):
+                assert time.monotonic() < deadline
