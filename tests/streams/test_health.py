@@ -132,9 +132,11 @@ def test_stop_frees_the_port_ends_the_thread_and_may_come_twice(health):
 
 def test_silent_clients_take_a_bounded_number_of_threads_and_are_sent_away(health, monkeypatch):
     monkeypatch.setattr(module, "REQUESTS_MAX", 2)
+    monkeypatch.setattr(module._Handler, "timeout", 60)  # not for silence, for the others
     with HealthServer("127.0.0.1", 0, health, Metrics()) as server:
         silent = [socket.create_connection(server.address, timeout=10) for _ in range(2)]
         with socket.create_connection(server.address, timeout=10) as third:
+            third.settimeout(3)
             assert third.recv(1) == b""
         for client in silent:
             client.close()
