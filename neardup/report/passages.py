@@ -1,6 +1,6 @@
 """Differences as running text: passages around the changes, cut to what a person reads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from neardup.report.differ import Change, Difference, Text, marks
 
 #: Equal words shown on each side of a change.
 CONTEXT_WORDS = 14
-#: Fewer equal words than this between two passages are shown, not counted.
+#: Fewer words than this are not worth leaving out.
 LEFT_OUT_MIN = 10
 PASSAGES_MAX = 6
 #: Words of one change shown at each end of it; what lies between is counted, not shown.
@@ -18,20 +18,24 @@ SEGMENT_CHARS = 1200
 
 
 class Segment(NamedTuple):
-    """Running text. changed: the other side does not have it here. gap: words left out (then text is empty)."""
+    """Running text. sign: "-" only the left text has it here, "+" only the right one, "" both.
 
-    changed: bool
+    gap: words left out (then text is empty).
+    """
+
+    sign: str
     text: str
     gap: int = 0
 
 
 @dataclass(slots=True)
 class Passage:
-    """The same passage of both texts. same_before: equal words left out before it."""
+    """The same passage of both texts, and of both in one. same_before: equal words left out before it."""
 
     same_before: int
     left: list[Segment] = field(default_factory=list)
     right: list[Segment] = field(default_factory=list)
+    inline: list[Segment] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -60,54 +64,70 @@ def passages(difference: Difference, *, context: int = CONTEXT_WORDS, count_max:
         b0 = max(end_b, group[0].b0 - context)
         passage = Passage(same_before=min(a0 - end_a, b0 - end_b))
         for change in group:
+            _equal(passage, difference, a0, b0, change.a0 - a0)
             marks_a, marks_b = marks(difference, change)
-            _write(passage.left, left, a0, change.a0, None)
-            _write(passage.right, right, b0, change.b0, None)
-            _write(passage.left, left, change.a0, change.a1, marks_a.__getitem__)
-            _write(passage.right, right, change.b0, change.b1, marks_b.__getitem__)
+            only_left = _segments(left, change.a0, change.a1, marks_a, "-")
+            only_right = _segments(right, change.b0, change.b1, marks_b, "+")
+            passage.left += only_left
+            passage.right += only_right
+            # Where nothing is aligned, words that both have would stand there twice.
+            passage.inline += only_left + [one for one in only_right if one.sign or not change.coarse]
             a0, b0 = change.a1, change.b1
         following = next((c.a0 for c in difference.changes if c.a0 > a0), len(left.words))
         tail = min(context, following - a0)
-        _write(passage.left, left, a0, a0 + tail, None)
-        _write(passage.right, right, b0, b0 + tail, None)
+        _equal(passage, difference, a0, b0, tail)
+        for segments in (passage.left, passage.right, passage.inline):
+            _drop_leading_punctuation(segments)
         end_a, end_b = a0 + tail, b0 + tail
         out.append(passage)
     more = sum(len(group) for group in cut[count_max:])
     if not out:  # equal texts: their beginning, so that a reader sees what is equal
         shown = min(4 * context, len(left.words), len(right.words))
         passage = Passage(0)
-        _write(passage.left, left, 0, shown, None)
-        _write(passage.right, right, 0, shown, None)
+        _equal(passage, difference, 0, 0, shown)
         return Passages([passage], 0, len(left.words) - shown)
     return Passages(out, more, 0 if more else len(left.words) - end_a)
 
 
-def _write(out: list[Segment], text: Text, start: int, stop: int, marked: Callable[[int], bool] | None) -> None:
-    """Appends words [start, stop) as segments, a long range with its middle left out."""
-    if stop - start > 2 * CHANGE_WORDS:
-        _write_range(out, text, start, start, start + CHANGE_WORDS, marked)
-        out.append(Segment(False, "", stop - start - 2 * CHANGE_WORDS))
-        _write_range(out, text, start, stop - CHANGE_WORDS, stop, marked)
-    else:
-        _write_range(out, text, start, start, stop, marked)
+def _equal(passage: Passage, difference: Difference, a: int, b: int, count: int) -> None:
+    """Appends `count` equal words, from word a of the left text and word b of the right one on."""
+    same = _segments(difference.left, a, a + count, (), "")
+    passage.left += same
+    passage.inline += same
+    passage.right += _segments(difference.right, b, b + count, (), "")
 
 
-def _write_range(
-    out: list[Segment], text: Text, origin: int, start: int, stop: int, marked: Callable[[int], bool] | None
-) -> None:
+def _drop_leading_punctuation(segments: list[Segment]) -> None:
+    """What stands before a passage's first word belongs to the word before it."""
+    if segments and not segments[0].sign and not any(map(str.isalnum, segments[0].text)):
+        del segments[0]
+
+
+def _segments(text: Text, start: int, stop: int, marked: Sequence[bool], sign: str) -> list[Segment]:
+    """Words [start, stop) as segments, a long range with its middle left out. marked: which of them have the sign."""
+    if stop - start <= 2 * CHANGE_WORDS + LEFT_OUT_MIN:
+        return _run(text, start, stop, marked, sign)
+    shown = _run(text, start, start + CHANGE_WORDS, marked[:CHANGE_WORDS], sign)
+    shown.append(Segment("", "", stop - start - 2 * CHANGE_WORDS))
+    return shown + _run(text, stop - CHANGE_WORDS, stop, marked[-CHANGE_WORDS:], sign)
+
+
+def _run(text: Text, start: int, stop: int, marked: Sequence[bool], sign: str) -> list[Segment]:
     """What stands between words, punctuation and spaces, goes with the word after it."""
+    out: list[Segment] = []
     i = start
     while i < stop:
-        changed = bool(marked and marked(i - origin))
+        changed = bool(marked) and marked[i - start]
         j = i + 1
-        while j < stop and bool(marked and marked(j - origin)) == changed:
+        while j < stop and (bool(marked) and marked[j - start]) == changed:
             j += 1
-        first, last = text.spans[i][0], text.spans[j - 1][1]
         before = _between(text, i)
         if before:
-            out.append(Segment(False, before))
-        out.append(Segment(changed, clipped(text.text[first:last])))
+            out.append(Segment("", before))
+        first, last = text.spans[i][0], text.spans[j - 1][1]
+        out.append(Segment(sign if changed else "", clipped(text.text[first:last])))
         i = j
+    return out
 
 
 def _between(text: Text, i: int) -> str:
@@ -125,14 +145,14 @@ def clipped(text: str, chars_max: int = SEGMENT_CHARS) -> str:
     return f"{text[:half]} […{len(text) - 2 * half:,} characters…] {text[-half:]}"
 
 
-def plain_lines(segments: Sequence[Segment], sign: str) -> str:
+def plain(segments: Sequence[Segment]) -> str:
     """Segments as text that works without colour: changes in brackets with their sign."""
     parts = []
     for segment in segments:
         if segment.gap:
             parts.append(f" […{segment.gap:,} words…] ")
-        elif segment.changed:
-            parts.append(f"[{sign}{segment.text}{sign}]")
+        elif segment.sign:
+            parts.append(f"[{segment.sign}{segment.text}{segment.sign}]")
         else:
             parts.append(segment.text)
     return "".join(parts)

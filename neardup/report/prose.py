@@ -33,6 +33,7 @@ RULED_OUT: dict[str, str] = {
     "combined: B": "too few equal supershingles",
     "combined: C": "too few agreeing simhash bits",
     "combined: C of a short page": "too few agreeing simhash bits for a short page",
+    "never_merge": "its site wants nothing but exact copies merged",
     "shingling": "too few equal supershingles",
     "simhash": "too few agreeing simhash bits",
     "simhash64": "too few agreeing bits of 64",
@@ -58,12 +59,11 @@ def score_and_threshold(score: float, threshold: float) -> tuple[str, str]:
 def demanded(evidence: Mapping[str, Any], decider: Decider) -> float:
     """The tape score that was demanded of this pair (the default rule, step 3 and what raises it)."""
     by = evidence.get("by", "")
-    if by in ("unproved veto", "crowd") or 2 in (evidence.get("title_veto"), evidence.get("head_veto")):
+    if by in ("unproved veto", "crowd") or "unproved" in (evidence.get("vetoes") or {}).values():
         return decider.strict_tape_min
     if decider.crowd_min and (evidence.get("crowd") or 0) >= decider.crowd_min:
         return decider.strict_tape_min
-    fewest = min(evidence.get("tokens_a") or 1 << 30, evidence.get("tokens_b") or 1 << 30)
-    if by == "short tape" or fewest < decider.short_tokens:
+    if by == "short tape" or min(evidence.get("tokens") or [decider.short_tokens]) < decider.short_tokens:
         return decider.short_tape_min
     return decider.tape_min
 

@@ -100,6 +100,9 @@ def _other(
     if against_nearest:
         near = nearest(verdict)
         return (near, near, "nearest candidate") if near else (None, {}, "")
+    holder = evidence.get("holder")
+    if holder and holder.get("coordinates"):
+        return holder, evidence, "page with the same words"
     for name, role in (("content_of", "page of the same content"), ("representative", "representative")):
         place = verdict.get(name)
         if place and place.get("page_id") != verdict.get("page_id"):

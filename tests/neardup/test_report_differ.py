@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.report.differ import GAP_EDITS_MAX, Change, Difference, Text, compare_texts, marks, text_words
-from neardup.report.passages import passages, plain_lines
+from neardup.report.passages import passages, plain
 
 LETTERS = st.lists(st.sampled_from("abcd"), max_size=40)
 
@@ -67,8 +67,9 @@ def test_a_changed_word_and_an_inserted_line() -> None:
     difference = of("The broker reads the log.\nEnd of it", "The broker writes the log.\nA new line.\nEnd of it")
     assert difference.changes == [Change(2, 3, 2, 3), Change(5, 5, 5, 8)]
     shown = passages(difference).shown
-    assert plain_lines(shown[0].left, "-") == "The broker [-reads-] the log. ¶ End of it"
-    assert plain_lines(shown[0].right, "+") == "The broker [+writes+] the log. ¶ [+A new line+]. ¶ End of it"
+    assert plain(shown[0].left) == "The broker [-reads-] the log. ¶ End of it"
+    assert plain(shown[0].inline) == "The broker [-reads-] [+writes+] the log. ¶ [+A new line+]. ¶ End of it"
+    assert plain(shown[0].right) == "The broker [+writes+] the log. ¶ [+A new line+]. ¶ End of it"
 
 
 def test_case_and_punctuation_are_no_differences() -> None:
@@ -78,7 +79,7 @@ def test_case_and_punctuation_are_no_differences() -> None:
 def test_scripts_without_spaces_differ_by_character() -> None:
     difference = of("北京大学", "北京天学")
     assert (difference.removed, difference.added) == (1, 1)
-    assert plain_lines(passages(difference).shown[0].left, "-") == "北京[-大-]学"
+    assert plain(passages(difference).shown[0].left) == "北京[-大-]学"
 
 
 def test_marks_belong_to_their_letter() -> None:
@@ -173,7 +174,7 @@ def test_a_cut_text_does_not_count_its_missing_end() -> None:
 def test_equal_texts_show_their_beginning() -> None:
     difference = of("one two three", "one two three")
     shown = passages(difference)
-    assert plain_lines(shown.shown[0].left, "-") == "one two three"
+    assert plain(shown.shown[0].left) == "one two three"
     assert (shown.more, shown.same_after) == (0, 0)
 
 
