@@ -1,0 +1,463 @@
+"""An Apache Kafka broker on this machine without containers: for tests, the demo, and trying things out.
+
+    python deploy/kafka/broker.py                    # prints the address, runs until Ctrl-C or SIGTERM
+    python deploy/kafka/broker.py --nodes 3          # three nodes, replication 3
+
+Needs Java 17 or newer; Maven too, once, to fetch the jars that pom.xml names into ~/.cache/neardup (or
+NEARDUP_KAFKA_CACHE). Everything listens on 127.0.0.1 only. As a module it uses nothing but the standard library.
+"""
+
+import argparse
+import base64
+import contextlib
+import fcntl
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from xml.etree import ElementTree
+
+HERE = Path(__file__).resolve().parent
+POM = HERE / "pom.xml"
+
+START_SECONDS_MAX = 60.0
+STOP_SECONDS_MAX = 15.0
+#: Attempts to start on other ports when one was taken between choosing and binding it.
+PORT_ATTEMPTS = 5
+
+#: Small and quick, and safe for one node: internal topics with one replica and few partitions; no wait for further
+#: members of a group; a dedupe buffer of 4 MB instead of 128; a short broker session, since a broker killed with
+#: SIGKILL cannot register again before its old session ends.
+SETTINGS: Mapping[str, object] = {
+    "process.roles": "broker,controller",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "offsets.topic.num.partitions": 4,
+    "transaction.state.log.num.partitions": 4,
+    "group.initial.rebalance.delay.ms": 0,
+    "auto.create.topics.enable": "false",
+    "log.cleaner.dedupe.buffer.size": 4194304,
+    "broker.session.timeout.ms": 3000,
+    "broker.heartbeat.interval.ms": 500,
+}
+
+JAVA_OPTIONS = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+LOG4J = """\
+status = error
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d %p %m (%c{1})%n
+rootLogger.level = info
+rootLogger.appenderRef.out.ref = out
+"""
+
+READY = re.compile(rb"Kafka Server started")
+PORT_TAKEN = re.compile(rb"Address already in use|BindException")
+
+
+class BrokerFailed(Exception):
+    """The broker cannot be had here; the text says in one line what is missing or where its log is."""
+
+
+def version() -> str:
+    """The Kafka version that pom.xml names."""
+    names = {"m": "http://maven.apache.org/POM/4.0.0"}
+    for dependency in ElementTree.parse(POM).getroot().iterfind(".//m:dependency", names):
+        if dependency.findtext("m:groupId", "", names) == "org.apache.kafka":
+            return dependency.findtext("m:version", "", names)
+    raise BrokerFailed(f"{POM} names no org.apache.kafka dependency")
+
+
+def cache_folder() -> Path:
+    given = os.environ.get("NEARDUP_KAFKA_CACHE")
+    return Path(given) if given else Path.home() / ".cache" / "neardup" / f"kafka-{version()}"
+
+
+def _program(name: str, package: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise BrokerFailed(f"{name} is missing, and Kafka needs it; on Debian: apt-get install {package}")
+    return found
+
+
+def jars(cache: Path | None = None) -> Path:
+    """The folder of the broker's jars, fetched with Maven the first time. Safe to call from several processes."""
+    cache = cache or cache_folder()
+    libs = cache / "libs"
+    if libs.is_dir():
+        return libs
+    mvn = _program("mvn", "maven")
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if libs.is_dir():
+            return libs
+        print(f"fetching Kafka {version()} into {cache} (about 45 MB, once)", file=sys.stderr)
+        with tempfile.TemporaryDirectory(dir=cache, prefix="fetch-") as folder:
+            done = subprocess.run(
+                [
+                    *(mvn, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies"),
+                    *("-DincludeScope=runtime", f"-DoutputDirectory={folder}/libs"),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                text=True,
+            )
+            if done.returncode:
+                errors = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")]
+                raise BrokerFailed(f"Maven could not fetch Kafka: {(errors or ['no message'])[0]}")
+            os.rename(f"{folder}/libs", libs)
+    return libs
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that are free now and that the kernel gives to nobody by itself.
+
+    From outside the range of ephemeral ports: while a broker is down, a client that tries to reach it could else be
+    given the broker's own port as its local one, and keep it.
+    """
+    try:
+        low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    except OSError:
+        low, high = 32768, 60999
+    candidates = [port for port in range(10000, 65536) if not low <= port <= high]
+    found: list[int] = []
+    # The choice only spreads neighbours; nothing depends on it.
+    for port in random.sample(candidates or list(range(10000, 65536)), 1000):
+        with contextlib.closing(socket.socket()) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise BrokerFailed(f"no {count} free ports on 127.0.0.1")
+
+
+class Node:
+    """One JVM with its folder, ports and log; `Cluster` owns it."""
+
+    def __init__(self, folder: Path, node_id: int, libs: Path) -> None:
+        self.folder, self.node_id, self.libs = folder, node_id, libs
+        self.port = self.controller_port = 0
+        self.log = folder / "broker.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._log_from = 0
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    def write_settings(self, settings: Mapping[str, object]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lines = [f"{key}={value}" for key, value in settings.items()]
+        (self.folder / "server.properties").write_text("\n".join(lines) + "\n")
+        (self.folder / "log4j2.properties").write_text(LOG4J)
+
+    def _java(self, *arguments: str) -> list[str]:
+        logging = f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}"
+        return [
+            _program("java", "openjdk-17-jre-headless"),
+            *JAVA_OPTIONS,
+            logging,
+            "-cp",
+            f"{self.libs}/*",
+            *arguments,
+        ]
+
+    def format(self, cluster_id: str) -> None:
+        done = subprocess.run(
+            self._java(
+                "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self.folder / "server.properties")
+            ),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip().splitlines()
+            raise BrokerFailed(f"Kafka could not format {self.folder}: {said[-1] if said else 'no message'}")
+
+    def launch(self) -> None:
+        with open(self.log, "ab") as log:
+            self._log_from = log.tell()
+            self._process = subprocess.Popen(
+                self._java("kafka.Kafka", str(self.folder / "server.properties")),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for us; we then stop the broker in order
+            )
+        # If this process is killed with SIGKILL, its end of the pipe closes, and the keeper takes the broker along.
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", 'read -r _; kill -9 "$0"', str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _said(self) -> bytes:
+        with open(self.log, "rb") as log:
+            log.seek(self._log_from)
+            return log.read()
+
+    def started(self) -> bool:
+        """True when the node says that it serves: it does so once the controller has let it in.
+
+        Raises BrokerFailed when it has ended, PortTaken when another process has its port.
+        """
+        said = self._said()
+        if self.pid is None:
+            self._forget()
+            if PORT_TAKEN.search(said):
+                raise PortTaken(f"a port of {self.port}, {self.controller_port} is taken")
+            raise BrokerFailed(f"Kafka ended while starting; see {self.log}")
+        return READY.search(said) is not None
+
+    def _forget(self) -> None:
+        if self._keeper is not None:
+            self._keeper.kill()  # before the pid can belong to somebody else
+            self._keeper.wait()
+            assert self._keeper.stdin is not None
+            self._keeper.stdin.close()
+        self._process = self._keeper = None
+
+    def end(self, how: signal.Signals) -> None:
+        """Sends the signal and waits for the end; after STOP_SECONDS_MAX with SIGKILL. Does nothing if not running."""
+        process = self._process
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(how)
+            try:
+                process.wait(STOP_SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._forget()
+
+
+class PortTaken(BrokerFailed):
+    """Another process took a port first."""
+
+
+class Cluster:
+    """One broker, or several nodes that are broker and controller at once, in a folder of their own.
+
+    settings: broker settings beyond SETTINGS. The folder keeps data, settings and logs; `start` on a folder that was
+    used before takes its data up again, on the same ports if this object chose them. A context manager: leaving it
+    stops everything.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        nodes: int = 1,
+        settings: Mapping[str, object] | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        self.folder = folder
+        self._settings = dict(settings or {})
+        libs = jars(cache)
+        self.nodes = [Node(folder / str(number), number, libs) for number in range(1, nodes + 1)]
+        self._lock = threading.Lock()
+
+    @property
+    def bootstrap(self) -> str:
+        """Addresses for clients, as in `bootstrap.servers`."""
+        return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    def _choose_ports(self) -> None:
+        ports = free_ports(2 * len(self.nodes))
+        for node in self.nodes:
+            node.port, node.controller_port = ports.pop(), ports.pop()
+        voters = ",".join(f"{node.node_id}@127.0.0.1:{node.controller_port}" for node in self.nodes)
+        replicas, in_sync = min(3, len(self.nodes)), min(2, len(self.nodes))
+        for node in self.nodes:
+            own = {
+                "node.id": node.node_id,
+                "controller.quorum.voters": voters,
+                "listeners": f"PLAINTEXT://127.0.0.1:{node.port},CONTROLLER://127.0.0.1:{node.controller_port}",
+                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
+                "log.dirs": node.folder / "data",
+                "default.replication.factor": replicas,
+                "min.insync.replicas": in_sync,
+                "offsets.topic.replication.factor": replicas,
+                "transaction.state.log.replication.factor": replicas,
+                "transaction.state.log.min.isr": in_sync,
+                "share.coordinator.state.topic.replication.factor": replicas,
+                "share.coordinator.state.topic.min.isr": in_sync,
+            }
+            node.write_settings({**SETTINGS, **own, **self._settings})
+
+    def start(self) -> "Cluster":
+        """Formats the folder if it is new, starts all nodes and returns when each serves.
+
+        Raises BrokerFailed when Java is missing, a node ends, or START_SECONDS_MAX pass.
+        """
+        with self._lock:
+            if not self.nodes[0].port:
+                self._choose_ports()
+            if not (self.nodes[0].folder / "data" / "meta.properties").exists():
+                raw = b"\x01" + os.urandom(15)  # no leading "-" in base64: the tool would take it for an option
+                cluster_id = base64.urlsafe_b64encode(raw).decode().rstrip("=")
+                for node in self.nodes:
+                    node.format(cluster_id)
+            for attempt in range(PORT_ATTEMPTS):
+                try:
+                    self._launch(self.nodes)
+                    return self
+                except PortTaken:
+                    self._end(signal.SIGKILL)
+                    if attempt + 1 == PORT_ATTEMPTS:
+                        raise
+                    self._choose_ports()
+                except BaseException:
+                    self._end(signal.SIGKILL)
+                    raise
+            raise AssertionError("unreachable")
+
+    def _launch(self, nodes: list[Node]) -> None:
+        for node in nodes:
+            node.launch()
+        deadline = time.monotonic() + START_SECONDS_MAX
+        for node in nodes:
+            while not node.started():
+                if time.monotonic() > deadline:
+                    raise BrokerFailed(f"Kafka was not ready in {START_SECONDS_MAX:.0f} s; see {node.log}")
+                time.sleep(0.05)
+
+    def kill(self, node_id: int = 1) -> None:
+        """SIGKILL to one node, and waits for its end."""
+        self.nodes[node_id - 1].end(signal.SIGKILL)
+
+    def restart(self, node_id: int = 1) -> None:
+        """Starts a node that was killed or stopped, on its ports and data; returns when it serves again."""
+        with self._lock:
+            self._launch([self.nodes[node_id - 1]])
+
+    def pause(self, node_id: int = 1) -> None:
+        """SIGSTOP: connections stay open and nothing answers."""
+        self._signal(node_id, signal.SIGSTOP)
+
+    def resume(self, node_id: int = 1) -> None:
+        self._signal(node_id, signal.SIGCONT)
+
+    def _signal(self, node_id: int, which: signal.Signals) -> None:
+        pid = self.nodes[node_id - 1].pid
+        if pid is None:
+            raise BrokerFailed(f"node {node_id} does not run")
+        os.kill(pid, which)
+
+    def stop(self) -> None:
+        """Ends all nodes: one in order with SIGTERM, several with SIGKILL, for they would wait for one another."""
+        with self._lock:
+            self._end(signal.SIGTERM if len(self.nodes) == 1 else signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> None:
+        for node in self.nodes:
+            node.end(how)
+
+    def __enter__(self) -> "Cluster":
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+@contextlib.contextmanager
+def shared(folder: Path) -> Iterator[str]:
+    """The address of one broker that all processes calling this with the same folder share.
+
+    The first caller starts it, in a process of its own; it ends, and its data go, when the last caller has left,
+    however that one ended. Raises BrokerFailed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    address, log = folder / "address", folder / "keeper.log"
+    with open(folder / "users", "w") as users:
+        with open(folder / "starting", "w") as starting:
+            fcntl.flock(starting, fcntl.LOCK_EX)
+            fcntl.flock(users, fcntl.LOCK_SH)  # waits while a broker without users is on its way out
+            if not address.exists():
+                with open(log, "wb") as out:
+                    keeper = subprocess.Popen(
+                        [sys.executable, str(HERE / "broker.py"), "--while-used", str(folder)],
+                        stdin=subprocess.DEVNULL,
+                        stdout=out,
+                        stderr=out,
+                        start_new_session=True,
+                    )
+                while not address.exists():
+                    if keeper.poll() is not None:
+                        raise BrokerFailed(log.read_text().strip() or f"the broker's keeper ended; see {log}")
+                    time.sleep(0.05)
+        yield address.read_text()
+
+
+def _serve_while_used(folder: Path) -> None:
+    """The keeper of `shared`: the lock on `users` can be had alone when nobody uses the broker any more."""
+    address = folder / "address"
+    with tempfile.TemporaryDirectory(dir=folder, prefix="broker-") as data, Cluster(Path(data)) as cluster:
+        part = folder / "address.part"
+        part.write_text(cluster.bootstrap)
+        part.rename(address)
+        with open(folder / "users", "w") as users:
+            try:
+                fcntl.flock(users, fcntl.LOCK_EX)
+            finally:
+                address.unlink()
+            # The lock is held until the broker is gone: a new user must find it either running or absent.
+            cluster.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=1, help="1, or 3 for a cluster with replication")
+    parser.add_argument("--folder", type=Path, help="keep data here (default: a temporary folder)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a further broker setting")
+    parser.add_argument("--while-used", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+
+    def leave(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        if given.while_used:
+            _serve_while_used(given.while_used)
+            return 0
+        settings = dict(pair.split("=", 1) for pair in given.set)
+        with contextlib.ExitStack() as stack:
+            folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="neardup-kafka-")))
+            cluster = stack.enter_context(Cluster(folder, nodes=given.nodes, settings=settings))
+            print(cluster.bootstrap, flush=True)
+            while True:
+                signal.pause()
+    except KeyboardInterrupt:
+        return 0
+    except BrokerFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""The ports on Apache Kafka: the only package that imports confluent_kafka.
+
+Pinned to confluent-kafka 2.15.1: with 2.16.0 and 2.16.1 a transactional producer hung for ever after its broker was
+killed and restarted. Check a newer one with tests/kafka before changing the pin.
+
+Messages are handed on as confluent_kafka gives them (`RawRecord`): a batch costs no per-record object of ours.
+"""
+
+from streams.kafka.admin import Admin, Topic
+from streams.kafka.connection import Connection
+from streams.kafka.pages import KafkaPages, PageBatch
+from streams.kafka.reader import KafkaLog, RawRecord, Reader
+from streams.kafka.verdicts import KafkaVerdicts
+from streams.kafka.writer import Writer
+
+__all__ = [
+    "Admin",
+    "Connection",
+    "KafkaLog",
+    "KafkaPages",
+    "KafkaVerdicts",
+    "PageBatch",
+    "RawRecord",
+    "Reader",
+    "Topic",
+    "Writer",
+]

@@ -1,0 +1,125 @@
+"""Asks Kafka about its topics, and creates them."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+
+from streams.errors import BrokerError, TopicError
+from streams.kafka.connection import NO_TOPIC, TRY_SECONDS_MAX, Cause, Connection, error_of, repeat
+
+
+@dataclass(frozen=True)
+class Topic:
+    """id: 16 bytes, new whenever a topic of this name is created. replicas: of the partition that has fewest."""
+
+    name: str
+    id: bytes
+    partitions: int
+    replicas: int
+
+
+class Admin:
+    """Asks and creates; every call raises BrokerError when Kafka does not answer in `request_s`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._cause = Cause()
+        self._bootstrap = connection.bootstrap
+        self._request_s = connection.request_s
+        self._client = connection.make(AdminClient, {}, {}, self._cause)
+
+    def _ask(self, what: str, call: Callable[[], Any]) -> Any:
+        return repeat(f"Kafka at {self._bootstrap}, {what}", call, self._cause, self._request_s)
+
+    def cluster_id(self) -> str:
+        ask = self._client.describe_cluster
+        described = self._ask("cluster id", lambda: ask(request_timeout=TRY_SECONDS_MAX).result())
+        return cast(str, described.cluster_id)
+
+    def topics(self, names: Sequence[str]) -> dict[str, Topic]:
+        """Those of `names` that exist."""
+        found = {}
+        for name in names:
+
+            def describe(name: str = name) -> Any:
+                futures = self._client.describe_topics(TopicCollection([name]), request_timeout=TRY_SECONDS_MAX)
+                try:
+                    return futures[name].result()
+                except KafkaException as error:
+                    if error_of(error).code() in NO_TOPIC:
+                        return None
+                    raise
+
+            described = self._ask(f"topic {name}", describe)
+            if described is not None:
+                high, low = (
+                    getattr(described.topic_id, f"get_{part}_significant_bits")() % (1 << 64)
+                    for part in ("most", "least")
+                )
+                replicas = min(len(partition.replicas) for partition in described.partitions)
+                identity = high.to_bytes(8, "big") + low.to_bytes(8, "big")
+                found[name] = Topic(name, identity, len(described.partitions), replicas)
+        return found
+
+    def topic(self, name: str) -> Topic:
+        """Raises TopicError if there is none."""
+        found = self.topics([name])
+        if name not in found:
+            raise TopicError(f"topic {name} does not exist at {self._bootstrap}; create it: neardup topics create")
+        return found[name]
+
+    def offsets(
+        self, topic: Topic, when: Literal["earliest", "latest"] | int, *, committed_only: bool = False
+    ) -> dict[int, int]:
+        """By partition the "earliest" offset, the "latest" (one after the last), or the first at `when` ms or later.
+
+        committed_only: "latest" stops at the first open transaction. Asked here and not of a consumer, whose request
+        would wait behind its own fetch for up to half a second.
+        """
+        specs = cast(Any, OffsetSpec)  # some of its methods carry no types
+        spec = specs.for_timestamp(when) if isinstance(when, int) else getattr(specs, when)()
+        level = IsolationLevel.READ_COMMITTED if committed_only else IsolationLevel.READ_UNCOMMITTED
+        places = {TopicPartition(topic.name, partition): spec for partition in range(topic.partitions)}
+
+        def ask() -> dict[int, int]:
+            futures = self._client.list_offsets(places, isolation_level=level, request_timeout=TRY_SECONDS_MAX)
+            return {place.partition: future.result().offset for place, future in futures.items()}
+
+        found = cast(dict[int, int], self._ask(f"offsets of topic {topic.name}", ask))
+        if any(offset < 0 for offset in found.values()):  # nothing that late
+            ends = self.offsets(topic, "latest", committed_only=committed_only)
+            found = {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
+        return found
+
+    def settings(self, name: str) -> dict[str, str]:
+        """All settings in force for a topic, the broker's defaults included."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+
+        def describe() -> Any:
+            return self._client.describe_configs([resource], request_timeout=TRY_SECONDS_MAX)[resource].result()
+
+        return {key: entry.value for key, entry in self._ask(f"settings of topic {name}", describe).items()}
+
+    def create(self, name: str, partitions: int, replicas: int, settings: Mapping[str, str]) -> bool:
+        """False if it was there already. Returns when the new topic can be described. Raises BrokerError."""
+        new = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(settings))
+
+        def create() -> bool:
+            try:
+                self._client.create_topics([new], request_timeout=TRY_SECONDS_MAX)[name].result()
+            except KafkaException as error:
+                if error_of(error).code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                    return False
+                raise
+            return True
+
+        created = cast(bool, self._ask(f"create topic {name}", create))
+        deadline = time.monotonic() + self._request_s
+        while name not in self.topics([name]):
+            if time.monotonic() > deadline:
+                raise BrokerError(f"topic {name} was created, but does not appear at {self._bootstrap}")
+            time.sleep(0.02)
+        return created

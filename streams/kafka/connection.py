@@ -1,0 +1,151 @@
+"""A connection's settings, what its errors mean, and its log."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from neardup.errors import BadInput
+from streams.errors import BrokerError
+
+T = TypeVar("T")
+Setting = str | int | float | bool
+Headers = Sequence[tuple[str, bytes]]
+
+#: One try of a call that is repeated while the outcome is open.
+TRY_SECONDS_MAX = 5.0
+#: The same refused connection is logged once in so many seconds (librdkafka: each second, each client).
+REFUSED_SECONDS = 30.0
+
+_SAY_WHY = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE})
+FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
+NO_TOPIC = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.UNKNOWN_TOPIC_ID,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
+    }
+)
+#: Errors that pass by themselves, also seen while a broker restarts; the same request is made again.
+PASSING = frozenset(
+    {
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._WAIT_COORD,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+        KafkaError._MAX_POLL_EXCEEDED,
+    }
+)
+
+
+class _OnceInAWhile(logging.Filter):
+    """Lets one line about an unreachable broker through in REFUSED_SECONDS."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        if not any(part in text for part in ("Connect to ", "Disconnected", "brokers are down", "Connection refused")):
+            return True
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + REFUSED_SECONDS
+        return True
+
+
+log = logging.getLogger("neardup.kafka")
+log.addFilter(_OnceInAWhile())
+
+
+class Cause:
+    """The last thing that went wrong on a connection: timeouts show only here what is behind them."""
+
+    def __init__(self) -> None:
+        self._error: KafkaError | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        if self._error is None or error.code() in _SAY_WHY or self._error.code() not in _SAY_WHY:
+            self._error = error
+
+    def __str__(self) -> str:
+        return f" (last cause: {self._error.name()}: {self._error.str()})" if self._error else ""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where Kafka is, and any librdkafka settings (TLS, SASL, tuning) for all clients made from it.
+
+    request_s: how long a request may take without which nothing goes on; a broker killed and restarted is back well
+    before the default.
+    """
+
+    bootstrap: str
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    request_s: float = 60.0
+
+    def make(
+        self,
+        kind: Callable[[dict[str, Any]], T],
+        defaults: Mapping[str, Setting],
+        fixed: Mapping[str, Setting],
+        cause: Cause,
+    ) -> T:
+        """A client: `settings` win over `defaults`; `fixed` is what exactly-once stands on, and nothing wins over it.
+
+        Raises BadInput for a setting that librdkafka does not know or that contradicts `fixed`.
+        """
+        fixed = {"bootstrap.servers": self.bootstrap, **fixed}
+        for name in fixed.keys() & self.settings.keys():
+            if _plain(fixed[name]) != _plain(self.settings[name]):
+                raise BadInput(f"Kafka setting {name} cannot be {self.settings[name]}: neardup needs {fixed[name]}")
+        settings: dict[str, Any] = {"log.connection.close": False, **defaults, **self.settings, **fixed}
+        if settings.get("group.protocol") == "consumer":
+            settings.pop("partition.assignment.strategy", None)  # the broker's business then
+        try:
+            return kind({**settings, "error_cb": cause, "logger": log})
+        except KafkaException as error:
+            raise BadInput(f"Kafka settings: {error_of(error).str()}") from error
+
+
+def _plain(value: Setting) -> str:
+    return str(value).lower()
+
+
+def error_of(exception: KafkaException) -> KafkaError:
+    return cast(KafkaError, exception.args[0])
+
+
+def checked(partitions: list[TopicPartition]) -> list[TopicPartition]:
+    for each in partitions:
+        if each.error is not None:
+            raise KafkaException(each.error)
+    return partitions
+
+
+def repeat(what: str, call: Callable[[], T], cause: Cause, seconds: float) -> T:
+    """The result of `call`, made again after passing errors until `seconds` are over. Raises BrokerError."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except KafkaException as exception:
+            error = error_of(exception)
+            if error.code() not in PASSING or time.monotonic() > deadline:
+                raise BrokerError(f"{what}: {error.name()}: {error.str()}{cause}") from exception
+            time.sleep(0.05)

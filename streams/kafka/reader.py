@@ -1,0 +1,238 @@
+"""Reading topics: any partitions from given offsets, and the sketch log."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, cast
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from streams.errors import BrokerError, PositionLost, TopicError
+from streams.kafka.admin import Admin
+from streams.kafka.connection import (
+    NO_TOPIC,
+    PASSING,
+    TRY_SECONDS_MAX,
+    Cause,
+    Connection,
+    Setting,
+    T,
+    error_of,
+    repeat,
+)
+
+#: Messages asked for at once: the bytes of a batch overshoot its limit by so many messages at most.
+CHUNK = 64
+
+
+class RawRecord(Protocol):
+    """What a `pages` record looks like to the codecs."""
+
+    def partition(self) -> int: ...
+    def offset(self) -> int: ...
+    def key(self) -> bytes | None: ...
+    def value(self) -> bytes | None: ...
+    def headers(self) -> Sequence[tuple[str, bytes | None]] | None: ...
+    def timestamp(self) -> tuple[int, int]:
+        """(kind, ms since the epoch); kind 2 is LogAppendTime."""
+        ...
+
+
+class TopicClient:
+    """A consumer of one topic: makes it, fills batches, and tells passing errors from those that must be seen."""
+
+    def __init__(self, connection: Connection, topic: str, group: str, fixed: Mapping[str, Setting]) -> None:
+        self.bootstrap = connection.bootstrap
+        self._admin = Admin(connection)
+        self.topic = self._admin.topic(topic)
+        self.cluster_id = self._admin.cluster_id()
+        self._connection = connection
+        self._committed_only = fixed["isolation.level"] == "read_committed"
+        # Never a jump: a position that is gone is an error, and so is a group without one (`KafkaPages` gives it one).
+        self._fixed = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "error", **fixed}
+        self._cause = Cause()
+        self._consumer = self._make()
+        self._held: list[Message] = []
+
+    def _make(self) -> Consumer:
+        defaults: dict[str, Setting] = {
+            # So long librdkafka waits before it fetches again after its queue was full; by default an idle second.
+            "fetch.queue.backoff.ms": 5,
+            "fetch.message.max.bytes": 8 << 20,
+        }
+        return self._connection.make(Consumer, defaults, self._fixed, self._cause)
+
+    def _ask(self, what: str, call: Callable[[], T]) -> T:
+        return repeat(
+            f"topic {self.topic.name} at {self.bootstrap}, {what}", call, self._cause, self._connection.request_s
+        )
+
+    def _at(self, partition: int, offset: int = 0) -> TopicPartition:
+        return TopicPartition(self.topic.name, partition, offset)
+
+    def begins(self) -> dict[int, int]:
+        """The first offset of each partition."""
+        return self._admin.offsets(self.topic, "earliest")
+
+    def ends(self) -> dict[int, int]:
+        """The offset after the last of each partition; with committed records only, it stops at open transactions."""
+        return self._admin.offsets(self.topic, "latest", committed_only=self._committed_only)
+
+    def _must_hold(self, starts: Mapping[int, int]) -> None:
+        begins, ends = self.begins(), self._admin.offsets(self.topic, "latest")
+        for partition, start in starts.items():
+            if not begins[partition] <= start <= ends[partition]:
+                raise self._lost(partition, start)
+
+    def _fill(self, count: int, bytes_max: int, linger_s: float, wait_s: float) -> list[Message]:
+        """Waits `wait_s` for a first message, then takes more for `linger_s`, until `count` or `bytes_max`."""
+        self._held = []
+        size = 0
+        waiting = True
+        deadline = time.monotonic() + wait_s
+        while len(self._held) < count and size < bytes_max:
+            chunk = 1 if waiting else min(CHUNK, count - len(self._held))
+            try:
+                got = self._consumer.consume(chunk, max(0.0, deadline - time.monotonic()))
+            except KafkaException as exception:
+                raise self._trouble(error_of(exception), None) from exception
+            for message in got:
+                error = message.error()
+                if error is None:
+                    self._held.append(message)
+                    size += len(message)
+                elif error.code() not in PASSING or error.fatal():
+                    raise self._trouble(error, message.partition())
+            if waiting and self._held:
+                waiting = False
+                deadline = time.monotonic() + linger_s
+            elif len(got) < chunk and time.monotonic() >= deadline:
+                break
+        held, self._held = self._held, []
+        return held
+
+    def _trouble(self, error: KafkaError, partition: int | None) -> Exception:
+        where = f"topic {self.topic.name}" + ("" if partition is None else f", partition {partition}")
+        if error.code() == KafkaError._AUTO_OFFSET_RESET and partition is not None:
+            return self._lost(partition, None)
+        if error.code() in NO_TOPIC:
+            return TopicError(f"{where} is gone ({error.str()}); start again once it is back")
+        return BrokerError(f"{where} at {self.bootstrap}: {error.name()}: {error.str()}{self._cause}")
+
+    def _lost(self, partition: int, wanted: int | None) -> PositionLost:
+        wanted = self._next(partition) if wanted is None else wanted
+        first, end = self.begins()[partition], self._admin.offsets(self.topic, "latest")[partition]
+        if wanted < first:
+            why = f"records {wanted} to {first - 1} were deleted (retention, or by hand) before they were read"
+        else:
+            why = "it ends before that; was it recreated or restored, or lost with its broker?"
+        return PositionLost(
+            f"topic {self.topic.name}, partition {partition}: offset {wanted} is to be read, and the topic holds "
+            f"{first} to {end - 1}: {why}"
+        )
+
+    def _next(self, partition: int) -> int:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Reader(TopicClient):
+    """Reads partitions from given offsets on, without a group. Nothing is read before `assign`.
+
+    committed_only: leave out records of open and aborted transactions, and wait behind open ones.
+    """
+
+    def __init__(self, connection: Connection, topic: str, *, committed_only: bool) -> None:
+        """Raises TopicError, BrokerError, BadInput."""
+        isolation = "read_committed" if committed_only else "read_uncommitted"
+        # The group's name is never used: there is no subscription and no commit.
+        super().__init__(connection, topic, "neardup-reader", {"isolation.level": isolation})
+        self._starts: dict[int, int] = {}
+
+    def at_time(self, when_ms: int) -> dict[int, int]:
+        """By partition the first offset whose timestamp is `when_ms` or later; the end where there is none."""
+        return self._admin.offsets(self.topic, when_ms, committed_only=self._committed_only)
+
+    def assign(self, starts: Mapping[int, int]) -> None:
+        """Reads these partitions from these offsets on, from now on. Raises PositionLost if an offset is not held."""
+        self._must_hold(starts)
+        if self._starts:
+            # A consumer that is assigned a partition again tells its old position until a record comes.
+            self._consumer.close()
+            self._consumer = self._make()
+        self._starts = dict(starts)
+        self._consumer.assign([self._at(partition, start) for partition, start in starts.items()])
+
+    def read(self, count: int, *, bytes_max: int = 64 << 20, linger_s: float = 0.0, wait_s: float) -> list[RawRecord]:
+        """As `KafkaPages.read`; an empty list if nothing came. Raises PositionLost, TopicError, BrokerError."""
+        return cast(list[RawRecord], self._fill(count, bytes_max, linger_s, wait_s))
+
+    def positions(self) -> dict[int, int]:
+        """By partition the offset to read next; it passes control records, so it can exceed last offset + 1."""
+        places = self._consumer.position([self._at(partition) for partition in self._starts])
+        return {
+            place.partition: place.offset if place.offset >= 0 else self._starts[place.partition] for place in places
+        }
+
+    def last(self) -> dict[int, RawRecord]:
+        """The newest record of each partition that has one. Assigns anew."""
+        newest: dict[int, RawRecord] = {}
+        begins, ends = self.begins(), self.ends()
+        back = 64
+        open_ = {partition for partition, end in ends.items() if end > begins[partition]}
+        while open_:
+            starts = {partition: max(begins[partition], ends[partition] - back) for partition in open_}
+            self.assign(starts)
+            while any(position < ends[partition] for partition, position in self.positions().items()):
+                for record in self.read(4096, wait_s=TRY_SECONDS_MAX):
+                    if record.offset() < ends[record.partition()]:
+                        newest[record.partition()] = record
+            # Only markers and aborted records there: look further back.
+            open_ = {each for each in open_ - newest.keys() if starts[each] > begins[each]}
+            back *= 8
+        return newest
+
+    def _next(self, partition: int) -> int:
+        return self.positions().get(partition, 0)
+
+
+class KafkaLog(Reader):
+    """The sketch log: the one partition of its topic, in order of offsets.
+
+    Uncommitted records are read too: nobody writes transactions here, so there are none, and a foreign one that is
+    left open could otherwise stop the line.
+    """
+
+    def __init__(self, connection: Connection, topic: str) -> None:
+        """Raises TopicError if it has more than one partition."""
+        super().__init__(connection, topic, committed_only=False)
+        if self.topic.partitions != 1:
+            raise TopicError(f"topic {topic} has {self.topic.partitions} partitions; the sketch log has exactly one")
+
+    def begin(self) -> int:
+        return self.begins()[0]
+
+    def end(self) -> int:
+        return self.ends()[0]
+
+    def follow(self, start: int) -> None:
+        """`poll` goes on from here. Raises PositionLost if `start` is before the log's begin or after its end."""
+        self.assign({0: start})
+
+    def poll(self, count: int, *, bytes_max: int, linger_s: float = 0.0, wait_s: float) -> list[tuple[int, bytes]]:
+        """(offset, message) in order. Raises PositionLost when the log was cut ahead of the reader."""
+        records = self.read(count, bytes_max=bytes_max, linger_s=linger_s, wait_s=wait_s)
+        return [(record.offset(), record.value() or b"") for record in records]
+
+    def position(self) -> int:
+        return self.positions()[0]
+
+    def messages(self, start: int) -> Iterator[tuple[int, bytes]]:
+        """(offset, message) from `start` to the end that the log has now."""
+        end = self.end()
+        self.follow(start)
+        while self.position() < end:
+            for offset, message in self.poll(4096, bytes_max=16 << 20, wait_s=TRY_SECONDS_MAX):
+                if offset < end:
+                    yield offset, message

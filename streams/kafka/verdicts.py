@@ -1,0 +1,191 @@
+"""Verdicts and the log's offset, in one transaction."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge
+from streams.kafka.connection import (
+    FENCED,
+    TRY_SECONDS_MAX,
+    Cause,
+    Connection,
+    Setting,
+    T,
+    checked,
+    error_of,
+    log,
+    repeat,
+)
+from streams.watchdog import Watchdog
+
+
+class _MustAbort(Exception):
+    def __init__(self, error: KafkaError) -> None:
+        self.error = error
+
+
+class KafkaVerdicts:
+    """The matcher's end of `verdicts`: a batch of verdicts and the log's next offset become visible together or not.
+
+    Only the transactional id keeps a second matcher away, not the group: `init` fences whoever had it before.
+    transaction_timeout_ms: after so long the broker aborts an open transaction (and fences its producer); above
+    `deadline_s`, or a broker away for a while would fence its own client.
+    """
+
+    #: Aborted and tried again so often: after a refused record the next transaction fails too, once.
+    ATTEMPTS_MAX = 4
+
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        log_topic: str,
+        group: str,
+        transactional_id: str,
+        transaction_timeout_ms: int = 120_000,
+        deadline_s: float = 90.0,
+        message_bytes_max: int = 1_000_000,
+        watchdog: Watchdog | None = None,
+    ) -> None:
+        """deadline_s: for each of init, committed and commit. watchdog: for calls that hang beyond it."""
+        self.topic = topic
+        self.transactional_id = transactional_id
+        self._log = log_topic
+        self._deadline_s = deadline_s
+        self._cause = Cause()
+        self._watchdog = watchdog or Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
+        defaults: dict[str, Setting] = {
+            # The default of 100 ms is what a transaction spends waiting: 240 instead of 103 a second.
+            "retry.backoff.ms": 5,
+            "compression.type": "lz4",
+            "partitioner": "murmur2_random",
+            "message.max.bytes": message_bytes_max,
+        }
+        fixed: dict[str, Setting] = {
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": transaction_timeout_ms,
+        }
+        self._producer: Producer = connection.make(Producer, defaults, fixed, self._cause)
+        # Never joins the group: it names the group to the transaction, and asks for its offset. read_committed, so
+        # that an offset in an open transaction is waited for, not overlooked.
+        member: dict[str, Setting] = {
+            "group.id": group,
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+        }
+        self._member: Consumer = connection.make(Consumer, {}, member, self._cause)
+
+    def init(self) -> None:
+        """Fences every earlier owner of the transactional id, settles its transaction. Raises BrokerError, Fenced."""
+        self._guarded("init", lambda: self._call("init", lambda: self._producer.init_transactions(TRY_SECONDS_MAX)))
+
+    def committed(self) -> int | None:
+        """The log offset that verdicts were committed up to; None: never, or expired. Raises BrokerError."""
+        asked = [TopicPartition(self._log, 0)]
+        ask = self._member.committed
+
+        def committed() -> int | None:
+            what = f"offset of {self._log} for {self.transactional_id}"
+            call = lambda: checked(ask(asked, timeout=TRY_SECONDS_MAX))  # noqa: E731
+            (found,) = repeat(what, call, self._cause, self._deadline_s)
+            return found.offset if found.offset >= 0 else None
+
+        return self._guarded("the committed offset", committed)
+
+    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int) -> None:
+        """Commits (key, value) pairs and the next offset of the log in one transaction; when it returns, they are.
+
+        Raises Fenced: end the process; another one owns the line. NotCommitted: aborted, ATTEMPTS_MAX times.
+        RecordTooLarge: aborted. BrokerError: the outcome is not known; end the process, and after a restart believe
+        `committed`. A call that hangs ends the process.
+        """
+
+        def attempts() -> None:
+            for _ in range(self.ATTEMPTS_MAX):
+                error = self._transaction(verdicts, next_offset)
+                if error is None:
+                    return
+                log.warning("transaction up to offset %d aborted: %s: %s", next_offset, error.name(), error.str())
+            raise NotCommitted(
+                f"verdicts up to offset {next_offset} of {self._log} cannot be written to {self.topic}: "
+                f"{error.name() if error else ''}: {error.str() if error else ''}{self._cause}"
+            )
+
+        self._guarded(f"the transaction up to offset {next_offset} of {self._log}", attempts)
+
+    def _transaction(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int) -> KafkaError | None:
+        """None if committed; the error if aborted."""
+        producer = self._producer
+        place = [TopicPartition(self._log, 0, next_offset)]
+        try:
+            self._call("begin", producer.begin_transaction)
+            for key, value in verdicts:
+                self._produce(key, value)
+            group = self._member.consumer_group_metadata()
+            self._call("offsets", lambda: producer.send_offsets_to_transaction(place, group, TRY_SECONDS_MAX))
+            self._call("commit", lambda: producer.commit_transaction(TRY_SECONDS_MAX))
+        except _MustAbort as stop:
+            self._abort(stop.error)
+            if stop.error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                raise RecordTooLarge(f"a verdict is too large for one message to {self.topic}") from None
+            return stop.error
+        return None
+
+    def _produce(self, key: bytes, value: bytes) -> None:
+        while True:
+            try:
+                return self._producer.produce(self.topic, value, key)
+            except BufferError:
+                self._producer.poll(0.05)
+                self._in_time("produce")
+            except KafkaException as exception:
+                # Also when the producer is dead: the abort then says so.
+                raise _MustAbort(error_of(exception)) from exception
+
+    def _abort(self, first: KafkaError) -> None:
+        while True:
+            try:
+                return self._call("abort", lambda: self._producer.abort_transaction(TRY_SECONDS_MAX), first)
+            except _MustAbort:
+                self._in_time("abort")
+
+    def _call(self, what: str, call: Callable[[], None], first: KafkaError | None = None) -> None:
+        """Repeats `call` while its outcome is open. Raises _MustAbort, Fenced, BrokerError."""
+        while True:
+            try:
+                call()
+                self._producer.poll(0)
+                return
+            except KafkaException as exception:
+                error = error_of(exception)
+                said = f"{error.name()}: {error.str()}" + (f" (after {first.name()}: {first.str()})" if first else "")
+                if error.code() in FENCED:
+                    raise Fenced(
+                        f"another process has taken over transactional id {self.transactional_id}, or a transaction "
+                        f"outlived its timeout ({what}: {said})"
+                    ) from exception
+                if error.txn_requires_abort():
+                    raise _MustAbort(error) from exception
+                if error.fatal() or not error.retriable():
+                    raise BrokerError(f"{what} for {self.transactional_id}: {said}{self._cause}") from exception
+                self._producer.poll(0.02)
+                self._in_time(f"{what} for {self.transactional_id}: {said}")
+
+    def _guarded(self, what: str, call: Callable[[], T]) -> T:
+        self._until = time.monotonic() + self._deadline_s
+        with self._watchdog.watch(f"{what} ({self.transactional_id})"):
+            return call()
+
+    def _in_time(self, what: str) -> None:
+        if time.monotonic() > self._until:
+            raise BrokerError(f"{what}: not known after {self._deadline_s:g} s{self._cause}")
+
+    def close(self) -> None:
+        """Leaves an open transaction to the next `init`; waits for nothing."""
+        with self._watchdog.watch("closing"):
+            self._producer.purge()
+            self._member.close()
+        self._watchdog.close()

@@ -1,0 +1,120 @@
+"""Writing records that nobody reads twice: to `pages`, `pages.rejected` and the sketch log."""
+
+import time
+from collections.abc import Sequence
+from typing import cast
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from streams.errors import BrokerError, RecordTooLarge
+from streams.kafka.connection import Cause, Connection, Setting, error_of
+
+Headers = Sequence[tuple[str, bytes]]
+
+
+class Writer:
+    """An idempotent producer to one topic: each record once, each partition in the order of `send`.
+
+    gapless: for the sketch log. A record that fails takes all later ones with it, so that what the log holds of this
+    writer is always a prefix: librdkafka may not give up a record by its own timeout and send the next one.
+    Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        *,
+        message_bytes_max: int = 1_000_000,
+        gapless: bool = False,
+        linger_ms: float = 5,
+        delivery_s: float = 120.0,
+    ) -> None:
+        """message_bytes_max: of one record with its headers. delivery_s: how long an acknowledgement may take."""
+        self.topic = topic
+        self.sent = self.acknowledged = 0
+        #: Offset of the newest acknowledged record (of any partition).
+        self.last_offset = -1
+        self._delivery_s = delivery_s
+        self._progress = time.monotonic()
+        self._failed: str | None = None
+        self._cause = Cause()
+        fixed: dict[str, Setting] = {"enable.idempotence": True}
+        if gapless:
+            fixed |= {"message.timeout.ms": 0, "enable.gapless.guarantee": True}
+        defaults: dict[str, Setting] = {
+            "linger.ms": linger_ms,
+            "compression.type": "lz4",
+            "message.max.bytes": message_bytes_max,
+            # As Java clients and aiokafka do it: tables and streams of other programs meet ours by key.
+            "partitioner": "murmur2_random",
+            "queue.buffering.max.kbytes": 256 << 10,
+        }
+        self._producer: Producer = connection.make(Producer, defaults, fixed, self._cause)
+
+    @property
+    def outstanding(self) -> int:
+        return self.sent - self.acknowledged
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Headers = (), partition: int = -1
+    ) -> None:
+        """Queues one record; waits while the queue is full.
+
+        Raises RecordTooLarge, naming the key (the writer goes on); BrokerError as `poll` does.
+        """
+        while True:
+            if self.outstanding == 0:
+                self._progress = time.monotonic()
+            try:
+                self._producer.produce(
+                    self.topic, value, key, partition, on_delivery=self._delivered, headers=list(headers) or None
+                )
+            except BufferError:
+                self.poll(0.1)
+                continue
+            except KafkaException as exception:
+                error = error_of(exception)
+                if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                    name = (key or b"").decode("utf-8", "replace")
+                    raise RecordTooLarge(
+                        f"{name or 'a record'} has {len(value or b'')} bytes, too many for one message to {self.topic}"
+                    ) from exception
+                raise BrokerError(f"topic {self.topic}: {error.name()}: {error.str()}{self._cause}") from exception
+            self.sent += 1
+            self.poll(0)
+            return
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self.acknowledged += 1
+            self._progress = time.monotonic()
+            self.last_offset = cast(int, message.offset())
+        elif self._failed is None:
+            key = message.key()
+            name = key.decode("utf-8", "replace") if isinstance(key, bytes) else "a record"
+            self._failed = f"{name} was not written: {error.name()}: {error.str()}"
+
+    def poll(self, wait_s: float = 0.0) -> int:
+        """Takes acknowledgements in and returns how many records wait for theirs.
+
+        Raises BrokerError if a record failed or none was acknowledged for `delivery_s`: nothing after it may be taken
+        as written, and the process must end without committing what it read.
+        """
+        self._producer.poll(wait_s)
+        overdue = self.outstanding and time.monotonic() - self._progress > self._delivery_s
+        if overdue and self._failed is None:
+            self._failed = f"no acknowledgement in {self._delivery_s:g} s for {self.outstanding} records"
+        if self._failed is not None:
+            raise BrokerError(f"topic {self.topic}: {self._failed}{self._cause}")
+        return self.outstanding
+
+    def flush(self) -> None:
+        """Returns when every record is acknowledged. Raises as `poll`."""
+        while self.poll(0.02):
+            self._producer.flush(0.0)  # sends what lingers
+
+    def close(self) -> None:
+        """Gives up what is not sent; `flush` first if it matters."""
+        self._producer.purge()
+        self._producer.poll(0)

@@ -1,0 +1,229 @@
+"""The four topics: what each needs and why, making them, and checking that they still are so."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from streams.errors import TopicError
+from streams.kafka import Admin, Topic
+
+DAY_MS = 24 * 3600 * 1000
+#: Bodies up to the scheme's default `body_bytes_max`, with URL and headers.
+PAGE_BYTES_MAX = 10_485_760
+#: A rejected page travels with its reason and its source on top.
+REJECTED_EXTRA_BYTES = 65_536
+#: A message of the sketch log has up to 900 kB of records, its ranges, and Kafka's framing around it.
+SKETCH_BYTES_MIN = 1_000_000
+VERDICT_BYTES_MIN = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The topics of one generation."""
+
+    pages: str = "pages"
+    rejected: str = "pages.rejected"
+    sketches: str = "sketches"
+    verdicts: str = "verdicts"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What differs from one deployment to the next; times in ms, -1 = for ever.
+
+    sketches_retention_ms must cover three intervals between checkpoints of the index: it is rebuilt from there.
+    replicas: of new topics; with three, a write is acknowledged once two have it.
+    """
+
+    partitions: int = 8
+    replicas: int = 1
+    page_bytes_max: int = PAGE_BYTES_MAX
+    pages_retention_ms: int = 7 * DAY_MS
+    sketches_retention_ms: int = 30 * DAY_MS
+    verdicts_retention_ms: int = 30 * DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a topic. found and needed: values as text; reason: what would go wrong."""
+
+    topic: str
+    setting: str
+    found: str
+    needed: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"topic {self.topic}: {self.setting} is {self.found}, needed: {self.needed}; {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """value: what a new topic gets; suits: whether what an old one has will do."""
+
+    setting: str
+    value: str
+    needed: str
+    suits: Callable[[str], bool]
+    reason: str
+
+
+def _exactly(setting: str, value: str, reason: str) -> _Need:
+    return _Need(setting, value, value, lambda found: found == value, reason)
+
+
+def _at_least(setting: str, value: int, smallest: int, reason: str) -> _Need:
+    return _Need(setting, str(value), f"{smallest} or more", lambda found: int(found) >= smallest, reason)
+
+
+def _retention(value: int, smallest: int, reason: str) -> _Need:
+    suits: Callable[[str], bool] = lambda found: int(found) == -1 or 0 <= smallest <= int(found)  # noqa: E731
+    needed = "-1" if smallest < 0 else f"{smallest} or more, or -1"
+    return _Need("retention.ms", str(value), needed, suits, reason)
+
+
+_NO_COMPACTION = _exactly(
+    "cleanup.policy", "delete", "compaction would take away records whose offsets others still count on"
+)
+_NO_UNCLEAN = _exactly(
+    "unclean.leader.election.enable", "false", "a replica that lags could become leader and lose what was acknowledged"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    name: str
+    partitions: int
+    fixed_partitions: bool
+    needs: Sequence[_Need]
+
+
+def _plans(names: Names, sizes: Sizes) -> tuple[_Plan, ...]:
+    page_bytes = sizes.page_bytes_max
+    return (
+        _Plan(
+            names.pages,
+            sizes.partitions,
+            False,
+            (
+                _exactly(
+                    "message.timestamp.type",
+                    "LogAppendTime",
+                    "it is the log time, and with CreateTime a producer with a wrong clock could write the future",
+                ),
+                _at_least("max.message.bytes", page_bytes, page_bytes, "the broker would refuse large pages"),
+                _retention(sizes.pages_retention_ms, DAY_MS, "pages could go before a stopped sketcher is back"),
+                _NO_COMPACTION,
+                _NO_UNCLEAN,
+            ),
+        ),
+        _Plan(
+            names.rejected,
+            sizes.partitions,
+            False,
+            (
+                _at_least(
+                    "max.message.bytes",
+                    page_bytes + REJECTED_EXTRA_BYTES,
+                    page_bytes + REJECTED_EXTRA_BYTES,
+                    "a rejected page of full size, with its reason, would not fit and would stop the sketcher",
+                ),
+                _NO_COMPACTION,
+                _NO_UNCLEAN,
+            ),
+        ),
+        _Plan(
+            names.sketches,
+            1,
+            True,
+            (
+                _at_least("max.message.bytes", 1_048_588, SKETCH_BYTES_MIN, "a full message of sketches would not fit"),
+                _retention(
+                    sizes.sketches_retention_ms,
+                    sizes.sketches_retention_ms,
+                    "it must cover three intervals between checkpoints, or a lost index cannot be rebuilt",
+                ),
+                _exactly("retention.bytes", "-1", "a limit in bytes can delete sketches that are needed for a rebuild"),
+                _NO_COMPACTION,
+                _NO_UNCLEAN,
+            ),
+        ),
+        _Plan(
+            names.verdicts,
+            sizes.partitions,
+            False,
+            (
+                _at_least("max.message.bytes", 1_048_588, VERDICT_BYTES_MIN, "a verdict with its evidence may not fit"),
+                _retention(sizes.verdicts_retention_ms, DAY_MS, "verdicts could go before a stopped indexer is back"),
+                _NO_COMPACTION,
+                _NO_UNCLEAN,
+            ),
+        ),
+    )
+
+
+def create(admin: Admin, names: Names | None = None, sizes: Sizes | None = None) -> list[str]:
+    """Makes the topics that are missing and returns their names; topics that exist are checked, never altered.
+
+    Raises TopicError with every problem of those (nothing is made then), BrokerError.
+    """
+    names, sizes = names or Names(), sizes or Sizes()
+    plans = _plans(names, sizes)
+    present = admin.topics([plan.name for plan in plans])
+    problems = list(_problems(admin, [plan for plan in plans if plan.name in present], present))
+    if problems:
+        raise TopicError("\n".join(map(str, problems)))
+    made = []
+    for plan in plans:
+        settings = {need.setting: need.value for need in plan.needs}
+        if sizes.replicas >= 3:
+            settings["min.insync.replicas"] = "2"
+        if plan.name not in present and admin.create(plan.name, plan.partitions, sizes.replicas, settings):
+            made.append(plan.name)
+    return made
+
+
+def check(admin: Admin, names: Names | None = None, sizes: Sizes | None = None) -> list[Problem]:
+    """Everything that is wrong with the topics, missing ones included; empty if they may be used.
+
+    Partition counts other than that of the sketch log are free, and so are larger limits. Raises BrokerError.
+    """
+    plans = _plans(names or Names(), sizes or Sizes())
+    return list(_problems(admin, plans, admin.topics([plan.name for plan in plans])))
+
+
+def _problems(admin: Admin, plans: Sequence[_Plan], present: Mapping[str, Topic]) -> Iterator[Problem]:
+    for plan in plans:
+        topic = present.get(plan.name)
+        if topic is None:
+            yield Problem(plan.name, "the topic", "missing", "present", "create it with `neardup topics create`")
+            continue
+        if plan.fixed_partitions and topic.partitions != plan.partitions:
+            yield Problem(
+                plan.name,
+                "the number of partitions",
+                str(topic.partitions),
+                str(plan.partitions),
+                "its one partition is the order of the crawl, and page ids are its offsets",
+            )
+        settings = admin.settings(plan.name)
+        for need in plan.needs:
+            found = settings[need.setting]
+            if not need.suits(found):
+                yield Problem(plan.name, need.setting, found, need.needed, need.reason)
+        in_sync = int(settings["min.insync.replicas"])
+        if in_sync > topic.replicas:
+            yield Problem(
+                plan.name,
+                "min.insync.replicas",
+                str(in_sync),
+                f"{topic.replicas} or less",
+                "with fewer replicas than that no write is ever acknowledged",
+            )
+        elif topic.replicas >= 3 and in_sync < 2:
+            yield Problem(
+                plan.name,
+                "min.insync.replicas",
+                str(in_sync),
+                "2 or more",
+                "a write that only one broker has is lost with that broker",
+            )
