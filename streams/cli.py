@@ -1,0 +1,239 @@
+"""The command line: the composition root, the only place that picks adapters and prints."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, InvariantBroken, NeardupError
+from neardup.rules import RULES
+from neardup.scheme import Scheme
+
+app = typer.Typer(
+    name="neardup",
+    help="Finds which pages of a crawl repeat earlier ones, with evidence for each verdict.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+#: Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted.
+EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130
+DEFAULT_STATE = Path("neardup-state")
+
+StateOption = Annotated[
+    Path, typer.Option("--state", metavar="DIR", envvar="NEARDUP_STATE", help="Where what is known is kept.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
+
+
+@app.command(
+    epilog="Examples:  neardup scan crawl.warc.gz   |   neardup scan --memory --out - site/ --base-url https://a.example/"
+    "   |   neardup scan more.warc.gz --state DIR --report report.html.   "
+    "Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted "
+    "(the same command goes on from there)."
+)
+def scan(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="WARC files (.warc, .warc.gz), folders of HTML, JSON lines."),
+    ],
+    state: StateOption = DEFAULT_STATE,
+    memory: Annotated[bool, typer.Option("--memory", help="Keep nothing: a throw-away run.")] = False,
+    rule: Annotated[
+        str | None, typer.Option(metavar="RULE", help=f"One of {', '.join(RULES)}; by default verified.")
+    ] = None,
+    numbers: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="A number of the decider, as tape_min=0.8; may be repeated."),
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The verdicts as JSON lines; - for standard output.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the HTML report there.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Scan sources once more that were finished before.")] = False,
+    threads: Annotated[int, typer.Option(min=1, max=256, help="Threads that sketch.")] = max(
+        1, (os.cpu_count() or 2) - 1
+    ),
+    as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+) -> None:
+    """Judge every page of some files, each against all pages before it.
+
+    State lives in a directory: a second scan with other files finds duplicates of the first, and a scan that was
+    stopped goes on when it is called again. The secret seed of a new state is drawn at random, or taken from
+    NEARDUP_SEED.
+    """
+    from streams.report import write_report
+    from streams.scan import scan as run
+    from streams.state import State
+    from streams.terminal import bar, sizes, state_line, summary
+
+    if out == "-" and as_json:
+        raise BadInput("--json and --out - both want standard output; choose one")
+    told = Console(stderr=out == "-" or as_json)
+    watched = Console(stderr=True)
+    quiet = quiet or as_json or out == "-"
+    with State.open(None if memory else state, scheme=_scheme(), decider=_decider(rule, numbers)) as opened:
+        for message in opened.messages:
+            _complain(message)
+        with bar(watched, shown=not quiet) as shown:
+            result = run(paths, opened, base_url=base_url, out=out, again=again, threads=threads, progress=shown.update)
+        if report is not None:
+            write_report(opened, report, result)
+        if as_json:
+            _print_json({**asdict(result), "state_bytes": None if memory else sizes(opened.path)})
+        elif not quiet:
+            pages = sum(source.pages for source in opened.sources.values())
+            summary(told, result, "" if memory else state_line(state, pages))
+            if report is not None:
+                told.print(f"report: {report}", highlight=False, soft_wrap=True, markup=False)
+    if result.interrupted:
+        _complain("interrupted; the same command goes on from here" if not memory else "interrupted")
+        raise typer.Exit(EXIT_INTERRUPTED)
+    if result.problems_total:
+        raise typer.Exit(EXIT_PROBLEMS)
+
+
+@app.command(epilog="Example:  neardup report --state DIR --out report.html")
+def report(
+    state: StateOption = DEFAULT_STATE,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write it.")] = Path("report.html"),
+) -> None:
+    """Write what is known in a state directory as one HTML file: verdicts, pictures, samples to judge them by."""
+    from streams.report import write_report
+    from streams.state import State
+
+    with State.open(_existing(state)) as opened:
+        write_report(opened, out)
+    typer.echo(f"report: {out}")
+
+
+@app.command(epilog="Example:  neardup compare old.html new.html")
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A")],
+    b: Annotated[Path, typer.Argument(metavar="B")],
+    a_url: Annotated[str | None, typer.Option(metavar="URL", help="URL of A; its site and host count.")] = None,
+    b_url: Annotated[str | None, typer.Option(metavar="URL", help="URL of B.")] = None,
+    numbers: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A number of the decider.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two files by every rule: numbers, decisions, evidence, and the words that differ."""
+    from streams.compare import SCHEME, compare_command
+
+    make = _decider(None, numbers)
+    _show(compare_command(a, b, a_url=a_url, b_url=b_url, decider=make(SCHEME) if make else None), as_json)
+
+
+@app.command(epilog="Example:  neardup explain https://a.example/page.html --state DIR")
+def explain(
+    url: Annotated[str, typer.Argument(metavar="URL")],
+    state: StateOption = DEFAULT_STATE,
+    page_id: Annotated[
+        int | None, typer.Option(metavar="ID", help="An earlier fetch of the URL; by default its latest verdict.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a page got its verdict, and which candidates were rejected by what.
+
+    The page is judged again, with the index as it was when the page arrived.
+    """
+    from streams.explain import explain_command
+    from streams.state import State
+
+    with State.open(_existing(state)) as opened:
+        _show(explain_command(opened, url, page_id=page_id), as_json)
+
+
+def _scheme() -> Scheme | None:
+    seed = os.environ.get("NEARDUP_SEED")
+    if not seed:
+        return None
+    try:
+        value = int(seed, 0)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1 << 64:
+        raise BadInput("NEARDUP_SEED is not a number of 64 bits (as 12345 or 0x1f)")
+    return Scheme(seed=value)
+
+
+def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], Decider] | None:
+    """What the options ask for, or None: as the state directory has it."""
+    if rule is None and not numbers:
+        return None
+    if rule is not None and rule not in RULES:
+        raise BadInput(f"--rule {rule}: there is {', '.join(RULES)}")
+    values: dict[str, Any] = {}
+    known = {name: type(value) for name, value in asdict(Decider(scheme="")).items() if type(value) in (int, float)}
+    for text in numbers or []:
+        name, _, value = text.partition("=")
+        if name not in known or name == "rule_version":
+            raise BadInput(f"--set {text}: there is {', '.join(sorted(known.keys() - {'rule_version'}))}")
+        try:
+            values[name] = known[name](value)
+        except ValueError:
+            raise BadInput(f"--set {text}: {value!r} is no {known[name].__name__}") from None
+    return lambda scheme: Decider(scheme=scheme.digest, rule=rule or "verified", **values)
+
+
+def _existing(state: Path) -> Path:
+    if not (state / "scheme.json").is_file():
+        raise BadInput(f"{state} is no state directory; name one with --state, or make one with: neardup scan")
+    return state
+
+
+def _show(result: Any, as_json: bool) -> None:
+    if as_json:
+        _print_json(result.to_json())
+    else:
+        Console().print(result)
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _complain(text: str) -> None:
+    typer.echo(f"neardup: {text}", err=True)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    show: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if show:
+        typer.echo(f"neardup {version('neardup')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """The entry point: errors that are the user's to mend are one line, without a stack trace."""
+    try:
+        app()
+    except InvariantBroken:
+        raise
+    except NeardupError as error:
+        _complain(str(error))
+        sys.exit(EXIT_ERROR)
+    except BrokenPipeError:  # the reader of a pipe went away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_ERROR)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        sys.exit(EXIT_INTERRUPTED)
