@@ -106,9 +106,10 @@ class SegmentLog:
             return
         if not starts or start < starts[0]:
             raise CorruptRecord(f"the log {self.directory} does not hold offset {start}")
+        offset = None
         for first in starts[bisect_right(starts, start) - 1 :]:
-            if first >= stop:
-                return
+            if offset is not None and first != offset:
+                raise CorruptRecord(f"the log {self.directory} holds nothing from offset {offset} to {first}")
             offset = first
             with self._path(first).open("rb") as file:
                 _check_magic(file)
@@ -122,9 +123,9 @@ class SegmentLog:
                     if offset >= start:
                         yield offset, payload
                     offset += 1
-            start = offset
-        if start < stop:
-            raise CorruptRecord(f"the log {self.directory} ends at offset {start}; {stop} was expected")
+            if offset >= stop:
+                return
+        raise CorruptRecord(f"the log {self.directory} ends at offset {offset}, and {stop} was expected")
 
     def truncate(self, offset: int) -> None:
         """Cuts all frames from `offset` on. A no-op at or beyond the end."""

@@ -177,8 +177,13 @@ class WarcReader:
                 self._problem(record.position, f"a WARC record of {length} bytes has only {length - left}")
                 return
         record.content = b"".join(parts)
-        # The two line ends; and at a member's end its checksum is verified by reading on.
-        stream.want(5)
+        # Reading on over the two line ends verifies the checksum of a member that ends here.
+        stream.want(4 + len(_MAGIC))
+        rest = stream.buffer.lstrip(b"\r\n")
+        if stream.compression == "gzip" and rest and not _is_start(bytes(rest[: len(_MAGIC)])):
+            # Trust the content only if the member's end proves it: damage may have made it longer.
+            self._problem(stream.position, "no WARC record starts here; skipped to the next one")
+            self._skip_garbage()
 
     def _continues(self) -> bool:
         """At a member's end within a record: goes to the next one; False if it starts a record, or there is none."""
@@ -228,7 +233,7 @@ def warc_date(text: str) -> int | None:
         moment = datetime.fromisoformat(text.strip())
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return int(moment.timestamp() * 1000)
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
 
 
