@@ -5,7 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from neardup.errors import BadInput
-from neardup.kernels.shingling import LANES
+from neardup.kernels.lanes import LANES
+from neardup.kernels.simhash import COUNTERS, DIGITS
 from neardup.kernels.sketch import PageSpace, Shape, Workspace
 from neardup.layout import NAME
 from neardup.scheme import Scheme
@@ -16,7 +17,7 @@ from neardup.simhash import LOG_WEIGHTS
 def shape_of(scheme: Scheme) -> Shape:
     """Seeds, multipliers and limits of a scheme. Raises BadInput if its sketches do not fit the record's layout."""
     _check(scheme)
-    functions = -(-scheme.minvalues // LANES) * LANES
+    products = -(-scheme.minvalues // (4 * LANES)) * LANES
     one = np.uint64(1)
     limits = (
         scheme.minvalues // scheme.supershingles,
@@ -35,8 +36,7 @@ def shape_of(scheme: Scheme) -> Shape:
         digest=scheme.constants("digest", 2),
         opaque=scheme.constants("opaque", 2),
         shingle=scheme.constants("shingle", scheme.shingle_tokens) | one,
-        multiplier=scheme.constants("minvalue multiplier", functions) | one,
-        addend=scheme.constants("minvalue addend", functions),
+        multiplier=scheme.constants("minvalue multiplier", products) | one,
         chains=scheme.constants("chain", 3),
         offsets=scheme.constants("simhash", 8),
         weights=np.array(LOG_WEIGHTS, dtype=np.uint64),
@@ -101,7 +101,7 @@ _spaces: list[Space] = []
 
 def space_for(page_bytes: int, scheme: Scheme) -> Space:
     """Scratch for pages of up to page_bytes bytes, or as many tokens: used scratch if it is large enough."""
-    functions = len(shape_of(scheme).multiplier)
+    functions = scheme.minvalues
     while _spaces:
         try:
             space = _spaces.pop()
@@ -121,6 +121,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         counts=np.empty(tokens, dtype=np.uint32),
         mixed=np.empty(tokens, dtype=np.uint64),
         shingle=np.empty(tokens, dtype=np.uint64),
+        leading=np.empty(-(-functions // (4 * LANES)) * 4 * LANES, dtype=np.uint16),
         low=np.empty(functions, dtype=np.uint64),
         left=np.empty(tokens, dtype=np.uint8),
         byte=np.empty(tokens, dtype=np.uint8),
@@ -131,9 +132,10 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         chosen=np.empty(tokens, dtype=np.uint8),
         content_counts=np.empty(tokens, dtype=np.uint32),
         histogram=np.empty(64, dtype=np.int64),
-        planes=np.empty((40, 8), dtype=np.uint64),
-        bins=np.empty((40, 16, 8), dtype=np.uint64),
-        fill=np.empty(40, dtype=np.int64),
+        raw=np.empty(COUNTERS, dtype=np.uint64),
+        raw_fill=np.empty(DIGITS, dtype=np.int64),
+        log=np.empty(COUNTERS, dtype=np.uint64),
+        log_fill=np.empty(DIGITS, dtype=np.int64),
     )
 
 

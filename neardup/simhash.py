@@ -1,7 +1,5 @@
 """Algorithm C (Charikar 2002; Henzinger 2006, section 2): 384 random projections of a page's tokens."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -271,29 +269,22 @@ LOG_WEIGHTS = (
 
 
 def simhash(
-    tokens: npt.NDArray[np.uint64],
-    offsets: npt.NDArray[np.uint64],
-    *,
-    words: int = 6,
-    weights: Sequence[int] = (),
-) -> npt.NDArray[np.uint64]:
-    """Simhash of a token sequence, uint64[words]; bit 0 is the lowest bit of word 0.
+    tokens: npt.NDArray[np.uint64], offsets: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Simhashes of a token sequence: uint64[6] with raw term frequencies, uint64[3] with LOG_WEIGHTS.
 
-    Bit i is 1 if more than half of the weight of all tokens has bit i in its projection: a zero sum gives 0, and so
-    do no tokens at all. tokens uint64[n] fingerprints; offsets uint64[8], at most 8 words. weights: a token that occurs
-    c times counts weights[min(c, last)] in all; empty: c, the raw term frequency of algorithm C.
+    Bit i (bit 0 is the lowest bit of word 0) is 1 if more than half of the weight of all tokens has it in its
+    projection: a zero sum gives 0, and so do no tokens at all. tokens uint64[n] fingerprints; offsets uint64[8].
     """
     n = max(1, len(tokens))
     distinct, counts = np.empty(n, np.uint64), np.empty(n, np.uint32)
     ids, slots = np.empty(n, np.uint32), np.empty(max(4096, 8 * n), np.uint32)
     many = occurrences(tokens, len(tokens), ids, slots, distinct, counts)
-    out = np.empty(words, np.uint64)
-    planes = np.empty((kernels.PLANES, kernels.LANES), np.uint64)
-    bins = np.empty((kernels.PLANES, kernels.BIN, kernels.LANES), np.uint64)
-    fill = np.empty(kernels.PLANES, np.int64)
-    table = np.array(weights, dtype=np.uint64)
-    kernels.simhash(distinct, counts, many, table, offsets, planes, bins, fill, out)
-    return out
+    raw, log = np.empty(6, np.uint64), np.empty(3, np.uint64)
+    scratch = [np.empty(size, kind) for size, kind in 2 * ((kernels.COUNTERS, np.uint64), (kernels.DIGITS, np.int64))]
+    weights = np.array(LOG_WEIGHTS, dtype=np.uint64)
+    kernels.simhashes(distinct, counts, many, weights, offsets, *scratch, raw, log)
+    return raw, log
 
 
 def agreeing_bits(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> int:

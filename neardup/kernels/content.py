@@ -41,33 +41,60 @@ def _is_content(before, here, after, before_width, here_width, after_width, befo
 
 
 @kernel
-def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, widths):
-    """Cut tokens into blocks -> int64, how many.
+def _characters(text, start, end):
+    """Bytes of text[start:end] that do not continue a UTF-8 character."""
+    many = U32(0)
+    for k in range(U64(start), U64(end)):
+        many += U32((text[k] & U8(0xC0)) != U8(0x80))
+    return many
 
-    starts, ends, linked, widths uint32[>= n] out, by block: token range, tokens in links, characters from its first
-    token to its last (bytes of text[span_start : span_end] that do not continue a UTF-8 character).
+
+@kernel
+def _is_ascii(text, start, end):
+    seen = U8(0)
+    for k in range(U64(start), U64(end)):
+        seen |= text[k]
+    return seen < U8(0x80)
+
+
+@kernel
+def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, widths):
+    """Cut tokens into blocks -> how many, first title token, end of title tokens (0, 0: none), int64 each.
+
+    n > 0. starts, ends, linked, widths uint32[>= n] out, by block: token range, tokens in links, characters from its
+    first token to its last. Token i is text[span_start[i] : span_end[i]]; spans never go back.
     """
     many = -1
     current = np.int64(-1)
+    links = U32(0)
+    title_start = title_end = np.int64(0)
     for i in range(n):
-        if flags[i] & _IN_TITLE:
-            current = np.int64(-1)
-            continue
-        if np.int64(block[i]) != current:
+        flag = flags[i]
+        if flag & _IN_TITLE or np.int64(block[i]) != current:
+            if current >= 0:
+                ends[many] = U32(i)
+                linked[many] = links
+            if flag & _IN_TITLE:
+                current = np.int64(-1)
+                if title_end == 0:
+                    title_start = i
+                title_end = i + 1
+                continue
             current = np.int64(block[i])
             many += 1
             starts[many] = U32(i)
-            linked[many] = U32(0)
-        ends[many] = U32(i + 1)
-        if flags[i] & _IN_LINK:
-            linked[many] += U32(1)
+            links = U32(0)
+        links += U32(flag & _IN_LINK)
+    if current >= 0:
+        ends[many] = U32(n)
+        linked[many] = links
     many += 1
+    plain = _is_ascii(text, span_start[0], span_end[n - 1])
     for j in range(many):
-        width = U32(0)
-        for k in range(U64(span_start[starts[j]]), U64(span_end[ends[j] - U32(1)])):
-            width += U32((text[k] & U8(0xC0)) != U8(0x80))
-        widths[j] = width
-    return np.int64(many)
+        first, last = span_start[starts[j]], span_end[ends[j] - U32(1)]
+        widths[j] = last - first if plain else _characters(text, first, last)
+        linked[j] //= U32(_IN_LINK)
+    return np.int64(many), np.int64(title_start), np.int64(title_end)
 
 
 @kernel

@@ -10,7 +10,7 @@ from neardup.kernels.mix import mix
 from neardup.kernels.names import NAME_BYTES, write_filter, write_names
 from neardup.kernels.occurrences import occurrences
 from neardup.kernels.shingling import chain, minvalues, shingles, supershingles
-from neardup.kernels.simhash import simhash
+from neardup.kernels.simhash import simhashes
 from neardup.kernels.tape import prepare, write
 from neardup.kernels.xxh64 import xxh64
 
@@ -26,8 +26,7 @@ class Shape(NamedTuple):
     digest: Any  # [2] seeds
     opaque: Any  # [2] seeds of the digest of an opaque body
     shingle: Any  # [k] odd factors
-    multiplier: Any  # [m, padded to 8] odd
-    addend: Any  # [m, padded to 8]
+    multiplier: Any  # [m / 4, padded to 8] odd
     chains: Any  # [3] seeds: supershingles, wide supershingles, head
     offsets: Any  # [8] of the words of a projection
     weights: Any  # [256] by occurrences: log-tf
@@ -49,7 +48,8 @@ class Workspace(NamedTuple):
     counts: Any  # uint32[tokens]
     mixed: Any  # uint64[tokens]
     shingle: Any  # uint64[tokens]
-    low: Any  # uint64[m, padded to 8]
+    leading: Any  # uint16[m, padded to 32]
+    low: Any  # uint64[m]
     left: Any  # uint8[tokens]
     byte: Any  # uint8[tokens]
     starts: Any  # uint32[tokens]
@@ -59,9 +59,10 @@ class Workspace(NamedTuple):
     chosen: Any  # uint8[tokens]
     content_counts: Any  # uint32[tokens]
     histogram: Any  # int64[64]
-    planes: Any  # uint64[40, 8]
-    bins: Any  # uint64[40, 16, 8]
-    fill: Any  # int64[40]
+    raw: Any  # uint64[COUNTERS]
+    raw_fill: Any  # int64[DIGITS]
+    log: Any  # uint64[COUNTERS]
+    log_fill: Any  # int64[DIGITS]
 
 
 class PageSpace(NamedTuple):
@@ -112,23 +113,23 @@ def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers,
 
     # algorithm B
     many = shingles(fp, n, shape.shingle, work.shingle)
-    minvalues(work.shingle, many, shape.multiplier, shape.addend, work.low)
+    minvalues(work.shingle, many, shape.multiplier, work.leading, work.low)
     supershingles(work.low, limits[PER_SUPERSHINGLE], shape.chains[0], words[B : B + 6])
     supershingles(work.low, limits[PER_WIDE], shape.chains[1], words[WIDE : WIDE + 8])
 
     # algorithm C, raw and log-tf
     many = occurrences(fp, n, work.ids, work.slots, work.distinct, work.counts)
-    raw = shape.weights[:0]
-    simhash(work.distinct, work.counts, many, raw, shape.offsets, work.planes, work.bins, work.fill, words[C : C + 6])
-    simhash(
+    simhashes(
         work.distinct,
         work.counts,
         many,
         shape.weights,
         shape.offsets,
-        work.planes,
-        work.bins,
-        work.fill,
+        work.raw,
+        work.raw_fill,
+        work.log,
+        work.log_fill,
+        words[C : C + 6],
         words[LOGTF : LOGTF + 3],
     )
     for i in range(U64(many)):
@@ -145,7 +146,9 @@ def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers,
 
     # content tape
     start = end
-    parts = blocks(flags, block, n, text, span_start, span_end, work.starts, work.ends, work.linked, work.widths)
+    parts, title_start, title_end = blocks(
+        flags, block, n, text, span_start, span_end, work.starts, work.ends, work.linked, work.widths
+    )
     numbers[CONTENT_TOKENS] = choose(parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
     occurrences_in(work.ids, parts, work.starts, work.ends, work.chosen, work.content_counts, many)
     numbers[CONTENT_LEVEL] = prepare(
@@ -165,20 +168,10 @@ def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers,
     numbers[CONTENT_BYTES] = end - start
 
     # names and filter
+    most = limits[TITLE_NAMES_MAX]
     names = write_names(
-        fp,
-        flags,
-        work.ids,
-        0,
-        n,
-        _IN_TITLE,
-        limits[TITLE_NAMES_MAX],
-        work.mixed,
-        work.counts,
-        host,
-        host_many,
-        sections,
-        end,
+        *(fp, flags, work.ids, title_start, title_end, _IN_TITLE, most),
+        *(work.mixed, work.counts, host, host_many, sections, end),
     )
     numbers[TITLE_NAMES] = names
     end += names * NAME_BYTES

@@ -7,25 +7,13 @@ With g = mix(token), a token is kept at level s if the low s bits of g are 0; it
 import numpy as np
 
 from neardup.kernels import kernel
+from neardup.kernels.bits import trailing_zeros
 
 U64 = np.uint64
 U8 = np.uint8
 #: Levels: a 64-bit word has at most this many low zero bits that a byte can still follow.
 LEVELS = 64
 _ZERO, _ONE = U64(0), U64(1)
-
-
-@kernel
-def low_zeros(g):
-    """Number of low zero bits of a uint64, 63 for 0 and 2**63."""
-    many = 0
-    if g & U64(0xFFFFFFFF) == _ZERO:
-        many += 32
-        g >>= U64(32)
-    while many < LEVELS - 1 and g & _ONE == _ZERO:
-        g >>= _ONE
-        many += 1
-    return many
 
 
 @kernel
@@ -40,7 +28,7 @@ def prepare(mixed, counts, many, occurrences_max, bytes_max, histogram, left, by
     kept = np.int64(0)
     for i in range(U64(many)):
         here = min(np.int64(counts[i]), occurrences_max)
-        histogram[low_zeros(mixed[i])] += here
+        histogram[min(trailing_zeros(mixed[i]), LEVELS - 1)] += here
         kept += here
     level = 0
     while kept > bytes_max and level < LEVELS - 1:
@@ -58,13 +46,20 @@ def prepare(mixed, counts, many, occurrences_max, bytes_max, histogram, left, by
 @kernel
 def write(ids, start, end, left, byte, out, at, stop):
     """Append the bytes of tokens ids[start:end] that are left to out[at:stop] -> the new end; left is counted down."""
+    if at >= stop:
+        return at
+    last = U64(stop - 1)
+    to = U64(at)
     for i in range(U64(start), U64(end)):
+        # without a branch: which tokens are sampled is not to be foreseen
         token = U64(ids[i])
-        if left[token] != 0 and at < stop:
-            left[token] -= U8(1)
-            out[at] = byte[token]
-            at += 1
-    return at
+        more = left[token]
+        on = U8(more != U8(0))
+        left[token] = more - on
+        if to <= last:
+            out[to] = byte[token]
+        to += U64(on)
+    return np.int64(min(to, last + _ONE))
 
 
 @kernel

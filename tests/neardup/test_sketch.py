@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from neardup.errors import CorruptRecord
 from neardup.scheme import Scheme
 from neardup.sketch import Sketch, sketch_words
 from tests.oracle import sketches as oracle

@@ -49,10 +49,15 @@ def shingles(tokens, seed, k=8):
 
 
 def minvalues(shingle_set, seed, m=84):
-    lanes = m + -m % 8
-    multipliers = [c | 1 for c in constants(seed, "minvalue multiplier", lanes)][:m]
-    addends = constants(seed, "minvalue addend", lanes)[:m]
-    return [min((s * a + b) & M64 for s in shingle_set) for a, b in zip(multipliers, addends, strict=True)]
+    multipliers = [c | 1 for c in constants(seed, "minvalue multiplier", -(-m // 4))]
+
+    def function(f, s):
+        z = s * multipliers[f // 4] & M64
+        bits = f"{z ^ z >> 32:064b}"
+        piece = 3 - f % 4  # from the left
+        return int(bits[16 * piece :] + bits[: 16 * piece], 2)
+
+    return [min(function(f, s) for s in shingle_set) for f in range(m)]
 
 
 def supershingles(low, count, per, seed):
