@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from neardup.errors import BadInput
+from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.lanes import LANES
 from neardup.kernels.simhash import COUNTERS, DIGITS
 from neardup.kernels.sketch import PageSpace, Shape, Workspace
@@ -142,7 +143,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
 def _page_space(tokens: int) -> PageSpace:
     host = 1024
     return PageSpace(
-        text=np.empty(2 * tokens, dtype=np.uint8),
+        text=np.empty(text_bytes_needed(tokens), dtype=np.uint8),
         fp=np.empty(tokens, dtype=np.uint64),
         flags=np.empty(tokens, dtype=np.uint8),
         block=np.empty(tokens, dtype=np.int32),

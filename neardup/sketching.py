@@ -1,12 +1,10 @@
 """Pages to sketch records, in batches over threads."""
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 from urllib.parse import urljoin
 
 import numpy as np
@@ -15,25 +13,28 @@ import xxhash
 
 from neardup.decoding import decode
 from neardup.errors import BadPage
+from neardup.html import unescape_value
+from neardup.kernels import batch as batches
 from neardup.kernels import sketch as kernels
+from neardup.kernels.html import BASE_START, CANONICAL_START, FACTS, LANG_START, PADDING_BYTES
 from neardup.layout import HEADER, NAME, SECTIONS, SKETCH_VERSION, RecordFlag, RecordKind
 from neardup.page import Page, hen_site, host_of, normalise_url, site_of
 from neardup.scheme import Scheme
 from neardup.shape import sections_bytes_max, shape_of, space_for
+from neardup.tables import tables
 from neardup.verdict import Coordinates
 
 #: Bodies that are copied into one buffer; a larger page goes alone.
 _GROUP_BYTES_MAX = 32 << 20
-#: Zero bytes after each body: kernels read in windows of 64 bytes.
-_PADDING = 256
 #: Longest reason of a rejection and longest language tag that are kept.
 _REASON_BYTES_MAX, _LANG_BYTES_MAX = 512, 64
 #: What a page costs beside its bytes, in bytes: for sharing pages among threads.
 _PAGE_COST = 4096
 _GONE = (404, 410)
 _INT64 = (-(1 << 63), (1 << 63) - 1)
-_SPACE = re.compile(r"\s+")
 _NOWHERE = Coordinates()
+#: Title, canonical URL, language.
+_Facts = tuple[bytes, bytes, bytes]
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ def sketch_words(
         raise BadPage(identity.reason.decode())
     n = len(words)
     encoded = [word.encode() for word in words]
-    text = np.frombuffer(b" ".join(encoded) + bytes(_PADDING), dtype=np.uint8)
+    text = np.frombuffer(b" ".join(encoded) + bytes(PADDING_BYTES), dtype=np.uint8)
     ends = np.cumsum([len(word) + 1 for word in encoded], dtype=np.int64) - 1
     flags = np.array([4 * w.isdigit() + 8 * any(c.isdigit() for c in w) for w in words], dtype=np.uint8)
     flags[:title_words] |= 1
@@ -187,9 +188,6 @@ class _Rows:
 def _sketch_group(
     pages: Sequence[Page], scheme: Scheme, places: Sequence[Coordinates], times: Sequence[int], threads: int
 ) -> list[bytes]:
-    from neardup.kernels import batch as batches
-    from neardup.tokens import tables
-
     identities = [_identify(page, scheme) for page in pages]
     modes, flags, bodies = [], [], []
     for page, identity in zip(pages, identities, strict=True):
@@ -207,11 +205,11 @@ def _sketch_group(
         bodies.append(body)
     n = len(pages)
     sizes = np.array([len(body) for body in bodies], dtype=np.int64)
-    starts = np.cumsum(sizes + _PADDING) - (sizes + _PADDING)
+    starts = np.cumsum(sizes + PADDING_BYTES) - (sizes + PADDING_BYTES)
     hosts = [identity.host.encode() for identity in identities]
     labels = [_labels(identity.host).encode() for identity in identities]
     out = _Rows.empty(n, scheme)
-    padding = bytes(_PADDING)
+    padding = bytes(PADDING_BYTES)
     batch = batches.Batch(
         buffer=np.frombuffer(b"".join([part for body in bodies for part in (body, padding)]), dtype=np.uint8),
         starts=starts,
@@ -226,7 +224,7 @@ def _sketch_group(
         sections=out.sections,
         titles=np.empty((n, scheme.title_bytes_max), dtype=np.uint8),
         title_bytes=np.zeros(n, dtype=np.int64),
-        facts=np.empty((n, 16), dtype=np.int64),
+        facts=np.empty((n, FACTS), dtype=np.int64),
     )
     shape, constants = shape_of(scheme), tables()
 
@@ -254,25 +252,20 @@ def _split(sizes: npt.NDArray[np.int64], threads: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def _facts(batch: Any, page: int, identity: _Identity, body: bytes, scheme: Scheme) -> tuple[bytes, bytes, bytes]:
+def _facts(batch: batches.Batch, page: int, identity: _Identity, body: bytes, scheme: Scheme) -> _Facts:
     """Title, canonical URL and language of a page, each cut to its length."""
-    from neardup.kernels import html as facts
+    row = batch.facts[page].tolist()
+    first = int(batch.starts[page])
 
-    row = batch.facts[page]
-
-    def raw(start: int, end: int) -> str:
-        if row[start] < 0:
-            return ""
-        first = int(batch.starts[page])
-        return body[int(row[start]) - first : int(row[end]) - first].decode("utf-8", "replace")
+    def value(place: int) -> str:
+        start, end = row[place], row[place + 1]
+        return unescape_value(body[start - first : end - first]) if start >= 0 else ""
 
     title = batch.titles[page, : batch.title_bytes[page]].tobytes().decode("utf-8", "ignore")
-    canonical = html.unescape(raw(facts.CANONICAL_START, facts.CANONICAL_END)).strip()
+    canonical = value(CANONICAL_START)
     if canonical:
-        base = html.unescape(raw(facts.BASE_START, facts.BASE_END)).strip()
-        canonical = _resolve(identity.url.decode(), base, canonical, scheme.url_bytes_max)
-    lang = raw(facts.LANG_START, facts.LANG_END).strip()
-    return _cut(_SPACE.sub(" ", title).strip()), canonical.encode(), _cut(lang, _LANG_BYTES_MAX)
+        canonical = _resolve(identity.url.decode(), value(BASE_START), canonical, scheme.url_bytes_max)
+    return " ".join(title.split()).encode(), canonical.encode(), _cut(value(LANG_START), _LANG_BYTES_MAX)
 
 
 def _resolve(url: str, base: str, reference: str, bytes_max: int) -> str:
@@ -289,7 +282,7 @@ def _pack(
     times: Sequence[int],
     flags: Sequence[int],
     out: _Rows,
-    facts: Sequence[tuple[bytes, bytes, bytes]],
+    facts: Sequence[_Facts],
     scheme: Scheme,
 ) -> list[bytes]:
     """Records: headers filled by column, then each page's sections."""
