@@ -1,0 +1,78 @@
+"""Streams pages of known truth through the library and counts what it suppressed, rightly and wrongly."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+from neardup.decider import Decider
+from neardup.deduplicator import open_index
+from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.verdict import Kind, Verdict
+from tests.gate.sites import Sample
+
+_SUPPRESSED = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
+_BATCH = 250
+
+
+@dataclass
+class Tally:
+    """Counts of one stream.
+
+    items: pages that were the first of their item, and distinct from all before. Of them, wrong were suppressed as
+    duplicates of another item's page, and wrong_content called its same content. repeats: the other pages. Of them,
+    found were called duplicates of a page of their item, and found_content its same content; the rest was missed or
+    taken for another item.
+    """
+
+    items: int = 0
+    wrong: int = 0
+    wrong_content: int = 0
+    repeats: int = 0
+    found: int = 0
+    found_content: int = 0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def found_share(self) -> float:
+        """Share of the repeats found, as duplicate or as same content."""
+        return (self.found + self.found_content) / max(1, self.repeats)
+
+    @property
+    def wrong_per_1000(self) -> float:
+        """Items suppressed for another, as duplicate or as same content, per 1,000 items."""
+        return 1000 * (self.wrong + self.wrong_content) / max(1, self.items)
+
+
+def measure(samples: Sequence[Sample], rule: str = "verified", **decider: float) -> Tally:
+    """Streams `samples` in order through an index in memory. decider: fields of the Decider that are not the usual."""
+    scheme = Scheme(seed=20060806)
+    tally = Tally()
+    seen: set[str] = set()
+    with open_index(scheme=scheme, decider=Decider(scheme.digest, rule=rule, **decider)) as index:
+        for start in range(0, len(samples), _BATCH):
+            pages = [Page(sample.url, sample.html, "text/html") for sample in samples[start : start + _BATCH]]
+            for verdict in index.add(pages):
+                _count(tally, samples, seen, verdict)
+    assert tally.items + tally.repeats == len(samples)
+    return tally
+
+
+def _count(tally: Tally, samples: Sequence[Sample], seen: set[str], verdict: Verdict) -> None:
+    item = samples[verdict.page_id].item
+    content = verdict.verdict == Kind.SAME_CONTENT
+    other = verdict.content_of if content else verdict.representative
+    suppressed = content or verdict.verdict in _SUPPRESSED
+    # Each URL comes once: nothing is edited, unchanged or promoted.
+    assert suppressed or verdict.verdict == Kind.UNIQUE, verdict
+    same = suppressed and samples[other.page_id].item == item
+    if item in seen:
+        tally.repeats += 1
+        tally.found += same and not content
+        tally.found_content += same and content
+    else:
+        seen.add(item)
+        tally.items += 1
+        tally.wrong += suppressed and not content
+        tally.wrong_content += content

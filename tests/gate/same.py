@@ -1,0 +1,128 @@
+"""Generators of pages that must merge. Each is a seeded function (n, seed) -> samples in order of arrival."""
+
+from random import Random
+
+from tests.gate.language import Language
+from tests.gate.sites import Sample, make_sites, time_stamp
+
+
+def article(language: Language, random: Random, title: str) -> str:
+    """HTML of a main part of 100 to 1,200 tokens, mostly some hundreds."""
+    size = min(1200, max(100, int(random.lognormvariate(5.8, 0.6))))
+    first = random.randint(40, size // 2)
+    return (
+        f"<h1>{title}</h1><p>By {language.name(random)} {language.name(random)}</p>"
+        f"{language.paragraphs(random, first)}"
+        f'<img src="/img/{random.randint(1, 99999)}.jpg" alt="{language.label(random)}">'
+        f"<h2>{language.topic(random)}</h2>{language.paragraphs(random, size - first)}"
+    )
+
+
+def slug(text: str) -> str:
+    return "".join(char if char.isalnum() else "-" for char in text.lower())
+
+
+def parked_domains(n: int, seed: int) -> list[Sample]:
+    """Four providers; a provider's pages differ only in the name of the domain, in the title and 2 to 6 places."""
+    random, language = Random(seed), Language(seed)
+    providers = []
+    for i in range(4):
+        titles = ("{}", "{} - " + language.topic(random), "{} | " + language.label(random), language.topic(random))
+        links = "".join(
+            f'<li><a href="/?q={k}">{language.label(random)}</a></li>' for k in range(random.randint(10, 30))
+        )
+        mentions = "".join(
+            f"<p>{{}} {language.text(random, random.randint(5, 25))}</p>" for _ in range(random.randint(2, 5))
+        )
+        providers.append(
+            (
+                titles[i],
+                f"<h1>{{}}</h1><p>{language.text(random, random.randint(10, 40))}</p><ul>{links}</ul>{mentions}"
+                f"<p>{language.text(random, random.randint(80, 250))}</p>",
+            )
+        )
+    samples: dict[str, Sample] = {}
+    while len(samples) < n:
+        k = random.randrange(4)
+        title, body = providers[k]
+        label = random.choice(("", "", "-")).join(language.name(random).lower() for _ in range(random.randint(1, 2)))
+        domain = f"{label}.{random.choice(('com', 'com', 'net', 'org', 'info', 'co.uk', 'de'))}"
+        page = (
+            f"<html><head><title>{title.format(domain)}</title></head><body>{body.replace('{}', domain)}</body></html>"
+        )
+        host = random.choice(("", "www.")) + domain
+        samples[host] = Sample(f"http://{host}/", page.encode(), f"provider {k}", "parked domains")
+    return list(samples.values())
+
+
+def session_ids(n: int, seed: int) -> list[Sample]:
+    """Articles fetched 2 to 4 times under other session ids: in URL and links, on two of four sites in the text too."""
+    random, language = Random(seed), Language(seed)
+    sites = make_sites(language, random)
+    samples: list[Sample] = []
+    while len(samples) < n:
+        k = random.randrange(4)
+        title = language.topic(random)
+        main = article(language, random, title)
+        path = slug(title)
+        for _ in range(random.randint(2, 4)):
+            session = f"{random.getrandbits(128):032x}"
+            links = (
+                f'<a href="/{path}?sid={session}&amp;page=2">{sites[k].name}</a>'
+                f'<input type="hidden" name="sid" value="{session}">'
+                + (f'<img src="/count.gif?sid={session}">' if k == 2 else "")
+            )
+            stamp = f"Session: {session}" if k % 2 else ""
+            html = sites[k].html(f"{title} | {sites[k].name}", main + links, stamp)
+            samples.append(Sample(f"http://{sites[k].host}/{path}?sid={session}", html, title, "session ids"))
+    random.shuffle(samples)
+    return samples[:n]
+
+
+def time_stamps(n: int, seed: int) -> list[Sample]:
+    """Articles fetched 2 to 4 times under other URLs; date, clock, duration or visitor count differ."""
+    random, language = Random(seed), Language(seed)
+    sites = make_sites(language, random)
+    samples: list[Sample] = []
+    while len(samples) < n:
+        site = random.choice(sites)
+        title = language.topic(random)
+        main = article(language, random, title)
+        for copy in range(random.randint(2, 4)):
+            html = site.html(f"{title} | {site.name}", f"<p>{time_stamp(random)}</p>{main}", time_stamp(random))
+            samples.append(Sample(f"http://{site.host}/{copy}/{slug(title)}", html, title, "time stamps"))
+    random.shuffle(samples)
+    return samples[:n]
+
+
+def _printer(n: int, seed: int, kind: str, retitled: bool) -> list[Sample]:
+    random, language = Random(seed), Language(seed)
+    sites = make_sites(language, random)
+    samples: list[Sample] = []
+    while len(samples) < n:
+        site = random.choice(sites)
+        topic = language.topic(random)
+        main = article(language, random, topic)
+        url = f"http://{site.host}/{slug(topic)}"
+        title = f"{topic} | {site.name}"
+        samples.append(Sample(url, site.html(title, main), topic, kind))
+        if retitled:
+            title = f"{topic} - printer friendly"
+        printed = (
+            f"<html><head><title>{title}</title></head><body onload='print()'><a href='javascript:close()'>Close</a> "
+            f"<a href='javascript:print()'>Print</a>{main}<hr><p>Printed from {url} on {time_stamp(random)}</p>"
+            "</body></html>"
+        )
+        samples.append(Sample(url + "?print=1", printed.encode(), topic, kind))
+    random.shuffle(samples)
+    return samples[:n]
+
+
+def printer_versions(n: int, seed: int) -> list[Sample]:
+    """Each article within its site's boilerplate and without it, under one title."""
+    return _printer(n, seed, "printer versions", False)
+
+
+def retitled_printer_versions(n: int, seed: int) -> list[Sample]:
+    """The same, but the printer version's title says so in place of the site's name."""
+    return _printer(n, seed, "printer versions, retitled", True)

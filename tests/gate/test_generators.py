@@ -1,0 +1,47 @@
+"""What the generators promise: seeded, of the size asked for, URLs told apart, and items too."""
+
+import re
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tests.gate.language import Language
+from tests.gate.sites import Sample
+from tests.gate.test_gate import GATES, Gate, _name
+
+
+def text(sample: Sample) -> str:
+    """Roughly what a reader sees."""
+    html = re.sub(rb"<(script|style).*?</\1>", b" ", sample.html, flags=re.DOTALL)
+    return " ".join(re.sub(rb"<[^>]*>", b" ", html).decode().split())
+
+
+@pytest.mark.parametrize("gate", GATES, ids=_name)
+def test_streams(gate: Gate) -> None:
+    samples = gate.generate(400, 3)
+    assert samples == gate.generate(400, 3)
+    assert samples != gate.generate(400, 4)
+    assert len(samples) == 400
+    assert len({sample.url for sample in samples}) == 400
+    assert len({sample.kind for sample in samples}) == 1
+    assert len({sample.item for sample in samples}) <= 385, "no repeats to find"
+
+    owners: dict[str, str] = {}
+    for sample in samples:
+        # No rule could tell items of one text apart.
+        assert owners.setdefault(text(sample), sample.item) == sample.item
+
+    sizes = sorted(len(text(sample).split()) for sample in samples)
+    assert sizes[0] >= 40
+    assert sizes[len(sizes) // 2] >= 150
+    assert sizes[-1] <= 1700
+
+
+def test_words_follow_zipf() -> None:
+    language = Language(1)
+    counts = Counter(language.draw(Random(1), 100_000))
+    assert len(set(language.words)) == 20_000
+    first, tenth, hundredth = (counts[language.words[rank]] for rank in (0, 9, 99))
+    assert first / tenth == pytest.approx((10 + 1.7) / 2.7, rel=0.2)
+    assert tenth / hundredth == pytest.approx((100 + 1.7) / (10 + 1.7), rel=0.3)
