@@ -5,11 +5,12 @@ from pathlib import Path
 from types import TracebackType
 
 from neardup.decider import Decider
-from neardup.errors import StateError
+from neardup.errors import BadInput, StateError
 from neardup.index.base import Family, Store
 from neardup.index.memory import MemoryStore
 from neardup.matching import fold
 from neardup.page import Page
+from neardup.rules import RULES
 from neardup.scheme import Scheme
 from neardup.sketch import sketch_pages
 from neardup.verdict import Coordinates, Verdict
@@ -77,8 +78,11 @@ def open_index(
     """An index in the directory `path` (made if missing), or in memory if None.
 
     scheme: by default the directory's, or a new one with a random seed. decider: by default `rule` with its own
-    thresholds. Raises StateError if the directory holds another scheme or decider, is in use, or cannot be written.
+    thresholds. Raises BadInput for an unknown rule; StateError if the directory
+    holds another scheme or decider, is in use, or cannot be written.
     """
+    if (asked := decider.rule if decider else rule) not in RULES:
+        raise BadInput(f"there is no rule {asked!r}; there is {', '.join(RULES)}")
     store: Store
     if path is None:
         store = MemoryStore()

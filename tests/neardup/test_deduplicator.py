@@ -1,0 +1,78 @@
+"""The library's front door: the same verdicts in memory, on disk, and over reopened directories."""
+
+from pathlib import Path
+
+import pytest
+
+from neardup import BadInput, Decider, Page, Scheme, StateError, Verdict, open_index
+from neardup.errors import NeardupError
+
+SCHEME = Scheme(seed=7)
+
+
+def page(number: int, words: int = 200, *, edited: int = 0, fetched_at: int | None = None) -> Page:
+    """A page of its own words, of which the first `edited` are others."""
+    body = " ".join(f"w{number}x{i}" if i >= edited else f"e{number}x{i}" for i in range(words))
+    return Page(f"https://site{number}.example/{edited}", f"<p>{body}".encode(), "text/html", fetched_at)
+
+
+def kinds(verdicts: list[Verdict]) -> list[str]:
+    return [verdict.verdict.value for verdict in verdicts]
+
+
+def said(verdicts: list[Verdict]) -> list[bytes]:
+    return [verdict.to_json() for verdict in verdicts]
+
+
+STREAM = [page(1), page(2), page(1, edited=5), page(2), page(2, edited=199), page(3, words=3), page(1, edited=9)]
+
+
+def test_a_stream_in_memory_gets_its_verdicts() -> None:
+    with open_index(scheme=SCHEME) as index:
+        assert kinds(index.add(STREAM)) == [
+            "unique", "unique", "near_duplicate", "unchanged", "unique", "unique", "near_duplicate",
+        ]  # fmt: skip
+
+
+def test_calls_and_reopening_change_no_verdict(tmp_path: Path) -> None:
+    with open_index(scheme=SCHEME) as index:
+        whole = said(index.add(STREAM))
+    parts = []
+    for one in STREAM:
+        with open_index(tmp_path / "index", scheme=SCHEME) as index:
+            parts += said(index.add([one]))
+    assert parts == whole
+
+
+def test_a_directory_remembers_its_scheme_and_refuses_another(tmp_path: Path) -> None:
+    with open_index(tmp_path) as index:
+        made = index.scheme
+    with open_index(tmp_path) as index:
+        assert index.scheme == made
+    with pytest.raises(StateError, match="another directory"):
+        open_index(tmp_path, scheme=SCHEME)
+    with pytest.raises(StateError, match="decider"):
+        open_index(tmp_path, rule="shingling")
+    with open_index(tmp_path):  # none of these has kept the lock
+        pass
+
+
+def test_a_decider_of_another_scheme_is_refused() -> None:
+    with pytest.raises(StateError, match="scheme"):
+        open_index(scheme=SCHEME, decider=Decider(scheme="0" * 32))
+
+
+def test_an_unknown_rule_is_named() -> None:
+    with pytest.raises(BadInput, match="shingles"):
+        open_index(rule="shingles")
+
+
+def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+    with open_index(tmp_path), pytest.raises(NeardupError, match="in use|lock"):
+        open_index(tmp_path)
+
+
+def test_what_cannot_be_read_is_a_verdict() -> None:
+    bad = [Page("no url", b"x"), Page("https://a.example/", b"x", status=503), Page("https://a.example/", None)]
+    with open_index(scheme=SCHEME) as index:
+        assert kinds(index.add(bad)) == ["rejected", "rejected", "gone"]
