@@ -48,11 +48,15 @@ def extract_page(page: bytes, mode: int = 0, host: str = "") -> Extracted:
     return Extracted(page, text, int(n_text), facts)
 
 
-def text_of(page: bytes, mode: int = 0) -> str:
-    """The text of a page for people: a line for each block, images and frames as `[img]`."""
+def _named(term: re.Match[bytes]) -> bytes:
+    return b" [" + term.group()[1:-1] + b"] "
+
+
+def text_of(page: bytes, mode: int = 0, *, terms: bool = False) -> str:
+    """The text of a page for people: a line for each block, images and frames as `[img]`, or with `terms` by name."""
     extracted = extract_page(page, mode)
     marked = extracted.text[: extracted.n_text].tobytes()
-    plain = _TERM.sub(b" [img] ", marked).translate(None, _ANCHORS)
+    plain = _TERM.sub(_named if terms else b" [img] ", marked).translate(None, _ANCHORS)
     lines = (" ".join(line.split()) for line in plain.decode("utf-8", "replace").split(chr(kernel.BLOCK)))
     return "\n".join(line for line in lines if line)
 

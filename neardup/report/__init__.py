@@ -88,6 +88,7 @@ _environment = Environment(
     finalize=visible,
 )
 _environment.filters["percent"] = prose.percent
+_environment.filters["key_name"] = prose.key_name
 
 
 def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
@@ -103,7 +104,11 @@ def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
         thresholds=[(name, value) for name, value in asdict(decider).items() if name not in ("scheme", "sites")],
         kinds=[(kind, *prose.KINDS[kind], tally.verdicts[kind]) for kind in prose.KINDS],
         unknown_kinds={k: n for k, n in tally.verdicts.items() if k not in prose.KINDS},
+        flags=[
+            (flag.replace("_", " "), told, tally.flags[flag]) for flag, told in prose.FLAGS.items() if tally.flags[flag]
+        ],
         ruled_out=[(by, prose.RULED_OUT.get(by, by), n) for by, n in tally.ruled_out.most_common(20)],
+        hot_uses=any(hot.uses is not None for hot in info.hot_keys[:HOT_KEYS_SHOWN]),
         pictures=_pictures(tally),
         share=charts.share,
         close=_close_calls(tally, read_page, decider),

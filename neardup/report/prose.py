@@ -19,6 +19,13 @@ KINDS: dict[str, tuple[str, str]] = {
     "rejected": ("rejected", "Could not be read."),
 }
 
+FLAGS: dict[str, str] = {
+    "thin": "so few words that only exact copies count",
+    "opaque": "neither HTML nor text; compared byte by byte",
+    "truncated": "only the first part was read",
+    "candidates_cut": "more candidates than are scored",
+}
+
 #: Why a candidate was not taken, for every `by` of a ruling without a verdict.
 RULED_OUT: dict[str, str] = {
     "thin": "too few words for anything but an exact duplicate",
@@ -132,6 +139,11 @@ _KEYS: dict[str, tuple[int, str, str]] = {  # family: (how many a page has, one,
     "block": (12, "simhash block", "simhash blocks"),
     "manku": (56, "simhash table", "simhash tables"),
 }
+
+
+def key_name(family: str) -> str:
+    """What a family of index keys is made of, in words."""
+    return _KEYS.get(family.lower(), (0, family, ""))[1]
 
 
 def found_through(keys: Any) -> str:

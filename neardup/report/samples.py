@@ -58,11 +58,14 @@ def instant(ms: Any) -> str:
 
 
 def page_text(page: Page) -> str | None:
-    """The text of a page as the sketch saw it; None if it has none (a tombstone, or neither HTML nor text)."""
+    """The text of a page as the sketch saw it, with the names of its images.
+
+    None if it has none: a tombstone, or neither HTML nor text.
+    """
     if page.body is None:
         return None
     decoded = decode(page.body[:BODY_BYTES_MAX], page.content_type)
-    return None if decoded.opaque else text_of(decoded.utf8, decoded.mode)
+    return None if decoded.opaque else text_of(decoded.utf8, decoded.mode, terms=True)
 
 
 def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nearest: bool = False) -> Card:
@@ -70,9 +73,7 @@ def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nea
     kind = str(verdict.get("verdict", ""))
     evidence = verdict.get("evidence") or {}
     out = Card(kind, _side(verdict))
-    out.flags = [
-        flag.replace("_", " ") for flag in ("thin", "opaque", "truncated", "candidates_cut") if verdict.get(flag)
-    ]
+    out.flags = [flag.replace("_", " ") for flag in prose.FLAGS if verdict.get(flag)]
     other, evidence, out.other_role = _other(verdict, evidence, against_nearest or kind == "unique")
     out.sentences = prose.sentences(evidence, decider)
     if verdict.get("reason"):
@@ -105,7 +106,8 @@ def _other(
         return holder, evidence, "page with the same words"
     for name, role in (("content_of", "page of the same content"), ("representative", "representative")):
         place = verdict.get(name)
-        if place and place.get("page_id") != verdict.get("page_id"):
+        place = place or (verdict.get("standing") or {}).get(name)
+        if isinstance(place, Mapping) and place.get("page_id") != verdict.get("page_id"):
             return place, evidence, role
     return None, evidence, ""
 

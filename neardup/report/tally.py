@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.report.prose import compared_by_tape, demanded
+from neardup.report.prose import FLAGS, compared_by_tape, demanded
 
 Verdict = Mapping[str, Any]
 
@@ -195,7 +195,7 @@ class Tally:
         self.clusters.add(verdict)
         if kind in self.samples:
             self.samples[kind].add(verdict)
-        for flag in ("thin", "opaque", "truncated", "candidates_cut"):
+        for flag in FLAGS:
             self.flags[flag] += bool(verdict.get(flag))
         if kind == "rejected":
             self.reasons.add(str(verdict.get("reason") or "no reason given"))

@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from verdict_stream import MadeUpCrawl
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
@@ -19,6 +18,7 @@ from neardup.report.charts import bars, sizes, thinned
 from neardup.report.prose import KINDS, demanded, percent, score_and_threshold, sentences
 from neardup.report.tally import Clusters, Leaders, Sample, Tally, by_hash
 from neardup.verdict import Kind
+from tests.neardup.verdict_stream import MadeUpCrawl
 
 DECIDER = Decider(scheme="5" * 32)
 INFO = ReportInfo(

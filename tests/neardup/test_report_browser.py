@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_report import HOSTILE, INFO
-from verdict_stream import MadeUpCrawl
 
 from neardup.report import build_report
+from tests.neardup.test_report import HOSTILE, INFO
+from tests.neardup.verdict_stream import MadeUpCrawl
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
