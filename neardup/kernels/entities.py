@@ -153,10 +153,6 @@ def put_point(text, o, point):
     if point < 0x80:
         text[o] = 32 if point < 32 else point
         return o + 1
-    if point == 0xA0:
-        # The commonest reference of all. It separates tokens anyway, and ASCII keeps the tokeniser on its fast path.
-        text[o] = 32
-        return o + 1
     if point < 0x800:
         text[o] = 0xC0 | (point >> 6)
         text[o + 1] = 0x80 | (point & 63)

@@ -73,6 +73,9 @@ def _put_reference(buf, at, end, entities, text, o):
     if length == 0:
         text[o] = 38
         return o + 1, at + 1
+    if point == 0xA0:
+        # The commonest reference of all. It separates tokens anyway, and ASCII keeps the tokeniser on its fast path.
+        return _space(text, o), at + length
     o = put_point(text, o, point)
     if second > 0:
         o = put_point(text, o, second)

@@ -1,0 +1,182 @@
+"""Token strings, fingerprints and flags against plain Python."""
+
+import unicodedata
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup import unicode
+from neardup.html import extract_page
+from neardup.kernels.html import text_bytes_needed
+from neardup.kernels.tokens import tokenise
+from neardup.tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tables, tokens_of, words
+from tests.neardup.hostile import EXAMPLES, needs_jit
+from tests.oracle import text as oracle
+
+pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
+
+ALPHABET = "aZ09 .-_éÉßẞİıΣςЖ漢字々〇ひカーｶﾞไทย๑ລາວខ្មម်မန٣०\u0301\u200d\ufe0f😀ȺȾⱥKÅ𐐀𝟘" + "\u3099\x7f\xa0\x85"
+texts = st.text(st.one_of(st.sampled_from(ALPHABET), st.sampled_from("ab cd")), max_size=200)
+
+
+def plain_words(text: str) -> list[str]:
+    return words(text.encode(), mode=1)
+
+
+@pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
+def test_every_code_point_has_the_pinned_class_and_lower_case():
+    table = unicode.table()
+    names = ["", "word", "han", "kana", "thai", "lao", "khmer", "myanmar"]
+    for point in range(unicode.CODE_POINTS):
+        entry = int(table[int(table[point >> 7]) + (point & 127)])
+        char = chr(point)
+        assert names[entry >> unicode.CLASS_SHIFT & 15] == oracle.char_class(char), hex(point)
+        if entry:
+            assert chr(entry & 0x1FFFFF) == oracle.lower(char), hex(point)
+            assert entry >> unicode.DIGIT_BIT == (unicodedata.category(char) == "Nd"), hex(point)
+
+
+@pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
+def test_the_table_is_what_the_generator_writes():
+    generate = pytest.importorskip("neardup.unicode.generate")
+    written = (generate.Path(generate.__file__).with_name("table.txt")).read_text("ascii")
+    assert written == "\n".join(generate.lines()) + "\n"
+
+
+def test_table_golden():
+    """Pins the table where Python has other data."""
+    assert xxhash.xxh64_hexdigest(unicode.table().tobytes()) == "4ebeffc0f8fb7002"
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(texts)
+def test_words_of_any_text(text):
+    assert plain_words(text) == oracle.words_of_text(text)
+
+
+@settings(max_examples=EXAMPLES // 5, deadline=None)
+@given(texts, st.integers(0, 140))
+def test_words_do_not_depend_on_their_place(text, shift):
+    assert plain_words("." * shift + text) == plain_words(text)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.binary(max_size=150))
+def test_broken_utf8_separates(data):
+    assert words(data, mode=1) == oracle.words_of_text(data.decode("utf-8", "replace"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Quick-brown fox's", ["the", "quick", "brown", "fox", "s"]),
+        ("http://a.b/c_d", ["http", "a", "b", "c", "d"]),
+        ("漢", ["漢"]),
+        ("漢字仮名", ["漢字", "字仮", "仮名"]),
+        ("東京タワー2階", ["東京", "タワ", "ワー", "2", "階"]),
+        ("ไทย", ["ไท", "ทย"]),
+        ("한국어 텍스트", ["한국어", "텍스트"]),
+        ("İstanbul ȺȾ STRAẞE", ["istanbul", "ⱥⱦ", "straße"]),
+        ("e\u0301t e\u0301", ["e\u0301t", "e\u0301"]),
+        ("", []),
+        ("a" * 200 + " b", ["a" * 200, "b"]),
+    ],
+)
+def test_words_by_hand(text, expected):
+    assert plain_words(text) == expected
+
+
+def test_letters_that_grow_find_room():
+    text = "Ⱥ" * 300 + " x漢字 " + "Ⱥ" * 100 + " END ȺA"
+    assert plain_words(text) == oracle.words_of_text(text)
+
+
+@settings(max_examples=EXAMPLES // 3, deadline=None)
+@given(st.lists(st.sampled_from(["<a href=x>", "</a>", "<b>", "<p>", " ", "x", "7", "漢", "字", "é", "<img src=p7>"])),
+       st.integers(0, 2**64 - 1))  # fmt: skip
+def test_fingerprints_blocks_and_flags(pieces, seed):
+    """Characters carry their state along; a token has that of its first character."""
+    page = "<title>t 1</title>" + "".join(pieces)
+    expected, run = [], []
+    state = {"link": False, "block": 0}
+
+    def flush():
+        text = "".join(char for char, _ in run)
+        at = 0
+        for word in oracle.words_of_text(text):
+            at = text.index(word, at)
+            flags = IN_LINK if run[at][1] else 0
+            flags |= ANY_DIGIT if any(c.isdigit() for c in word) else 0
+            flags |= ALL_DIGITS if word.isdigit() else 0
+            expected.append((word, flags, state["block"]))
+            at += len(word) if oracle.char_class(word[0]) == "word" else 1
+        run.clear()
+
+    for piece in pieces:
+        if piece == "<p>":
+            flush()
+            state["block"] += 1
+        elif piece.startswith("<img"):
+            flush()
+            expected.append(("p7", TERM | ANY_DIGIT | (IN_LINK if state["link"] else 0), state["block"]))
+        elif piece == "<a href=x>":
+            state["link"] = True
+        elif piece == "</a>":
+            state["link"] = False
+        elif piece == " ":
+            flush()
+        elif piece != "<b>":
+            run.append((piece, state["link"]))
+    flush()
+    tokens = tokens_of(extract_page(page.encode(), host="own.example"), seed)
+    assert tokens.fp.tolist() == [xxhash.xxh64_intdigest(word.encode(), seed) for word in tokens.words]
+    assert tokens.words[:2] == ["t", "1"]
+    assert tokens.flags[:2].tolist() == [IN_TITLE, IN_TITLE | ANY_DIGIT | ALL_DIGITS]
+    found = list(zip(tokens.words[2:], tokens.flags[2:].tolist(), strict=True))
+    assert found == [(word, flags) for word, flags, _ in expected]
+    ordinals = [block for _, _, block in expected]
+    blocks = tokens.block[2:].tolist()
+    assert blocks == sorted(blocks)
+    for i in range(len(blocks) - 1):
+        assert (blocks[i] == blocks[i + 1]) == (ordinals[i] == ordinals[i + 1])
+
+
+PIECES = [b"ab", b"c" * 70, b" ", b"\x04", b"\x05", b"\x03", b"\x01q\x02", b"\xe6\xbc\xa2", b"\xe6"]
+
+
+def run_kernel(text: bytes, rest: int, seed: int = 5) -> list[tuple]:
+    """The kernel on a text whose array holds other bytes after it."""
+    array = np.full(text_bytes_needed(len(text)), rest, np.uint8)
+    array[: len(text)] = np.frombuffer(text, np.uint8)
+    room = len(text) // 2 + 2
+    out = [np.zeros(room, kind) for kind in (np.uint64, np.uint8, np.int32, np.uint32, np.uint32)]
+    n = tokenise(array, len(text), -1, -1, np.uint64(seed), tables(), *out)
+    return list(zip(*(column[:n].tolist() for column in out), strict=True))
+
+
+@settings(max_examples=EXAMPLES // 3, deadline=None)
+@given(st.lists(st.sampled_from(PIECES)), st.sampled_from([0x61, 0x20, 0x04, 0xBC, 0x01]))
+def test_bytes_after_the_text_never_count(pieces, rest):
+    text = b"".join(pieces)
+    assert run_kernel(text, rest) == run_kernel(text, 0)
+
+
+def test_output_arrays_without_room_drop_tokens_only():
+    text = b"a b c d e f " * 30
+    array = np.zeros(text_bytes_needed(len(text)), np.uint8)
+    array[: len(text)] = np.frombuffer(text, np.uint8)
+    out = [np.zeros(7, kind) for kind in (np.uint64, np.uint8, np.int32, np.uint32, np.uint32)]
+    assert tokenise(array, len(text), -1, -1, np.uint64(5), tables(), *out) == 7
+
+
+@needs_jit
+@pytest.mark.parametrize("unit", ["漢a", "a ", "é ", "\x01a\x02", "x", "1é", "ไ漢"])
+def test_capacity_holds_the_densest_tokens(unit):
+    text = (unit * 40_000).encode()
+    expected = len(run_kernel(unit.encode() * 100, 0))
+    assert len(run_kernel(text, 0)) >= expected
+    whole = oracle.words_of_text(unit * 40_000) if "\x01" not in unit else ["a"] * 40_000
+    assert len(run_kernel(text, 0)) == len(whole)

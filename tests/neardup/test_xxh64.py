@@ -1,0 +1,102 @@
+"""XXH64 in kernels against the xxhash package."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup.kernels import bits
+from neardup.kernels.xxh64 import xxh64, xxh64_short
+from tests.neardup.hostile import EXAMPLES
+
+pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
+
+U64 = np.uint64
+seeds = st.one_of(st.sampled_from([0, 1, 2**63, 2**64 - 1]), st.integers(0, 2**64 - 1))
+
+
+def test_every_length_up_to_a_few_stripes():
+    data = np.arange(7, 7 + 140, dtype=np.uint8) * np.uint8(37)
+    for length in range(130):
+        assert int(xxh64(data, 3, 3 + length, U64(99))) == xxhash.xxh64_intdigest(data[3 : 3 + length].tobytes(), 99)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.binary(max_size=300), st.integers(0, 9), seeds)
+def test_any_bytes_at_any_offset(data, offset, seed):
+    array = np.frombuffer(b"#" * offset + data, np.uint8).copy()
+    assert int(xxh64(array, offset, array.size, U64(seed))) == xxhash.xxh64_intdigest(data, seed)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.binary(max_size=15), st.binary(min_size=16, max_size=16), seeds)
+def test_short_form_ignores_what_follows(data, garbage, seed):
+    array = np.frombuffer(data + garbage, np.uint8).copy()
+    low, high = U64(bits.word_at(array, 0)), U64(bits.word_at(array, 8))
+    assert int(xxh64_short(low, high, len(data), U64(seed))) == xxhash.xxh64_intdigest(data, seed)
+
+
+def test_golden():
+    """Published values of the algorithm: the empty input, and 'abc' with seed 0."""
+    array = np.frombuffer(b"abc", np.uint8).copy()
+    assert int(xxh64(array, 0, 0, U64(0))) == 0xEF46DB3751D8E999
+    assert int(xxh64(array, 0, 3, U64(0))) == 0x44BC2CF5AD770999
+
+
+def test_words_and_masks_of_a_window():
+    array = np.frombuffer(b"<A&z 9>='\"\x03\x04\x01\xc3/" + b"-" * 70, np.uint8).copy()
+    target = np.zeros(80, np.uint8)
+    less, ampersand = bits.copy_text(array, 0, target, 5)
+    assert (int(less), int(ampersand)) == (1, 4)
+    assert target[5:20].tobytes() == b"<A&z 9>='\"   \xc3/"
+    name_end, greater, double, single, equals, letters = (int(mask) for mask in bits.tag_masks(array, 0))
+    assert (name_end, greater, double, single, equals, letters) == (0x4050, 0x40, 0x200, 0x100, 0x80, 0xA)
+    assert int(bits.find_byte(array, 1, np.uint8(ord("9")))) == 16
+    words, digits, breaks, borders, others = (int(mask) for mask in bits.fold_words(array, 0))
+    assert (words, digits, breaks, borders, others) == (0x2A, 0x20, 0x400, 0x800, 0x3000)
+    assert array[1] == ord("a")
+    assert [int(bits.below(n)) for n in (0, 1, 63, 64, 99)] == [0, 1, 2**63 - 1, 2**64 - 1, 2**64 - 1]
+    counts = [bits.trailing_zeros(U64(0)), bits.leading_zeros(U64(0)), bits.ones(U64(0xFF))]
+    assert [int(count) for count in counts] == [64, 64, 8]
+
+
+_CANARY = """
+import numpy as np, sys
+from neardup.kernels import bits, kernel, lean_kernel
+from neardup.kernels.entities import put_point
+
+@kernel
+def plain(array, index):
+    return array[index]
+
+@lean_kernel
+def lean(array, index):
+    return array[index]
+
+small = np.zeros(40, np.uint8)
+reads = [
+    lambda: plain(small, 40), lambda: lean(small, 40), lambda: bits.word_at(small, 33),
+    lambda: bits.find_byte(small, 0, np.uint8(1)), lambda: bits.tag_masks(small, -1),
+    lambda: bits.fold_words(small, 0), lambda: bits.copy_text(np.zeros(64, np.uint8), 0, small, 0),
+    lambda: put_point(small, 38, 0xFFFD),
+]
+for number, read in enumerate(reads):
+    try:
+        read()
+    except IndexError:
+        continue
+    sys.exit(f"read {number} was not caught")
+"""
+
+
+def test_canary_bounds_checks_really_check(tmp_path):
+    """A suite under NUMBA_BOUNDSCHECK proves something only if reading out of bounds raises there."""
+    environment = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    script = tmp_path / "canary.py"
+    script.write_text(_CANARY)
+    result = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
