@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -109,21 +110,25 @@ def check(verdicts: Path) -> None:
     """Prints how many same-path pages of neighbouring releases were found, and how many merges cross paths."""
     position = {(p.lower().replace(".", "-"), v): i for i, release in enumerate(RELEASES) for p, v in release.items()}
     seen: set[tuple[int, str, str]] = set()
-    pairs = found = merges = crossing = 0
+    neighbours: Counter[str] = Counter()
+    merges = crossing = 0
     for line in verdicts.read_text().splitlines():
         verdict = json.loads(line)
         release, site, path = _split(verdict["url"], position)
-        earlier = (release - 1, site, path) in seen
-        seen.add((release, site, path))
-        pairs += earlier
+        outcome = "thin" if verdict["verdict"] == "unique" and verdict.get("thin") else verdict["verdict"]
         if verdict["verdict"] in ("exact_duplicate", "near_duplicate"):
             merges += 1
-            _, other_site, other_path = _split(verdict["representative"]["url"], position)
-            same = (site, path) == (other_site, other_path)
-            found += earlier and same
-            crossing += not same
-    print(f"same path in the release before: {pairs} pages, {found} of them found as duplicates;", end=" ")
-    print("the others changed too much between the releases")
+            _, *other = _split(verdict["representative"]["url"], position)
+            outcome = "found" if [site, path] == other else "elsewhere"
+            crossing += outcome == "elsewhere"
+        if (release - 1, site, path) in seen:
+            neighbours[outcome] += 1
+        seen.add((release, site, path))
+    print(f"pages with the same path in the release before: {neighbours.total()}")
+    print(f"  {neighbours['found']} found as duplicates of an earlier release of themselves,")
+    print(f"  {neighbours['elsewhere']} of a page with another path (its own copy is one, too),")
+    print(f"  {neighbours['same_content']} found as the same content in other surroundings,")
+    print(f"  {neighbours['thin']} too thin to judge, {neighbours['unique']} changed too much or named otherwise")
     print(f"merges: {merges}, of which {crossing} across different paths")
 
 
