@@ -6,7 +6,7 @@ import numpy as np
 
 from neardup.kernels import pairs as kernels
 from neardup.layout import HEADER
-from neardup.rules.base import Pair
+from neardup.pair import Pair
 
 _AT = np.array([HEADER.fields[name][1] for name in kernels.FIELDS], dtype=np.int64)  # type: ignore[index]
 _TAPES = tuple(HEADER.fields[name][1] for name in ("tape_bytes", "content_bytes"))  # type: ignore[index]
@@ -26,11 +26,11 @@ def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
     tape = max(int.from_bytes(r[at : at + 2], "little") for r in (a, *others) for at in _TAPES)
     out = np.zeros((len(others), kernels.COLUMNS))
     starts = np.zeros(len(others), dtype=np.int64)
-    kernels.score_pairs(buffer, starts, ends[:-1], _AT, HEADER.itemsize, _scratch(tape), out)
+    kernels.score_pairs(buffer, starts, ends[:-1], _AT, HEADER.itemsize, tape_scratch(tape), out)
     return [_pair(row) for row in out.tolist()]
 
 
-def _scratch(tape: int) -> tuple[np.ndarray, ...]:
+def tape_scratch(tape: int) -> tuple[np.ndarray, ...]:
     """Arrays for tapes of up to `tape` bytes."""
     table = 1 << (4 * tape).bit_length()
     words = tape // 64 + 1

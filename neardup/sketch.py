@@ -7,8 +7,8 @@ import numpy as np
 
 from neardup.errors import CorruptRecord
 from neardup.layout import HEADER, NAME, SECTIONS, SKETCH_VERSION, NameFlag, RecordFlag, RecordKind
+from neardup.pair import Pair
 from neardup.pairs import compare_records
-from neardup.rules.base import Pair
 from neardup.sketching import sketch_pages, sketch_words
 from neardup.verdict import Coordinates
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.html import TITLE_END, TITLE_START, extract
 from neardup.kernels.sketch import DIGEST, sketch_tokens
 from neardup.kernels.tokens import tokenise
@@ -34,7 +34,7 @@ class Batch(NamedTuple):
     facts: Any  # int64[pages, 16]
 
 
-@kernel
+@lean_kernel
 def _host_tokens(batch, page, space, seed, tables):
     """Tokens of the page's host in space.host_fp -> how many."""
     start = batch.label_starts[page]
@@ -57,7 +57,7 @@ def _host_tokens(batch, page, space, seed, tables):
     )
 
 
-@kernel
+@lean_kernel
 def sketch_batch(batch, first, last, tables, shape, work, space):
     """Sketch pages first to last - 1 of the batch. work and space: scratch that fits the largest of them."""
     seed = shape.seed[0]

@@ -7,7 +7,7 @@ its tokens per 80 characters. Densities are compared as fractions of integers, s
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 
 U64 = np.uint64
 U32 = np.uint32
@@ -17,7 +17,7 @@ _IN_TITLE, _IN_LINK = U8(1), U8(2)
 _LINE = 80
 
 
-@kernel
+@lean_kernel
 def _denser(tokens, width, limit):
     """Whether the text density of a block exceeds `limit`."""
     if width <= _LINE:
@@ -25,7 +25,7 @@ def _denser(tokens, width, limit):
     return tokens * _LINE > limit * width
 
 
-@kernel
+@lean_kernel
 def _is_content(before, here, after, before_width, here_width, after_width, before_linked, here_linked):
     """The paper's decision tree (its figure of the densitometric classifier) on a block and its two neighbours.
 
@@ -40,7 +40,7 @@ def _is_content(before, here, after, before_width, here_width, after_width, befo
     return _denser(after, after_width, 10) or _denser(before, before_width, 4)
 
 
-@kernel
+@lean_kernel
 def _characters(text, start, end):
     """Bytes of text[start:end] that do not continue a UTF-8 character."""
     many = U32(0)
@@ -49,7 +49,7 @@ def _characters(text, start, end):
     return many
 
 
-@kernel
+@lean_kernel
 def _is_ascii(text, start, end):
     seen = U8(0)
     for k in range(U64(start), U64(end)):
@@ -57,7 +57,7 @@ def _is_ascii(text, start, end):
     return seen < U8(0x80)
 
 
-@kernel
+@lean_kernel
 def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, widths):
     """Cut tokens into blocks -> how many, first title token, end of title tokens (0, 0: none), int64 each.
 
@@ -97,7 +97,7 @@ def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, wi
     return np.int64(many), np.int64(title_start), np.int64(title_end)
 
 
-@kernel
+@lean_kernel
 def choose(many, starts, ends, linked, widths, chosen):
     """Mark the blocks of the main content -> int64, tokens in them. chosen uint8[>= many] out, 1 or 0.
 
@@ -125,7 +125,7 @@ def choose(many, starts, ends, linked, widths, chosen):
     return tokens
 
 
-@kernel
+@lean_kernel
 def occurrences_in(ids, many_blocks, starts, ends, chosen, counts, many):
     """counts uint32[many] out: occurrences of each numbered token in the chosen blocks."""
     for i in range(U64(many)):

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 
 U64 = np.uint64
 LANES = 8
@@ -160,13 +160,13 @@ def _add_rows(typing_context, rows, at, planes, plane, carry):
     return types.none(rows, types.int64, planes, types.int64, types.int64), generate
 
 
-@kernel
+@lean_kernel
 def _check(array, index, count):
     if index < 0 or index + count > array.size:
         raise IndexError("wide access out of bounds")
 
 
-@kernel
+@lean_kernel
 def shingle(tokens, at, factors, out):
     """out[i] = mix(sum over j < 8 of tokens[i + j] * factors[j]) for the 8 words i from `at` on."""
     if _CHECK:
@@ -176,7 +176,7 @@ def shingle(tokens, at, factors, out):
     _shingle(tokens, at, factors, out)
 
 
-@kernel
+@lean_kernel
 def contenders(words, index, multiplier, at, leading, first):
     """Which 16-bit pieces of 8 products do not exceed leading[first : first + 32] (uint16) -> uint32, bit 4 w + j.
 
@@ -189,7 +189,7 @@ def contenders(words, index, multiplier, at, leading, first):
     return _contenders(words, index, multiplier, at, leading, first)
 
 
-@kernel
+@lean_kernel
 def any_contender(words, index, multiplier, at, leading, first):
     """All that `contenders` finds for the 8 words from index on, in one mask: 0 if there is none."""
     if _CHECK:
@@ -199,7 +199,7 @@ def any_contender(words, index, multiplier, at, leading, first):
     return _any_contender(words, index, multiplier, at, leading, first)
 
 
-@kernel
+@lean_kernel
 def project(token, offsets, rows, at):
     """rows[at + w] = mix(token + offsets[w]) for 8 words w."""
     if _CHECK:
@@ -208,7 +208,7 @@ def project(token, offsets, rows, at):
     _project(token, offsets, rows, at)
 
 
-@kernel
+@lean_kernel
 def copy_row(source, at, target, to):
     """target[to + w] = source[at + w] for 8 words w."""
     if _CHECK:
@@ -217,7 +217,7 @@ def copy_row(source, at, target, to):
     _copy_row(source, at, target, to)
 
 
-@kernel
+@lean_kernel
 def add_rows(rows, at, planes, plane, carry):
     """Add the 16 rows of 8 words from rows[at] on to bit-sliced counters, of which planes[plane:] are 4 digits.
 

@@ -7,7 +7,7 @@ the high 24, x and y, give 4 probes x + i * (y | 1) modulo its size (Kirsch and 
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 
 U64 = np.uint64
 U8 = np.uint8
@@ -20,7 +20,7 @@ _LOW24 = U64(0xFFFFFF)
 _ONE = U64(1)
 
 
-@kernel
+@lean_kernel
 def write_name(token, mixed, count, token_flags, host, host_many, out, at):
     """Write one name to out[at : at + 8]. host uint64[host_many]: tokens of the labels of the page's own host."""
     for k in range(6):
@@ -37,7 +37,7 @@ def write_name(token, mixed, count, token_flags, host, host_many, out, at):
     out[at + 7] = flags
 
 
-@kernel
+@lean_kernel
 def write_names(fp, flags, ids, start, end, only, names_max, mixed, counts, host, host_many, out, at):
     """Names of the first distinct tokens of fp[start:end] that have a flag of `only` (0: all) -> int64 names written.
 
@@ -62,13 +62,13 @@ def write_names(fp, flags, ids, start, end, only, names_max, mixed, counts, host
     return np.int64(many)
 
 
-@kernel
+@lean_kernel
 def has_fingerprint(names, at, mixed):
     """Whether the name at names[at] has the low 48 bits of mixed."""
     return fingerprint_at(names, at) == mixed & U64(0xFFFFFFFFFFFF)
 
 
-@kernel
+@lean_kernel
 def fingerprint_at(names, at):
     """The 48 bits of the name at names[at], uint64."""
     value = U64(0)
@@ -77,7 +77,7 @@ def fingerprint_at(names, at):
     return value
 
 
-@kernel
+@lean_kernel
 def write_filter(mixed, many, bits_min, bits_max, out, at):
     """Bloom filter of mixed[:many] at out[at:] -> int64 bytes: the smallest power of two of at least 8 bits a token.
 
@@ -100,7 +100,7 @@ def write_filter(mixed, many, bits_min, bits_max, out, at):
     return np.int64(bits // 8)
 
 
-@kernel
+@lean_kernel
 def in_filter(mixed, data, at, size):
     """Whether the filter data[at : at + size] may hold the token of these 48 bits; False proves it absent."""
     mask = U64(size * 8 - 1)
@@ -114,7 +114,7 @@ def in_filter(mixed, data, at, size):
     return True
 
 
-@kernel
+@lean_kernel
 def is_saturated(data, at, size):
     """Whether more than half of the bits of data[at : at + size] are set."""
     ones = U64(0)

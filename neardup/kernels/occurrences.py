@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 
 U64 = np.uint64
 U32 = np.uint32
@@ -12,7 +12,7 @@ _FIRST = U64(4096)
 _GROWTH = U64(4)
 
 
-@kernel
+@lean_kernel
 def occurrences(fp, n, ids, slots, distinct, counts):
     """Number the distinct tokens of fp[:n] in order of first appearance -> int64, how many there are.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.names import NAME_BYTES, fingerprint_at, in_filter, is_saturated
 from neardup.kernels.tape import common_subsequence
 
@@ -30,7 +30,7 @@ FIELDS = (
 )
 _DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = 0, 1, 2, 3, 4, 5, 6
 _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 10, 11, 12, 13
-#: Columns of the answer: the fields of `neardup.rules.base.Pair`.
+#: Columns of the answer: the fields of `neardup.pair.Pair`.
 COLUMNS = 18
 #: A sampled run of this many bytes must occur in both tapes (Huang 2008's filtered sketch, in tokens).
 RUN = 3
@@ -41,7 +41,7 @@ _TITLE_TWICE, _HEAD_THRICE = 2, 3
 _PRESENT, _ABSENT, _UNPROVABLE = 0, 1, 2
 
 
-@kernel
+@lean_kernel
 def _word(buf, at):
     """The little-endian uint64 at buf[at]."""
     value = _ZERO
@@ -50,19 +50,19 @@ def _word(buf, at):
     return value
 
 
-@kernel
+@lean_kernel
 def _half(buf, at):
     """The little-endian uint16 at buf[at], int64."""
     return np.int64(buf[at]) | (np.int64(buf[at + 1]) << 8)
 
 
-@kernel
+@lean_kernel
 def _quad(buf, at):
     """The little-endian uint32 at buf[at], int64."""
     return _half(buf, at) | (_half(buf, at + 2) << 16)
 
 
-@kernel
+@lean_kernel
 def _ones(x):
     """Number of one bits of a uint64, int64."""
     x = x - ((x >> _ONE) & U64(0x5555555555555555))
@@ -71,7 +71,7 @@ def _ones(x):
     return np.int64((x * U64(0x0101010101010101)) >> U64(56))
 
 
-@kernel
+@lean_kernel
 def _at_level(buf, at, many, thin, shift, out):
     """Copy a tape to out at the compared level -> bytes. thin: drop bytes whose bit 0 is set; shift: compare 7 bits."""
     size = 0
@@ -84,12 +84,12 @@ def _at_level(buf, at, many, thin, shift, out):
     return size
 
 
-@kernel
+@lean_kernel
 def _window(data, i):
     return U64(data[i]) | (U64(data[i + 1]) << U64(8)) | (U64(data[i + 2]) << U64(16))
 
 
-@kernel
+@lean_kernel
 def _strain(x, x_size, y, y_size, table, places, keep_x, keep_y):
     """Mark in keep_x and keep_y (uint8) the positions that lie in a run of 3 bytes that both sequences have.
 
@@ -125,7 +125,7 @@ def _strain(x, x_size, y, y_size, table, places, keep_x, keep_y):
             keep_x[i] = keep_x[i + 1] = keep_x[i + 2] = U8(1)
 
 
-@kernel
+@lean_kernel
 def _keep(data, size, keep):
     """Move the marked bytes to the front -> how many."""
     many = 0
@@ -135,12 +135,12 @@ def _keep(data, size, keep):
     return many
 
 
-@kernel
+@lean_kernel
 def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, size_at, score_at):
     """LJ = |LCS| / (|A| + |B| - |LCS|) of the tapes at buf[a], buf[b] -> out[score_at]; 0 if two levels apart.
 
     |A| and |B|, the bytes at the compared level before straining, go to out[size_at] and out[size_at + 1].
-    scratch: `neardup.sketch.PairScratch`.
+    scratch: see `neardup.pairs.tape_scratch`.
     """
     x, y, keep_x, keep_y, table, places, rows, state = scratch
     apart = abs(a_level - b_level)
@@ -175,7 +175,7 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, siz
     out[score_at] = same / (x_size + y_size - same)
 
 
-@kernel
+@lean_kernel
 def _absent(buf, fingerprint, filter_at, filter_size, saturated, names_at, names):
     """Whether a page lacks a token: _PRESENT (or maybe), _ABSENT, or _UNPROVABLE with a saturated filter."""
     if not saturated:
@@ -188,7 +188,7 @@ def _absent(buf, fingerprint, filter_at, filter_size, saturated, names_at, names
     return _UNPROVABLE
 
 
-@kernel
+@lean_kernel
 def _own_name(buf, at, names, count_min, but_not, filter_at, filter_size, saturated, names_at, other_names):
     """Whether one of the names at buf[at] occurs count_min times, has no flag of but_not, and the other page lacks it.
 
@@ -207,14 +207,14 @@ def _own_name(buf, at, names, count_min, but_not, filter_at, filter_size, satura
     return answer
 
 
-@kernel
+@lean_kernel
 def _both(a, b):
     if a == _PRESENT or b == _PRESENT:
         return _PRESENT
     return _ABSENT if a == _ABSENT and b == _ABSENT else _UNPROVABLE
 
 
-@kernel
+@lean_kernel
 def _title_only(buf, at, names, other_at, other_names):
     """Of the names at buf[at], not all digits, that the other title lacks: greatest number of occurrences, 0: none."""
     most = 0
@@ -230,7 +230,7 @@ def _title_only(buf, at, names, other_at, other_names):
     return most
 
 
-@kernel
+@lean_kernel
 def _same_site_titles(buf, a, a_names, b, b_names):
     """Veto of two titles of one site, 0 or 1: both have a word of their own, or one has one that its page repeats."""
     mine = _title_only(buf, a, a_names, b, b_names)
@@ -238,7 +238,7 @@ def _same_site_titles(buf, a, a_names, b, b_names):
     return (mine > 0 and theirs > 0) or mine >= _TITLE_TWICE or theirs >= _TITLE_TWICE
 
 
-@kernel
+@lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
     """The numbers of the pair of records at buf[a] and buf[b] -> out float64[18]; see `score_pairs`."""
     tokens_a, tokens_b = _quad(buf, a + at[_TOKENS]), _quad(buf, b + at[_TOKENS])
@@ -294,11 +294,11 @@ def score_pair(buf, a, b, at, header, scratch, out):
     )
 
 
-@kernel
+@lean_kernel
 def score_pairs(buf, a, b, at, header, scratch, out):
     """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 18].
 
-    Columns are the fields of `neardup.rules.base.Pair` in their order, truth as 0 or 1. at int64[14]: byte offsets of
+    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[14]: byte offsets of
     FIELDS in a record, header: bytes of its header. scratch: arrays for tapes as long as the longest in buf.
     Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
     """

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.bits import trailing_zeros
 from neardup.kernels.lanes import GROUP, LANES, any_contender, contenders, shingle
 from neardup.kernels.mix import mix
@@ -13,7 +13,7 @@ U16 = np.uint16
 _ONES = U64(0xFFFFFFFFFFFFFFFF)
 
 
-@kernel
+@lean_kernel
 def chain(values, start, count, seed):
     """Fingerprint of the sequence values[start : start + count], uint64: h = mix(h ^ v) from h = seed."""
     h = U64(seed)
@@ -22,7 +22,7 @@ def chain(values, start, count, seed):
     return h
 
 
-@kernel
+@lean_kernel
 def shingles(fp, n, factors, out):
     """Shingle i = mix(sum over j < k of fp[i + j] * factors[j]), k = len(factors), wrap-around -> int64, how many.
 
@@ -51,7 +51,7 @@ def shingles(fp, n, factors, out):
     return np.int64(many)
 
 
-@kernel
+@lean_kernel
 def _contend(shingled, s, multiplier, at, leading, low):
     """Lower the minima of functions 4 at to 4 at + 31 to what shingled[s] gives."""
     mask = contenders(shingled, s, multiplier, at, leading, 4 * at)
@@ -71,7 +71,7 @@ def _contend(shingled, s, multiplier, at, leading, low):
             leading[f] = U16(value >> U64(48))
 
 
-@kernel
+@lean_kernel
 def minvalues(shingled, many, multiplier, leading, low):
     """low[f] = min over s of f(shingled[s]); all ones if there are no shingles.
 
@@ -99,7 +99,7 @@ def minvalues(shingled, many, multiplier, leading, low):
             _contend(shingled, j, multiplier, at, leading, low)
 
 
-@kernel
+@lean_kernel
 def supershingles(low, per, seed, out):
     """out[i] = fingerprint of minvalues i * per to (i + 1) * per - 1, for each place of out; uint64."""
     for i in range(len(out)):

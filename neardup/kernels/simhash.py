@@ -11,7 +11,7 @@ digit on by carry-save adders; the row that they carry goes into the bin four di
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.bits import trailing_zeros
 from neardup.kernels.lanes import LANES, STEP, add_rows, copy_row, project
 
@@ -27,14 +27,14 @@ COUNTERS = _ROW_AT + LANES
 _ZERO, _ONE = U64(0), U64(1)
 
 
-@kernel
+@lean_kernel
 def clear(counters, fill):
     """Empty the counters: uint64[COUNTERS], int64[DIGITS]."""
     counters[:_BINS_AT] = _ZERO
     fill[:] = 0
 
 
-@kernel
+@lean_kernel
 def _drain(counters, fill, digit):
     """Add a bin of 16 rows to the planes, and those above that its carry fills."""
     while True:
@@ -51,7 +51,7 @@ def _drain(counters, fill, digit):
         digit = above
 
 
-@kernel
+@lean_kernel
 def vote(row, at, weight, counters, fill):
     """Count the projection row[at : at + 8] with an integer weight from 1 to 2**DIGITS - 1."""
     rest = U64(weight)
@@ -64,7 +64,7 @@ def vote(row, at, weight, counters, fill):
         rest &= rest - _ONE
 
 
-@kernel
+@lean_kernel
 def finish(counters, fill, total, out):
     """Drain what is left in the bins; out[w] = the bits whose counters exceed total / 2."""
     for digit in range(DIGITS):
@@ -87,7 +87,7 @@ def finish(counters, fill, total, out):
         out[w] = greater
 
 
-@kernel
+@lean_kernel
 def simhashes(tokens, counts, many, weights, offsets, raw, raw_fill, log, log_fill, raw_out, log_out):
     """Two simhashes of one page -> raw_out, log_out uint64[words <= 8]; bit 0 = lowest bit of word 0.
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.content import blocks, choose, occurrences_in
 from neardup.kernels.mix import mix
 from neardup.kernels.names import NAME_BYTES, write_filter, write_names
@@ -93,7 +93,7 @@ NUMBER_FIELDS = (
 )
 
 
-@kernel
+@lean_kernel
 def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers, sections):
     """Sketch of one page's tokens.
 

@@ -6,7 +6,7 @@ With g = mix(token), a token is kept at level s if the low s bits of g are 0; it
 
 import numpy as np
 
-from neardup.kernels import kernel
+from neardup.kernels import lean_kernel
 from neardup.kernels.bits import trailing_zeros
 
 U64 = np.uint64
@@ -16,7 +16,7 @@ LEVELS = 64
 _ZERO, _ONE = U64(0), U64(1)
 
 
-@kernel
+@lean_kernel
 def prepare(mixed, counts, many, occurrences_max, bytes_max, histogram, left, byte):
     """Choose the level of a tape -> int64 s: the smallest that keeps at most bytes_max tokens.
 
@@ -43,7 +43,7 @@ def prepare(mixed, counts, many, occurrences_max, bytes_max, histogram, left, by
     return np.int64(level)
 
 
-@kernel
+@lean_kernel
 def write(ids, start, end, left, byte, out, at, stop):
     """Append the bytes of tokens ids[start:end] that are left to out[at:stop] -> the new end; left is counted down."""
     if at >= stop:
@@ -62,7 +62,7 @@ def write(ids, start, end, left, byte, out, at, stop):
     return np.int64(min(to, last + _ONE))
 
 
-@kernel
+@lean_kernel
 def common_subsequence(rows, words, other, start, end, state):
     """Length of the longest common subsequence of A and other[start:end] (Hyyro 2004, bit-parallel).
 

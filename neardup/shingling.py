@@ -1,0 +1,62 @@
+"""Algorithm B (Broder 1997; Fetterly 2003; Henzinger 2006, section 2): shingles, minvalues, supershingles."""
+
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.kernels import shingling as kernels
+from neardup.kernels.lanes import LANES
+
+_Words = npt.NDArray[np.uint64]
+
+
+def shingles(tokens: _Words, factors: _Words) -> _Words:
+    """Fingerprints of the n - k + 1 overlapping runs of k = len(factors) tokens, in order, without wrapping.
+
+    Shingle i = mix(sum over j < k of tokens[i + j] * factors[j]) modulo 2**64; factors are odd. Fewer than k tokens
+    make one shingle of all of them (ours), no tokens none. tokens: uint64[n] fingerprints.
+    """
+    out = np.empty(max(1, len(tokens)), np.uint64)
+    return out[: kernels.shingles(tokens, len(tokens), factors, out)]
+
+
+def minvalues(shingled: _Words, multipliers: _Words, functions: int = 84) -> _Words:
+    """uint64[functions]: the least value of each fingerprint function over the shingles; all ones without shingles.
+
+    multipliers: uint64[n] odd words, n a multiple of 8 and at least functions / 4; see the kernel for the functions.
+    """
+    if len(multipliers) % LANES or 4 * len(multipliers) < functions:
+        raise ValueError(f"{len(multipliers)} multipliers for {functions} functions")
+    leading, low = np.empty(4 * len(multipliers), np.uint16), np.empty(functions, np.uint64)
+    kernels.minvalues(shingled, len(shingled), multipliers, leading, low)
+    return low
+
+
+def supershingles(low: _Words, count: int, per: int, seed: int) -> _Words:
+    """uint64[count]: fingerprints of `per` consecutive minvalues each, from the first on."""
+    if count * per > len(low):
+        raise ValueError(f"{count} supershingles of {per} from {len(low)} minvalues")
+    out = np.empty(count, np.uint64)
+    kernels.supershingles(low, per, np.uint64(seed), out)
+    return out
+
+
+def resemblance(a: _Words, b: _Words) -> float:
+    """Share of equal minvalues: an unbiased estimate of |S(a) & S(b)| / |S(a) | S(b)|, S the sets of shingles."""
+    return float(np.mean(a == b))
+
+
+def b_similarity(a: _Words, b: _Words) -> int:
+    """Number of equal supershingles."""
+    return int(np.sum(a == b))
+
+
+def share_found(jaccard: float, functions: int = 84, supershingle: int = 14, least: int = 2) -> float:
+    """Chance that two pages of this resemblance have at least `least` equal supershingles (Fetterly 2003, section 3).
+
+    One is equal if all of its minvalues are: p = jaccard ** supershingle; their number is binomial.
+    """
+    n, p = functions // supershingle, jaccard**supershingle
+    few: float = sum(comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(least))
+    return 1 - few
