@@ -1,6 +1,7 @@
 """The report of a state directory: gathers what `neardup.report` wants to know."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def write_report(state: State, target: Path, result: ScanResult | None = None) -
     sources = [SourceInfo(source.path, source.id, source.pages or None) for source in state.sources.values()]
     problems = [problem for source in state.sources.values() for problem in source.problems]
 
-    def read_page(coordinates: dict[str, Any]) -> Page | None:
+    def read_page(coordinates: Mapping[str, Any]) -> Page | None:
         return state.read_page(Coordinates(**coordinates))
 
     info = ReportInfo(

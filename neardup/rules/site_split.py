@@ -6,4 +6,5 @@ from neardup.rules.base import Pair, Ruling
 
 
 def decide(pair: Pair, decider: Decider, crowd: int = 0) -> Ruling:
-    return (combined if pair.same_hen_site else simhash).decide(pair, decider)
+    rule = combined.decide if pair.same_hen_site else simhash.decide
+    return rule(pair, decider)

@@ -1,0 +1,172 @@
+"""The command line as its users meet it: output, exit codes, one-line errors."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from streams import cli
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Shell:
+    """Runs commands in this process, in a folder of its own."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", "100")
+
+    def __call__(self, *arguments: str) -> Ended:
+        self._monkeypatch.setattr("sys.argv", ["neardup", *arguments])
+        code: object = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code
+        out, err = self._capsys.readouterr()
+        assert isinstance(code, int)
+        assert "Traceback" not in err
+        return Ended(code, out, err)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(tmp_path, monkeypatch, capsys)
+
+
+def words(name: str, count: int = 200) -> str:
+    return " ".join(f"{name}{i}" for i in range(count))
+
+
+def site(folder: Path) -> Path:
+    """Three pages: one, its near-duplicate, another."""
+    folder.mkdir()
+    (folder / "a.html").write_text(f"<title>Wool</title><p>{words('a')}")
+    (folder / "b.html").write_text(f"<title>Wool</title><p>{words('a')} 9:41")
+    (folder / "c.html").write_text(f"<title>Tin</title><p>{words('c')}")
+    return folder
+
+
+def test_a_scan_says_what_it_found(shell: Shell) -> None:
+    site(shell.folder / "site")
+    ended = shell("scan", "site", "--base-url", "https://a.example/", "--report", "report.html")
+    assert ended.code == 0
+    assert "3 pages" in ended.out
+    assert [line.split()[1] for line in ended.out.splitlines() if line.startswith(("unique", "near_duplicate"))] == [
+        "2", "1",
+    ]  # fmt: skip
+    assert "a.example" in ended.out
+    assert "neardup-state" in ended.out
+    assert "near duplicate" in (shell.folder / "report.html").read_text()
+
+
+def test_a_second_scan_finds_duplicates_of_the_first_and_skips_what_is_done(shell: Shell) -> None:
+    site(shell.folder / "site")
+    (shell.folder / "more").mkdir()
+    (shell.folder / "more" / "d.html").write_text(f"<title>Tin</title><p>{words('c')} again")
+    assert shell("scan", "site").code == 0
+    ended = shell("scan", "site", "more", "--json")
+    told = json.loads(ended.out)
+    assert (told["pages"], told["counts"]) == (1, {"near_duplicate": 1})
+    assert [Path(path).name for path in told["skipped"]] == ["site"]
+    assert set(told["state_bytes"]) >= {"index", "log", "verdicts"}
+
+
+def test_verdicts_in_a_pipe_are_all_that_is_printed(shell: Shell) -> None:
+    site(shell.folder / "site")
+    ended = shell("scan", "site", "--memory", "--out", "-")
+    verdicts = [json.loads(line) for line in ended.out.splitlines()]
+    assert [verdict["verdict"] for verdict in verdicts] == ["unique", "near_duplicate", "unique"]
+    assert ended.err == ""
+    assert not (shell.folder / "neardup-state").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("scan", "nowhere.warc.gz"), "nowhere.warc.gz"),
+        (("scan", "site", "--rule", "shingles"), "shingling"),
+        (("scan", "site", "--set", "tape_minimum=1"), "tape_min"),
+        (("scan", "site", "--set", "tape_min=much"), "much"),
+        (("scan", "site", "--out", "-", "--json"), "standard output"),
+        (("scan", "site", "--out", "no/such/folder"), "no/such/folder"),
+        (("report", "--state", "site"), "no state directory"),
+        (("explain", "https://a.example/", "--state", "nowhere"), "no state directory"),
+        (("compare", "site/a.html", "site/none.html"), "none.html"),
+        (("scan", "site", "--state", "site"), "site"),
+    ],
+)
+def test_a_users_error_is_one_line_that_names_it(shell: Shell, arguments: tuple[str, ...], told: str) -> None:
+    site(shell.folder / "site")
+    ended = shell(*arguments)
+    assert ended.code == 1
+    assert len(ended.err.splitlines()) == 1
+    assert told in ended.err
+
+
+def test_a_wrong_seed_is_not_repeated(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    site(shell.folder / "site")
+    monkeypatch.setenv("NEARDUP_SEED", "hunter2")
+    ended = shell("scan", "site")
+    assert ended.code == 1
+    assert "NEARDUP_SEED" in ended.err
+    assert "hunter2" not in ended.err
+
+
+def test_another_rule_on_a_used_state_is_refused(shell: Shell) -> None:
+    site(shell.folder / "site")
+    assert shell("scan", "site").code == 0
+    ended = shell("scan", "site", "--again", "--rule", "shingling")
+    assert ended.code == 1
+    assert "another directory" in ended.err
+
+
+def test_input_that_cannot_be_read_whole_has_an_exit_code_of_its_own(shell: Shell) -> None:
+    (shell.folder / "a.jsonl").write_text(f'{{"url": "https://a.example/", "body": "{words("a")}"}}\n{{"url": broken\n')
+    ended = shell("scan", "a.jsonl", "--memory", "--json")
+    assert json.loads(ended.out)["pages"] >= 1
+    assert ended.code in (0, 3)
+    assert (ended.code == 3) == bool(json.loads(ended.out)["problems"])
+
+
+def test_explain_says_why_and_what_was_rejected(shell: Shell) -> None:
+    site(shell.folder / "site")
+    assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
+    ended = shell("explain", "https://a.example/b.html")
+    assert ended.code == 0
+    assert "near" in ended.out
+    assert "a.html" in ended.out
+    assert json.loads(shell("explain", "https://a.example/b.html", "--json").out)
+    missing = shell("explain", "https://a.example/none.html")
+    assert missing.code == 1
+    assert "none.html" in missing.err
+
+
+def test_compare_puts_two_files_before_every_rule(shell: Shell) -> None:
+    site(shell.folder / "site")
+    ended = shell("compare", "site/a.html", "site/b.html")
+    for rule in ("shingling", "simhash", "combined", "site-split", "simhash64", "verified"):
+        assert rule in ended.out
+    assert "9" in ended.out
+    assert "41" in ended.out
+    assert json.loads(shell("compare", "site/a.html", "site/b.html", "--json").out)
+
+
+@pytest.mark.parametrize("command", [(), ("scan",), ("report",), ("compare",), ("explain",)])
+def test_help_has_examples(shell: Shell, command: tuple[str, ...]) -> None:
+    ended = shell(*command, "--help")
+    assert ended.code == 0
+    assert not command or "neardup " + command[0] in ended.out
+
+
+def test_the_version_is_told(shell: Shell) -> None:
+    assert shell("--version").out.startswith("neardup 0.")
