@@ -11,7 +11,7 @@ from neardup.kernels import lean_kernel
 from neardup.kernels import markup as mk
 from neardup.kernels.bits import below, copy_text, tag_masks, trailing_zeros
 from neardup.kernels.entities import byte_at, put_point, reference
-from neardup.kernels.terms import BASE_BYTES_MAX, put_term, refresh_target, set_base
+from neardup.kernels.terms import BASE_BYTES_MAX, put_term, set_base
 
 U64 = np.uint64
 _ZERO = U64(0)
@@ -318,8 +318,11 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         if not mk.is_letter(byte_at(buf, name, end)):
             o, at = _declaration(buf, at, end, foreign or point_fresh, text, o, limit)
             continue
-        name_end, _, _, _, _, _ = tag_masks(buf, name)
-        length = trailing_zeros(name_end & below(end - name))
+        name_end, greater, double, single, equals, letters = tag_masks(buf, name)
+        rest = below(end - name)
+        name_end &= rest
+        greater &= rest
+        length = trailing_zeros(name_end)
         first, second = _ZERO, _ZERO
         kind = np.int64(mk.OTHER)
         if length <= mk.NAME_BYTES_MAX:
@@ -327,10 +330,19 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             kind = mk.tag_kind(first, second, tags)
         breakout = kind >= mk.BREAKOUT
         kind &= mk.BREAKOUT - 1
-        while length >= 64 and name + length < end and not _ends_name(buf[name + length]):
-            length += 1
-        a, a_length, b, b_length = _wanted(kind)
-        at = mk.attributes(buf, name + length, end, a, a_length, b, b_length, facts)
+        wanted, wanted_length, also, also_length = _wanted(kind)
+        plain = np.int64(0)
+        if name_end & greater & (_ZERO - name_end) != _ZERO:
+            plain = length + 1  # no attributes at all
+        elif wanted_length < 0 and stack == 0 and kind != mk.SVG and kind != mk.MATH:
+            plain = mk.plain_tag_end((name_end, greater, double, single, equals, letters))
+        if plain > 0:
+            at = name + plain
+            facts[mk.FIRST_START], facts[mk.SECOND_START], facts[mk.SELF_CLOSING] = -1, -1, 0
+        else:
+            while length >= 64 and name + length < end and not _ends_name(buf[name + length]):
+                length += 1
+            at = mk.attributes(buf, name + length, end, wanted, wanted_length, also, also_length, facts)
         if at < 0:
             break  # the page ends inside a tag: the tag is dropped
         point_fresh = False
@@ -375,14 +387,14 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             continue
 
         # Start tags of HTML that tell or contain something.
-        if kind == mk.IMAGE or kind == mk.FRAME or kind == mk.IFRAME:
+        is_refresh = kind == mk.META and value >= 0 and _is_refresh(buf, value, value_end)
+        if is_refresh:
+            value, value_end = facts[mk.SECOND_START], facts[mk.SECOND_END]
+        if kind == mk.IMAGE or kind == mk.FRAME or kind == mk.IFRAME or is_refresh:
             if value >= 0:
-                o = put_term(buf, value, value_end, entities, host, host_start, host_end, text, o, limit, facts)
-        elif kind == mk.META:
-            if value >= 0 and facts[mk.SECOND_START] >= 0 and _is_refresh(buf, value, value_end):
-                value, value_end = refresh_target(buf, facts[mk.SECOND_START], facts[mk.SECOND_END])
-                if value >= 0:
-                    o = put_term(buf, value, value_end, entities, host, host_start, host_end, text, o, limit, facts)
+                o = put_term(
+                    buf, value, value_end, is_refresh, entities, host, host_start, host_end, text, o, limit, facts
+                )
         elif kind == mk.LINK:
             if shown:
                 _link_fact(buf, facts)

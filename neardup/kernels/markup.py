@@ -6,14 +6,17 @@ Every scan here moves forward over what it looked at, so hostile input (unclosed
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import below, find_byte, trailing_zeros, word_at
+from neardup.kernels.bits import below, find_byte, tag_masks, trailing_zeros, word_at
 from neardup.kernels.entities import byte_at
 
 U64 = np.uint64
 _ZERO = U64(0)
+_ONE = U64(1)
+_NOT_FIRST = U64(0xFFFFFFFFFFFFFFFE)
 _CASE = U64(0x2020202020202020)
 _SLOT_SHIFT = U64(54)  # the top 10 bits number the slots
 TAG_SLOTS = 1024
+_S1, _S2, _S4, _S8, _S16, _S32 = U64(1), U64(2), U64(4), U64(8), U64(16), U64(32)
 NAME_BYTES_MAX = 16
 
 #: Kinds of tag names. OTHER is every name that needs no care: a block boundary.
@@ -112,7 +115,7 @@ def find(buf, at, end, value):
 def _is_name(buf, at, length, name, name_length):
     if length != name_length:
         return False
-    first, _ = name_words(buf, at, length)
+    first = (word_at(buf, at) | _CASE) & below(8 * min(length, 8))
     if first != name:
         return False
     # The one wanted name longer than a word is http-equiv.
@@ -139,11 +142,17 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
         if buf[at] == 62:
             facts[SELF_CLOSING] = slash
             return at + 1
+        # One window usually holds the whole attribute. Its first byte belongs to the name, even a `=`.
         name = at
-        at += 1  # even a `=` begins a name
-        while at < end and not (is_space(buf[at]) or buf[at] == 47 or buf[at] == 62 or buf[at] == 61):
-            at += 1
-        name_length = at - name
+        name_end, _, double, single, equals, _ = tag_masks(buf, at)
+        rest = below(end - at)
+        name_length = trailing_zeros((name_end | equals) & rest & _NOT_FIRST)
+        at += name_length
+        if name_length == 64:
+            at = min(at, end)
+            while at < end and not (is_space(buf[at]) or buf[at] == 47 or buf[at] == 62 or buf[at] == 61):
+                at += 1
+            name_length = at - name
         while at < end and is_space(buf[at]):
             at += 1
         start, stop = at, at
@@ -154,7 +163,10 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
             quote = byte_at(buf, at, end)
             if quote == 34 or quote == 39:
                 start = at + 1
-                stop = find(buf, start, end, quote)
+                quotes = (double if quote == 34 else single) & rest & ~below(start - name)
+                stop = (
+                    name + trailing_zeros(quotes) if quotes != _ZERO else find(buf, max(start, name + 64), end, quote)
+                )
                 at = stop + 1
             else:
                 start = at
@@ -167,6 +179,39 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
         elif facts[SECOND_START] < 0 and _is_name(buf, name, name_length, second, second_length):
             facts[SECOND_START] = start
             facts[SECOND_END] = stop
+
+
+@lean_kernel
+def plain_tag_end(window):
+    """Bytes from a tag's name to after its `>`, 0 where `attributes` must look: window too short, or odd quotes.
+
+    window: masks of `tag_masks` from the name on, cut to the page. Every `=` outside quotes must stand between a letter
+    and a `"`, and every opening quote after such a `=`. Then the first `>` outside quotes ends the tag.
+    """
+    _, greater, double, single, equals, letters = window
+    first = greater & (_ZERO - greater)
+    if first == _ZERO:
+        return np.int64(0)
+    if (double | single) & (first - _ONE) == _ZERO:
+        return trailing_zeros(first) + 1
+    # Bit i of `quoted`: an odd number of quotes up to and with byte i.
+    quoted = double
+    quoted ^= quoted << _S1
+    quoted ^= quoted << _S2
+    quoted ^= quoted << _S4
+    quoted ^= quoted << _S8
+    quoted ^= quoted << _S16
+    quoted ^= quoted << _S32
+    outside = greater & ~quoted
+    first = outside & (_ZERO - outside)
+    if first == _ZERO:
+        return np.int64(0)
+    before = first - _ONE
+    signs = equals & ~quoted & before
+    opening = double & quoted & before
+    if signs << _ONE != opening or signs & ~(letters << _ONE) != _ZERO or single & ~quoted & before != _ZERO:
+        return np.int64(0)
+    return trailing_zeros(first) + 1
 
 
 @lean_kernel

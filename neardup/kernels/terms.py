@@ -21,48 +21,48 @@ _RELATIVE, _ROOTED, _HOSTED, _ABSOLUTE, _OPAQUE = range(5)
 
 @lean_kernel
 def _decode(buf, start, end, entities, text, o):
-    """Write an attribute's value at text[o]: references resolved, tabs and line ends dropped, trimmed; its end."""
-    begin = o
+    """Write an attribute's value at text[o], references resolved; its end. Tabs and line ends stay as they are."""
     while start < end:
         c = np.int64(buf[start])
         if c == 38:
             length, point, second = reference(buf, start, end, True, entities)
             if length > 0:
                 start += length
-                if point != 9 and point != 10 and point != 13:
+                if point == 9 or point == 10 or point == 13:
+                    text[o] = point
+                    o += 1
+                else:
                     o = put_point(text, o, point)
-                    if second > 0:
-                        o = put_point(text, o, second)
+                if second > 0:
+                    o = put_point(text, o, second)
                 continue
         start += 1
-        if c == 9 or c == 10 or c == 13 or (o == begin and c <= 32):
-            continue
-        text[o] = 32 if c < 32 else c
+        text[o] = 32 if c < 32 and c != 9 and c != 10 and c != 13 else c
         o += 1
-    while o > begin and text[o - 1] == 32:
-        o -= 1
-    skipped = np.int64(0)
-    while begin + skipped < o and text[begin + skipped] == 32:
-        skipped += 1
-    if skipped > 0:
-        for i in range(begin, o - skipped):
-            text[i] = text[i + skipped]
-    return o - skipped
+    return o
 
 
 @lean_kernel
-def _slashes(text, start, end):
-    """Turn backslashes before the query into slashes, as browsers do; the end without the fragment."""
+def _clean(text, begin, start, end):
+    """Move text[start:end] to `begin`, without tabs and line ends, trimmed, without the fragment; its end there.
+
+    Backslashes before the query become slashes, as in browsers.
+    """
+    o = begin
     query = False
     for i in range(start, end):
-        c = text[i]
+        c = np.int64(text[i])
+        if c == 9 or c == 10 or c == 13 or (o == begin and c == 32):
+            continue
         if c == 35:
-            return i
+            return o
         if c == 63:
             query = True
-        elif c == 92 and not query:
-            text[i] = 47
-    return end
+        text[o] = 47 if c == 92 and not query else c
+        o += 1
+    while o > begin and text[o - 1] == 32:
+        o -= 1
+    return o
 
 
 @lean_kernel
@@ -190,7 +190,7 @@ def set_base(buf, start, end, entities, host, host_start, host_end, text, facts)
         return
     begin = np.int64(text.size - BASE_BYTES_MAX)
     stop = _decode(buf, start, end, entities, text, begin)
-    stop = _slashes(text, begin, stop)
+    stop = _clean(text, begin, begin, stop)
     shape, authority, path = _shape(text, begin, stop)
     if shape != _HOSTED and shape != _ABSOLUTE:
         return
@@ -237,10 +237,46 @@ def _resolve(text, begin, end, shape, facts):
 
 
 @lean_kernel
-def put_term(buf, start, end, entities, host, host_start, host_end, text, o, limit, facts):
+def _refresh_target(text, start, end):
+    """Range of the URL in the content of a meta refresh; empty if it names none (HTML standard, 4.2.5.3)."""
+    at = start
+    while at < end and text[at] <= 32:
+        at += 1
+    digits = at
+    while at < end and ((text[at] >= 48 and text[at] <= 57) or text[at] == 46):
+        at += 1
+    if at == digits or at >= end or not (text[at] <= 32 or text[at] == 59 or text[at] == 44):
+        return end, end
+    while at < end and text[at] <= 32:
+        at += 1
+    if at < end and (text[at] == 59 or text[at] == 44):
+        at += 1
+    while at < end and text[at] <= 32:
+        at += 1
+    if end - at >= 3 and text[at] | 32 == 117 and text[at + 1] | 32 == 114 and text[at + 2] | 32 == 108:
+        sign = at + 3
+        while sign < end and text[sign] <= 32:
+            sign += 1
+        if sign < end and text[sign] == 61:
+            at = sign + 1
+            while at < end and text[at] <= 32:
+                at += 1
+    quote = byte_at(text, at, end)
+    if quote == 34 or quote == 39:
+        at += 1
+        stop = at
+        while stop < end and text[stop] != quote:
+            stop += 1
+        end = stop
+    return min(at, end), end
+
+
+@lean_kernel
+def put_term(buf, start, end, is_refresh, entities, host, host_start, host_end, text, o, limit, facts):
     """Write the term of the URL buf[start:end] at text[o] between its marks; the position after it.
 
-    Nothing is written for an empty term, a `data:` URL, or where text[o:limit] might not hold it.
+    is_refresh: the value is the content of a meta refresh, which names a URL. Nothing is written for an empty term, a
+    `data:` URL, or where text[o:limit] might not hold it.
     """
     while start < end and buf[start] <= 32:
         start += 1
@@ -248,7 +284,10 @@ def put_term(buf, start, end, entities, host, host_start, host_end, text, o, lim
         return o
     begin = o + 1
     stop = _decode(buf, start, end, entities, text, begin)
-    stop = _slashes(text, begin, stop)
+    first = begin
+    if is_refresh:
+        first, stop = _refresh_target(text, begin, stop)
+    stop = _clean(text, begin, first, stop)
     if stop == begin or _is_data(text, begin, stop):
         return o
     shape, authority, path = _shape(text, begin, stop)
@@ -269,39 +308,3 @@ def put_term(buf, start, end, entities, host, host_start, host_end, text, o, lim
     text[o] = TERM_START
     text[stop] = TERM_END
     return stop + 1
-
-
-@lean_kernel
-def refresh_target(buf, start, end):
-    """Range of the URL in the content of a meta refresh, (-1, -1) if it names none (HTML standard, 4.2.5.3)."""
-    at = start
-    while at < end and buf[at] <= 32:
-        at += 1
-    digits = at
-    while at < end and ((buf[at] >= 48 and buf[at] <= 57) or buf[at] == 46):
-        at += 1
-    none = np.int64(-1)
-    if at == digits or at >= end or not (buf[at] <= 32 or buf[at] == 59 or buf[at] == 44):
-        return none, none
-    while at < end and buf[at] <= 32:
-        at += 1
-    if at < end and (buf[at] == 59 or buf[at] == 44):
-        at += 1
-    while at < end and buf[at] <= 32:
-        at += 1
-    if end - at >= 3 and buf[at] | 32 == 117 and buf[at + 1] | 32 == 114 and buf[at + 2] | 32 == 108:
-        sign = at + 3
-        while sign < end and buf[sign] <= 32:
-            sign += 1
-        if sign < end and buf[sign] == 61:
-            at = sign + 1
-            while at < end and buf[at] <= 32:
-                at += 1
-    quote = byte_at(buf, at, end)
-    if quote == 34 or quote == 39:
-        at += 1
-        stop = at
-        while stop < end and buf[stop] != quote:
-            stop += 1
-        end = stop
-    return (at, end) if at < end else (none, none)

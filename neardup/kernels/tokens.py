@@ -268,11 +268,11 @@ def tokenise(
         ends = ~w & (w << _ONE)
         while starts != _ZERO:
             s = trailing_zeros(starts)
-            e = trailing_zeros(ends) if ends != _ZERO else np.int64(64)
+            e = trailing_zeros(ends)  # at most 63: a separator or the end of the text lies in the window
             starts &= starts - _ONE
             ends &= ends - _ONE
-            before = below(s)
-            inside = below(e) & ~before
+            before = (_ONE << U64(s)) - _ONE
+            inside = ((_ONE << U64(e)) - _ONE) ^ before
             length = e - s
             start = at + s
             if length < 16:
