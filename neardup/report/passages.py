@@ -58,11 +58,12 @@ def passages(difference: Difference, *, context: int = CONTEXT_WORDS, count_max:
             groups.append([change])
     # A group that runs on and on would be one passage of any length: cut it where it has had its share.
     cut = [group[i : i + 12] for group in groups for i in range(0, len(group), 12)]
-    out, end_a, end_b = [], 0, 0
+    out, end_a, end_b = [], 0, 0  # up to which words both texts are shown
     for group in cut[:count_max]:
-        a0 = max(end_a, group[0].a0 - context)
-        b0 = max(end_b, group[0].b0 - context)
-        passage = Passage(same_before=min(a0 - end_a, b0 - end_b))
+        equal = group[0].a0 - end_a
+        shown = equal if equal <= context + LEFT_OUT_MIN else context
+        a0, b0 = group[0].a0 - shown, group[0].b0 - shown
+        passage = Passage(same_before=equal - shown)
         for change in group:
             _equal(passage, difference, a0, b0, change.a0 - a0)
             marks_a, marks_b = marks(difference, change)
@@ -73,8 +74,10 @@ def passages(difference: Difference, *, context: int = CONTEXT_WORDS, count_max:
             # Where nothing is aligned, words that both have would stand there twice.
             passage.inline += only_left + [one for one in only_right if one.sign or not change.coarse]
             a0, b0 = change.a1, change.b1
-        following = next((c.a0 for c in difference.changes if c.a0 > a0), len(left.words))
-        tail = min(context, following - a0)
+        after = next((c for c in difference.changes if c.a0 > a0), None)
+        # Where texts were cut, one of them ends earlier.
+        equal = after.a0 - a0 if after else min(len(left.words) - a0, len(right.words) - b0)
+        tail = equal if equal <= context + LEFT_OUT_MIN else context
         _equal(passage, difference, a0, b0, tail)
         for segments in (passage.left, passage.right, passage.inline):
             _drop_leading_punctuation(segments)
@@ -85,8 +88,8 @@ def passages(difference: Difference, *, context: int = CONTEXT_WORDS, count_max:
         shown = min(4 * context, len(left.words), len(right.words))
         passage = Passage(0)
         _equal(passage, difference, 0, 0, shown)
-        return Passages([passage], 0, len(left.words) - shown)
-    return Passages(out, more, 0 if more else len(left.words) - end_a)
+        return Passages([passage], 0, min(len(left.words), len(right.words)) - shown)
+    return Passages(out, more, 0 if more else min(len(left.words) - end_a, len(right.words) - end_b))
 
 
 def _equal(passage: Passage, difference: Difference, a: int, b: int, count: int) -> None:

@@ -16,7 +16,7 @@ from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.report.charts import bars, sizes, thinned
 from neardup.report.prose import KINDS, demanded, percent, score_and_threshold, sentences
-from neardup.report.tally import Clusters, Leaders, Sample, Tally, by_hash
+from neardup.report.tally import LARGEST_KEPT, Clusters, Leaders, Sample, Tally, by_hash
 from neardup.verdict import Kind
 from tests.neardup.verdict_stream import MadeUpCrawl
 
@@ -235,6 +235,7 @@ def test_clusters_follow_sizes_and_keep_the_largest() -> None:
     assert [(c.size, c.representative) for c in largest[:2]] == [(90, "r89"), (89, "r88")]
     assert largest[0].members == [f"u89/{size}" for size in range(86, 91)]
     assert not clusters.unfollowed
+    assert len(clusters._large) == LARGEST_KEPT
 
 
 def test_more_clusters_than_are_followed() -> None:

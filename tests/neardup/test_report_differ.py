@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.report.differ import GAP_EDITS_MAX, Change, Difference, Text, compare_texts, marks, text_words
-from neardup.report.passages import passages, plain
+from neardup.report.passages import CONTEXT_WORDS, passages, plain
 
 LETTERS = st.lists(st.sampled_from("abcd"), max_size=40)
 
@@ -169,6 +169,32 @@ def test_a_cut_text_does_not_count_its_missing_end() -> None:
     assert right.cut
     difference = compare_texts(left, right)
     assert (difference.removed, difference.added) == (3, 0)
+    shown = passages(difference)
+    assert plain(shown.shown[0].inline).startswith("[-extra words here-] 0 1 2")
+    assert shown.same_after == len(left.words) - 3 - CONTEXT_WORDS
+
+
+def test_passages_at_the_end_of_cut_texts() -> None:
+    for extra in range(1, 40):
+        words = [f"{i:03}" for i in range(400)]
+        left = text_words(" ".join(["extra"] * extra + words[:-3] + ["left"]), 1000)
+        right = text_words(" ".join(words[:200] + ["right"] * 3 + words[200:]), 1000)
+        for first, second in ((left, right), (right, left)):
+            shown = passages(compare_texts(first, second), count_max=100)
+            assert shown.more == 0
+            assert shown.same_after >= 0
+
+
+@given(LETTERS, LETTERS, st.integers(0, 3))
+def test_passages_hold_every_change_and_all_words_around_them(a: list[str], b: list[str], context: int) -> None:
+    difference = of(" ".join(a), " ".join(b))
+    shown = passages(difference, context=context, count_max=100)
+    for words, side in ((a, "left"), (b, "right")):
+        told = sum(len("".join(s.text for s in getattr(one, side)).split()) for one in shown.shown)
+        left_out = sum(one.same_before for one in shown.shown)
+        assert told + left_out + shown.same_after == len(words)
+    assert sum(len(s.text.split()) for one in shown.shown for s in one.left if s.sign) == difference.removed
+    assert sum(len(s.text.split()) for one in shown.shown for s in one.right if s.sign) == difference.added
 
 
 def test_equal_texts_show_their_beginning() -> None:
