@@ -51,8 +51,13 @@ PASSING = frozenset(
 )
 
 
-class _OnceInAWhile(logging.Filter):
-    """Lets one line about an unreachable broker through in REFUSED_SECONDS."""
+#: Said of settings that are meant: one dictionary serves producers and consumers, and `Writer` says why it is gapless.
+_KNOWN = ("property and will be ignored by this", "enable.gapless.guarantee is experimental")
+_UNREACHABLE = ("Connect to ", "Disconnected", "brokers are down", "Connection refused")
+
+
+class _LessNoise(logging.Filter):
+    """Lets one line about an unreachable broker through in REFUSED_SECONDS, and no warning about what is meant so."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +65,9 @@ class _OnceInAWhile(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = record.getMessage()
-        if not any(part in text for part in ("Connect to ", "Disconnected", "brokers are down", "Connection refused")):
+        if any(part in text for part in _KNOWN):
+            return False
+        if not any(part in text for part in _UNREACHABLE):
             return True
         now = time.monotonic()
         if now < self._next:
@@ -70,7 +77,7 @@ class _OnceInAWhile(logging.Filter):
 
 
 log = logging.getLogger("neardup.kafka")
-log.addFilter(_OnceInAWhile())
+log.addFilter(_LessNoise())
 
 
 class Cause:

@@ -7,7 +7,7 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from neardup.errors import InvariantBroken
-from streams.errors import BrokerError, TopicError
+from streams.errors import BrokerError
 from streams.kafka.connection import (
     PASSING,
     TRY_SECONDS_MAX,
@@ -57,6 +57,7 @@ class KafkaPages(TopicClient):
         super().__init__(connection, topic, group, fixed)
         self.group = group
         self._starts: dict[int, int] = {}  # assigned partition -> `stop` of its last range
+        self._closing = False
         self._due: dict[int, int] = {}  # acknowledged, but the commit did not get through yet
         self._begin_group()
         self._consumer.subscribe([topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
@@ -81,13 +82,10 @@ class KafkaPages(TopicClient):
         return self._consumer.commit(offsets=offsets, asynchronous=False)
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        now = self._admin.topic(self.topic.name)
-        if now.id != self.topic.id:
-            raise TopicError(
-                f"topic {now.name} was recreated while it was read (id {self.topic.id.hex()}, now {now.id.hex()}); "
-                "start again to read the new one"
-            )
-        self.topic = now  # it may have more partitions by now
+        if self._closing:
+            # An assignment that was under way: its offsets are not to be had any more, and nobody will read.
+            return
+        self.topic = self._same_topic()  # it may have more partitions by now
         known = self._committed(partitions)
         for each in known:
             if each.offset < 0:
@@ -174,3 +172,8 @@ class KafkaPages(TopicClient):
 
     def _next(self, partition: int) -> int:
         return self._starts.get(partition, 0)
+
+    def close(self) -> None:
+        """Leaves the group; other members take over at once. What was not committed is read again by them."""
+        self._closing = True
+        super().close()

@@ -137,10 +137,11 @@ class KafkaVerdicts:
     def _produce(self, key: bytes, value: bytes) -> None:
         while True:
             try:
-                return self._producer.produce(self.topic, value, key)
-            except BufferError:
-                self._producer.poll(0.05)
-                self._in_time("produce")
+                try:
+                    return self._producer.produce(self.topic, value, key)
+                except BufferError:
+                    self._producer.poll(0.05)
+                    self._in_time("produce")
             except KafkaException as exception:
                 # Also when the producer is dead: the abort then says so.
                 raise _MustAbort(error_of(exception)) from exception

@@ -101,7 +101,11 @@ class Writer:
         Raises BrokerError if a record failed or none was acknowledged for `delivery_s`: nothing after it may be taken
         as written, and the process must end without committing what it read.
         """
-        self._producer.poll(wait_s)
+        try:
+            self._producer.poll(wait_s)
+        except KafkaException as exception:  # the producer is dead, and says so here first
+            error = error_of(exception)
+            self._failed = self._failed or f"{error.name()}: {error.str()}"
         overdue = self.outstanding and time.monotonic() - self._progress > self._delivery_s
         if overdue and self._failed is None:
             self._failed = f"no acknowledgement in {self._delivery_s:g} s for {self.outstanding} records"
@@ -117,4 +121,3 @@ class Writer:
     def close(self) -> None:
         """Gives up what is not sent; `flush` first if it matters."""
         self._producer.purge()
-        self._producer.poll(0)

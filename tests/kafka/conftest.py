@@ -1,0 +1,60 @@
+"""A real broker: one for the whole suite, and one of its own for a test that kills it."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broker import kafka
+
+from streams.kafka import Admin, Connection
+from streams.topics import Names
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker that all workers of the run share; NEARDUP_TEST_BOOTSTRAP names another one."""
+    given = os.environ.get("NEARDUP_TEST_BOOTSTRAP")
+    if given:
+        yield given
+        return
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    try:
+        with kafka.shared(folder / "kafka") as address:
+            yield address
+    except kafka.BrokerFailed as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture
+def connection(broker: str) -> Connection:
+    return Connection(broker)
+
+
+@pytest.fixture
+def admin(connection: Connection) -> Admin:
+    return Admin(connection)
+
+
+@pytest.fixture
+def names() -> Names:
+    """Topics that no other test has; their prefix also serves for groups and transactional ids."""
+    return _names()
+
+
+def _names() -> Names:
+    prefix = uuid.uuid4().hex[:12]
+    return Names(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[Any]:
+    """A `Cluster` of one node for this test alone: it may be killed, paused and restarted."""
+    try:
+        with kafka.Cluster(tmp_path / "kafka") as cluster:
+            yield cluster
+    except kafka.BrokerFailed as error:
+        pytest.fail(str(error), pytrace=False)
