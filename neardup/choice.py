@@ -43,17 +43,9 @@ def gather(overlay: Overlay, page_id: int, head: Head) -> tuple[list[tuple[int, 
     """
     decider = overlay.decider
     counts: dict[int, int] = {}
-    wanted = Wanted()
-    for key in overlay.posted_keys(page_id):
-        try:
-            row = overlay.postings.get(key)
-        except Missing as missing:
-            wanted.add(missing.wanted)
-            continue
+    for _, row in overlay.posted_rows(page_id):
         for word in keys.postings(row):
             counts[word] = counts.get(word, 0) + 1
-    if wanted:
-        raise Missing(wanted)
     if decider.rule in _PREFILTERED and counts:
         tape, content = head.tape_logs
         gap = decider.length_gap_max
@@ -71,8 +63,8 @@ def gather(overlay: Overlay, page_id: int, head: Head) -> tuple[list[tuple[int, 
 def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
     """Names of the key families that two pages share, with the number of shared keys that are not hot."""
     out: dict[str, int] = {}
-    for key in overlay.posted_keys(page_id):
-        if any(word >> 16 == candidate for word in keys.postings(overlay.postings.get(key))):
+    for key, row in overlay.posted_rows(page_id):
+        if any(word >> 16 == candidate for word in keys.postings(row)):
             name = keys.family_of(key).name.lower()
             out[name] = out.get(name, 0) + 1
     return out

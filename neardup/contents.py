@@ -104,8 +104,7 @@ def post(overlay: Overlay, page_id: int, head: Head) -> None:
     """Posts a founding sketch under its similarity keys; a key with too many postings turns hot."""
     entry = keys.posting(page_id, head)
     postings_max = overlay.decider.postings_max
-    for key in overlay.posted_keys(page_id):
-        row = overlay.postings.get(key)
+    for key, row in overlay.posted_rows(page_id):
         after = keys.with_posting(row, entry, postings_max)
         if after is keys.HOT and row != keys.HOT:
             overlay.hot_turned += 1
@@ -115,5 +114,5 @@ def post(overlay: Overlay, page_id: int, head: Head) -> None:
 def unpost(overlay: Overlay, page_id: int, head: Head) -> None:
     """Takes a founding sketch out of its lists, hot ones excepted."""
     entry = keys.posting(page_id, head)
-    for key in overlay.posted_keys(page_id):
-        overlay.postings.put(key, keys.without_posting(overlay.postings.get(key), entry))
+    for key, row in overlay.posted_rows(page_id):
+        overlay.postings.put(key, keys.without_posting(row, entry))

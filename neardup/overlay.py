@@ -207,6 +207,19 @@ class Overlay:
             posted[page_id] = keys.similarity_keys(self.head(page_id), self.decider)
         return posted[page_id]
 
+    def posted_rows(self, page_id: int) -> list[tuple[bytes, bytes | None]]:
+        """Similarity keys of a page with their posting lists. Raises Missing with every list that was not read."""
+        wanted = Wanted()
+        out = []
+        for key in self.posted_keys(page_id):
+            try:
+                out.append((key, self.postings.get(key)))
+            except Missing as missing:
+                wanted.add(missing.wanted)
+        if wanted:
+            raise Missing(wanted)
+        return out
+
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """What this batch changed, ready for `Store.write`."""
         out = {

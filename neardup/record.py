@@ -91,6 +91,11 @@ class Head:
         return self.kind is not RecordKind.REJECTED or self._sizes[0] > 0
 
     @property
+    def whole(self) -> bool:
+        """Whether the lengths of its sections fit its own."""
+        return self._texts_at + sum(self._sizes) == len(self.record)
+
+    @property
     def clamped(self) -> int:
         """The fetch time that counts: a time after log time counts as log time."""
         return min(self.fetched_at, self.log_time)

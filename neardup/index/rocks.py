@@ -1,0 +1,270 @@
+"""The durable store: RocksDB through rocksdict, which no other file imports.
+
+What its options really do was tried on rocksdict 0.3.29; each of these had surprised somebody:
+
+* Options of the database do not reach its column families: opened without options of their own, they silently lose
+  their filters. Here every family gets them, and `open` looks whether the filters are in memory.
+* There is no write-ahead log (the sketch log is it), so families must reach the disk together or not at all. Automatic
+  flushes do, with atomic_flush; `Rdict.flush` does not: it flushes one family, with or without that option. A manual
+  compaction of a range that lies in memory first flushes all families atomically: `flush` compacts one tiny key.
+* `WriteOptions.disable_wal` is an attribute, whatever the type stubs say.
+* The LOCK is released with the last handle, not by `close`: handles are dropped here, and no iterator outlives a call.
+* On a full disk a flush that somebody asked for fails, and so does all that follows until the database is opened again;
+  it then stands at its last flush. But if a flush of its own accord fails, writes wait for room without end, with the
+  interpreter's lock held. So writes must not wait (`no_slowdown`): here they are tried again while nothing has failed.
+"""
+
+import contextlib
+import gc
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import rocksdict
+
+from neardup.errors import StateError
+from neardup.index.base import Family, Writes
+
+_BLOCK_BYTES = 16 << 10
+_FILTER_BITS = 10  # a key: one probe in a hundred for an absent key reads a block
+_SCAN_ROWS = 2048
+_LOG_FILES = 2
+_LOG_FILE_BYTES = 4 << 20
+_FLUSH_KEY = b"flush"
+#: How long a write waits for flushes and compactions to catch up, and between two tries. Seconds.
+_STALL_S_MAX = 600.0
+_STALL_STEP_S = 0.01
+#: From so many keys on, a family without filters in memory is noticed at opening.
+_FILTERED_KEYS_MIN = 100_000
+
+
+class FamilySize(NamedTuple):
+    """keys: an estimate. file_bytes: table files on disk. memory_bytes: written and not flushed yet."""
+
+    keys: int
+    file_bytes: int
+    memory_bytes: int
+
+
+class RocksStore:
+    """`neardup.index.base.Store` in a directory. One process at a time; readers in other threads are fine.
+
+    cache_bytes: for blocks that were read. write_bytes: held in memory before a flush. Neither changes any result.
+    """
+
+    def __init__(self, path: Path, *, cache_bytes: int = 256 << 20, write_bytes: int = 128 << 20) -> None:
+        """Opens or makes the directory. Raises StateError: locked, read-only, full, a file, or no index."""
+        self.path = path
+        self._db: Any = None
+        self._families: dict[Family, Any] = {}
+        self._handles: dict[Family, Any] = {}
+        _refuse_strangers(path)
+        cache = rocksdict.Cache(cache_bytes)
+        families = {family.name.lower(): _options(cache, write_bytes) for family in Family}
+        with _explained("open", path):
+            self._db = rocksdict.Rdict(str(path), _options(cache, write_bytes), column_families=families)
+            for family in Family:
+                self._families[family] = self._db.get_column_family(family.name.lower())
+                self._handles[family] = self._db.get_column_family_handle(family.name.lower())
+        options: Any = rocksdict.WriteOptions()
+        options.disable_wal = True
+        options.no_slowdown = True
+        self._write_options = options
+        self._check_filters()
+
+    def get_many(self, family: Family, keys: Sequence[bytes]) -> list[bytes | None]:
+        if not keys:
+            return []
+        rows = self._open(family)
+        with _explained("read", self.path):
+            values: list[bytes | None] = rows.get(list(keys))
+        return values
+
+    def first(self, family: Family, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        return list(takewhile(lambda pair: pair[0].startswith(prefix), self._from(family, prefix, limit)))
+
+    def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
+        start = b""
+        while pairs := self._from(family, start, _SCAN_ROWS):
+            yield from pairs
+            start = pairs[-1][0] + b"\0"
+
+    def write(self, writes: Writes) -> None:
+        self._open(Family.META)
+        ordered = [(self._handles[family], sorted(writes[family].items())) for family in sorted(writes)]
+        self._apply(ordered)
+
+    def flush(self) -> None:
+        self._open(Family.META)
+        self._apply([(None, [(_FLUSH_KEY, b"")])])
+        with _explained("write", self.path):
+            self._db.compact_range(_FLUSH_KEY, _FLUSH_KEY)
+
+    def close(self) -> None:
+        if self._db is None:
+            return
+        try:
+            self.flush()
+        finally:
+            self._let_go()
+
+    def checkpoint(self, path: Path) -> None:
+        """Makes `path`, which must not exist, an index as it is now: hard links on one file system, else copies.
+
+        Raises StateError.
+        """
+        self._open(Family.META)
+        with _explained("copy to", path):
+            rocksdict.Checkpoint(self._db).create_checkpoint(str(path))
+
+    def sizes(self) -> dict[Family, FamilySize]:
+        """What each family takes, for metrics."""
+        return {
+            family: FamilySize(
+                self._property(family, "rocksdb.estimate-num-keys"),
+                self._property(family, "rocksdb.total-sst-files-size"),
+                self._property(family, "rocksdb.cur-size-all-mem-tables"),
+            )
+            for family in Family
+        }
+
+    def pressure(self) -> tuple[int, bool]:
+        """Bytes that wait for compaction, and whether writes stand still because of it."""
+        pending = sum(self._property(family, "rocksdb.estimate-pending-compaction-bytes") for family in Family)
+        return pending, bool(self._property(Family.META, "rocksdb.is-write-stopped"))
+
+    def _property(self, family: Family, name: str) -> int:
+        return int(self._open(family).property_int_value(name) or 0)
+
+    def _open(self, family: Family) -> Any:
+        if self._db is None:
+            raise StateError(f"the index in {self.path} is closed; open it again")
+        return self._families[family]
+
+    def _from(self, family: Family, start: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        rows = self._open(family)
+        with _explained("read", self.path):
+            pairs = list(islice(rows.items(from_key=start), limit))
+        return pairs
+
+    def _apply(self, changes: list[tuple[Any, list[tuple[bytes, bytes | None]]]]) -> None:
+        """Writes (column family, sorted rows); waits while RocksDB cannot take them, but not for what will not end."""
+        deadline = time.monotonic() + _STALL_S_MAX
+        while True:
+            batch = rocksdict.WriteBatch(raw_mode=True)
+            for handle, rows in changes:
+                for key, value in rows:
+                    if value is None:
+                        batch.delete(key, handle)
+                    else:
+                        batch.put(key, value, handle)
+            with _explained("write", self.path):
+                try:
+                    self._db.write(batch, self._write_options)
+                except Exception as error:
+                    if "Write stall" not in str(error) or time.monotonic() > deadline:
+                        raise
+                else:
+                    return
+            self._check_background()
+            time.sleep(_STALL_STEP_S)
+
+    def _check_background(self) -> None:
+        """Raises StateError if flushes or compactions fail: RocksDB would wait for the disk to become free."""
+        if self._property(Family.META, "rocksdb.background-errors"):
+            free = shutil.disk_usage(self.path).free
+            raise StateError(
+                f"cannot write the index {self.path}: {free >> 20} MB are free on the disk, too little or none of it"
+                " writable; make room and start again, nothing that the log holds is lost"
+            )
+
+    def _check_filters(self) -> None:
+        for family in Family:
+            keys = self._property(family, "rocksdb.estimate-num-keys")
+            held = self._property(family, "rocksdb.estimate-table-readers-mem")
+            if keys >= _FILTERED_KEYS_MIN and held < keys:
+                self._let_go()
+                raise StateError(
+                    f"the index in {self.path} was written without filters ({family.name.lower()}: {keys} keys, {held}"
+                    " bytes of tables in memory); rebuild it from the log"
+                )
+
+    def _let_go(self) -> None:
+        db, self._db = self._db, None
+        self._families.clear()
+        self._handles.clear()
+        if db is not None:
+            # After a failed write closing fails too; the process has been told by then.
+            with contextlib.suppress(Exception):
+                db.close()
+        del db
+        gc.collect()
+
+
+def _options(cache: Any, write_bytes: int) -> Any:
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_atomic_flush(True)
+    options.set_db_write_buffer_size(write_bytes)
+    options.set_compression_type(rocksdict.DBCompressionType.zstd())
+    options.set_keep_log_file_num(_LOG_FILES)
+    options.set_max_log_file_size(_LOG_FILE_BYTES)
+    tables = rocksdict.BlockBasedOptions()
+    tables.set_block_size(_BLOCK_BYTES)
+    tables.set_bloom_filter(_FILTER_BITS, False)
+    tables.set_format_version(5)
+    tables.set_block_cache(cache)
+    options.set_block_based_table_factory(tables)
+    return options
+
+
+def _refuse_strangers(path: Path) -> None:
+    """RocksDB would make a new database among whatever files lie there."""
+    if not path.exists():
+        return
+    with _explained("open", path):
+        names = os.listdir(path)
+    if names and "CURRENT" not in names:
+        raise StateError(f"{path} holds {sorted(names)[0]!r} and no index; name another directory")
+
+
+#: Signs in what RocksDB or the operating system say; what to do about it.
+_ADVICE = (
+    (
+        ("lock hold", "no locks available", "while lock file"),
+        "another process uses it; wait for it to end, or name another directory",
+    ),
+    (
+        ("no space left", "quota exceeded", "os error 28"),
+        "the disk is full; make room and start again, nothing that the log holds is lost",
+    ),
+    (
+        ("read-only file system", "permission denied", "os error 13", "os error 30"),
+        "it cannot be written; mend its permissions or name another directory",
+    ),
+    (
+        ("not a directory", "file exists", "os error 17", "os error 20"),
+        "it is not a directory; name another one",
+    ),
+    (
+        ("corruption", "does not exist", "no such file", "not opened"),
+        "it is damaged, or not of this version; delete it, and it is rebuilt from the log",
+    ),
+)
+
+
+@contextlib.contextmanager
+def _explained(doing: str, path: Path) -> Iterator[None]:
+    """Turns whatever goes wrong inside into a StateError that says what to do: rocksdict raises plain Exceptions."""
+    try:
+        yield
+    except Exception as error:
+        said = str(error)
+        advice = [advice for signs, advice in _ADVICE if any(sign in said.lower() for sign in signs)]
+        text = f"{advice[0]} ({said})" if advice else said
+        raise StateError(f"cannot {doing} the index {path}: {text}") from error
