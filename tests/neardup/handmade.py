@@ -1,4 +1,4 @@
-"""Sketch records written by hand, for tests of what is done with sketches: quick, and independent of how pages are read.
+"""Sketch records written by hand, for tests of what is done with them: quick, and independent of how pages are read.
 
 The keys are made like the real ones (minvalues of shingles, signs of projections), but by short numpy code and for
 short texts: shingles of 3 words, tapes that keep every word. The pair kernel reads them like any other record.
