@@ -22,7 +22,8 @@ def may_hold(data: bytes, token: int) -> bool:
     """False proves that the page of this filter lacks the token, unless the filter is saturated."""
     if not data:
         return False
-    return bool(kernels.in_filter(mix(np.uint64(token)), np.frombuffer(data, np.uint8), 0, len(data)))
+    mixed = np.uint64(mix(np.uint64(token)))
+    return bool(kernels.in_filter(mixed, np.frombuffer(data, np.uint8), 0, len(data)))
 
 
 def is_saturated(data: bytes) -> bool:

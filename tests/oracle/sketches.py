@@ -245,6 +245,8 @@ def vetoes(a, b, same_site):
 
     def absent(name, other):
         data = other["bloom"]
+        if not data:
+            return 1
         bits = int.from_bytes(data, "little")
         if bits.bit_count() * 2 > 8 * len(data):
             known = {n[0] for n in other["title_names"] + other["head_names"]}
