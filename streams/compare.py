@@ -109,6 +109,7 @@ class Comparison:
         yield self._rules()
         yield ""
         yield self._evidence()
+        yield from map(safe, self.names)
         yield ""
         yield from shown_differences(self.difference, self.passages)
 
@@ -116,7 +117,8 @@ class Comparison:
         table = Table("", "A", "B", box=None, pad_edge=False, header_style="bold")
         a, b = self.sketches
         table.add_row("file", *(safe(str(path)) for path in self.files))
-        table.add_row("URL", safe(a.url), safe(b.url))
+        if not a.url.startswith("file:") or not b.url.startswith("file:"):
+            table.add_row("URL", safe(a.url), safe(b.url))
         table.add_row("title", safe(a.title or "-"), safe(b.title or "-"))
         table.add_row("words", f"{a.tokens:,}", f"{b.tokens:,}")
         same = "the same words in the same order" if self.same_digest else "different"
@@ -155,8 +157,6 @@ class Comparison:
         table.add_row("site", safe(a.site or "-"), safe(b.site or "-"), f"{site} (Henzinger's rule: {_sites(pair)})")
         table.add_row("title veto", "", "", _VETO[pair.title_veto])
         table.add_row("head veto", "", "", _VETO[pair.head_veto])
-        for line in self.names:
-            table.add_row("", "", "", safe(line))
         return table
 
 

@@ -98,6 +98,11 @@ class Explanation:
         evidence = verdict.get("evidence") or {}
         for sentence in sentences(evidence, self.state.decider):
             yield safe(sentence)
+        near = evidence.get("nearest")
+        if near:
+            yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", safe(near["url"]))
+            for sentence in sentences(near, self.state.decider):
+                yield safe(sentence)
         yield from self._weighed()
         if len(self.history) > 1:
             told = ", ".join(f"{KINDS.get(kind, (kind,))[0]} (page {page_id})" for page_id, kind in self.history)
@@ -112,7 +117,7 @@ class Explanation:
             against = "its previous fetch" if check.of == "previous" else "its cluster's founding page"
             held = "still says the same" if check.held else f"does not: {_ruled_out(check.ruling.by)}"
             pair = check.pair
-            numbers = f"tape {pair.tape_score:.3f}, B {pair.b_similarity}, C {pair.c_similarity}"
+            numbers = f"tape {pair.tape_score:.4f}, B {pair.b_similarity}, C {pair.c_similarity}"
             yield Text(f"Against {against} (page {check.page_id}) it {held} ({numbers}).")
         if trace.candidates:
             yield ""
@@ -127,10 +132,10 @@ class Explanation:
             yield Text("There were more candidates than are scored; those with the fewest shared keys were left out.")
 
     def _candidates(self) -> Table:
-        table = Table("", "page", "URL", "shared keys", box=None, pad_edge=False, header_style="bold")
+        table = Table("", "page", box=None, pad_edge=False, header_style="bold")
         for column in ("tape", "content", "B", "C"):
             table.add_column(column, justify="right", no_wrap=True)
-        table.add_column("ruling")
+        table.add_column("candidate, keys that it shares, ruling", ratio=1)
         # The chosen one first, then as they were weighed.
         order = sorted(self.trace.candidates, key=lambda one: one.page_id != self.winner)
         for one in order[:CANDIDATES_SHOWN]:
@@ -139,13 +144,16 @@ class Explanation:
             table.add_row(
                 Text("=" if chosen else ("~" if one.ruling.kind else "x")),
                 Text(str(one.page_id), no_wrap=True),
-                safe(one.url),
-                Text(found_through(one.families)),
-                f"{pair.tape_score:.3f}",
+                f"{pair.tape_score:.4f}",
                 f"{pair.content_score:.2f}",
                 str(pair.b_similarity),
                 str(pair.c_similarity),
-                Text(_ruling(one, chosen), style="green" if one.ruling.kind else "yellow"),
+                Text.assemble(
+                    safe(one.url),
+                    ("\n" + found_through(one.families) + "\n", "dim"),
+                    (_ruling(one, chosen), "green" if one.ruling.kind else "yellow"),
+                    overflow="fold",
+                ),
             )
         return table
 

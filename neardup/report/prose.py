@@ -84,6 +84,28 @@ def compared_by_tape(evidence: Mapping[str, Any]) -> bool:
 _NO_TAPE = ("digest", "thin", "shingling", "simhash", "simhash64", "")
 
 
+def margin(evidence: Mapping[str, Any], decider: Decider) -> float | None:
+    """How far a pair is above what was demanded of it, below 0 if it fell short; None where nothing was measured.
+
+    In tape score, bits or supershingles, as the rule has it: comparable within one rule. Algorithm B comes first where
+    both are asked: each supershingle that lacks counts as more than all bits.
+    """
+    by = str(evidence.get("by", ""))
+    if decider.rule == "verified":
+        return float(evidence["tape_score"]) - demanded(evidence, decider) if compared_by_tape(evidence) else None
+    numbers = [evidence.get(name) for name in ("b_similarity", "c_similarity", "simhash64_agree")]
+    b, c, first = (None if number is None else float(number) for number in numbers)
+    if by == "simhash64":
+        return None if first is None else first - decider.simhash64_min
+    if b is None or c is None or by == "digest":
+        return None
+    if by == "shingling":
+        return b - decider.b_min
+    if by == "simhash":
+        return c - decider.c_min
+    return (b - decider.b_min) * 384 if b < decider.b_min else c - decider.combined_c_min
+
+
 def sentences(evidence: Mapping[str, Any], decider: Decider) -> list[str]:
     """What the numbers of a pair say, most important first."""
     by = str(evidence.get("by", ""))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.report.prose import FLAGS, compared_by_tape, demanded
+from neardup.report.prose import FLAGS, compared_by_tape, margin
 
 Verdict = Mapping[str, Any]
 
@@ -216,26 +216,28 @@ class Tally:
         if evidence.get("same_site") is not None:
             self.same_site += bool(evidence["same_site"])
             self.other_site += not evidence["same_site"]
-        if kind == "near_duplicate" and compared_by_tape(evidence):
-            self.tape_accepted[_bin(evidence["tape_score"])] += 1
-            self.close_accepted.add(verdict)
+        if kind == "near_duplicate":
+            if compared_by_tape(evidence):
+                self.tape_accepted[_bin(evidence["tape_score"])] += 1
+            if margin(evidence, self.decider) is not None:
+                self.close_accepted.add(verdict)
 
     def _rejected(self, verdict: Verdict, evidence: Mapping[str, Any]) -> None:
         by = str(evidence.get("by", "?"))
         self.ruled_out[by] += 1
-        if evidence.get("tape_score") is None or not compared_by_tape(evidence):
+        above = margin(evidence, self.decider)
+        if above is None:
             return
-        if by in ("title veto", "head veto"):
-            self.tape_vetoed[_bin(evidence["tape_score"])] += 1
-            if self._margin(evidence) >= 0:
-                self.close_vetoed.add(verdict)
-        else:
-            self.tape_rejected[_bin(evidence["tape_score"])] += 1
+        vetoed = by in ("title veto", "head veto")
+        if compared_by_tape(evidence):
+            (self.tape_vetoed if vetoed else self.tape_rejected)[_bin(evidence["tape_score"])] += 1
+        if not vetoed:
             self.close_rejected.add(verdict)
+        elif above >= 0:
+            self.close_vetoed.add(verdict)
 
     def _margin(self, evidence: Mapping[str, Any]) -> float:
-        """How far the tape score is above what was demanded of the pair."""
-        return float(evidence["tape_score"]) - demanded(evidence, self.decider)
+        return margin(evidence, self.decider) or 0.0
 
 
 def nearest(verdict: Verdict) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.report.charts import bars, sizes, thinned
-from neardup.report.prose import KINDS, demanded, percent, score_and_threshold, sentences
+from neardup.report.prose import KINDS, demanded, margin, percent, score_and_threshold, sentences
 from neardup.report.tally import LARGEST_KEPT, Clusters, Leaders, Sample, Tally, by_hash
 from neardup.verdict import Kind
 from tests.neardup.verdict_stream import MadeUpCrawl
@@ -285,3 +285,42 @@ def test_charts_of_extremes() -> None:
         assert "nan" not in markup
         assert "inf" not in markup
     assert len(thinned(dict.fromkeys(range(1, 100000), 1))) < 800
+
+
+@pytest.mark.parametrize(
+    ("rule", "evidence", "above"),
+    [
+        ("verified", {"by": "tape", "tape_score": 0.8}, 0.06),
+        ("verified", {"by": "tape", "tape_score": 0.9, "tokens": [30, 80]}, 0.05),
+        ("verified", {"by": "title veto", "tape_score": 0.9, "vetoes": {"title": "holds"}}, 0.16),
+        ("verified", {"by": "unproved veto", "tape_score": 0.9, "vetoes": {"head": "unproved"}}, -0.05),
+        ("verified", {"by": "combined", "tape_score": 0.0, "b_similarity": 6, "c_similarity": 384}, None),
+        ("verified", {"by": "thin", "tape_score": 0.0}, None),
+        ("shingling", {"by": "shingling", "b_similarity": 5, "c_similarity": 300, "tape_score": 0.1}, 3),
+        ("simhash", {"by": "simhash", "b_similarity": 0, "c_similarity": 370, "tape_score": 0.1}, -2),
+        ("site-split", {"by": "simhash", "b_similarity": 0, "c_similarity": 380, "tape_score": 0.1}, 8),
+        ("combined", {"by": "combined", "b_similarity": 2, "c_similarity": 360}, 5),
+        ("combined", {"by": "combined: C", "b_similarity": 2, "c_similarity": 350}, -5),
+        ("combined", {"by": "combined: B", "b_similarity": 1, "c_similarity": 380}, -384),
+        ("simhash64", {"by": "simhash64", "simhash64_agree": 60, "b_similarity": 0, "c_similarity": 380}, 1),
+        ("combined", {"by": "digest"}, None),
+    ],
+)
+def test_margin_in_the_units_of_the_rule(rule: str, evidence: dict[str, Any], above: float | None) -> None:
+    decider = Decider(scheme="5" * 32, rule=rule)
+    assert margin(evidence, decider) == (None if above is None else pytest.approx(above))
+
+
+def test_other_rules_have_closest_calls_too() -> None:
+    crawl = MadeUpCrawl(300)
+    verdicts = list(crawl.verdicts())
+    for verdict in verdicts:
+        evidence = verdict.get("evidence", {})
+        for pair in (evidence, evidence.get("nearest", {})):
+            if "by" in pair and pair["by"] != "digest":
+                pair["by"] = "simhash"
+    info = ReportInfo(Decider(scheme="5" * 32, rule="simhash"))
+    words = Outline(build_report(verdicts, crawl.read_page, info)).words
+    assert "threshold 372" in words
+    assert "simhash bits agree; at least 372 bits are needed" in words
+    assert "Tape scores" not in words

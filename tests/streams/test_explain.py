@@ -67,13 +67,14 @@ def test_a_near_duplicate_names_its_candidate_and_numbers(state: State) -> None:
     told = shown(result)
     assert "NEAR DUPLICATE" in told
     assert "near duplicate by tape, chosen" in told
-    assert f"{chosen.pair.tape_score:.3f}" in told
+    assert f"{chosen.pair.tape_score:.4f}" in told
 
 
 def test_a_vetoed_candidate_is_shown_with_the_veto(state: State) -> None:
     result = explain_command(state, BASE + "a2.html")
     assert result.winner is None
     assert [one.ruling.by for one in result.trace.candidates] == ["title veto"]
+    assert "nearest candidate: page 0, http://a.example/a0.html" in shown(result)
     assert "title veto: the titles name different things" in " ".join(shown(result).split())
 
 
