@@ -102,17 +102,11 @@ def _copy_text(typing_context, source, at, target, to):
     def generate(context, builder, signature, args):
         window = _load(context, builder, signature.args[0], args[0], args[1], _VECTOR)
         control = builder.icmp_unsigned("<", window, _splat(0x20))
-        _store(
-            context,
-            builder,
-            signature.args[2],
-            args[2],
-            args[3],
-            builder.select(control, _splat(0x20), window),
-        )
-        return _masks(context, builder, signature, [_is(builder, window, ord("<")), _is(builder, window, ord("&"))])
+        plain = builder.select(control, _splat(0x20), window)
+        _store(context, builder, signature.args[2], args[2], args[3], plain)
+        return context.get_dummy_value()
 
-    return types.UniTuple(types.uint64, 2)(source, types.int64, target, types.int64), generate
+    return types.void(source, types.int64, target, types.int64), generate
 
 
 @intrinsic
@@ -152,10 +146,13 @@ def _tag_masks(typing_context, array, index):
                 _is(builder, window, ord("'")),
                 _is(builder, window, ord("=")),
                 _within(builder, folded, ord("a"), ord("z")),
+                _is(builder, window, ord("<")),
+                _is(builder, window, ord("&")),
+                _is(builder, window, ord("/")),
             ],
         )
 
-    return types.UniTuple(types.uint64, 6)(array, types.int64), generate
+    return types.UniTuple(types.uint64, 9)(array, types.int64), generate
 
 
 @intrinsic
@@ -228,11 +225,11 @@ def below(count):
 
 @lean_kernel
 def copy_text(source, at, target, to):
-    """Copy a window, control characters as spaces; masks of `<` and of `&` in the source."""
+    """Copy a window, control characters as spaces."""
     if _CHECK:
         _check(source, at, 64)
         _check(target, to, 64)
-    return _copy_text(source, at, target, to)
+    _copy_text(source, at, target, to)
 
 
 @lean_kernel
@@ -245,7 +242,7 @@ def find_byte(array, index, value):
 
 @lean_kernel
 def tag_masks(array, index):
-    """Masks of a window: end of a tag's name (white space / >), `>`, `"`, `'`, `=`, ASCII letters."""
+    """Masks of a window: end of a tag's name (white space / >), `>`, `"`, `'`, `=`, ASCII letters, `<`, `&`, `/`."""
     if _CHECK:
         _check(array, index, 64)
     return _tag_masks(array, index)
@@ -292,7 +289,6 @@ if numba.config.DISABLE_JIT:
     def copy_text(source, at, target, to):
         window = _window(source, at)
         _window(target, to)[:] = np.where(window < 0x20, 0x20, window)
-        return _bits(window == ord("<")), _bits(window == ord("&"))
 
     def find_byte(array, index, value):
         return _bits(_window(array, index) == value)
@@ -307,6 +303,9 @@ if numba.config.DISABLE_JIT:
             _bits(window == ord("'")),
             _bits(window == ord("=")),
             _bits((folded >= ord("a")) & (folded <= ord("z"))),
+            _bits(window == ord("<")),
+            _bits(window == ord("&")),
+            _bits(window == ord("/")),
         )
 
     def fold_words(array, index):

@@ -15,6 +15,9 @@ from neardup.kernels.terms import BASE_BYTES_MAX, put_term, set_base
 
 U64 = np.uint64
 _ZERO = U64(0)
+_ONE = U64(1)
+_TWO = U64(2)
+_NAME_LATER = U64(4)  # bits 0 and 1 are `<` and `/`: a mask of name ends from here on holds the end of the name
 
 #: Places in the array of facts, int64[FACTS]: ranges, -1 where missing. Those after LANG_END are the kernels' own.
 TITLE_START, TITLE_END = 0, 1
@@ -291,20 +294,27 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     templates = np.int64(0)
     hidden = np.int64(-1)  # the kind that hides: TEMPLATE, or SCRIPT and STYLE in svg
     hidden_from = np.int64(0)  # what is written from here on will be taken back
+    # The last window of masks; each describes buf[window:window + 64], `valid` the part of it in the page.
+    window = at
+    name_end, greater, double, single, equals, letters, less, ampersand, slash = tag_masks(buf, at)
+    valid = below(end - at)
     while at < end and o < limit:
         if buf[at] & 0xC0 == 0x80:
             # A character cut in two by markup must not be joined.
             o = _space(text, o)
         while at < end and o < limit:
-            less, ampersand = copy_text(buf, at, text, o)
-            rest = end - at
-            stop = (less | ampersand) & below(rest)
+            if at - window >= 64:
+                window = at
+                name_end, greater, double, single, equals, letters, less, ampersand, slash = tag_masks(buf, at)
+                valid = below(end - at)
+            copy_text(buf, at, text, o)
+            stop = ((less | ampersand) & valid) >> U64(at - window)
             if stop != _ZERO:
                 step = trailing_zeros(stop)
                 at += step
                 o += step
                 break
-            step = min(rest, 64)
+            step = min(end, window + 64) - at
             at += step
             o += step
         if at >= end or o >= limit:
@@ -312,17 +322,26 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         if buf[at] == 38:
             o, at = _put_reference(buf, at, end, entities, text, o)
             continue
-        closing = byte_at(buf, at + 1, end) == 47
-        name = at + 2 if closing else at + 1
+        # The rest of the tag is read from the same window if its name ends there, else from one that begins at the tag.
+        shift = U64(at - window)
+        if (name_end & valid) >> shift < _NAME_LATER:
+            window = at
+            name_end, greater, double, single, equals, letters, less, ampersand, slash = tag_masks(buf, at)
+            valid = below(end - at)
+            shift = _ZERO
+        closing = (slash & valid) >> shift & _TWO != _ZERO
+        skip = 2 if closing else 1
+        name = at + skip
+        shift += U64(skip)
         foreign = stack & 15 == _SVG or stack & 15 == _MATH
-        if not mk.is_letter(byte_at(buf, name, end)):
+        if (letters & valid) >> shift & _ONE == _ZERO:
             o, at = _declaration(buf, at, end, foreign or point_fresh, text, o, limit)
             continue
-        name_end, greater, double, single, equals, letters = tag_masks(buf, name)
-        rest = below(end - name)
-        name_end &= rest
-        greater &= rest
-        length = trailing_zeros(name_end)
+        length = trailing_zeros((name_end & valid) >> shift)
+        if length == 64:  # a name that is longer than its window
+            length = 64 - skip
+            while name + length < end and not _ends_name(buf[name + length]):
+                length += 1
         first, second = _ZERO, _ZERO
         kind = np.int64(mk.OTHER)
         if length <= mk.NAME_BYTES_MAX:
@@ -330,19 +349,30 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             kind = mk.tag_kind(first, second, tags)
         breakout = kind >= mk.BREAKOUT
         kind &= mk.BREAKOUT - 1
+        if kind <= mk.FORMAT and stack == 0:
+            # Most tags: a block boundary or nothing, whether they open or close; hardly a branch to mispredict.
+            plain = mk.plain_tag_end(
+                (greater & valid) >> shift, double >> shift, single >> shift, equals >> shift, letters >> shift
+            )
+            if plain == 0:
+                at = mk.attributes(buf, min(name + length, end), end, mk.NO_NAME, -1, mk.NO_NAME, -1, facts)
+                if at < 0:
+                    break
+            else:
+                at = name + plain
+            before = text[o - 1] if o > 0 else 0
+            text[o] = BLOCK
+            o += 1 if kind == mk.OTHER and before != BLOCK else 0
+            continue
         wanted, wanted_length, also, also_length = _wanted(kind)
         plain = np.int64(0)
-        if name_end & greater & (_ZERO - name_end) != _ZERO:
+        if name + length < end and buf[name + length] == 62:
             plain = length + 1  # no attributes at all
-        elif wanted_length < 0 and stack == 0 and kind != mk.SVG and kind != mk.MATH:
-            plain = mk.plain_tag_end((name_end, greater, double, single, equals, letters))
         if plain > 0:
             at = name + plain
             facts[mk.FIRST_START], facts[mk.SECOND_START], facts[mk.SELF_CLOSING] = -1, -1, 0
         else:
-            while length >= 64 and name + length < end and not _ends_name(buf[name + length]):
-                length += 1
-            at = mk.attributes(buf, name + length, end, wanted, wanted_length, also, also_length, facts)
+            at = mk.attributes(buf, min(name + length, end), end, wanted, wanted_length, also, also_length, facts)
         if at < 0:
             break  # the page ends inside a tag: the tag is dropped
         point_fresh = False

@@ -144,7 +144,7 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
             return at + 1
         # One window usually holds the whole attribute. Its first byte belongs to the name, even a `=`.
         name = at
-        name_end, _, double, single, equals, _ = tag_masks(buf, at)
+        name_end, _, double, single, equals, _, _, _, _ = tag_masks(buf, at)
         rest = below(end - at)
         name_length = trailing_zeros((name_end | equals) & rest & _NOT_FIRST)
         at += name_length
@@ -182,18 +182,15 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
 
 
 @lean_kernel
-def plain_tag_end(window):
+def plain_tag_end(greater, double, single, equals, letters):
     """Bytes from a tag's name to after its `>`, 0 where `attributes` must look: window too short, or odd quotes.
 
-    window: masks of `tag_masks` from the name on, cut to the page. Every `=` outside quotes must stand between a letter
-    and a `"`, and every opening quote after such a `=`. Then the first `>` outside quotes ends the tag.
+    Takes masks of `tag_masks` from the name on, that of `>` cut to the page. Every `=` outside quotes must follow
+    a letter and precede a `"`, and every opening quote must follow such a `=`. Then the first `>` outside quotes ends the tag.
     """
-    _, greater, double, single, equals, letters = window
     first = greater & (_ZERO - greater)
-    if first == _ZERO:
-        return np.int64(0)
     if (double | single) & (first - _ONE) == _ZERO:
-        return trailing_zeros(first) + 1
+        return trailing_zeros(first) + 1 if first != _ZERO else np.int64(0)
     # Bit i of `quoted`: an odd number of quotes up to and with byte i.
     quoted = double
     quoted ^= quoted << _S1
