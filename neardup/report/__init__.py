@@ -131,14 +131,10 @@ def _pictures(tally: Tally) -> dict[str, Markup | None]:
     b_min = decider.b_min if decider.rule in ("shingling", "combined") else None
     c_min = {"simhash": decider.c_min, "combined": decider.combined_c_min}.get(decider.rule)
     if tally.b_similarity:
-        out["b"] = charts.bars(
-            "B-similarity of accepted pairs", "equal supershingles", tally.b_similarity, 0, 6, b_min
-        )
+        out["b"] = charts.bars("B-similarity of accepted pairs", "equal supershingles", tally.b_similarity, 0, 6, b_min)
     if tally.c_similarity:
         low = min(320, min(tally.c_similarity) // 16 * 16)
-        out["c"] = charts.bars(
-            "C-similarity of accepted pairs", "agreeing bits", tally.c_similarity, low, 384, c_min
-        )
+        out["c"] = charts.bars("C-similarity of accepted pairs", "agreeing bits", tally.c_similarity, low, 384, c_min)
     distribution = tally.clusters.distribution()
     if distribution:
         out["sizes"] = charts.sizes(distribution)
