@@ -253,7 +253,8 @@ def _declaration(buf, at, end, foreign, text, o, limit):
         if buf[at + 2] == 62:
             return o, at + 3
         return _space(text, o), min(mk.find(buf, at + 2, end, 62) + 1, end)
-    return _space(text, o), at + 1
+    text[o] = 60
+    return o + 1, at + 1
 
 
 @lean_kernel
@@ -308,7 +309,9 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
                 name_end, greater, double, single, equals, letters, less, ampersand, slash = tag_masks(buf, at)
                 valid = below(end - at)
             copy_text(buf, at, text, o)
-            stop = ((less | ampersand) & valid) >> U64(at - window)
+            # Of `<<<` and `&&&` only the last can begin anything; the others are text.
+            stop = (less | ampersand) & valid
+            stop = (stop & ~(stop >> _ONE)) >> U64(at - window)
             if stop != _ZERO:
                 step = trailing_zeros(stop)
                 at += step

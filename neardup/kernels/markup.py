@@ -186,7 +186,7 @@ def plain_tag_end(greater, double, single, equals, letters):
     """Bytes from a tag's name to after its `>`, 0 where `attributes` must look: window too short, or odd quotes.
 
     Takes masks of `tag_masks` from the name on, that of `>` cut to the page. Every `=` outside quotes must follow
-    a letter and precede a `"`, and every opening quote must follow such a `=`. Then the first `>` outside quotes ends the tag.
+    a letter and precede a `"`, every opening quote must follow such a `=`. Then the first `>` outside quotes ends it.
     """
     first = greater & (_ZERO - greater)
     if (double | single) & (first - _ONE) == _ZERO:
