@@ -15,11 +15,11 @@ from neardup.errors import InvariantBroken
 from neardup.index import keys
 from neardup.index.base import Family, Store
 from neardup.index.keys import PAGE_ID_MAX
-from neardup.index.rows import UrlRow, id_key, member_key
+from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
 from neardup.layout import RecordKind
 from neardup.lifecycle import Check, Life, Told
-from neardup.overlay import Missing, Overlay, ReadSet, Wanted
-from neardup.record import Head
+from neardup.overlay import FIRST_MIN, Missing, Overlay, ReadSet, Wanted
+from neardup.record import Head, url_hash
 from neardup.rules import Pair, Ruling
 from neardup.verdict import Verdict
 
@@ -164,6 +164,7 @@ def candidates(batch: Batch, store: Store, decider: Decider) -> ReadSet:
     ]
     leading = set(found.values()) | _read_candidates(overlay, store, seeking)
     _read_clusters(overlay, store, known, leading)
+    _read_leaving(overlay, store, known)
     return reads
 
 
@@ -241,3 +242,59 @@ def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], 
     ids = {row.cluster for row in (*rows, *known.values())}
     clusters = [overlay.clusters.get(id_key(cluster_id)) for cluster_id in ids]
     reads.read_sketches(store, [cluster.founding for cluster in clusters if cluster is not None])
+
+
+def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -> None:
+    """Reads what goes with fetches that their URL's next one replaces: digests, postings, and who would take over."""
+    reads = overlay.reads
+    wanted = Wanted()
+    lost = []  # clusters whose representative goes
+    for page_id, row in known.items():
+        head, held = reads.batch[page_id], overlay.head(row.page_id)
+        cluster = overlay.clusters.get(id_key(row.cluster))
+        if cluster is None or not _replaces(head, held, row):
+            continue
+        gone = [held]
+        if not row.member and not _stays(overlay, page_id, cluster):
+            founding = overlay.head(cluster.founding)
+            gone.append(founding)
+            wanted.rows.setdefault(Family.KEYS, set()).update(overlay.posted_keys(cluster.founding))
+            if cluster.size > 1:
+                lost.append(row.cluster)
+                wanted.prefixes[Family.MEMBERS, id_key(row.cluster)] = FIRST_MIN
+        for one in gone:
+            if one.digest:
+                wanted.row(Family.KEYS, keys.digest_key(one))
+    reads.read(store, wanted)
+    _read_heirs(overlay, store, lost)
+
+
+def _replaces(head: Head, held: Head, row: UrlRow) -> bool:
+    """Whether a record takes the place of its URL's held fetch: a tombstone, or other content that is not stale."""
+    if head.kind is RecordKind.PAGE:
+        return head.clamped >= row.newest and not head.same_content(held)
+    return head.kind is RecordKind.TOMBSTONE
+
+
+def _stays(overlay: Overlay, page_id: int, cluster: ClusterRow) -> bool:
+    """Whether a representative's new content is still its cluster's."""
+    head = overlay.reads.batch[page_id]
+    return head.kind is RecordKind.PAGE and choice.verify(overlay, page_id, cluster.founding)[0]
+
+
+def _read_heirs(overlay: Overlay, store: Store, lost: Sequence[int]) -> None:
+    """Reads the earliest members of clusters: their URLs, sketches and posting lists."""
+    reads = overlay.reads
+    firsts = [reads.prefixes[Family.MEMBERS, id_key(cluster)][0][:1] for cluster in lost]
+    members = [overlay.members.get(key) for found in firsts for key in found]
+    hashes = [member.url_hash for member in members if member is not None]
+    wanted = Wanted()
+    wanted.rows[Family.URLS] = set(hashes)
+    reads.read(store, wanted)
+    pages = [row.page_id for hashed in hashes if (row := overlay.urls.get(hashed)) is not None]
+    reads.read_sketches(store, pages)
+    wanted = Wanted()
+    wanted.rows[Family.KEYS] = {key for page_id in pages for key in overlay.posted_keys(page_id)}
+    canonical = (url_hash(overlay.head(page_id).canonical) for page_id in pages if overlay.head(page_id).canonical)
+    wanted.rows[Family.URLS] = set(canonical)
+    reads.read(store, wanted)

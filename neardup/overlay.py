@@ -17,7 +17,7 @@ from neardup.rules import Pair
 Row = TypeVar("Row")
 
 #: Rows of a prefix are read at least so many at a time: a promotion is seldom the only one of its batch.
-_FIRST_MIN = 4
+FIRST_MIN = 4
 
 
 class Wanted:
@@ -156,7 +156,7 @@ class Table(Generic[Row]):
         safe = ordered if complete else [key for key in ordered if known and key <= known[-1]]
         if not complete and len(safe) < limit:
             wanted = Wanted()
-            wanted.prefixes[self._family, prefix] = max(limit, _FIRST_MIN, 2 * len(known))
+            wanted.prefixes[self._family, prefix] = max(limit, FIRST_MIN, 2 * len(known))
             raise Missing(wanted)
         return safe
 
