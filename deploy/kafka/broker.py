@@ -288,6 +288,9 @@ class Cluster:
         ports = free_ports(2 * len(self.nodes))
         for node in self.nodes:
             node.port, node.controller_port = ports.pop(), ports.pop()
+        self._write_settings()
+
+    def _write_settings(self) -> None:
         voters = ",".join(f"{node.node_id}@127.0.0.1:{node.controller_port}" for node in self.nodes)
         replicas, in_sync = min(3, len(self.nodes)), min(2, len(self.nodes))
         for node in self.nodes:
@@ -306,6 +309,11 @@ class Cluster:
                 "share.coordinator.state.topic.min.isr": in_sync,
             }
             node.write_settings({**SETTINGS, **own, **self._settings})
+
+    def set(self, **settings: object) -> None:
+        """Further broker settings, in force from the next `start` or `restart` on."""
+        self._settings.update(settings)
+        self._write_settings()
 
     def start(self) -> "Cluster":
         """Formats the folder if it is new, starts all nodes and returns when each serves.

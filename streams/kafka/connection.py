@@ -121,7 +121,11 @@ class Connection:
         for name in fixed.keys() & self.settings.keys():
             if _plain(fixed[name]) != _plain(self.settings[name]):
                 raise BadInput(f"Kafka setting {name} cannot be {self.settings[name]}: neardup needs {fixed[name]}")
-        settings: dict[str, Any] = {"log.connection.close": False, **defaults, **self.settings, **fixed}
+        general: dict[str, Setting] = {
+            "log.connection.close": False,
+            "reconnect.backoff.max.ms": 1_000,  # by default a broker that is back is missed for ten seconds more
+        }
+        settings: dict[str, Any] = {**general, **defaults, **self.settings, **fixed}
         if settings.get("group.protocol") == "consumer":
             settings.pop("partition.assignment.strategy", None)  # the broker's business then
         try:

@@ -1,0 +1,393 @@
+"""Verdicts and the log's offset appear together, once, whoever dies: as a reader of committed records sees it."""
+
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broker import eventually
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from neardup.errors import NeardupError
+from streams import topics
+from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge
+from streams.kafka import Admin, Connection, KafkaVerdicts, Reader
+from streams.topics import Names, Sizes
+from streams.watchdog import EXIT_CODE, Watchdog
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def made(admin: Admin, names: Names) -> Names:
+    topics.create(admin, names, Sizes(partitions=2))
+    return names
+
+
+def sink(connection: Connection, names: Names, **changes: Any) -> KafkaVerdicts:
+    settings: dict[str, Any] = {
+        "log_topic": names.sketches,
+        "group": names.sketches,
+        "transactional_id": names.sketches,
+    }
+    return KafkaVerdicts(connection, names.verdicts, **{**settings, **changes})
+
+
+def batch(number: int, size: int = 3) -> list[tuple[bytes, bytes]]:
+    return [(b"http://a.test/%d" % place, b"%d.%d" % (number, place)) for place in range(size)]
+
+
+def said(connection: Connection, names: Names) -> list[bytes]:
+    """All verdicts that a consumer of committed records gets, in order within each partition."""
+    reader = Reader(connection, names.verdicts, committed_only=True)
+    ends = reader.ends()
+    reader.assign(reader.begins())
+    values: list[bytes] = []
+
+    def read_on() -> bool:
+        values.extend(record.value() or b"" for record in reader.read(1000, wait_s=0.2))
+        return all(position >= ends[partition] for partition, position in reader.positions().items())
+
+    eventually(read_on, "the end of the verdicts")
+    reader.close()
+    return values
+
+
+def values_of(*batches: list[tuple[bytes, bytes]]) -> list[bytes]:
+    return sorted(value for each in batches for _, value in each)
+
+
+def test_verdicts_and_offset_are_committed_together(connection: Connection, made: Names) -> None:
+    verdicts = sink(connection, made)
+    verdicts.init()
+    assert verdicts.committed() is None
+
+    for number in range(5):
+        verdicts.commit(batch(number), number + 1)
+        assert verdicts.committed() == number + 1
+    verdicts.commit([], 6)
+
+    assert verdicts.committed() == 6
+    assert sorted(said(connection, made)) == values_of(*(batch(number) for number in range(5)))
+    verdicts.close()
+
+
+def test_one_url_s_verdicts_stay_in_order(connection: Connection, made: Names) -> None:
+    verdicts = sink(connection, made)
+    verdicts.init()
+    for number in range(20):
+        verdicts.commit([(b"http://a.test/", b"%d" % number)], number + 1)
+
+    assert said(connection, made) == [b"%d" % number for number in range(20)]
+    verdicts.close()
+
+
+def test_the_newest_verdicts_are_found_behind_markers_and_aborted_ones(
+    broker: str, connection: Connection, made: Names
+) -> None:
+    verdicts = sink(connection, made)
+    verdicts.init()
+    verdicts.commit([(b"a", b"old a"), (b"b", b"old b")], 1)
+    verdicts.commit([(b"a", b"new a"), (b"b", b"new b")], 2)
+    foreign = Producer({"bootstrap.servers": broker, "transactional.id": f"{made.verdicts}.foreign"})
+    foreign.init_transactions(30)
+    foreign.begin_transaction()
+    for partition in (0, 1):
+        for _ in range(500):
+            foreign.produce(made.verdicts, b"aborted", partition=partition)
+    foreign.flush(30)
+    foreign.abort_transaction(30)
+    reader = Reader(connection, made.verdicts, committed_only=True)
+    # The abort is acknowledged before its markers are there: two commits, 1000 aborted records, and all markers.
+    used = {_partition(connection, made, value) for value in (b"new a", b"new b")}
+    eventually(lambda: sum(reader.ends().values()) == 4 + 2 * len(used) + 1000 + 2, "the markers")
+
+    newest = reader.last()
+
+    assert newest.keys() == used
+    assert {record.value() for record in newest.values()} <= {b"new a", b"new b"}
+    reader.close()
+    verdicts.close()
+
+
+def _partition(connection: Connection, names: Names, wanted: bytes) -> int:
+    reader = Reader(connection, names.verdicts, committed_only=False)
+    reader.assign(reader.begins())
+    found: list[int] = []
+
+    def look() -> bool:
+        records = reader.read(2000, wait_s=0.2)
+        found.extend(record.partition() for record in records if record.value() == wanted)
+        return bool(found)
+
+    eventually(look, wanted.decode())
+    reader.close()
+    return found[0]
+
+
+def test_a_second_matcher_fences_the_first(connection: Connection, made: Names) -> None:
+    first = sink(connection, made)
+    first.init()
+    first.commit(batch(0), 1)
+    second = sink(connection, made)
+    second.init()
+
+    assert second.committed() == 1
+    with pytest.raises(Fenced, match=f"taken over transactional id {made.sketches}"):
+        first.commit([(b"http://a.test/", b"zombie")], 2)
+    with pytest.raises(Fenced):
+        first.commit([], 2)
+    second.commit(batch(1), 2)
+
+    assert second.committed() == 2
+    assert sorted(said(connection, made)) == values_of(batch(0), batch(1))
+    first.close()
+    second.close()
+
+
+@contextmanager
+def killed_in_a_transaction(broker: str, names: Names) -> Iterator[None]:
+    """Another process of the same transactional id has written verdicts, has not committed, and is dead."""
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "transaction.py"), broker, names.verdicts, names.sketches],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        process.send_signal(signal.SIGKILL)
+        assert process.wait(30) == -signal.SIGKILL
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def test_a_killed_matcher_s_open_transaction_is_never_read(broker: str, connection: Connection, made: Names) -> None:
+    before = sink(connection, made)
+    before.init()
+    before.commit(batch(0), 1)
+    with killed_in_a_transaction(broker, made):
+        after = sink(connection, made)
+        after.init()
+
+        assert after.committed() == 1
+        after.commit(batch(1), 2)
+
+    assert sorted(said(connection, made)) == values_of(batch(0), batch(1))
+    before.close()
+    after.close()
+
+
+def test_the_offset_waits_for_an_open_transaction(broker: str, connection: Connection, made: Names) -> None:
+    """What a matcher asks for before it has fenced its zombie is not told as if it were settled."""
+    foreign = Producer({"bootstrap.servers": broker, "transactional.id": made.sketches})
+    group = Consumer({"bootstrap.servers": broker, "group.id": made.sketches})
+    foreign.init_transactions(30)
+    foreign.begin_transaction()
+    foreign.send_offsets_to_transaction([TopicPartition(made.sketches, 0, 7)], group.consumer_group_metadata(), 30)
+    verdicts = sink(connection, made, deadline_s=1.0)
+
+    with pytest.raises(BrokerError, match="offset of"):
+        verdicts.committed()
+
+    verdicts.init()
+    assert verdicts.committed() is None
+    with pytest.raises(Exception, match="_FENCED"):
+        foreign.commit_transaction(30)
+    group.close()
+    verdicts.close()
+
+
+def test_a_refused_verdict_leaves_nothing_behind(connection: Connection, admin: Admin, names: Names) -> None:
+    admin.create(names.verdicts, 1, 1, {"max.message.bytes": "2000"})
+    admin.create(names.sketches, 1, 1, {})
+    plain = Connection(connection.bootstrap, {"compression.type": "none"})
+    verdicts = sink(plain, names)
+    verdicts.init()
+    verdicts.commit(batch(0), 1)
+
+    with pytest.raises((NotCommitted, RecordTooLarge)):
+        verdicts.commit([*batch(1), (b"large", b"x" * 3000)], 2)
+
+    assert verdicts.committed() == 1
+    verdicts.commit(batch(2), 3)
+    assert verdicts.committed() == 3
+    assert said(connection, names) == [value for each in (batch(0), batch(2)) for _, value in each]
+    verdicts.close()
+
+
+def test_a_verdict_over_the_client_s_limit_leaves_nothing_behind(connection: Connection, made: Names) -> None:
+    verdicts = sink(connection, made, message_bytes_max=2000)
+    verdicts.init()
+
+    with pytest.raises(RecordTooLarge):
+        verdicts.commit([*batch(0), (b"large", b"x" * 3000)], 1)
+
+    assert verdicts.committed() is None
+    verdicts.commit(batch(1), 1)
+    assert sorted(said(connection, made)) == values_of(batch(1))
+    verdicts.close()
+
+
+def test_more_verdicts_than_the_queue_holds(broker: str, made: Names) -> None:
+    connection = Connection(broker, {"queue.buffering.max.messages": 100})
+    verdicts = sink(connection, made)
+    verdicts.init()
+
+    verdicts.commit(batch(0, 5000), 1)
+
+    assert sorted(said(connection, made)) == values_of(batch(0, 5000))
+    verdicts.close()
+
+
+def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(own_broker: Any) -> None:
+    names = Names()
+    connection = Connection(own_broker.bootstrap)
+    topics.create(Admin(connection), names, Sizes(partitions=2))
+    verdicts = sink(connection, names)
+    verdicts.init()
+    total = 600
+    reached = threading.Semaphore(0)
+    failed: list[NeardupError] = []
+
+    def work() -> None:
+        try:
+            for number in range(total):
+                verdicts.commit(batch(number, 20), number + 1)
+                reached.release()
+        except NeardupError as error:
+            failed.append(error)
+        finally:
+            reached.release(total)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    for _ in range(2):
+        for _ in range(total // 4):
+            assert reached.acquire(timeout=120)
+        own_broker.kill()
+        own_broker.restart()
+    worker.join(120)
+
+    assert failed == []
+    assert not worker.is_alive()
+    assert verdicts.committed() == total
+    found = Counter(said(connection, names))
+    assert found == Counter(value for number in range(total) for _, value in batch(number, 20))
+    verdicts.close()
+
+
+def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(own_broker: Any) -> None:
+    names = Names()
+    connection = Connection(own_broker.bootstrap)
+    topics.create(Admin(connection), names, Sizes(partitions=2))
+    verdicts = sink(connection, names, deadline_s=2.0)
+    verdicts.init()
+    verdicts.commit(batch(0), 1)
+    own_broker.kill()
+
+    with pytest.raises(BrokerError, match="not known after 2 s"):
+        verdicts.commit(batch(1), 2)
+    verdicts.close()
+    own_broker.restart()
+
+    after = sink(connection, names)
+    after.init()
+    done = after.committed()
+    assert done in (1, 2)
+    if done == 1:
+        after.commit(batch(1), 2)
+    assert sorted(said(connection, names)) == values_of(batch(0), batch(1))
+    after.close()
+
+
+def test_a_transaction_that_outlives_its_timeout_counts_as_fenced(own_broker: Any) -> None:
+    names = Names()
+    own_broker.stop()
+    own_broker.set(**{"transaction.abort.timed.out.transaction.cleanup.interval.ms": 200})
+    own_broker.start()
+    connection = Connection(own_broker.bootstrap)
+    topics.create(Admin(connection), names, Sizes(partitions=2))
+    verdicts = sink(connection, names, transaction_timeout_ms=1000)
+    verdicts.init()
+    verdicts.commit(batch(0), 1)
+    producer = verdicts._producer
+    producer.begin_transaction()
+    producer.produce(names.verdicts, b"late")
+    producer.flush(30)
+    # The broker has aborted it once a reader of committed records gets past it.
+    reader = Reader(connection, names.verdicts, committed_only=True)
+    everything = Reader(connection, names.verdicts, committed_only=False)
+    eventually(lambda: reader.ends() == everything.ends(), "the broker's abort")
+
+    with pytest.raises(Fenced):
+        verdicts._call("commit", lambda: producer.commit_transaction(30))
+    assert sorted(said(connection, names)) == values_of(batch(0))
+
+
+HUNG = """
+import sys
+from streams.kafka import Connection, KafkaVerdicts
+from streams.watchdog import Watchdog
+
+verdicts = KafkaVerdicts(
+    Connection(sys.argv[1]), "verdicts", log_topic="sketches", group="g", transactional_id="t", watchdog=Watchdog(2.0)
+)
+verdicts.init()
+verdicts.commit([(b"a", b"before")], 1)
+print("ready", flush=True)
+sys.stdin.readline()
+verdicts.commit([(b"a", b"hung")], 2)
+print("not reached", flush=True)
+"""
+
+
+def test_a_transaction_that_hangs_ends_the_process(own_broker: Any) -> None:
+    names = Names()
+    connection = Connection(own_broker.bootstrap)
+    topics.create(Admin(connection), names, Sizes(partitions=2))
+    process = subprocess.Popen(
+        [sys.executable, "-c", HUNG, own_broker.bootstrap],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    own_broker.pause()
+    out, err = process.communicate("go\n", timeout=60)
+    own_broker.resume()
+
+    assert process.returncode == EXIT_CODE
+    assert "not reached" not in out
+    assert "error: the transaction up to offset 2 of sketches (t) has not ended in 2 s" in err
+    assert said(connection, names) == [b"before"]
+
+
+def test_the_watchdog_is_quiet_until_a_deadline_is_over() -> None:
+    told: list[str] = []
+    bitten = threading.Event()
+
+    def end(text: str) -> None:
+        told.append(text)
+        bitten.set()
+
+    watchdog = Watchdog(0.2, end)
+    with watchdog.watch("short"):
+        pass
+    assert not bitten.wait(0.6)  # nothing is under way: it may not bite however long it takes
+
+    with watchdog.watch("the long call"):
+        assert bitten.wait(30)
+    assert told == ["error: the long call has not ended in 0.2 s; ending the process, start it again\n"]
