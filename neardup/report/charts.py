@@ -168,7 +168,7 @@ def sizes(distribution: Mapping[int, int]) -> Markup:
         drawing.add('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>', x, y, hint)
     drawing.line(LEFT, bottom, WIDTH - RIGHT, bottom, "axis")
     drawing.text(LEFT + width / 2, HEIGHT - 6, "pages in the cluster", style="label")
-    drawing.text(LEFT - 44, TOP - 6, "clusters", "start", "label")
+    drawing.text(LEFT + 8, TOP + 14, "clusters", "start", "label")
     return drawing.done()
 
 
