@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from neardup.extraction import Extracted, extract_page
 from neardup.kernels import html as kernel
-from neardup.tables import tables
+
+__all__ = ["Extracted", "Facts", "extract_page", "facts_of", "text_of", "title_text", "unescape_value"]
 
 FACT_BYTES_MAX = 2048
 _TERM = re.compile(b"%c[^%c]*%c" % (kernel.TERM_START, kernel.TERM_END, kernel.TERM_END))
@@ -24,28 +26,6 @@ class Facts:
     canonical: str | None
     base: str | None
     lang: str | None
-
-
-@dataclass(frozen=True)
-class Extracted:
-    """Output of the kernel for one page: text uint8[capacity] of which n_text count, facts int64[FACTS]."""
-
-    page: bytes
-    text: npt.NDArray[np.uint8]
-    n_text: int
-    facts: npt.NDArray[np.int64]
-
-
-def extract_page(page: bytes, mode: int = 0, host: str = "") -> Extracted:
-    """Run the kernel on one page in UTF-8. mode: 0 HTML, 1 plain text. host: the page's own, lower-case ASCII."""
-    size = len(page)
-    buf = np.zeros(size + kernel.PADDING_BYTES, np.uint8)
-    buf[:size] = np.frombuffer(page, np.uint8)
-    own = np.frombuffer(host.encode(), np.uint8).copy()
-    text = np.zeros(kernel.text_bytes_needed(size), np.uint8)
-    facts = np.zeros(kernel.FACTS, np.int64)
-    n_text = kernel.extract(buf, 0, size, mode, own, 0, own.size, tables(), text, facts)
-    return Extracted(page, text, int(n_text), facts)
 
 
 def _named(term: re.Match[bytes]) -> bytes:

@@ -11,6 +11,7 @@ from neardup.kernels import lean_kernel
 from neardup.kernels import markup as mk
 from neardup.kernels.bits import below, copy_text, tag_masks, trailing_zeros
 from neardup.kernels.entities import byte_at, put_point, reference
+from neardup.kernels.foreign import is_foreign, pop_foreign, pop_to_html, push_foreign
 from neardup.kernels.terms import BASE_BYTES_MAX, put_term, set_base
 
 U64 = np.uint64
@@ -32,10 +33,6 @@ SPACE = 0x20
 
 PADDING_BYTES = 256
 _SLACK_BYTES = 512  # one step of the state machine writes less
-
-# The stack of foreign content: 4 bits an entry, the innermost lowest. Deeper nesting than 15 is not followed.
-_SVG, _MATH, _POINT_SVG, _POINT_TITLE, _POINT_MATH = 1, 2, 3, 4, 5
-_STACK_FULL = 0x0FFFFFFFFFFFFFFF >> 4
 
 
 def text_bytes_needed(page_bytes: int) -> int:
@@ -101,26 +98,6 @@ def _space(text, o):
 
 
 @lean_kernel
-def _pop_to_html(stack):
-    """The stack without the foreign elements on top."""
-    while stack & 15 == _SVG or stack & 15 == _MATH:
-        stack >>= 4
-    return stack
-
-
-@lean_kernel
-def _pop_to(stack, kind):
-    """The stack without the innermost entry of a kind and all above it; unchanged if it has none."""
-    rest = stack
-    while rest != 0:
-        top = rest & 15
-        rest >>= 4
-        if top == kind:
-            return rest
-    return stack
-
-
-@lean_kernel
 def _link_fact(buf, facts):
     """Take down the address of a <link rel=canonical>: rel is a set of words."""
     at, end = facts[mk.FIRST_START], facts[mk.FIRST_END]
@@ -172,65 +149,6 @@ def _wanted(kind):
     if kind == mk.ANNOTATION:
         return mk.ENCODING, 8, mk.NO_NAME, -1
     return mk.NO_NAME, -1, mk.NO_NAME, -1
-
-
-@lean_kernel
-def _html_encoding(buf, start, end):
-    """Whether an annotation-xml holds HTML: encoding text/html or application/xhtml+xml."""
-    length = end - start
-    if start < 0 or (length != 9 and length != 21):
-        return False
-    wanted = _TEXT_HTML if length == 9 else _XHTML
-    for i in range(length):
-        c = buf[start + i]
-        if c >= 65 and c <= 90:
-            c |= 32
-        if c != wanted[i]:
-            return False
-    return True
-
-
-_TEXT_HTML = np.frombuffer(b"text/html", np.uint8)
-_XHTML = np.frombuffer(b"application/xhtml+xml", np.uint8)
-
-
-@lean_kernel
-def _push_foreign(buf, kind, stack, facts):
-    """The stack after a start tag in foreign content, or of svg and math."""
-    entry = 0
-    top = stack & 15
-    if kind == mk.SVG:
-        entry = _SVG
-    elif kind == mk.MATH:
-        entry = _MATH
-    elif top == _SVG and kind == mk.HTML_POINT:
-        entry = _POINT_SVG
-    elif top == _SVG and kind == mk.TITLE:
-        entry = _POINT_TITLE
-    elif top == _MATH and (
-        kind == mk.MATH_TEXT
-        or (kind == mk.ANNOTATION and _html_encoding(buf, facts[mk.FIRST_START], facts[mk.FIRST_END]))
-    ):
-        entry = _POINT_MATH
-    if entry == 0 or facts[mk.SELF_CLOSING] == 1 or stack > _STACK_FULL:
-        return stack
-    return stack << 4 | entry
-
-
-@lean_kernel
-def _pop_foreign(kind, stack):
-    """The stack after an end tag."""
-    if kind == mk.SVG:
-        return _pop_to(stack, _SVG)
-    if kind == mk.MATH:
-        return _pop_to(stack, _MATH)
-    if kind == mk.HTML_POINT:
-        return _pop_to(stack, _POINT_SVG)
-    if kind == mk.TITLE:
-        return _pop_to(stack, _POINT_TITLE)
-    if kind == mk.MATH_TEXT or kind == mk.ANNOTATION:
-        return _pop_to(stack, _POINT_MATH)
-    return stack
 
 
 @lean_kernel
@@ -336,7 +254,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         skip = 2 if closing else 1
         name = at + skip
         shift += U64(skip)
-        foreign = stack & 15 == _SVG or stack & 15 == _MATH
+        foreign = is_foreign(stack)
         if (letters & valid) >> shift & _ONE == _ZERO:
             o, at = _declaration(buf, at, end, foreign or point_fresh, text, o, limit)
             continue
@@ -381,7 +299,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         point_fresh = False
         value, value_end = facts[mk.FIRST_START], facts[mk.FIRST_END]
         if stack != 0 and breakout and foreign and (not closing or kind != mk.FORMAT):
-            stack = _pop_to_html(stack)
+            stack = pop_to_html(stack)
             foreign = False
             if hidden == mk.SCRIPT or hidden == mk.STYLE:
                 o, hidden = hidden_from, np.int64(-1)
@@ -407,14 +325,14 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
                 templates -= 1
                 if templates <= 0:
                     o, hidden = _space(text, hidden_from), np.int64(-1)
-            stack = _pop_foreign(kind, stack)
+            stack = pop_foreign(kind, stack)
             continue
         shown = hidden < 0
 
         if foreign or kind == mk.SVG or kind == mk.MATH:
             before = stack
-            stack = _push_foreign(buf, kind, stack, facts)
-            point_fresh = stack != before and stack & 15 > _MATH
+            stack = push_foreign(buf, kind, stack, facts)
+            point_fresh = stack != before and not is_foreign(stack)
             if foreign and shown and (kind == mk.SCRIPT or kind == mk.STYLE) and facts[mk.SELF_CLOSING] == 0:
                 hidden, hidden_from, templates = kind, o, np.int64(1)
             continue
