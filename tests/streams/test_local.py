@@ -1,0 +1,194 @@
+"""Folders, JSON lines, and which source a path is."""
+
+import gzip
+import json
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from neardup.errors import BadInput
+from streams.local import LocalSource, SourceRecord, default_base_url, open_sources, unchanged
+from tests.streams.archives import Sample, crawl, write_folder, write_json_lines, write_warc
+
+BOUND = 10_000
+
+
+def sources(path: Path, base_url: str | None = None) -> list[LocalSource]:
+    return open_sources(path, base_url=base_url, body_bytes_max=BOUND)
+
+
+def check_places(source: LocalSource) -> None:
+    pages = list(source.read())
+    for i, page in enumerate(pages):
+        assert (page.coordinates.source, page.coordinates.offset) == (source.record.id, i)
+        assert source.read_at(page.coordinates) == page.page
+        assert list(source.read(i + 1, page.coordinates.position)) == pages[i + 1 :]
+
+
+def test_all_forms_hold_the_same_pages(tmp_path: Path) -> None:
+    base = "http://a.example/"
+    samples = sorted(crawl(), key=lambda sample: sample.path)
+    paths = [
+        write_warc(tmp_path / "a.warc", samples),
+        write_warc(tmp_path / "a.warc.gz", samples),
+        write_folder(tmp_path / "folder", samples),
+        write_json_lines(tmp_path / "a.jsonl", samples),
+        write_json_lines(tmp_path / "a.ndjson.gz", samples),
+    ]
+    for path in paths:
+        (source,) = sources(path, base if path.is_dir() else None)
+        check_places(source)
+        found = [(page.page.url, page.page.body, page.page.fetched_at) for page in source.read()]
+        assert found == [(base + s.path, s.body, s.ms) for s in samples], path
+        assert source.problems == []
+        (fresh,) = sources(path)
+        list(fresh.read())
+        assert fresh.bytes_read == fresh.bytes_total > 0
+
+
+def test_a_folder_is_walked_in_order_and_its_names_are_quoted(tmp_path: Path) -> None:
+    names = ["b.html", "a/z.htm", "a/a b%.xhtml", "a-b/ü.html", "c.TXT", "d.css", "e.html.orig"]
+    write_folder(tmp_path, [Sample(name, b"x") for name in names])
+    (source,) = sources(tmp_path, "http://h.example/docs")
+    assert [page.page.url.removeprefix("http://h.example/docs/") for page in source.read()] == [
+        *("a-b/%C3%BC.html", "a/a%20b%25.xhtml", "a/z.htm", "b.html", "c.TXT"),
+    ]
+    assert [page.page.content_type for page in source.read()][-1] == "text/plain"
+    check_places(source)
+
+
+def test_a_name_that_is_no_unicode(tmp_path: Path) -> None:
+    with open(os.fsencode(tmp_path) + b"/\xff.html", "wb") as file:
+        file.write(b"x")
+    (source,) = sources(tmp_path)
+    assert [page.page.url for page in source.read()] == [default_base_url(tmp_path) + "%FF.html"]
+
+
+def test_a_link_in_a_circle_and_a_pipe_are_left_out(tmp_path: Path) -> None:
+    write_folder(tmp_path, [Sample("a.html", b"x")])
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "dead.html").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.html")
+    (source,) = sources(tmp_path)
+    assert [page.page.body for page in source.read()] == [b"x"]
+
+
+def test_a_file_that_vanishes_is_rejected_and_told(tmp_path: Path) -> None:
+    write_folder(tmp_path, [Sample("a.html", b"x"), Sample("b.html", b"y")])
+    (source,) = sources(tmp_path)
+    (tmp_path / "a.html").unlink()
+    pages = [page.page for page in source.read()]
+    assert [page.body for page in pages] == [b"", b"y"]
+    assert "cannot read" in pages[0].problem
+    assert len(source.problems) == 1
+
+
+def test_a_long_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
+    write_folder(tmp_path, [Sample("a.html", b"x" * 50_000)])
+    (source,) = sources(tmp_path)
+    assert [len(page.page.body or b"") for page in source.read()] == [BOUND + 1]
+
+
+def test_one_page_is_a_source(tmp_path: Path) -> None:
+    write_folder(tmp_path, [Sample("a.html", b"x"), Sample("b.html", b"y")])
+    (source,) = sources(tmp_path / "a.html", "http://h.example")
+    assert [page.page.url for page in source.read()] == ["http://h.example/a.html"]
+
+
+def test_a_folder_of_archives_is_each_of_them(tmp_path: Path) -> None:
+    write_warc(tmp_path / "b.warc.gz", crawl(3))
+    write_json_lines(tmp_path / "a.jsonl", crawl(2))
+    assert [Path(source.record.path).name for source in sources(tmp_path)] == ["a.jsonl", "b.warc.gz"]
+
+
+@pytest.mark.parametrize("name", ["missing.warc", "empty/", "x.bin", "nothing.html/"])
+def test_what_is_no_source_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    if name.endswith("/"):
+        (tmp_path / name).mkdir()
+    elif name == "x.bin":
+        (tmp_path / name).write_bytes(b"\x7fELF")
+    with pytest.raises(BadInput, match=name.rstrip("/")):
+        sources(tmp_path / name)
+
+
+def test_kinds_are_told_by_content_where_the_name_does_not(tmp_path: Path) -> None:
+    write_warc(tmp_path / "a.warc.gz", crawl(2)).rename(tmp_path / "one")
+    write_json_lines(tmp_path / "a.jsonl.gz", crawl(2)).rename(tmp_path / "two")
+    assert [sources(tmp_path / name)[0].record.kind for name in ("one", "two")] == ["warc", "jsonl"]
+
+
+def test_a_source_is_named_by_what_it_holds(tmp_path: Path) -> None:
+    archive = write_warc(tmp_path / "a.warc", crawl(3))
+    moved = Path(shutil.copy(archive, tmp_path / "moved.warc"))
+    other = write_warc(tmp_path / "b.warc", crawl(4))
+    ids = [sources(path)[0].record.id for path in (archive, moved, other)]
+    assert ids[0] == ids[1] != ids[2]
+    folder = write_folder(tmp_path / "f", crawl(3))
+    mirror = write_folder(tmp_path / "g", crawl(3))
+    named = [
+        *(sources(path, base)[0].record.id for path in (folder, mirror) for base in (None, "http://h.example/")),
+    ]
+    assert named[1] == named[3], "the same pages at the same URLs"
+    assert len(set(named)) == 3, "other URLs are other pages"
+    (folder / "page0.html").write_bytes(b"changed")
+    assert sources(folder)[0].record.id != named[0]
+
+
+def test_json_lines_with_bad_lines(tmp_path: Path) -> None:
+    good = b'{"url":"http://a/","body":"x"}'
+    lines = [good, b"", b"  ", b"{", b"\xff\xfe", b'{"body":"x"}', b'{"url":"http://a/","body":[]}', b"[" * 3000, good]
+    (tmp_path / "a.jsonl").write_bytes(b"\r\n".join(lines))
+    (source,) = sources(tmp_path / "a.jsonl")
+    pages = [page.page for page in source.read()]
+    assert [bool(page.problem) for page in pages] == [False, True, True, True, True, True, False]
+    check_places(source)
+
+
+def test_a_line_without_end_is_bounded(tmp_path: Path) -> None:
+    good = b'{"url":"http://a/","body":"x"}\n'
+    data = good + b'{"url":"http://a/","body":"' + b"y" * 20_000_000 + b'"}\n' + good
+    for name, content in (("a.jsonl", data), ("a.jsonl.gz", gzip.compress(data, 1))):
+        (tmp_path / name).write_bytes(content)
+        (source,) = sources(tmp_path / name)
+        assert [page.page.problem[:20] for page in source.read()] == ["", "a line of more than ", ""]
+
+
+@pytest.mark.parametrize("cut", [1, 4, 9, 30])
+def test_cut_json_lines_give_what_they_hold(tmp_path: Path, cut: int) -> None:
+    path = write_json_lines(tmp_path / "a.jsonl.gz", crawl(12))
+    path.write_bytes(path.read_bytes()[:-cut])
+    (source,) = sources(path)
+    pages = list(source.read())
+    assert len(pages) >= 10
+    assert len(source.problems) == 1
+    check_places(source)
+
+
+def test_a_page_without_a_date_has_its_files(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"url":"http://a/","body":"x"}\n')
+    os.utime(tmp_path / "a.jsonl", (1000, 1000))
+    (source,) = sources(tmp_path / "a.jsonl")
+    (page,) = source.read()
+    assert (page.page.fetched_at, page.log_time) == (None, 1_000_000)
+
+
+def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
+    path = write_warc(tmp_path / "a.warc", crawl(3))
+    record = sources(path)[0].record
+    assert unchanged(record)
+    os.utime(path, (1, 1))
+    assert unchanged(record), "the same bytes, whatever the date"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not unchanged(record)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        unchanged(record)
+
+
+def test_a_source_record_survives_json(tmp_path: Path) -> None:
+    write_folder(tmp_path, crawl(3))
+    record = sources(tmp_path)[0].record
+    assert SourceRecord.from_json(json.loads(json.dumps(asdict(record)))) == record

@@ -1,0 +1,357 @@
+"""The embedded run from files to verdicts: order, resumption, --out, errors, interruption."""
+
+import json
+import os
+import resource
+import signal
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.errors import BadInput, InvariantBroken, StateError
+from neardup.matching import fold
+from neardup.scheme import Scheme
+from streams import matcher, records, sketcher
+from streams.compressed import Stream
+from streams.scan import Progress, scan
+from streams.state import State, VerdictLog
+from tests.streams.archives import Sample, crawl, html, text, write_folder, write_json_lines, write_warc
+
+SCHEME = Scheme(seed=7)
+
+
+class Noon:
+    """A clock that stands still, after all dates of the samples."""
+
+    def now_ms(self) -> int:
+        return 1_700_000_000_000
+
+
+def opened(path: Path | None) -> State:
+    return State.open(path, scheme=SCHEME)
+
+
+def told(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def kinds(verdicts: list[dict[str, Any]]) -> list[str]:
+    return [verdict["verdict"] for verdict in verdicts]
+
+
+def test_pages_in_are_verdicts_out(tmp_path: Path) -> None:
+    samples = crawl(30)
+    seen: list[Progress] = []
+    with opened(tmp_path / "state") as state:
+        archive = write_warc(tmp_path / "a.warc.gz", samples)
+        result = scan([archive], state, out=str(tmp_path / "out"), progress=seen.append)
+        assert list(state.verdicts()) == told(tmp_path / "out")
+    verdicts = told(tmp_path / "out")
+    assert [v["url"] for v in verdicts] == ["http://a.example/" + s.path for s in samples]
+    assert result.pages == len(samples) == sum(result.counts.values())
+    assert Counter(kinds(verdicts)) == result.counts
+    assert [v["page_id"] for v in verdicts] == list(range(len(samples)))
+    for verdict in verdicts:
+        expected = {"page": "unique", "copy": "exact_duplicate", "edit": "near_duplicate"}
+        assert verdict["verdict"] == expected[verdict["url"].split("/")[-1][:4]], verdict["url"]
+        assert verdict.get("representative", {"page_id": -1})["page_id"] < verdict["page_id"]
+    assert (result.skipped, result.problems, result.interrupted) == ([], [], False)
+    assert (seen[-1].pages, seen[-1].phase, seen[-1].bytes_done) == (len(samples), "scan", seen[-1].bytes_total)
+    assert result.bytes == archive.stat().st_size
+
+
+def test_all_forms_give_the_same_verdicts(tmp_path: Path) -> None:
+    base = "http://a.example/"
+    samples = sorted(crawl(20), key=lambda sample: sample.path)
+    paths = [
+        write_warc(tmp_path / "a.warc", samples),
+        write_warc(tmp_path / "a.warc.gz", samples),
+        write_folder(tmp_path / "folder", samples),
+        write_json_lines(tmp_path / "a.jsonl", samples),
+        write_json_lines(tmp_path / "a.ndjson.gz", samples),
+    ]
+    found = []
+    for path in paths:
+        with opened(None) as state:
+            scan([path], state, base_url=base)
+            found.append([placeless(verdict) for verdict in state.verdicts()])
+    assert all(verdicts == found[0] for verdicts in found)
+    assert set(kinds(found[0])) == {"unique", "exact_duplicate", "near_duplicate"}
+
+
+def placeless(value: Any) -> Any:
+    """A verdict without the coordinates in it, which say where a page was read."""
+    if isinstance(value, dict):
+        return {name: placeless(part) for name, part in value.items() if name != "coordinates"}
+    return value
+
+
+def test_a_second_scan_finds_duplicates_of_the_first(tmp_path: Path) -> None:
+    first = write_warc(tmp_path / "a.warc", crawl(6))
+    second = write_warc(tmp_path / "b.warc", crawl(9), base="http://b.example/")
+    with opened(tmp_path / "state") as state:
+        scan([first], state)
+    with opened(tmp_path / "state") as state:
+        result = scan([second], state, out=str(tmp_path / "out"))
+    verdicts = told(tmp_path / "out")
+    assert {v["url"].split("/")[2] for v in verdicts} == {"b.example"}
+    assert verdicts[0]["representative"]["url"] == "http://a.example/page0.html"
+    assert result.counts["unique"] == 3
+
+
+def test_a_finished_source_is_skipped_unless_asked_for(tmp_path: Path) -> None:
+    archive = write_warc(tmp_path / "a.warc", crawl(6))
+    out = tmp_path / "out"
+    with opened(tmp_path / "state") as state:
+        scan([archive], state, out=str(out))
+        first = out.read_bytes()
+        again = scan([archive, archive], state, out=str(out))
+        assert (again.pages, again.skipped) == (0, [str(archive)] * 2)
+        assert out.read_bytes() == first, "what the log has of it is told again"
+        third = scan([archive], state, out=str(out), again=True)
+        assert (third.counts, third.skipped) == ({"unchanged": len(crawl(6))}, [])
+        assert kinds(told(out)) == ["unchanged"] * len(crawl(6))
+        assert len({source.id for source in state.sources.values()}) == 2
+
+
+def test_slicing_into_messages_changes_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = write_warc(tmp_path / "a.warc.gz", crawl(40))
+    found = []
+    for pages, polled, bytes_max in ((512, 512, 900_000), (1, 512, 900_000), (7, 3, 900_000), (512, 512, 9_000)):
+        monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", pages)
+        monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", polled)
+        monkeypatch.setattr(sketcher, "MESSAGE_BYTES_MAX", bytes_max)
+        with opened(None) as state:
+            scan([archive], state, clock=Noon())
+            sizes = [len(records.decode_message(data, at).records) for at, data in state.log.read()]
+            assert max(sizes) <= pages
+            assert all(len(data) < bytes_max + 10_000 for _, data in state.log.read())
+            order = {v["page_id"]: i for i, v in enumerate(state.verdicts())}
+            found.append([numbered(v, order) for v in state.verdicts()])
+    assert all(verdicts == found[0] for verdicts in found)
+
+
+def numbered(verdict: Any, order: dict[int, int]) -> Any:
+    """A verdict with page ids as ordinals: they depend on how messages are cut, nothing else does."""
+    ids = ("page_id", "cluster", "replaces")
+    if isinstance(verdict, list):
+        return [numbered(value, order) for value in verdict]
+    if not isinstance(verdict, dict):
+        return verdict
+    return {k: order[v] if k in ids and v is not None else numbered(v, order) for k, v in verdict.items()}
+
+
+def test_messages_are_cut_by_their_records_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = write_warc(tmp_path / "a.warc.gz", crawl(40))
+    monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", 7)
+    logs = []
+    for polled, polled_bytes in ((512, 1 << 20), (5, 1 << 20), (512, 3000)):
+        monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", polled)
+        monkeypatch.setattr(sketcher, "POLL_BYTES_MAX", polled_bytes)
+        with opened(None) as state:
+            scan([archive], state, clock=Noon())
+            logs.append(list(state.log.read()))
+    assert logs[0] == logs[1] == logs[2]
+
+
+def test_log_time_only_rises_and_is_never_in_the_future(tmp_path: Path) -> None:
+    dates = [5000, 9000, 4000, 1_900_000_000_000, 6000]
+    samples = [Sample(f"{i}.html", html("t", text(i)), ms) for i, ms in enumerate(dates)]
+    with opened(tmp_path / "state") as state:
+        scan([write_warc(tmp_path / "a.warc", samples)], state, clock=Noon())
+        assert state.matcher.log_time == Noon().now_ms()
+    with opened(tmp_path / "state") as state:
+        scan([write_warc(tmp_path / "b.warc", samples[:1], base="http://b.example/")], state, clock=Noon())
+        assert state.matcher.log_time == Noon().now_ms()
+
+
+HOSTILE = {
+    "empty": b"",
+    "one word": b"word",
+    "nul bytes": b"<p>a\0b\0" * 50,
+    "deep": b"<div>" * 100_000 + b"text",
+    "one token": b"a" * 3_000_000,
+    "entities": b"&amp;&lt;&nosuch;&#x110000;" * 20_000,
+    "unclosed": b"<!--" + b"<" * 50_000,
+    "binary": bytes(range(256)) * 100,
+    "utf-16": "\ufeff<p>sixteen bits of text</p>".encode("utf-16-le"),
+    "lying charset": b'<meta charset="utf-8"><p>\xff\xfe\xfa' + b"word " * 30,
+    "images": b'<img src="a.gif">' * 500,
+}
+
+
+def test_hostile_pages_each_get_a_verdict(tmp_path: Path) -> None:
+    samples = [Sample(name.replace(" ", "-") + ".html", body) for name, body in HOSTILE.items()]
+    with opened(tmp_path / "state") as state:
+        result = scan([write_warc(tmp_path / "a.warc", samples)], state, out=str(tmp_path / "out"))
+    assert result.pages == len(samples)
+    assert result.counts == {"unique": len(samples)}
+
+
+def test_what_cannot_be_read_is_rejected_with_its_reason(tmp_path: Path) -> None:
+    lines = [
+        '{"url":"http://a/","body":"fine enough to be read"}',
+        '{"url":"not a url","body":"x"}',
+        '{"url":"http://a/%s","body":"x"}' % ("long" * 1000),
+        '{"url":"http://a/500","http_status":500,"body":"x"}',
+        '{"body":"x"}',
+        '{"url":"http://a/gone","http_status":410}',
+        '{"url":"http://a/big","body":"%s"}' % ("big word " * 1_200_000),
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    with opened(tmp_path / "state") as state:
+        result = scan([tmp_path / "a.jsonl"], state, out=str(tmp_path / "out"))
+    verdicts = told(tmp_path / "out")
+    assert kinds(verdicts) == ["unique", *["rejected"] * 4, "gone", "unique"]
+    assert all(v["reason"] for v in verdicts[1:5])
+    assert verdicts[6]["truncated"]
+    assert result.pages == len(lines)
+
+
+def test_a_damaged_archive_does_not_stop_the_others(tmp_path: Path) -> None:
+    bad = write_warc(tmp_path / "a.warc.gz", crawl(10))
+    bad.write_bytes(bad.read_bytes()[:-30])
+    good = write_warc(tmp_path / "b.warc.gz", crawl(10), base="http://b.example/")
+    with opened(tmp_path / "state") as state:
+        result = scan([bad, good], state)
+        assert all(source.finished for source in state.sources.values())
+    assert result.pages in (2 * len(crawl(10)) - 1, 2 * len(crawl(10)))
+    assert len(result.problems) == result.problems_total == 1
+    assert str(bad) in result.problems[0]
+
+
+def test_a_bad_path_changes_nothing(tmp_path: Path) -> None:
+    good = write_warc(tmp_path / "a.warc", crawl(3))
+    with opened(tmp_path / "state") as state:
+        with pytest.raises(BadInput, match=r"missing\.warc: no such file"):
+            scan([good, tmp_path / "missing.warc"], state)
+        assert (state.sources, state.log.end()) == ({}, 0)
+
+
+def test_a_source_that_fails_while_read_is_left_unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = write_warc(tmp_path / "a.warc", crawl(10))
+    other = write_warc(tmp_path / "b.warc", crawl(3), base="http://b.example/")
+    whole = Stream._piece
+
+    def failing(stream: Stream) -> bytes:
+        if stream._file.name.endswith("a.warc"):
+            raise OSError(5, "Input/output error", "a.warc")
+        return whole(stream)
+
+    monkeypatch.setattr(Stream, "_piece", failing)
+    with opened(tmp_path / "state") as state:
+        result = scan([archive, other], state, clock=Noon())
+        assert "Input/output error" in result.problems[0]
+        assert [source.finished for source in sorted(state.sources.values(), key=lambda s: s.path)] == [False, True]
+        monkeypatch.setattr(Stream, "_piece", whole)
+        assert scan([archive], state, clock=Noon()).pages == len(crawl(10))
+
+
+def small_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", 3)
+    monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", 3)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_scan_and_the_next_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    small_messages(monkeypatch)
+    archive = write_warc(tmp_path / "a.warc.gz", crawl(20))
+    with opened(None) as state:
+        scan([archive], state, out=str(tmp_path / "whole"), clock=Noon())
+    before = signal.getsignal(number)
+    with opened(tmp_path / "state") as state:
+        told_at = []
+
+        def interrupt(now: Progress) -> None:
+            if now.phase == "scan" and now.pages >= 6 and not told_at:
+                told_at.append(now.pages)
+                os.kill(os.getpid(), number)
+
+        result = scan([archive], state, out=str(tmp_path / "out"), progress=interrupt, clock=Noon())
+        assert result.interrupted
+        assert 6 <= result.pages < len(crawl(20))
+        assert signal.getsignal(number) == before
+        rest = scan([archive], state, out=str(tmp_path / "out"), clock=Noon())
+        assert rest.resumed == [str(archive)]
+        assert not rest.interrupted
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+@pytest.mark.parametrize("broken", ["sketcher", "matcher"])
+def test_an_error_in_either_thread_ends_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    small_messages(monkeypatch)
+    archive = write_warc(tmp_path / "a.warc.gz", crawl(20))
+    calls = []
+
+    def fail(*given: Any, **named: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 2:
+            raise InvariantBroken("as planned")
+        return real(*given, **named)
+
+    where: tuple[Any, str] = (sketcher, "sketch_pages") if broken == "sketcher" else (VerdictLog, "emit")
+    real = getattr(*where)
+    with opened(tmp_path / "state") as state:
+        with monkeypatch.context() as patch:
+            patch.setattr(*where, fail)
+            with pytest.raises(InvariantBroken, match="as planned"):
+                scan([archive], state)
+        assert [thread.name for thread in threading.enumerate() if "neardup" in thread.name] == []
+        scan([archive], state)
+        assert len(list(state.verdicts())) == len(crawl(20))
+
+
+def test_verdicts_that_do_not_add_up_stop_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetful(*given: Any) -> Any:
+        outcome = fold(*given)
+        outcome.verdicts.pop()
+        return outcome
+
+    monkeypatch.setattr(matcher, "fold", forgetful)
+    with opened(tmp_path / "state") as state, pytest.raises(InvariantBroken, match="page verdicts came out"):
+        scan([write_warc(tmp_path / "a.warc", crawl(3))], state)
+
+
+@pytest.mark.parametrize("full", ["state", "out"])
+def test_a_full_disk_is_told_and_the_scan_goes_on_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    small_messages(monkeypatch)
+    archive = write_warc(tmp_path / "a.warc.gz", crawl(60))
+    with opened(None) as state:
+        scan([archive], state, out=str(tmp_path / "whole"), clock=Noon())
+    room = 60_000 if full == "state" else 10_000
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with opened(tmp_path / "state") as state:
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+            with pytest.raises(StateError, match="make room, then run the same command again"):
+                scan([archive], state, out=str(tmp_path / "out") if full == "out" else None, clock=Noon())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, ignored)
+    with opened(tmp_path / "state") as state:
+        scan([archive], state, out=str(tmp_path / "out"), clock=Noon())
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_out_that_cannot_be_written(tmp_path: Path) -> None:
+    archive = write_warc(tmp_path / "a.warc", crawl(3))
+    with opened(tmp_path / "state") as state, pytest.raises(StateError, match=r"cannot write .*/nowhere/out"):
+        scan([archive], state, out=str(tmp_path / "nowhere" / "out"))
+
+
+def test_threads_change_nothing(tmp_path: Path) -> None:
+    archive = write_warc(tmp_path / "a.warc.gz", crawl(40))
+    logs = []
+    for threads in (1, 3):
+        with opened(None) as state:
+            scan([archive], state, threads=threads, clock=Noon())
+            logs.append((list(state.log.read()), list(state.verdicts())))
+    assert logs[0] == logs[1]

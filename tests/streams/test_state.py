@@ -1,0 +1,194 @@
+"""State directories: made, locked, refused, mended."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.index.base import Family
+from neardup.scheme import Scheme
+from neardup.verdict import Coordinates
+from streams.scan import scan
+from streams.state import State
+from tests.streams.archives import crawl, write_folder, write_warc
+
+SCHEME = Scheme(seed=7)
+
+
+def scanned(tmp_path: Path, pages: int = 8) -> Path:
+    path = tmp_path / "state"
+    with State.open(path, scheme=SCHEME) as state:
+        scan([write_warc(tmp_path / "a.warc.gz", crawl(pages))], state)
+    return path
+
+
+def test_a_new_directory_has_a_secret_seed(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "state"
+    with State.open(path) as state:
+        seed = state.scheme.seed
+    assert (path / "scheme.json").stat().st_mode & 0o777 == 0o600
+    with State.open(path) as state:
+        assert (state.scheme.seed, state.messages) == (seed, [])
+    with State.open(tmp_path / "other") as state:
+        assert state.scheme.seed != seed
+
+
+def test_two_on_one_directory(tmp_path: Path) -> None:
+    with (
+        State.open(tmp_path / "state"),
+        pytest.raises(StateError, match=f"{tmp_path}/state is in use by process {os.getpid()}"),
+    ):
+        State.open(tmp_path / "state")
+    State.open(tmp_path / "state").close()
+
+
+def test_another_scheme(tmp_path: Path) -> None:
+    path = scanned(tmp_path)
+    with pytest.raises(StateError, match="use another directory, or leave the seed"):
+        State.open(path, scheme=Scheme(seed=8))
+    State.open(path, scheme=SCHEME).close()
+
+
+def test_another_decider(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with State.open(path, decider=lambda scheme: Decider(scheme.digest, rule="simhash")) as state:
+        assert state.decider.rule == "simhash"
+    with State.open(path, scheme=None, decider=lambda scheme: Decider(scheme.digest)) as state:
+        assert state.decider.rule == "verified", "nothing was decided yet"
+        scan([write_warc(tmp_path / "a.warc", crawl(3))], state)
+    with pytest.raises(StateError, match=r"decided by rule verified .* and simhash .* is asked for"):
+        State.open(path, decider=lambda scheme: Decider(scheme.digest, rule="simhash"))
+    with State.open(path) as state:
+        assert state.decider.rule == "verified"
+
+
+def test_a_folder_with_other_things_is_no_state(tmp_path: Path) -> None:
+    (tmp_path / "thesis.doc").write_text("precious")
+    with pytest.raises(StateError, match=r"holds 'thesis\.doc' and no state"):
+        State.open(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.doc"]
+
+
+def test_a_file_is_no_state(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StateError, match="is a file"):
+        State.open(tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", ["scheme.json", "decider.json"])
+def test_a_spoilt_file_is_named(tmp_path: Path, name: str) -> None:
+    path = scanned(tmp_path)
+    (path / name).write_text('{"seed": ')
+    with pytest.raises(CorruptRecord, match=name):
+        State.open(path)
+
+
+def test_a_lost_seed_is_not_made_anew(tmp_path: Path) -> None:
+    path = scanned(tmp_path)
+    (path / "scheme.json").unlink()
+    with pytest.raises(StateError, match=r"scheme\.json is missing"):
+        State.open(path)
+
+
+def rows(state: State) -> list[list[tuple[bytes, bytes]]]:
+    return [list(state.store.scan(family)) for family in Family]
+
+
+@pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts")])
+def test_what_is_deleted_is_made_again_from_the_log(tmp_path: Path, lost: tuple[str, ...]) -> None:
+    path = scanned(tmp_path)
+    with State.open(path) as state:
+        before = (rows(state), list(state.verdicts()))
+        assert state.messages == []
+    for name in lost:
+        shutil.rmtree(path / name)
+    with State.open(path) as state:
+        assert any(name in message for message in state.messages for name in lost)
+        assert (rows(state), list(state.verdicts())) == before
+
+
+def test_a_lost_log_is_told(tmp_path: Path) -> None:
+    path = scanned(tmp_path)
+    shutil.rmtree(path / "log")
+    with pytest.raises(StateError, match="messages are lost; restore the log"):
+        State.open(path)
+
+
+def test_pages_can_be_read_again_until_they_change(tmp_path: Path) -> None:
+    samples = crawl(5)
+    archive, folder = write_warc(tmp_path / "a.warc.gz", samples), write_folder(tmp_path / "f", crawl(3))
+    path = tmp_path / "state"
+    with State.open(path) as state:
+        scan([archive, folder], state)
+    with State.open(path) as state:
+        places = [Coordinates(**verdict["coordinates"]) for verdict in state.verdicts() if not verdict["n"]]
+        bodies = [state.read_page(place).body for place in places]
+        assert bodies == [s.body for s in samples] + [s.body for s in sorted(crawl(3), key=lambda s: s.path)]
+        with pytest.raises(BadInput, match="no source"):
+            state.read_page(Coordinates(source="f" * 32))
+    archive.write_bytes(archive.read_bytes()[:-9])
+    (folder / "page0.html").write_text("changed")
+    (folder / "page1.html").unlink()
+    with State.open(path) as state:
+        for place, said in ((places[0], "changed"), (places[-3], "changed"), (places[-2], "cannot be read any more")):
+            with pytest.raises(BadInput, match=said):
+                state.read_page(place)
+        assert state.read_page(places[-1]).body == bodies[-1]
+
+
+def test_a_throw_away_state_leaves_nothing(tmp_path: Path) -> None:
+    with State.open(None) as state:
+        place = state.path
+        result = scan([write_warc(tmp_path / "a.warc", crawl(4))], state)
+        assert len(list(state.verdicts())) == result.pages
+        assert place.exists()
+    assert not place.exists()
+
+
+@contextmanager
+def mounted(path: Path, options: str) -> Iterator[Path]:
+    path.mkdir(exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except OSError as error:
+        pytest.skip(f"no mount command: {error}")
+    if done.returncode:
+        pytest.skip(f"cannot mount a tmpfs here: {done.stderr.strip()}")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True, timeout=20)
+
+
+def test_a_read_only_directory(tmp_path: Path) -> None:
+    with (
+        mounted(tmp_path / "ro", "ro,size=1m") as path,
+        pytest.raises(StateError, match=r"Read-only file system; the directory must be writable"),
+    ):
+        State.open(path / "state")
+
+
+def test_a_state_that_turned_read_only(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "size=200m") as disk:
+        with State.open(disk / "state") as state:
+            scan([write_warc(tmp_path / "a.warc", crawl(3))], state)
+        done = subprocess.run(["mount", "-o", "remount,ro", str(disk)], capture_output=True, text=True, timeout=20)
+        if done.returncode:
+            pytest.skip(f"cannot remount: {done.stderr.strip()}")
+        with pytest.raises(StateError, match="Read-only file system"):
+            State.open(disk / "state")
+
+
+def test_source_records_survive(tmp_path: Path) -> None:
+    path = scanned(tmp_path)
+    (record,) = [json.loads(file.read_text()) for file in (path / "sources").glob("*.json")]
+    assert (record["path"], record["finished"], record["kind"]) == (str(tmp_path / "a.warc.gz"), True, "warc")
+    assert record["pages"] == len(crawl(8))
