@@ -7,6 +7,7 @@ import numpy as np
 from neardup.errors import BadInput
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.lanes import LANES
+from neardup.kernels.occurrences import FIRST_SLOTS
 from neardup.kernels.simhash import COUNTERS, DIGITS
 from neardup.kernels.sketch import PageSpace, Shape, Workspace
 from neardup.layout import NAME
@@ -117,7 +118,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
     """Some 90 bytes a token; memory that a page does not touch is never taken from the system."""
     return Workspace(
         ids=np.empty(tokens, dtype=np.uint32),
-        slots=np.empty(max(4096, 8 * tokens), dtype=np.uint32),
+        slots=np.empty(max(FIRST_SLOTS, 8 * tokens), dtype=np.uint32),
         distinct=np.empty(tokens, dtype=np.uint64),
         counts=np.empty(tokens, dtype=np.uint32),
         mixed=np.empty(tokens, dtype=np.uint64),
@@ -133,6 +134,8 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         chosen=np.empty(tokens, dtype=np.uint8),
         content_counts=np.empty(tokens, dtype=np.uint32),
         histogram=np.empty(64, dtype=np.int64),
+        place=np.empty(len(LOG_WEIGHTS) + 1, dtype=np.int64),
+        order=np.empty(tokens, dtype=np.uint32),
         raw=np.empty(COUNTERS, dtype=np.uint64),
         raw_fill=np.empty(DIGITS, dtype=np.int64),
         log=np.empty(COUNTERS, dtype=np.uint64),

@@ -283,7 +283,8 @@ def simhash(
     raw, log = np.empty(6, np.uint64), np.empty(3, np.uint64)
     scratch = [np.empty(size, kind) for size, kind in 2 * ((kernels.COUNTERS, np.uint64), (kernels.DIGITS, np.int64))]
     weights = np.array(LOG_WEIGHTS, dtype=np.uint64)
-    kernels.simhashes(distinct, counts, many, weights, offsets, *scratch, raw, log)
+    place, order = np.empty(len(weights) + 1, np.int64), np.empty(n, np.uint32)
+    kernels.simhashes(distinct, counts, many, weights, offsets, place, order, *scratch, raw, log)
     return raw, log
 
 

@@ -13,6 +13,7 @@ U64 = np.uint64
 U32 = np.uint32
 U8 = np.uint8
 _IN_TITLE, _IN_LINK = U8(1), U8(2)
+_ONE = U64(1)
 #: Characters of a line.
 _LINE = 80
 
@@ -64,37 +65,36 @@ def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, wi
     n > 0. starts, ends, linked, widths uint32[>= n] out, by block: token range, tokens in links, characters from its
     first token to its last. Token i is text[span_start[i] : span_end[i]]; spans never go back.
     """
-    many = -1
-    current = np.int64(-1)
+    # runs of one block number, titles apart; where a run ends is not to be foreseen, so there is no branch on it
+    runs = np.int64(-1)
+    previous = np.int64(-1)
     links = U32(0)
-    title_start = title_end = np.int64(0)
-    for i in range(n):
+    for i in range(U64(n)):
         flag = flags[i]
-        if flag & _IN_TITLE or np.int64(block[i]) != current:
-            if current >= 0:
-                ends[many] = U32(i)
-                linked[many] = links
-            if flag & _IN_TITLE:
-                current = np.int64(-1)
-                if title_end == 0:
-                    title_start = i
-                title_end = i + 1
-                continue
-            current = np.int64(block[i])
-            many += 1
-            starts[many] = U32(i)
-            links = U32(0)
-        links += U32(flag & _IN_LINK)
-    if current >= 0:
-        ends[many] = U32(n)
-        linked[many] = links
-    many += 1
+        key = (np.int64(block[i]) << 1) | np.int64(flag & _IN_TITLE)
+        new = key != previous
+        previous = key
+        runs += np.int64(new)
+        links = (U32(0) if new else links) + U32((flag & _IN_LINK) >> U8(1))
+        ends[runs] = U32(i + _ONE)
+        linked[runs] = links
     plain = _is_ascii(text, span_start[0], span_end[n - 1])
-    for j in range(many):
-        first, last = span_start[starts[j]], span_end[ends[j] - U32(1)]
-        widths[j] = last - first if plain else _characters(text, first, last)
-        linked[j] //= U32(_IN_LINK)
-    return np.int64(many), np.int64(title_start), np.int64(title_end)
+    title_start = title_end = np.int64(0)
+    many = np.int64(0)
+    start = U32(0)
+    for j in range(runs + 1):
+        end, links = ends[j], linked[j]
+        if flags[start] & _IN_TITLE:
+            if title_end == 0:
+                title_start = np.int64(start)
+            title_end = np.int64(end)
+        else:
+            first, last = span_start[start], span_end[end - U32(1)]
+            starts[many], ends[many], linked[many] = start, end, links
+            widths[many] = last - first if plain else _characters(text, first, last)
+            many += 1
+        start = end
+    return many, title_start, title_end
 
 
 @lean_kernel

@@ -16,6 +16,7 @@ from neardup.kernels.bits import trailing_zeros
 from neardup.kernels.lanes import LANES, STEP, add_rows, copy_row, project
 
 U64 = np.uint64
+U32 = np.uint32
 #: Digits of a weight, and of a sum of weights that a counter can hold.
 DIGITS = 40
 _PLANES = DIGITS + 4
@@ -88,23 +89,41 @@ def finish(counters, fill, total, out):
 
 
 @lean_kernel
-def simhashes(tokens, counts, many, weights, offsets, raw, raw_fill, log, log_fill, raw_out, log_out):
+def _by_count(counts, many, last, place, order):
+    """Sort numbers 0 to many - 1 by min(counts, last) -> order uint32; place int64[last + 2] scratch."""
+    place[:] = 0
+    for i in range(U64(many)):
+        place[min(U64(counts[i]), last) + _ONE] += 1
+    for c in range(len(place) - 1):
+        place[c + 1] += place[c]
+    for i in range(U64(many)):
+        c = min(U64(counts[i]), last)
+        order[place[c]] = U32(i)
+        place[c] += 1
+
+
+@lean_kernel
+def simhashes(tokens, counts, many, weights, offsets, place, order, raw, raw_fill, log, log_fill, raw_out, log_out):
     """Two simhashes of one page -> raw_out, log_out uint64[words <= 8]; bit 0 = lowest bit of word 0.
 
     tokens uint64[>= many] distinct, counts uint32[>= many] their occurrences, in all below 2**32. A token that occurs c
     times counts c in raw_out (algorithm C) and weights[min(c, last)] in log_out (uint64, below 2**7). offsets
-    uint64[8]. raw, log uint64[COUNTERS], raw_fill, log_fill int64[DIGITS] scratch. No tokens give zero.
+    uint64[8]. Scratch: place int64[len(weights) + 1], order uint32[>= many], raw, log uint64[COUNTERS], raw_fill,
+    log_fill int64[DIGITS]. No tokens give zero.
     """
     clear(raw, raw_fill)
     clear(log, log_fill)
     raw_total = log_total = _ZERO
     last = U64(len(weights) - 1)
+    # in the order of their weights, so that the digits of the next are nearly always those of this one
+    _by_count(counts, many, last, place, order)
     for i in range(U64(many)):
-        count = U64(counts[i])
+        token = order[i]
+        count = U64(counts[token])
         weight = weights[min(count, last)]
         raw_total += count
         log_total += weight
-        project(tokens[i], offsets, raw, _ROW_AT)
+        project(tokens[token], offsets, raw, _ROW_AT)
         vote(raw, _ROW_AT, count, raw, raw_fill)
         vote(raw, _ROW_AT, weight, log, log_fill)
     finish(raw, raw_fill, raw_total, raw_out)

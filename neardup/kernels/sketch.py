@@ -59,6 +59,8 @@ class Workspace(NamedTuple):
     chosen: Any  # uint8[tokens]
     content_counts: Any  # uint32[tokens]
     histogram: Any  # int64[64]
+    place: Any  # int64[257]
+    order: Any  # uint32[tokens]
     raw: Any  # uint64[COUNTERS]
     raw_fill: Any  # int64[DIGITS]
     log: Any  # uint64[COUNTERS]
@@ -125,6 +127,8 @@ def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers,
         many,
         shape.weights,
         shape.offsets,
+        work.place,
+        work.order,
         work.raw,
         work.raw_fill,
         work.log,
