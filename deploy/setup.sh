@@ -15,3 +15,5 @@ else
   "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -e .
 fi
+echo "compiling the kernels, once on this machine"
+"$venv/bin/python" -m neardup.warm

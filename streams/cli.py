@@ -77,6 +77,7 @@ def scan(
     stopped goes on when it is called again. The secret seed of a new state is drawn at random, or taken from
     NEARDUP_SEED.
     """
+    from neardup.warm import is_warm
     from streams.report import write_report
     from streams.scan import scan as run
     from streams.state import State
@@ -87,6 +88,8 @@ def scan(
     told = Console(stderr=out == "-" or as_json)
     watched = Console(stderr=True)
     quiet = quiet or as_json or out == "-"
+    if not quiet and not is_warm():
+        _complain("compiling the kernels, once on this machine; it takes about half a minute")
     with State.open(None if memory else state, scheme=_scheme(), decider=_decider(rule, numbers)) as opened:
         for message in opened.messages:
             _complain(message)
@@ -155,9 +158,12 @@ def explain(
     """
     from streams.explain import explain_command
     from streams.state import State
+    from streams.terminal import bar
 
     with State.open(_existing(state)) as opened:
-        _show(explain_command(opened, url, page_id=page_id), as_json)
+        with bar(Console(stderr=True), shown=not as_json) as shown:
+            result = explain_command(opened, url, page_id=page_id, progress=shown.folded)
+        _show(result, as_json)
 
 
 def _scheme() -> Scheme | None:

@@ -55,6 +55,10 @@ class Bar:
             what=Path(now.path).name[:32],
         )
 
+    def folded(self, done: int, total: int) -> None:
+        """For folding a log again: messages done, of how many."""
+        self._progress.update(self._task, completed=done, total=total or None, rate="messages", what="folding the log")
+
 
 @contextmanager
 def bar(console: Console, *, shown: bool) -> Iterator[Bar]:
