@@ -116,6 +116,7 @@ def space_for(page_bytes: int, scheme: Scheme) -> Space:
 
 def _workspace(tokens: int, functions: int) -> Workspace:
     """Some 90 bytes a token; memory that a page does not touch is never taken from the system."""
+    padded = -(-functions // (4 * LANES)) * 4 * LANES
     return Workspace(
         ids=np.empty(tokens, dtype=np.uint32),
         slots=np.empty(max(FIRST_SLOTS, 8 * tokens), dtype=np.uint32),
@@ -123,7 +124,8 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         counts=np.empty(tokens, dtype=np.uint32),
         mixed=np.empty(tokens, dtype=np.uint64),
         shingle=np.empty(tokens, dtype=np.uint64),
-        leading=np.empty(-(-functions // (4 * LANES)) * 4 * LANES, dtype=np.uint16),
+        fronts=np.empty(padded, dtype=np.uint64),
+        leading=np.empty(padded, dtype=np.uint16),
         low=np.empty(functions, dtype=np.uint64),
         left=np.empty(tokens, dtype=np.uint8),
         byte=np.empty(tokens, dtype=np.uint8),

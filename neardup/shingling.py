@@ -28,8 +28,10 @@ def minvalues(shingled: _Words, multipliers: _Words, functions: int = 84) -> _Wo
     """
     if len(multipliers) % LANES or 4 * len(multipliers) < functions:
         raise ValueError(f"{len(multipliers)} multipliers for {functions} functions")
-    leading, low = np.empty(4 * len(multipliers), np.uint16), np.empty(functions, np.uint64)
-    kernels.minvalues(shingled, len(shingled), multipliers, leading, low)
+    padded = 4 * len(multipliers)
+    fronts, leading = np.empty(padded, np.uint64), np.empty(padded, np.uint16)
+    low = np.empty(functions, np.uint64)
+    kernels.minvalues(shingled, len(shingled), multipliers, fronts, leading, low)
     return low
 
 

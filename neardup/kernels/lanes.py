@@ -115,6 +115,33 @@ def _any_contender(typing_context, words, index, multiplier, at, leading, first)
 
 
 @intrinsic
+def _lower(typing_context, words, index, multiplier, at, fronts, first, step):
+    def generate(context, builder, signature, args):
+        kinds = signature.args
+        factors = _load(context, builder, kinds[2], args[2], args[3])
+        least = []
+        places = []
+        for j in range(4):
+            places.append(builder.add(args[5], builder.mul(args[6], ir.Constant(_I64, j))))
+            least.append(_load(context, builder, kinds[4], args[4], places[j]))
+        for i in range(GROUP):
+            word = builder.load(_pointer(context, builder, kinds[0], args[0], args[1], i))
+            z = builder.mul(_splat(builder, word), factors)
+            y = builder.xor(z, builder.lshr(z, _constant(32)))
+            for j in range(4):
+                turn = 48 - 16 * j
+                value = y
+                if turn:
+                    value = builder.or_(builder.shl(y, _constant(turn)), builder.lshr(y, _constant(64 - turn)))
+                least[j] = builder.select(builder.icmp_unsigned("<", value, least[j]), value, least[j])
+        for j in range(4):
+            _store(context, builder, kinds[4], args[4], places[j], least[j])
+        return context.get_dummy_value()
+
+    return types.none(words, types.int64, multiplier, types.int64, fronts, types.int64, types.int64), generate
+
+
+@intrinsic
 def _project(typing_context, token, offsets, rows, at):
     def generate(context, builder, signature, args):
         kinds = signature.args
@@ -200,6 +227,19 @@ def any_contender(words, index, multiplier, at, leading, first):
 
 
 @lean_kernel
+def lower(words, index, multiplier, at, fronts, first, step):
+    """fronts[first + j * step + w] = min(itself, y with piece j turned to the front), for the 8 words from index on.
+
+    y and its pieces as in `contenders`, for 8 products w; 4 pieces j.
+    """
+    if _CHECK:
+        _check(words, index, GROUP)
+        _check(multiplier, at, LANES)
+        _check(fronts, first, 3 * step + LANES)
+    _lower(words, index, multiplier, at, fronts, first, step)
+
+
+@lean_kernel
 def project(token, offsets, rows, at):
     """rows[at + w] = mix(token + offsets[w]) for 8 words w."""
     if _CHECK:
@@ -258,6 +298,15 @@ if numba.config.DISABLE_JIT:
     def any_contender(words, index, multiplier, at, leading, first):
         masks = [contenders(words, int(index) + j, multiplier, at, leading, first) for j in range(GROUP)]
         return np.bitwise_or.reduce(masks)
+
+    def lower(words, index, multiplier, at, fronts, first, step):
+        z = _view(words, index, GROUP)[:, None] * _view(multiplier, at, LANES)
+        y = z ^ (z >> U64(32))
+        for j in range(4):
+            turn = 48 - 16 * j
+            value = (y << U64(turn)) | (y >> U64(64 - turn)) if turn else y
+            least = _view(fronts, first + j * step, LANES)
+            np.minimum(least, value.min(axis=0), out=least)
 
     def project(token, offsets, rows, at):
         _view(rows, at, LANES)[:] = _mixed(_view(offsets, 0, LANES) + token)

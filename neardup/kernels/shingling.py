@@ -4,13 +4,15 @@ import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import trailing_zeros
-from neardup.kernels.lanes import GROUP, LANES, any_contender, contenders, shingle
+from neardup.kernels.lanes import GROUP, LANES, any_contender, contenders, lower, shingle
 from neardup.kernels.mix import mix
 
 U64 = np.uint64
 U32 = np.uint32
 U16 = np.uint16
 _ONES = U64(0xFFFFFFFFFFFFFFFF)
+#: So many shingles are computed in full: a measured optimum, it changes no bit.
+_FIRST = 128
 
 
 @lean_kernel
@@ -72,7 +74,7 @@ def _contend(shingled, s, multiplier, at, leading, low):
 
 
 @lean_kernel
-def minvalues(shingled, many, multiplier, leading, low):
+def minvalues(shingled, many, multiplier, fronts, leading, low):
     """low[f] = min over s of f(shingled[s]); all ones if there are no shingles.
 
     Function 4 w + j: with z = s * multiplier[w], y = z ^ (z >> 32), it is y with its piece of bits 16 j to 16 j + 15
@@ -81,17 +83,25 @@ def minvalues(shingled, many, multiplier, leading, low):
     can be a new minimum is seen from the leading pieces at once; of n shingles that happens about 84 ln n times
     (Broder 1997 computes leading bits first for the same reason).
 
-    shingled uint64[>= many]; multiplier uint64[words], a multiple of 8; leading uint16[4 * words] scratch, the first 16
-    bits of each minimum; low uint64[functions <= 4 * words].
+    The first shingles, each of which is a minimum of many functions, are computed in full.
+
+    shingled uint64[>= many]; multiplier uint64[words], a multiple of 8; fronts uint64[4 * words], leading uint16[4 *
+    words] scratch; low uint64[functions <= 4 * words].
     """
-    functions = len(low)
-    for f in range(len(leading)):
-        leading[f] = U16(0xFFFF) if f < functions else U16(0)
-    for f in range(functions):
-        low[f] = _ONES
+    functions, products = len(low), len(multiplier)
     groups = np.int64(many) // GROUP * GROUP
-    for at in range(0, len(multiplier), LANES):
-        for s in range(0, groups, GROUP):
+    first = min(groups, _FIRST)
+    fronts[:] = _ONES
+    for at in range(0, products, LANES):
+        for s in range(0, first, GROUP):
+            lower(shingled, s, multiplier, at, fronts, at, products)
+    for f in range(len(leading)):
+        value = fronts[(f & 3) * products + (f >> 2)]
+        leading[f] = U16(value >> U64(48)) if f < functions else U16(0)
+        if f < functions:
+            low[f] = value
+    for at in range(0, products, LANES):
+        for s in range(first, groups, GROUP):
             if any_contender(shingled, s, multiplier, at, leading, 4 * at) != U32(0):
                 for j in range(s, s + GROUP):
                     _contend(shingled, j, multiplier, at, leading, low)

@@ -12,7 +12,7 @@ digit on by carry-save adders; the row that they carry goes into the bin four di
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import trailing_zeros
+from neardup.kernels.bits import leading_zeros, trailing_zeros
 from neardup.kernels.lanes import LANES, STEP, add_rows, copy_row, project
 
 U64 = np.uint64
@@ -67,8 +67,9 @@ def vote(row, at, weight, counters, fill):
 
 @lean_kernel
 def finish(counters, fill, total, out):
-    """Drain what is left in the bins; out[w] = the bits whose counters exceed total / 2."""
-    for digit in range(DIGITS):
+    """Drain what is left in the bins; out[w] = the bits whose counters exceed total / 2. total: of all weights."""
+    used = 64 - np.int64(leading_zeros(U64(total)))  # no counter has more digits
+    for digit in range(used):
         if fill[digit] > 0:
             at = _BINS_AT + digit * _BIN
             counters[at + fill[digit] * LANES : at + _BIN] = _ZERO
@@ -77,14 +78,12 @@ def finish(counters, fill, total, out):
     for w in range(len(out)):
         greater = _ZERO
         equal = ~_ZERO
-        for back in range(DIGITS):
-            p = DIGITS - 1 - back
+        for back in range(used):
+            p = used - 1 - back
             digits = counters[p * LANES + w]
-            if (half >> U64(p)) & _ONE:
-                equal &= digits
-            else:
-                greater |= equal & digits
-                equal &= ~digits
+            ones = _ZERO - ((half >> U64(p)) & _ONE)  # all ones or all zeros
+            greater |= equal & digits & ~ones
+            equal &= ~(digits ^ ones)
         out[w] = greater
 
 

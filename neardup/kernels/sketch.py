@@ -48,6 +48,7 @@ class Workspace(NamedTuple):
     counts: Any  # uint32[tokens]
     mixed: Any  # uint64[tokens]
     shingle: Any  # uint64[tokens]
+    fronts: Any  # uint64[m, padded to 32]
     leading: Any  # uint16[m, padded to 32]
     low: Any  # uint64[m]
     left: Any  # uint8[tokens]
@@ -115,7 +116,7 @@ def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers,
 
     # algorithm B
     many = shingles(fp, n, shape.shingle, work.shingle)
-    minvalues(work.shingle, many, shape.multiplier, work.leading, work.low)
+    minvalues(work.shingle, many, shape.multiplier, work.fronts, work.leading, work.low)
     supershingles(work.low, limits[PER_SUPERSHINGLE], shape.chains[0], words[B : B + 6])
     supershingles(work.low, limits[PER_WIDE], shape.chains[1], words[WIDE : WIDE + 8])
 
