@@ -14,7 +14,7 @@ from neardup.sketch import Sketch, compare, sketch_pages
 
 def is_warm() -> bool:
     """Whether the cache of these sources holds compiled code. Code compiled for another CPU would count, too."""
-    return next(Path(numba.config.CACHE_DIR).rglob("*.nbi"), None) is not None
+    return next(Path(numba.config.CACHE_DIR).rglob("*.nbi"), None) is not None  # type: ignore[attr-defined]
 
 
 def warm() -> None:
