@@ -138,10 +138,8 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         histogram=np.empty(64, dtype=np.int64),
         place=np.empty(len(LOG_WEIGHTS) + 1, dtype=np.int64),
         order=np.empty(tokens, dtype=np.uint32),
-        raw=np.empty(COUNTERS, dtype=np.uint64),
-        raw_fill=np.empty(DIGITS, dtype=np.int64),
-        log=np.empty(COUNTERS, dtype=np.uint64),
-        log_fill=np.empty(DIGITS, dtype=np.int64),
+        counters=np.empty(2 * COUNTERS, dtype=np.uint64),
+        fill=np.empty(2 * DIGITS, dtype=np.int64),
     )
 
 

@@ -21,7 +21,7 @@ U32 = np.uint32
 DIGITS = 40
 _PLANES = DIGITS + 4
 _BIN = STEP * LANES
-#: Words of a counters array: planes, bins, a row of scratch.
+#: Words of a set of counters: planes, bins, a row of scratch.
 _BINS_AT = _PLANES * LANES
 _ROW_AT = _BINS_AT + DIGITS * _BIN
 COUNTERS = _ROW_AT + LANES
@@ -29,58 +29,43 @@ _ZERO, _ONE = U64(0), U64(1)
 
 
 @lean_kernel
-def clear(counters, fill):
-    """Empty the counters: uint64[COUNTERS], int64[DIGITS]."""
-    counters[:_BINS_AT] = _ZERO
-    fill[:] = 0
-
-
-@lean_kernel
-def _drain(counters, fill, digit):
-    """Add a bin of 16 rows to the planes, and those above that its carry fills."""
+def _drain(counters, fill, base, digit):
+    """Add a bin of 16 rows to the planes, and those above that its carry fills. base: of this set of counters."""
+    bins = base * COUNTERS + _BINS_AT
     while True:
-        fill[digit] = 0
+        fill[base * DIGITS + digit] = 0
         above = digit + 4
         # sums stay below 2**DIGITS: what the highest digits carry is zero and may go anywhere
-        carry = _ROW_AT if above >= DIGITS else _BINS_AT + above * _BIN + fill[above] * LANES
-        add_rows(counters, _BINS_AT + digit * _BIN, counters, digit * LANES, carry)
+        carry = base * COUNTERS + _ROW_AT
+        if above < DIGITS:
+            carry = bins + above * _BIN + fill[base * DIGITS + above] * LANES
+        add_rows(counters, bins + digit * _BIN, counters, base * COUNTERS + digit * LANES, carry)
         if above >= DIGITS:
             break
-        fill[above] += 1
-        if fill[above] < STEP:
+        fill[base * DIGITS + above] += 1
+        if fill[base * DIGITS + above] < STEP:
             break
         digit = above
 
 
 @lean_kernel
-def vote(row, at, weight, counters, fill):
-    """Count the projection row[at : at + 8] with an integer weight from 1 to 2**DIGITS - 1."""
-    rest = U64(weight)
-    while rest != _ZERO:
-        digit = np.int64(trailing_zeros(rest))
-        copy_row(row, at, counters, _BINS_AT + digit * _BIN + fill[digit] * LANES)
-        fill[digit] += 1
-        if fill[digit] == STEP:
-            _drain(counters, fill, digit)
-        rest &= rest - _ONE
-
-
-@lean_kernel
-def finish(counters, fill, total, out):
+def _finish(counters, fill, base, total, out):
     """Drain what is left in the bins; out[w] = the bits whose counters exceed total / 2. total: of all weights."""
     used = 64 - np.int64(leading_zeros(U64(total)))  # no counter has more digits
+    planes = base * COUNTERS
     for digit in range(used):
-        if fill[digit] > 0:
-            at = _BINS_AT + digit * _BIN
-            counters[at + fill[digit] * LANES : at + _BIN] = _ZERO
-            _drain(counters, fill, digit)
+        rows = fill[base * DIGITS + digit]
+        if rows > 0:
+            at = planes + _BINS_AT + digit * _BIN
+            counters[at + rows * LANES : at + _BIN] = _ZERO
+            _drain(counters, fill, base, digit)
     half = U64(total) >> _ONE
     for w in range(len(out)):
         greater = _ZERO
         equal = ~_ZERO
         for back in range(used):
             p = used - 1 - back
-            digits = counters[p * LANES + w]
+            digits = counters[planes + p * LANES + w]
             ones = _ZERO - ((half >> U64(p)) & _ONE)  # all ones or all zeros
             greater |= equal & digits & ~ones
             equal &= ~(digits ^ ones)
@@ -102,16 +87,17 @@ def _by_count(counts, many, last, place, order):
 
 
 @lean_kernel
-def simhashes(tokens, counts, many, weights, offsets, place, order, raw, raw_fill, log, log_fill, raw_out, log_out):
+def simhashes(tokens, counts, many, weights, offsets, place, order, counters, fill, raw_out, log_out):
     """Two simhashes of one page -> raw_out, log_out uint64[words <= 8]; bit 0 = lowest bit of word 0.
 
     tokens uint64[>= many] distinct, counts uint32[>= many] their occurrences, in all below 2**32. A token that occurs c
     times counts c in raw_out (algorithm C) and weights[min(c, last)] in log_out (uint64, below 2**7). offsets
-    uint64[8]. Scratch: place int64[len(weights) + 1], order uint32[>= many], raw, log uint64[COUNTERS], raw_fill,
-    log_fill int64[DIGITS]. No tokens give zero.
+    uint64[8]. Scratch: place int64[len(weights) + 1], order uint32[>= many], counters uint64[2 * COUNTERS], fill
+    int64[2 * DIGITS]. No tokens give zero.
     """
-    clear(raw, raw_fill)
-    clear(log, log_fill)
+    counters[:_BINS_AT] = _ZERO
+    counters[COUNTERS : COUNTERS + _BINS_AT] = _ZERO
+    fill[:] = 0
     raw_total = log_total = _ZERO
     last = U64(len(weights) - 1)
     # in the order of their weights, so that the digits of the next are nearly always those of this one
@@ -122,8 +108,17 @@ def simhashes(tokens, counts, many, weights, offsets, place, order, raw, raw_fil
         weight = weights[min(count, last)]
         raw_total += count
         log_total += weight
-        project(tokens[token], offsets, raw, _ROW_AT)
-        vote(raw, _ROW_AT, count, raw, raw_fill)
-        vote(raw, _ROW_AT, weight, log, log_fill)
-    finish(raw, raw_fill, raw_total, raw_out)
-    finish(log, log_fill, log_total, log_out)
+        project(tokens[token], offsets, counters, _ROW_AT)
+        for base in range(2):
+            rest = weight if base else count
+            while rest != _ZERO:
+                digit = np.int64(trailing_zeros(rest))
+                rows = fill[base * DIGITS + digit]
+                to = base * COUNTERS + _BINS_AT + digit * _BIN + rows * LANES
+                copy_row(counters, _ROW_AT, counters, to)
+                fill[base * DIGITS + digit] = rows + 1
+                if rows + 1 == STEP:
+                    _drain(counters, fill, base, digit)
+                rest &= rest - _ONE
+    _finish(counters, fill, 0, raw_total, raw_out)
+    _finish(counters, fill, 1, log_total, log_out)

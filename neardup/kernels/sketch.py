@@ -62,10 +62,8 @@ class Workspace(NamedTuple):
     histogram: Any  # int64[64]
     place: Any  # int64[257]
     order: Any  # uint32[tokens]
-    raw: Any  # uint64[COUNTERS]
-    raw_fill: Any  # int64[DIGITS]
-    log: Any  # uint64[COUNTERS]
-    log_fill: Any  # int64[DIGITS]
+    counters: Any  # uint64[2 * COUNTERS]
+    fill: Any  # int64[2 * DIGITS]
 
 
 class PageSpace(NamedTuple):
@@ -130,10 +128,8 @@ def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers,
         shape.offsets,
         work.place,
         work.order,
-        work.raw,
-        work.raw_fill,
-        work.log,
-        work.log_fill,
+        work.counters,
+        work.fill,
         words[C : C + 6],
         words[LOGTF : LOGTF + 3],
     )
