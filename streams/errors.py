@@ -34,3 +34,10 @@ class Fenced(NeardupError):
 
     Nothing to do while the other one runs; this process must end without writing its batch.
     """
+
+
+class SourceGap(NeardupError):
+    """The sketch log leaves out records of a source: they would never be judged, so nothing after them is.
+
+    If they are lost for good (retention took them before a sketcher read them), accept the gap that the text names.
+    """

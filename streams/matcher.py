@@ -6,100 +6,197 @@ verdicts may be out while the store knows nothing of the message: it is folded a
 sink takes them for the same offset; after 4 the message is done. Never 4 before 3: a page would match itself after a
 crash. What the store has written is durable only after its `flush`: a crash may take the store back by whole messages,
 and the log folds it forward again.
+
+1 and 2 are `prepare`, 4 is `apply`; several messages may go through them at once, and the results are the same.
 """
 
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from neardup.decider import Decider
-from neardup.errors import InvariantBroken, StateError
-from neardup.index.base import Family, Store
-from neardup.matching import fold
+from neardup.errors import CorruptRecord, InvariantBroken, StateError
+from neardup.index.base import Family, Store, Writes
+from neardup.matching import Outcome, fold
 from neardup.record import Head
 from neardup.verdict import Verdict
-from streams.ports import Range, VerdictSink
-from streams.records import Message, decode_message, page_id
+from streams.accounting import Account, Key, Mark, account
+from streams.ports import VerdictSink
+from streams.records import Control, Decision, Message, decode_entry, page_id
 
-_NEXT, _LOG_TIME, _SCHEME, _DECIDER = b"next", b"log_time", b"scheme", b"decider"
+__all__ = ["Mark", "Matcher", "Prepared", "Settled"]
+
+_NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD = b"next", b"log_time", b"scheme", b"decider", b"told"
 _MARK = struct.Struct("<qq")
 
+#: Whether an operator decided so about the message at an offset, anywhere later in the log.
+Settled = Callable[[Decision, int], bool]
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How far the log accounts for one partition of a source: next offset, and the position of the record before."""
 
-    offset: int = 0
-    position: int | None = None
+@dataclass(slots=True)
+class Prepared:
+    """What some messages lead to; nothing is emitted or written yet.
+
+    heads: of the pages judged, in order. controls: operators' words among the messages, with their offsets. dropped,
+    duplicates, accepted, skipped: as in Account, all messages together.
+    """
+
+    outcome: Outcome
+    writes: Writes
+    next_offset: int
+    log_time: int
+    told: int
+    heads: list[Head]
+    dropped: int = 0
+    duplicates: int = 0
+    accepted: int = 0
+    skipped: list[str] = field(default_factory=list)
+    controls: list[tuple[int, Control]] = field(default_factory=list)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return self.outcome.verdicts
+
+    def add(self, found: Account) -> None:
+        self.dropped += found.dropped
+        self.duplicates += found.duplicates
+        self.accepted += found.accepted
+        self.skipped += found.skipped
 
 
 class Matcher:
-    """Folds messages into one store. next_offset: the message that must come next. log_time: ms since the epoch."""
+    """Folds messages into one store. next_offset: the message that must come next. log_time: ms since the epoch.
 
-    def __init__(self, store: Store, decider: Decider, sink: VerdictSink) -> None:
+    told: the offset after the last message that had verdicts. sink: for `step`. settled: for logs that operators may
+    write to; by default nothing is.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        decider: Decider,
+        sink: VerdictSink | None = None,
+        *,
+        settled: Settled = lambda decision, offset: False,
+    ) -> None:
         """Raises StateError if the store was folded with another scheme or decider."""
         self._store = store
         self._decider = decider
         self._sink = sink
-        next_offset, log_time, scheme, used = store.get_many(Family.META, [_NEXT, _LOG_TIME, _SCHEME, _DECIDER])
+        self._settled = settled
+        names = [_NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD]
+        next_offset, log_time, scheme, used, told = store.get_many(Family.META, names)
         self.next_offset = int(next_offset or 0)
         self.log_time = int(log_time or 0)
+        self.told = int(told or 0)
         for what, found, wanted in (("scheme", scheme, decider.scheme), ("decider", used, decider.digest)):
             if found is not None and found.decode() != wanted:
                 raise StateError(f"the index was made with {what} {found.decode()}, and this run has {wanted}")
 
     def mark(self, source: str, partition: int = 0) -> Mark:
         """How far the folded log accounts for a source (32 hex digits)."""
-        (value,) = self._store.get_many(Family.META, [_mark_key(bytes.fromhex(source), partition)])
-        return Mark() if value is None else Mark(*_MARK.unpack(value))
+        key = (bytes.fromhex(source), partition)
+        return self._marks([key]).get(key, Mark())
 
     def step(self, offset: int, data: bytes) -> list[Verdict]:
         """Folds the message at `offset` and returns its verdicts.
 
-        Raises CorruptRecord for bytes that are no message, InvariantBroken for one out of turn.
+        Raises CorruptRecord for bytes that are no message, InvariantBroken for one out of turn, SourceGap.
         """
+        assert self._sink is not None
         if offset != self.next_offset:
             raise InvariantBroken(f"the matcher is at offset {self.next_offset} of the log, and was given {offset}")
-        message = decode_message(data, offset)  # (1)
-        if message.scheme.hex() != self._decider.scheme:
-            raise StateError(
-                f"the message at offset {offset} has scheme {message.scheme.hex()}, and this run {self._decider.scheme}"
-            )
-        batch = [(page_id(offset, place), record) for place, record in enumerate(message.records)]
-        outcome = fold(batch, self._store, self._decider)  # (2)
+        prepared = self.prepare([(offset, data)])  # (1), (2)
+        self._sink.emit(offset, prepared.verdicts)  # (3)
+        self.apply(prepared)  # (4)
+        return prepared.verdicts
+
+    def prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
+        """Folds (offset, message) pairs; their offsets ascend from `next_offset` on, and may leave some out. Pure.
+
+        Raises CorruptRecord for what cannot be read, StateError for another scheme's message, SourceGap, each unless
+        an operator has settled it; InvariantBroken.
+        """
+        entries = []
+        next_offset = self.next_offset
+        for offset, data in messages:
+            if offset < next_offset:
+                raise InvariantBroken(f"the matcher is at offset {next_offset} of the log, and was given {offset}")
+            entries.append((offset, self._decode(offset, data)))
+            next_offset = offset + 1
+        known = self._marks(
+            {(s.source, s.partition) for _, e in entries if isinstance(e, Message) for s in e.ranges},
+        )
+        prepared = Prepared(Outcome([], {}), {}, next_offset, self.log_time, self.told, [])
+        changed: dict[Key, Mark] = {}
+        batch = []
+        for offset, entry in entries:
+            if isinstance(entry, Control):
+                prepared.controls.append((offset, entry))
+            elif isinstance(entry, Message):
+                found = self._account(offset, entry, known)
+                known.update(found.marks)
+                changed.update(found.marks)
+                prepared.add(found)
+                batch += [(page_id(offset, place), head.record) for place, head in found.taken]
+                prepared.heads += [head for _, head in found.taken]
+                if found.taken:
+                    prepared.told = offset + 1
+            else:
+                prepared.skipped.append(entry)
+        outcome = prepared.outcome = fold(batch, self._store, self._decider)
         _check_complete(batch, outcome.verdicts)
-        last = Head(message.records[-1]) if message.records else None
-        log_time = max(self.log_time, last.log_time if last else 0)
+        prepared.log_time = max([self.log_time, *(head.log_time for head in prepared.heads)])
         meta: dict[bytes, bytes | None] = {
             **outcome.writes.get(Family.META, {}),
-            **self._marks(message),
-            _NEXT: b"%d" % (offset + 1),
-            _LOG_TIME: b"%d" % log_time,
+            **{_mark_key(*key): _MARK.pack(mark.offset, mark.position or 0) for key, mark in changed.items()},
+            _NEXT: b"%d" % next_offset,
+            _LOG_TIME: b"%d" % prepared.log_time,
+            _TOLD: b"%d" % prepared.told,
             _SCHEME: self._decider.scheme.encode(),
             _DECIDER: self._decider.digest.encode(),
         }
-        self._sink.emit(offset, outcome.verdicts)  # (3)
-        self._store.write({**outcome.writes, Family.META: meta})  # (4)
-        self.next_offset = offset + 1
-        self.log_time = log_time
-        return outcome.verdicts
+        prepared.writes = {**outcome.writes, Family.META: meta}
+        return prepared
 
-    def _marks(self, message: Message) -> Mapping[bytes, bytes]:
-        marks = {}
-        for span in message.ranges:
-            known = self.mark(span.source.hex(), span.partition)
-            if known.position is not None and known.offset != span.start:
-                raise InvariantBroken(
-                    f"source {span.source.hex()} goes on at {span.start}; the log accounts for it up to {known.offset}"
-                )
-            last = next((head for head in map(Head, reversed(message.records)) if _is_of(head, span)), None)
-            position = last.position if last else known.position or 0
-            marks[_mark_key(span.source, span.partition)] = _MARK.pack(span.stop, position)
-        return marks
+    def apply(self, prepared: Prepared) -> None:
+        """Writes the store and goes on behind the messages."""
+        self._store.write(prepared.writes)
+        self.next_offset = prepared.next_offset
+        self.log_time = prepared.log_time
+        self.told = prepared.told
 
+    def _decode(self, offset: int, data: bytes) -> Message | Control | str:
+        """The message, or why it is left out on an operator's word."""
+        wrong: CorruptRecord | StateError
+        try:
+            entry = decode_entry(data, offset)
+            if entry.scheme.hex() == self._decider.scheme:
+                return entry
+            wrong = StateError(
+                f"the message at offset {offset} of the sketch log has scheme {entry.scheme.hex()}, and this run "
+                f"{self._decider.scheme}: a sketcher with another seed or other limits wrote it"
+            )
+        except CorruptRecord as error:
+            wrong = error
+        if self._settled(Decision.SKIP_RECORD, offset):
+            return str(wrong)
+        raise wrong
 
-def _is_of(head: Head, span: Range) -> bool:
-    return bool(head.source == span.source and head.partition == span.partition)
+    def _account(self, offset: int, message: Message, known: dict[Key, Mark]) -> Account:
+        return account(
+            message,
+            offset,
+            known,
+            accept_gaps=lambda: self._settled(Decision.ACCEPT_GAP, offset),
+            skip_records=lambda: self._settled(Decision.SKIP_RECORD, offset),
+        )
+
+    def _marks(self, wanted: Iterable[Key]) -> dict[Key, Mark]:
+        ordered = sorted(wanted)
+        values = self._store.get_many(Family.META, [_mark_key(*key) for key in ordered])
+        pairs = zip(ordered, values, strict=True)
+        return {key: Mark(*_MARK.unpack(value)) for key, value in pairs if value is not None}
 
 
 def _mark_key(source: bytes, partition: int) -> bytes:

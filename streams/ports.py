@@ -63,5 +63,92 @@ class VerdictSink(Protocol):
     def emit(self, offset: int, verdicts: Sequence[Verdict]) -> None: ...
 
 
+class Topic(Protocol):
+    """id: 16 bytes, new whenever a topic of this name is created."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def id(self) -> bytes: ...
+
+
+class Record(Protocol):
+    """A record of the `pages` topic."""
+
+    def partition(self) -> int: ...
+    def offset(self) -> int: ...
+    def key(self) -> bytes | None: ...
+    def value(self) -> bytes | None: ...
+    def headers(self) -> Sequence[tuple[str, bytes | None]] | None: ...
+    def timestamp(self) -> tuple[int, int]:
+        """(kind, ms since the epoch); kind 2 is LogAppendTime."""
+        ...
+
+
+class RecordBatch(Protocol):
+    """Records in the order they came (each partition's by offset), and one range for each partition among them."""
+
+    @property
+    def records(self) -> Sequence[Record]: ...
+    @property
+    def ranges(self) -> list[Range]: ...
+
+
+class PageReader(Protocol):
+    """A member of the group that reads `pages`."""
+
+    @property
+    def topic(self) -> Topic: ...
+
+    def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> RecordBatch | None:
+        """Waits `wait_s` for a first record, then `linger_s` for more; None if there was none."""
+        ...
+
+    def commit(self, ranges: Sequence[Range]) -> None:
+        """Commits the stops of ranges whose sketches are acknowledged, of partitions that this member still has."""
+        ...
+
+    def assigned(self) -> list[int]: ...
+
+    def lag(self) -> dict[int, int]: ...
+
+
+class RecordWriter(Protocol):
+    """An idempotent producer to one topic. sent, acknowledged: records so far; those of one partition are in order."""
+
+    @property
+    def sent(self) -> int: ...
+    @property
+    def acknowledged(self) -> int: ...
+
+    def send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> None: ...
+
+    def poll(self, wait_s: float = 0.0) -> int:
+        """Takes acknowledgements in and returns how many records wait for theirs; raises if a record failed."""
+        ...
+
+
+class LogFollower(Protocol):
+    """The sketch log, from a given offset on."""
+
+    def poll(self, count: int, *, bytes_max: int, linger_s: float = 0.0, wait_s: float) -> list[tuple[int, bytes]]:
+        """(offset, message) in order; empty if none came in `wait_s`."""
+        ...
+
+    def position(self) -> int:
+        """The offset to read next; it may be behind more than the last message."""
+        ...
+
+
+class VerdictTransactions(Protocol):
+    """Verdicts and the log's next offset, visible together or not at all."""
+
+    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int) -> None:
+        """Commits (key, value) pairs; when it returns, they are. Raises where that is not so, or not known."""
+        ...
+
+
 class Clock(Protocol):
     def now_ms(self) -> int: ...

@@ -1,8 +1,9 @@
 """Bytes <-> messages of the sketch log, frames of verdicts, and pages of the `json` codec.
 
-A message, version 1, little-endian: version u8, reserved u8 (0), ranges u16, records u32, scheme digest 16 bytes; the
-ranges (source 16 bytes, partition u32, start i64, stop i64); the records' lengths u32 each; the records, back to back.
-`page id = (offset of the message << 12) | place in the message`.
+A message, version 1, little-endian: version u8, kind u8, ranges u16, records u32, scheme digest 16 bytes; the ranges
+(source 16 bytes, partition u32, start i64, stop i64); the records' lengths u32 each; the records, back to back.
+`page id = (offset of the message << 12) | place in the message`. Kind 0 holds sketches. Kind 1 is an operator's word:
+no ranges, one record: a JSON object of `control` (what is decided) and `offset` (of the message that it settles).
 
 A frame of verdicts: source 16 bytes (of the message that caused them), then one zlib stream of JSON lines.
 """
@@ -13,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import orjson
@@ -27,6 +29,7 @@ PLACE_BITS = 12
 MESSAGE_PAGES_MAX = 512
 MESSAGE_BYTES_MAX = 900_000
 
+_CONTROL = 1
 _HEAD = struct.Struct("<BBHI16s")
 _RANGE = struct.Struct("<16sIqq")
 _LENGTH = struct.Struct("<I")
@@ -69,9 +72,9 @@ def decode_message(data: bytes, offset: int) -> Message:
 
     if len(data) < _HEAD.size:
         raise bad(f"has only {len(data)} bytes")
-    version, reserved, n_ranges, n_records, scheme = _HEAD.unpack_from(data)
-    if version != MESSAGE_VERSION or reserved:
-        raise bad(f"has version {version}, flags {reserved}; this program reads version {MESSAGE_VERSION}")
+    version, kind, n_ranges, n_records, scheme = _HEAD.unpack_from(data)
+    if version != MESSAGE_VERSION or kind:
+        raise bad(f"has version {version}, kind {kind}; this program reads version {MESSAGE_VERSION}")
     if n_records > 1 << PLACE_BITS:
         raise bad(f"says it has {n_records} records")
     at = _HEAD.size + n_ranges * _RANGE.size
@@ -89,6 +92,44 @@ def decode_message(data: bytes, offset: int) -> Message:
         records.append(data[body : body + length])
         body += length
     return Message(scheme, ranges, tuple(records))
+
+
+class Decision(StrEnum):
+    """What an operator may decide. Persisted: values never change."""
+
+    ACCEPT_GAP = "accept_gap"  # go on although the message's ranges leave something out
+    SKIP_RECORD = "skip_record"  # leave out what of the message cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """An operator's word in the log, so that folding it again repeats it. offset: of the message that it settles."""
+
+    scheme: bytes
+    decision: Decision
+    offset: int
+
+
+def encode_control(control: Control) -> bytes:
+    """The bytes of `control`, a message of kind 1."""
+    said = orjson.dumps({"control": control.decision, "offset": control.offset})
+    data = encode_message(Message(control.scheme, (), (said,)))
+    return data[:1] + bytes([_CONTROL]) + data[2:]
+
+
+def decode_entry(data: bytes, offset: int) -> Message | Control:
+    """A message of either kind. Raises CorruptRecord, naming the offset."""
+    if data[1:2] != bytes([_CONTROL]):
+        return decode_message(data, offset)
+    message = decode_message(data[:1] + b"\0" + data[2:], offset)
+    try:
+        (said,) = message.records
+        value = orjson.loads(said)
+        return Control(message.scheme, Decision(value["control"]), int(value["offset"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptRecord(
+            f"the message at offset {offset} of the sketch log is no operator's word that this program knows: {error}"
+        ) from error
 
 
 def encode_verdicts(source: bytes, lines: bytes) -> bytes:

@@ -1,0 +1,35 @@
+"""Sketcher and matcher in one process: for trying the stream, and for small deployments."""
+
+import threading
+
+from streams.roles.match import run_matcher
+from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, serving
+from streams.roles.sketch import run_sketcher
+from streams.settings import Settings
+
+
+def run_both(settings: Settings, runtime: Runtime | None = None) -> None:
+    """Runs both roles until they are stopped, or one of them fails: its error is raised once both have ended."""
+    if runtime is None:
+        with serving(settings, "run") as made:
+            return run_both(settings, made)
+    failed: list[BaseException] = []
+
+    def sketch() -> None:
+        try:
+            run_sketcher(settings, runtime)
+        except BaseException as error:  # noqa: BLE001 - raised again by the calling thread
+            failed.append(error)
+        finally:
+            runtime.stop.set()
+
+    sketcher = threading.Thread(target=sketch, name="neardup-sketcher", daemon=True)
+    sketcher.start()
+    try:
+        run_matcher(settings, runtime)
+    finally:
+        runtime.stop.set()
+        sketcher.join(STOP_SECONDS_MAX)
+    if failed:
+        raise failed[0]
+    return None

@@ -1,0 +1,295 @@
+"""The matcher on Kafka: the sketch log in, verdicts out, exactly once.
+
+Each round: (1) poll some messages; (2) fold them, a pure function of messages and store; (3) commit their verdicts and
+the log's next offset in one transaction; (4) write the store, the next offset in the same atomic batch; (5) from time
+to time, flush it. A crash before the end of 3 leaves nothing behind: the transaction is aborted by the next `init`.
+After 3 the committed offset M is ahead of the store's N, and N to M is folded in silence at the next start; the same
+after 4, where what was not flushed is lost. Never 4 before 3: a page would match itself after a crash. Where the
+outcome of 3 is not known the process ends, and the next start believes the committed offset.
+
+One matcher writes: it assigns itself the one partition, and its transactional id fences whoever had it before.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from neardup.decider import Decider
+from neardup.errors import CorruptRecord, StateError
+from neardup.index.base import Family, Store
+from neardup.index.rocks import RocksStore
+from streams import logs
+from streams.errors import SourceGap
+from streams.kafka import KafkaLog, KafkaVerdicts
+from streams.kafka.reader import Reader
+from streams.matcher import Matcher, Prepared
+from streams.ports import LogFollower, VerdictTransactions
+from streams.records import PLACE_BITS, Control, Decision, decode_entry
+from streams.roles.directory import Directory
+from streams.roles.restart import Standing, Told, resume_at
+from streams.roles.runtime import WAIT_SECONDS, Runtime, connect, serving
+from streams.settings import Settings
+
+_log = logs.get("match")
+
+#: Messages of one round together; each has 1 MB at most.
+_ROUND_BYTES_MAX = 16 << 20
+_GAUGES_SECONDS = 5.0
+_CLUSTER, _TOPIC = b"cluster_id", b"topic_id"
+
+#: The log's messages from an offset on, to the end that it has when asked.
+Ahead = Callable[[int], Iterable[tuple[int, bytes]]]
+
+
+class MatchRole:
+    """One matcher. committed: up to where verdicts are out. `round` does one round; `run` goes on until stopped."""
+
+    def __init__(
+        self,
+        log: LogFollower,
+        ahead: Ahead,
+        verdicts: VerdictTransactions,
+        store: Store,
+        decider: Decider,
+        committed: int,
+        runtime: Runtime,
+        *,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._settings = runtime.settings
+        self._log, self._ahead, self._verdicts, self._store = log, ahead, verdicts, store
+        self._metrics = runtime.metrics
+        self._health = runtime.health.role("match")
+        self._stop = runtime.stop
+        self._committed = committed
+        self._now_ms = now_ms
+        self._held: list[tuple[int, bytes]] = []
+        self._settled: set[tuple[Decision, int]] = set()
+        self._flushed = self._gauged = time.monotonic()
+        self._dirty = False
+        self.matcher = Matcher(store, decider, settled=self._is_settled)
+
+    def run(self) -> None:
+        """Raises CorruptRecord, SourceGap, StateError, Fenced, NotCommitted, BrokerError, PositionLost."""
+        first = self.matcher.next_offset
+        if first < self._committed:
+            _log.info("folding what was judged before", offset=first, committed=self._committed)
+        while not self._stop.is_set():
+            self.round(WAIT_SECONDS)
+
+    def round(self, wait_s: float = 0.0) -> bool:
+        """One round; False if there was nothing to read."""
+        self._health.turned()
+        messages = self._poll(wait_s)  # (1)
+        if messages:
+            prepared = self._judge(messages)  # (2)
+            if not self._silent:
+                self._commit(prepared)  # (3)
+            self._write(prepared)  # (4)
+            self._dirty = True
+        self._flush_when_due()  # (5)
+        self._tell_health()
+        return bool(messages)
+
+    @property
+    def _silent(self) -> bool:
+        """Whether the verdicts of the messages that come next are out already."""
+        return self.matcher.next_offset < self._committed
+
+    def _poll(self, wait_s: float) -> Sequence[tuple[int, bytes]]:
+        """Whole messages, all of them before the committed offset or all behind it."""
+        most = self._settings.match_messages
+        with self._metrics.step("match", "poll"):
+            if not self._held:
+                self._held = self._log.poll(most, bytes_max=_ROUND_BYTES_MAX, wait_s=wait_s)
+        found, self._held = self._held, []
+        if self._silent and found:
+            before = sum(offset < self._committed for offset, _ in found)
+            if not before:
+                # What was left of the messages up to there was taken by the log's own gaps.
+                self._committed = self.matcher.next_offset
+                return found
+            found, self._held = found[:before], found[before:]
+        elif self._silent and self._log.position() >= self._committed:
+            self._committed = self.matcher.next_offset
+        return found
+
+    def _judge(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
+        with self._metrics.step("match", "judge"):
+            try:
+                prepared = self.matcher.prepare(messages)
+            except SourceGap as error:
+                self._metrics.source_gaps.inc()
+                raise SourceGap(f"{error}; if they are lost for good: neardup match --accept-gap OFFSET") from error
+            except CorruptRecord as error:
+                raise CorruptRecord(
+                    f"{error}; restore the topic, or leave it out: neardup match --skip-record OFFSET"
+                ) from error
+        for offset, control in prepared.controls:
+            _log.info("operator's decision", decision=control.decision.value, settles=control.offset, offset=offset)
+        for reason in prepared.skipped:
+            _log.warning("left out on an operator's decision", reason=reason)
+        if prepared.accepted:
+            _log.warning("source gaps accepted", gaps=prepared.accepted)
+        self._metrics.duplicate_ranges.inc(prepared.dropped)
+        return prepared
+
+    def _commit(self, prepared: Prepared) -> None:
+        with self._metrics.step("match", "produce"):
+            lines = [(verdict.url.encode("utf-8", "replace"), verdict.to_json()) for verdict in prepared.verdicts]
+        with self._metrics.step("match", "commit"):
+            self._verdicts.commit(lines, prepared.next_offset)
+        self._committed = prepared.next_offset
+        self._count(prepared)
+
+    def _count(self, prepared: Prepared) -> None:
+        metrics, outcome = self._metrics, prepared.outcome
+        now = self._now_ms()
+        metrics.latency.observe_many(np.array([max(0, now - head.log_time) / 1000 for head in prepared.heads]))
+        metrics.pages["match"].inc(len(prepared.heads))
+        metrics.bytes["match"].inc(sum(len(head.record) for head in prepared.heads))
+        metrics.batch_pages["match"].observe(len(prepared.heads))
+        for verdict in prepared.verdicts:
+            metrics.verdicts[verdict.verdict].inc()
+        metrics.candidates_cut.inc(outcome.cut)
+        metrics.hot_keys.inc(outcome.hot_turned)
+
+    def _write(self, prepared: Prepared) -> None:
+        with self._metrics.step("match", "write"):
+            self.matcher.apply(prepared)
+
+    def _flush_when_due(self) -> None:
+        now = time.monotonic()
+        if self._dirty and (now - self._flushed) * 1000 >= self._settings.flush_ms:
+            self._flush()
+            self._flushed = now
+            self._dirty = False
+        if now - self._gauged >= _GAUGES_SECONDS and isinstance(self._store, RocksStore):
+            self._gauged = now
+            for family, size in self._store.sizes().items():
+                self._metrics.rocksdb_bytes[family.name.lower()].set(size.file_bytes)
+            pending, stopped = self._store.pressure()
+            self._metrics.rocksdb_pending.set(pending)
+            self._metrics.rocksdb_stopped.set(stopped)
+
+    def _flush(self) -> None:
+        with self._metrics.step("match", "flush"):
+            self._store.flush()
+
+    def _tell_health(self) -> None:
+        if self._silent:
+            left = self._committed - self.matcher.next_offset
+            self._health.not_ready(f"folds what was judged before: {left} messages left")
+        else:
+            self._health.ready("judges")
+
+    def _is_settled(self, decision: Decision, offset: int) -> bool:
+        """Looks for an operator's word on the message at `offset`, from there to the log's end."""
+        if (decision, offset) not in self._settled:
+            for at, data in self._ahead(offset + 1):
+                try:
+                    entry = decode_entry(data, at)
+                except CorruptRecord:
+                    continue  # its own turn will come
+                if isinstance(entry, Control) and entry.offset < at:
+                    self._settled.add((entry.decision, entry.offset))
+        return (decision, offset) in self._settled
+
+
+def run_matcher(settings: Settings, runtime: Runtime | None = None) -> None:
+    """Judges the sketch log until it is stopped.
+
+    runtime: by default one with logs, metrics and signals of its own. Raises what MatchRole.run raises, and StateError
+    or PositionLost where state, log and verdicts do not fit together; the text says what to do.
+    """
+    if runtime is None:
+        with serving(settings, "match") as made:
+            return run_matcher(settings, made)
+    scheme = settings.scheme()
+    decider = settings.decider(scheme)
+    names = settings.topics
+    with ExitStack() as held:
+        directory = Directory(Path(settings.state), scheme, decider)
+        held.callback(directory.close)
+        log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
+        held.callback(log.close)
+        _check_identity(directory, log)
+        verdicts = KafkaVerdicts(
+            connect(settings, "match"),
+            names.verdicts,
+            log_topic=names.sketches,
+            group=settings.group_of("match"),
+            transactional_id=settings.transactional_id,
+            transaction_timeout_ms=settings.transaction_timeout_ms,
+            deadline_s=settings.transaction_deadline_ms / 1000,
+            message_bytes_max=settings.message_bytes_max,
+        )
+        held.callback(verdicts.close)
+        verdicts.init()
+        committed = _resume(settings, directory, log, verdicts, decider)
+        store = directory.store
+        role = MatchRole(log, lambda start: _ahead(settings, start), verdicts, store, decider, committed, runtime)
+        log.follow(role.matcher.next_offset)
+        role.run()
+    return None
+
+
+def _check_identity(directory: Directory, log: KafkaLog) -> None:
+    """Raises StateError if the store was folded from another topic; a new store remembers this one."""
+    store = directory.store
+    now = {_CLUSTER: log.cluster_id.encode(), _TOPIC: log.topic.id.hex().encode()}
+    known = dict(zip(now, store.get_many(Family.META, list(now)), strict=True))
+    for name, wanted in now.items():
+        held = known[name]
+        if held is not None and held != wanted:
+            raise StateError(
+                f"the index in {directory.path} was folded from {name.decode().replace('_', ' ')} {held.decode()}, and "
+                f"topic {log.topic.name} at {log.bootstrap} has {wanted.decode()}: another log; name its own state "
+                "directory, or begin another generation"
+            )
+    if None in known.values():
+        store.write({Family.META: now})
+
+
+def _resume(settings: Settings, directory: Directory, log: KafkaLog, verdicts: KafkaVerdicts, decider: Decider) -> int:
+    names = settings.topics
+    matcher = Matcher(directory.store, decider)
+    committed = verdicts.committed()
+    told = None
+    if committed is None or matcher.next_offset < committed:
+        told = _last_verdict(settings)
+    found = Standing(
+        log=names.sketches,
+        verdicts=names.verdicts,
+        state=str(directory.path),
+        store=matcher.next_offset,
+        store_told=matcher.told,
+        committed=committed,
+        begin=log.begin(),
+        end=log.end(),
+        told=told,
+    )
+    at = resume_at(found, scheme=decider.scheme, decider=decider.digest)
+    _log.info("resumes", store=found.store, committed=at, log_begin=found.begin, log_end=found.end)
+    return at
+
+
+def _last_verdict(settings: Settings) -> Told | None:
+    with closing(
+        Reader(connect(settings, "match", reading=True), settings.topics.verdicts, committed_only=True)
+    ) as end:
+        newest = [orjson.loads(record.value() or b"{}") for record in end.last().values()]
+    if not newest:
+        return None
+    last = max(newest, key=lambda verdict: int(verdict["page_id"]))
+    return Told((int(last["page_id"]) >> PLACE_BITS) + 1, last["scheme"], last["decider"])
+
+
+def _ahead(settings: Settings, start: int) -> Iterable[tuple[int, bytes]]:
+    with closing(KafkaLog(connect(settings, "match", reading=True), settings.topics.sketches)) as log:
+        if start < log.end():
+            yield from log.messages(start)

@@ -1,0 +1,111 @@
+"""What every role has around it: logging, metrics, health, a way to be stopped, connections."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from types import FrameType
+
+from streams import logs
+from streams.health import Health, HealthServer
+from streams.kafka import Connection
+from streams.metrics import Metrics
+from streams.settings import Role, Settings
+
+_log = logs.get("roles")
+
+#: A stopped role is gone after so long, whatever the broker does.
+STOP_SECONDS_MAX = 8.0
+#: A wait for records: so long a signal may go unseen.
+WAIT_SECONDS = 0.2
+
+
+class SteadyClock:
+    """A clock that nobody sets back; its zero means nothing."""
+
+    def now_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """stop: set it, and the roles finish their batch and return."""
+
+    settings: Settings
+    metrics: Metrics
+    health: Health
+    stop: threading.Event
+
+    @classmethod
+    def quiet(cls, settings: Settings) -> "Runtime":
+        """Without a server, signals or log configuration: for roles inside of another program, and tests."""
+        return cls(settings, Metrics(), Health(SteadyClock(), settings.stall_ms), threading.Event())
+
+
+@contextmanager
+def serving(settings: Settings, role: str) -> Iterator[Runtime]:
+    """A runtime that logs to stderr, serves health and metrics, and is stopped by SIGTERM and SIGINT.
+
+    role: for the metrics' labels. Raises BadInput if the address for metrics cannot be had.
+    """
+    secrets = settings.secrets()
+    handler = logs.configure(settings.log_level, settings.log_format, secrets=secrets)
+    try:
+        metrics = Metrics()
+        health = Health(SteadyClock(), settings.stall_ms, logs.Redactor(secrets))
+        scheme = settings.scheme()
+        metrics.info(
+            version=version("neardup"),
+            role=role,
+            scheme=scheme.digest,
+            decider=settings.decider(scheme).digest,
+            generation=settings.generation,
+        )
+        stop = threading.Event()
+        with (
+            HealthServer(settings.metrics_host, settings.metrics_port, health, metrics) as server,
+            stopped_by_signals(stop),
+        ):
+            host, port = server.address
+            _log.info("started", role=role, metrics=f"http://{host}:{port}/metrics", scheme=scheme.digest)
+            yield Runtime(settings, metrics, health, stop)
+            _log.info("stopped", role=role)
+    finally:
+        logs.release(handler)
+
+
+@contextmanager
+def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """SIGINT and SIGTERM set `stop`; the second one ends the process at once. Only in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        for each in numbers:
+            # Not Python's own handler for SIGINT: it would wait for a call into the Kafka client to return.
+            signal.signal(each, signal.SIG_DFL)
+
+    for number in numbers:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def connect(settings: Settings, role: Role, *, reading: bool = False) -> Connection:
+    """A role's connection. reading: for its consumers, which fetch `buffer_bytes_max` ahead at most."""
+    values: dict[str, str | int | float | bool] = dict(settings.kafka(role))
+    # Given by each client for itself: limits differ by topic.
+    del values["bootstrap.servers"], values["message.max.bytes"]
+    if reading:
+        values.setdefault("queued.max.messages.kbytes", max(1, settings.buffer_bytes_max >> 10))
+    return Connection(settings.bootstrap, values)

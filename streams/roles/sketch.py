@@ -1,0 +1,239 @@
+"""The sketcher on Kafka: `pages` in, messages of the sketch log out, any number of processes side by side.
+
+Each round: (1) poll a batch of records; (2) decode them as pages; (3) sketch them, a pure function; (4) send the
+messages to the log, and to `pages.rejected` what could not be read; (5) take acknowledgements; (6) commit what the log
+has acknowledged. 4 of one batch overlaps with 1 to 3 of the next, `inflight_batches` deep.
+
+A crash before 4 leaves nothing behind. After 4 and before 6 the log may hold messages whose positions were not
+committed: whoever reads those pages again sends them again, in whatever cut, and the matcher drops what it knows by its
+marks. Never 6 before 5: pages that the log does not hold would never be read again. Sending is idempotent and without
+gaps, so that of what a sketcher sent the log holds a prefix; the first failure ends the process before it commits. No
+transactions: an open one of a dead sketcher would block the one partition for everybody.
+"""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from neardup.errors import StateError
+from neardup.layout import RecordKind
+from neardup.page import Page
+from neardup.record import Head
+from neardup.scheme import Scheme
+from neardup.sketch import sketch_pages
+from neardup.verdict import Coordinates
+from streams import logs
+from streams.bodies import Bodies
+from streams.codecs import Codec
+from streams.errors import RecordTooLarge, TopicError
+from streams.kafka import Admin, KafkaLog, KafkaPages, Writer
+from streams.packing import pack
+from streams.ports import PageReader, Range, Record, RecordWriter
+from streams.records import decode_entry
+from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, connect, serving
+from streams.settings import Settings
+
+_log = logs.get("sketch")
+_LOG_APPEND_TIME = 2
+_REASON_BYTES_MAX = 512
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A batch on its way: its ranges, and how many messages the log's writer had sent with it."""
+
+    ranges: list[Range]
+    messages: int
+    rejected: bool
+
+
+class SketchRole:
+    """One sketcher. `round` does one round; `run` goes on until it is stopped."""
+
+    def __init__(
+        self, pages: PageReader, log: RecordWriter, rejected: RecordWriter, scheme: Scheme, runtime: Runtime
+    ) -> None:
+        settings = self._settings = runtime.settings
+        self._pages, self._log, self._rejected = pages, log, rejected
+        self._scheme = scheme
+        self._scheme_digest = bytes.fromhex(scheme.digest)
+        bodies = Bodies(settings.body_ref_prefixes, scheme.body_bytes_max)
+        self._codec = Codec(settings.codec, bodies, scheme.body_bytes_max)
+        self._metrics = runtime.metrics
+        self._health = runtime.health.role("sketch")
+        self._stop = runtime.stop
+        self._inflight: deque[_Sent] = deque()
+        self._acknowledged: list[Range] = []
+        self.log_time = 0
+
+    def run(self) -> None:
+        """Raises BrokerError, TopicError, PositionLost, RecordTooLarge."""
+        while not self._stop.is_set():
+            self.round(WAIT_SECONDS)
+        self._finish()
+
+    def round(self, wait_s: float = 0.0) -> bool:
+        """One round; False if there was nothing to read."""
+        self._health.turned()
+        batch = self._poll(wait_s)  # (1)
+        if batch is not None:
+            records, ranges = batch
+            pages = self._decode(records)  # (2)
+            sketches = self._sketch(records, pages)  # (3)
+            self._send(records, ranges, sketches)  # (4)
+        while self._acknowledge() > self._settings.inflight_batches:  # (5)
+            self._health.turned()
+            self._log.poll(0.02)
+        self._commit()  # (6)
+        assigned = self._pages.assigned()
+        if assigned:
+            self._health.ready(f"reads {len(assigned)} partitions")
+        else:
+            self._health.not_ready("no partition of the pages topic is assigned to this sketcher yet")
+        return batch is not None
+
+    def _poll(self, wait_s: float) -> tuple[Sequence[Record], list[Range]] | None:
+        settings = self._settings
+        # With batches on their way the wait is short: their commit follows it.
+        batch = self._pages.read(
+            settings.batch_pages,
+            bytes_max=settings.batch_bytes,
+            linger_s=settings.batch_ms / 1000,
+            wait_s=min(wait_s, 0.02) if self._inflight else wait_s,
+        )
+        self._metrics.lag["sketch"].set(sum(self._pages.lag().values()))
+        return None if batch is None else (batch.records, batch.ranges)
+
+    def _decode(self, records: Sequence[Record]) -> list[Page]:
+        with self._metrics.step("sketch", "decode"):
+            pages = [self._codec.page(record) for record in records]
+        self._metrics.pages["sketch"].inc(len(pages))
+        self._metrics.bytes["sketch"].inc(sum(len(page.body or b"") for page in pages))
+        self._metrics.batch_pages["sketch"].observe(len(pages))
+        return pages
+
+    def _sketch(self, records: Sequence[Record], pages: list[Page]) -> list[bytes]:
+        source = self._pages.topic.id.hex()
+        times = []
+        for record in records:
+            kind, stamp = record.timestamp()
+            if kind != _LOG_APPEND_TIME:
+                raise TopicError(
+                    f"topic {self._pages.topic.name}: message.timestamp.type is not LogAppendTime (partition "
+                    f"{record.partition()}, offset {record.offset()}): a producer's clock must not be the log time; "
+                    "set it and see `neardup topics check`"
+                )
+            self.log_time = max(self.log_time, stamp)
+            times.append(self.log_time)
+        with self._metrics.step("sketch", "sketch"):
+            return sketch_pages(
+                pages,
+                self._scheme,
+                coordinates=[Coordinates(source, record.partition(), record.offset()) for record in records],
+                log_times=times,
+                threads=self._settings.threads,
+            )
+
+    def _send(self, records: Sequence[Record], ranges: list[Range], sketches: list[bytes]) -> None:
+        with self._metrics.step("sketch", "produce"):
+            rejected = False
+            for record, sketch in zip(records, sketches, strict=True):
+                if sketch[1] == RecordKind.REJECTED:
+                    self._reject(record, Head(sketch).reason)
+                    rejected = True
+            places = [(record.partition(), record.offset()) for record in records]
+            for message in pack(self._scheme_digest, ranges, places, sketches):
+                self._log.send(message)
+            self._inflight.append(_Sent(ranges, self._log.sent, rejected))
+
+    def _reject(self, record: Record, reason: str) -> None:
+        """Copies what could not be read, with its place and the reason on top of its own headers."""
+        self._metrics.rejected(reason)
+        place = {
+            "neardup-reason": reason.encode()[:_REASON_BYTES_MAX],
+            "neardup-topic-id": self._pages.topic.id.hex().encode(),
+            "neardup-partition": b"%d" % record.partition(),
+            "neardup-offset": b"%d" % record.offset(),
+        }
+        headers = [(name, value or b"") for name, value in record.headers() or ()] + list(place.items())
+        try:
+            self._rejected.send(record.value(), key=record.key(), headers=headers)
+        except RecordTooLarge:
+            # It is in the pages topic for as long as that keeps it; here at least its name and its place stay.
+            where = {"partition": record.partition(), "offset": record.offset()}
+            _log.warning("a rejected page is too large for its topic", reason=reason, **where)
+            self._rejected.send(b"", key=record.key(), headers=[*place.items(), ("neardup-cut", b"true")])
+
+    def _acknowledge(self) -> int:
+        """Moves acknowledged batches on to the commit; how many are still on their way. Raises BrokerError."""
+        with self._metrics.step("sketch", "acknowledge"):
+            self._log.poll(0)
+            while self._inflight and self._log.acknowledged >= self._inflight[0].messages:
+                if self._inflight[0].rejected and self._rejected.poll(0):
+                    break
+                self._acknowledged += self._inflight.popleft().ranges
+        return len(self._inflight)
+
+    def _commit(self) -> None:
+        if self._acknowledged:
+            with self._metrics.step("sketch", "commit"):
+                self._pages.commit(self._acknowledged)
+            self._acknowledged = []
+
+    def _finish(self) -> None:
+        """Waits a while for what is on its way; what stays unacknowledged is read and sent again at the next start."""
+        deadline = time.monotonic() + STOP_SECONDS_MAX
+        while self._acknowledge() and time.monotonic() < deadline:
+            self._log.poll(0.02)
+        self._commit()
+
+
+def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
+    """Reads pages and writes sketches until it is stopped.
+
+    runtime: by default one with logs, metrics and signals of its own. Raises StateError if the log is of another
+    scheme, and what SketchRole.run raises; starting again is always safe.
+    """
+    if runtime is None:
+        with serving(settings, "sketch") as made:
+            return run_sketcher(settings, made)
+    scheme = settings.scheme()
+    names = settings.topics
+    connection = connect(settings, "sketch")
+    with ExitStack() as held:
+        check_scheme(KafkaLog(connection, names.sketches), scheme)
+        log = Writer(
+            connection,
+            names.sketches,
+            message_bytes_max=settings.message_bytes_max,
+            gapless=True,
+            linger_ms=0,  # a message is a batch of pages already
+        )
+        held.callback(log.close)
+        limit = int(Admin(connection).settings(names.rejected)["max.message.bytes"])
+        rejected = Writer(connection, names.rejected, message_bytes_max=limit)
+        held.callback(rejected.close)
+        reading = connect(settings, "sketch", reading=True)
+        pages = KafkaPages(reading, names.pages, settings.group_of("sketch"))
+        held.callback(pages.close)
+        SketchRole(pages, log, rejected, scheme, runtime).run()
+    return None
+
+
+def check_scheme(log: KafkaLog, scheme: Scheme) -> None:
+    """Raises StateError if the log's last message has another scheme: ours would stop the matcher."""
+    try:
+        last = log.last().get(0)
+    finally:
+        log.close()
+    if last is None:
+        return
+    held = decode_entry(last.value() or b"", last.offset()).scheme.hex()
+    if held != scheme.digest:
+        raise StateError(
+            f"topic {log.topic.name} holds sketches of scheme {held} (offset {last.offset()}), and this sketcher has "
+            f"{scheme.digest}: their pages would never meet; set the seed and body_bytes_max that the log was begun "
+            "with, or begin another generation"
+        )

@@ -1,0 +1,158 @@
+"""Roles in processes of their own, that can be killed, frozen, or made to die at a step.
+
+Forked from a server that has loaded everything and compiled the kernels, so that a start costs milliseconds.
+"""
+
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from broker import eventually
+
+from neardup.errors import NeardupError
+from neardup.index import rocks
+from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.sketch import sketch_pages
+from streams.kafka import KafkaPages, KafkaVerdicts, Writer
+from streams.roles import run_both, run_matcher, run_sketcher
+from streams.roles.match import MatchRole
+from streams.roles.sketch import SketchRole
+from streams.settings import Settings
+from tests.crash.driver import die, dying
+
+ROLES = {"sketch": run_sketcher, "match": run_matcher, "run": run_both}
+
+
+def freeze(*_: Any) -> None:
+    """Stops the whole process, with the threads of its Kafka clients, until somebody sends SIGCONT."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def full_disk(*_: Any) -> None:
+    """From now on no file grows over 4 kB: RocksDB cannot flush any more. Lasts as long as the process."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+How = Callable[..., None]
+
+#: Where a role may die: (role, step) -> arms it for the n-th time.
+STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
+    ("sketch", "1 polled"): lambda n, how: dying(SketchRole, "_decode", n, before=True, how=how),
+    ("sketch", "2 decoded"): lambda n, how: dying(SketchRole, "_sketch", n, before=True, how=how),
+    ("sketch", "3 sketched"): lambda n, how: dying(SketchRole, "_send", n, before=True, how=how),
+    ("sketch", "4 half sent"): lambda n, how: dying(Writer, "send", n, before=False, how=how),
+    ("sketch", "4 sent"): lambda n, how: dying(SketchRole, "_send", n, before=False, how=how),
+    ("sketch", "5 acknowledged"): lambda n, how: dying(KafkaPages, "commit", n, before=True, how=how),
+    ("sketch", "6 committed"): lambda n, how: dying(KafkaPages, "commit", n, before=False, how=how),
+    ("match", "0 fenced the others"): lambda n, how: dying(KafkaVerdicts, "init", 1, before=False, how=how),
+    ("match", "1 polled"): lambda n, how: dying(MatchRole, "_judge", n, before=True, how=how),
+    ("match", "2 judged"): lambda n, how: dying(MatchRole, "_commit", n, before=True, how=how),
+    # Calls of a transaction: init once, then begin, offsets, commit.
+    ("match", "3 verdicts sent"): lambda n, how: dying(KafkaVerdicts, "_call", 3 * n, before=True, how=how),
+    ("match", "3 offsets sent"): lambda n, how: dying(KafkaVerdicts, "_call", 3 * n + 1, before=True, how=how),
+    ("match", "3 committed"): lambda n, how: dying(MatchRole, "_commit", n, before=False, how=how),
+    ("match", "4 written"): lambda n, how: dying(MatchRole, "_write", n, before=False, how=how),
+    ("match", "5 about to flush"): lambda n, how: dying(MatchRole, "_flush", n, before=True, how=how),
+    ("match", "5 flushed"): lambda n, how: dying(MatchRole, "_flush", n, before=False, how=how),
+}
+
+
+def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How, changes: dict[str, Any]) -> None:
+    """The process: plays a role until it is stopped; exits with 1 after an error, whose text is the log's end."""
+    with open(log, "ab", buffering=0) as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    if step:
+        STEPS[role, step](call, how)
+    try:
+        ROLES[role](settings)
+    except NeardupError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+    os._exit(0)
+
+
+def _warm_up() -> None:
+    page = Page("http://a.example/", b"<p>" + b"warm " * 100)
+    sketch_pages([page, page], Scheme(seed=1))
+    assert rocks.RocksStore is not None
+
+
+if multiprocessing.current_process().name == "MainProcess" and os.environ.get("NEARDUP_TEST_FORKSERVER"):
+    # This module is being loaded by the fork server.
+    _warm_up()
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload([__name__])
+
+
+class Role:
+    """One process. `name` also names its log."""
+
+    def __init__(
+        self, role: str, settings: Settings, log: Path, *, step: str = "", call: int = 2, how: How = die
+    ) -> None:
+        self.log = log
+        self._process = _context.Process(target=_play, args=(role, settings, log, step, call, how, {}), daemon=True)
+        os.environ["NEARDUP_TEST_FORKSERVER"] = "1"
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def said(self) -> str:
+        return self.log.read_text() if self.log.exists() else ""
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        if self._process.is_alive():
+            self.signal(signal.SIGKILL)
+        self.wait()
+
+    def wait(self, seconds: float = 60.0) -> int:
+        """The exit code; -9 after SIGKILL."""
+        self._process.join(seconds)
+        code = self._process.exitcode
+        assert code is not None, f"still runs after {seconds} s:\n{self.said()}"
+        return code
+
+    def dead(self) -> None:
+        """Waits until it was killed, by itself at its step."""
+        assert self.wait() == -signal.SIGKILL, self.said()
+
+    def stop(self) -> None:
+        """SIGTERM; it must end by itself, well."""
+        self.signal(signal.SIGTERM)
+        assert self.wait(15) == 0, self.said()
+
+    def refused(self) -> str:
+        """Waits for its end with an error; the text of the error."""
+        assert self.wait() == 1, self.said()
+        return self.said().splitlines()[-1]
+
+    @property
+    def running(self) -> bool:
+        return self._process.is_alive()
+
+    def frozen(self) -> None:
+        """Waits until it has frozen itself at its step."""
+
+        def look() -> bool:
+            assert self.running, self.said()
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+        eventually(look, f"frozen; it said: {self.said()}")
+
+    def thaw(self) -> None:
+        self.signal(signal.SIGCONT)

@@ -1,0 +1,52 @@
+"""The roles on a real broker, undisturbed and killed at every step: each page has its one right verdict."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from line import Line, story
+from roles import STEPS
+
+from streams.topics import Names
+
+Make = Callable[..., Line]
+
+
+@pytest.fixture
+def make(broker: str, names: Names, tmp_path: Path) -> Iterator[Make]:
+    made: list[Line] = []
+
+    def line(**settings: Any) -> Line:
+        made.append(Line(broker, names, tmp_path, **settings))
+        return made[-1]
+
+    yield line
+    for each in made:
+        each.close()
+
+
+def test_pages_become_verdicts(make: Make) -> None:
+    line = make()
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+
+    verdicts = line.check()
+
+    kinds = Counter(verdict["verdict"] for verdict in verdicts)
+    assert set(kinds) >= {"unique", "exact_duplicate", "near_duplicate", "unchanged", "edited", "gone", "rejected"}
+    assert sum(verdict["n"] == 0 for verdict in verdicts) == len(story())
+
+
+@pytest.mark.parametrize(("role", "step"), STEPS)
+def test_killed_at_a_step(make: Make, role: str, step: str) -> None:
+    line = make(flush_ms=1)
+    line.publish(story())
+    victim = line.start(role, step=step)
+    line.start("match" if role == "sketch" else "sketch")
+    victim.dead()
+    line.start(role)
+
+    line.check()
