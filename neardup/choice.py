@@ -99,7 +99,10 @@ def rule_on(decider: Decider, head: Head, other: Head, pair: Pair, crowd: int = 
             return Ruling(None, "never_merge")
         raised = max((wish.tape_min or 0.0 for wish in wishes), default=0.0)
         if raised > decider.tape_min:
-            decider = _raised(decider.to_json(), raised)
+            ruling = RULES[decider.rule](pair, _raised(decider.to_json(), raised), crowd)
+            # As with the rule's own higher demands: what fails only them does not lead on to the main content.
+            refused = ruling.kind is Kind.SAME_CONTENT and pair.tape_score >= decider.tape_min
+            return Ruling(None, "site") if refused else ruling
     return RULES[decider.rule](pair, decider, crowd)
 
 

@@ -4,10 +4,10 @@
 the price. The format is derived from HEADER, so the two cannot drift apart.
 """
 
+import hashlib
 import struct
 
 import numpy as np
-import xxhash
 
 from neardup.errors import CorruptRecord
 from neardup.layout import HEADER, NAME, SKETCH_VERSION, RecordFlag, RecordKind
@@ -51,8 +51,12 @@ def field_at(name: str) -> int:
 
 
 def url_hash(url: str) -> bytes:
-    """16 bytes that name a normalised URL."""
-    return xxhash.xxh3_128_digest(url.encode("utf-8", "surrogatepass"))
+    """16 bytes that name a normalised URL, in records and as key of its row.
+
+    A cryptographic hash without the scheme's seed: a URL that a page merely names (rel=canonical) can be looked up with
+    nothing else at hand, and still nobody builds a second URL with the hash of somebody else's.
+    """
+    return hashlib.blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16, person=b"neardup-url").digest()
 
 
 class Head:
@@ -93,7 +97,7 @@ class Head:
     @property
     def whole(self) -> bool:
         """Whether the lengths of its sections fit its own."""
-        return self._texts_at + sum(self._sizes) == len(self.record)
+        return bool(self._texts_at + sum(self._sizes) == len(self.record))
 
     @property
     def clamped(self) -> int:

@@ -129,7 +129,7 @@ def postings(row: bytes | None) -> Sequence[int]:
     """The postings of a row as words: page id << 16 | tape log-length << 8 | content log-length. None if hot."""
     if row is None or row == _HOT:
         return ()
-    if row[0] != 1 or len(row) % POSTING_BYTES != 1:
+    if len(row) % POSTING_BYTES != 1 or row[0] != 1:
         raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
     return struct.unpack_from(f">{len(row) // POSTING_BYTES}Q", row, 1)
 

@@ -1,0 +1,61 @@
+"""Streams of records, told through the matcher in every slicing that must not matter."""
+
+import orjson
+from invariants import Checked, contents_of
+
+from neardup.decider import Decider
+from neardup.index.memory import MemoryStore
+from neardup.matching import fold
+
+#: The default rule for texts of a few dozen words.
+SMALL = Decider(scheme="5" * 32, thin_tokens=5, short_tokens=8, tape_bytes_min=8, content_tokens_min=10)
+
+
+def slices_of(records, sizes):
+    """Batches of (page id, record); page ids count from 1."""
+    numbered = list(enumerate(records, 1))
+    at = 0
+    while at < len(numbered):
+        size = next(sizes)
+        yield numbered[at : at + size]
+        at += size
+
+
+def folded(records, sizes, *, decider=SMALL, store=None, checked=True, traces=None):
+    """Verdicts of a stream, and the store that it leaves; its invariants are checked after every batch."""
+    store = store or MemoryStore()
+    verdicts = []
+    for batch in slices_of(records, sizes):
+        outcome = fold(batch, store, decider, trace=None if traces is None else traces.append)
+        store.write(outcome.writes)
+        verdicts += outcome.verdicts
+        if checked:
+            Checked(store, decider)
+    return verdicts, store
+
+
+def endless(size):
+    while True:
+        yield size
+
+
+class Story:
+    """Verdicts of a stream told one record at a time; the same in one batch must agree, in every stored byte."""
+
+    def __init__(self, *records, decider=SMALL):
+        self.traces = []
+        self.all, self.store = folded(records, endless(1), decider=decider, traces=self.traces)
+        at_once, other = folded(records, endless(len(records)), decider=decider)
+        assert [v.to_json() for v in at_once] == [v.to_json() for v in self.all]
+        assert contents_of(other) == contents_of(self.store)
+        self.verdicts = [verdict for verdict in self.all if verdict.n == 0]
+        assert [verdict.page_id for verdict in self.verdicts] == list(range(1, len(records) + 1))
+        self.promoted = [verdict for verdict in self.all if verdict.n]
+        self.state = Checked(self.store, decider)
+
+    @property
+    def kinds(self):
+        return [str(verdict.verdict) for verdict in self.all]
+
+    def json(self, page_id):
+        return orjson.loads(self.verdicts[page_id - 1].to_json())
