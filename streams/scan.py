@@ -32,7 +32,7 @@ from streams.state import FLUSH_MESSAGES, State
 QUEUE_MESSAGES = 4
 #: Problems kept with their text, per source; all are counted.
 PROBLEMS_MAX = 100
-_DUPLICATES = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE, Kind.SAME_CONTENT)
+_DUPLICATES = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
 
 
 class SystemClock:
@@ -57,7 +57,7 @@ class Progress:
 
 @dataclass
 class SiteCount:
-    """Pages of one registrable domain in this scan, and how many of them are duplicates of any kind."""
+    """Pages of one registrable domain in this scan, and how many of them are exact or near duplicates."""
 
     site: str
     pages: int = 0
