@@ -2,12 +2,18 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import resources
 from typing import Any
 
 import orjson
 
 #: Version of the verdict's JSON. Fields are only ever added within one version.
 VERDICT_VERSION = 1
+
+
+def schema() -> str:
+    """The JSON Schema (draft 2020-12) of a verdict's JSON, of the current version."""
+    return resources.files("neardup").joinpath("verdict.schema.json").read_text(encoding="utf-8")
 
 
 class Kind(StrEnum):

@@ -166,6 +166,14 @@ def explain(
         _show(result, as_json)
 
 
+@app.command(epilog="Example:  neardup schema > verdict.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of a verdict, for those who read them."""
+    from neardup.verdict import schema as text
+
+    sys.stdout.write(text())
+
+
 def _scheme() -> Scheme | None:
     seed = os.environ.get("NEARDUP_SEED")
     if not seed:
