@@ -13,6 +13,9 @@ U16 = np.uint16
 _ONES = U64(0xFFFFFFFFFFFFFFFF)
 #: So many shingles are computed in full: a measured optimum, it changes no bit.
 _FIRST = 128
+#: After so many groups with a possible new minimum, and one in 16 of all groups, looking first does not pay: the text
+#: repeats itself, and a repeated minimum is a possible one each time. Changes no bit, bounds the time.
+_ALARMS = 256
 
 
 @lean_kernel
@@ -74,6 +77,18 @@ def _contend(shingled, s, multiplier, at, leading, low):
 
 
 @lean_kernel
+def _compute_in_full(shingled, start, end, multiplier, at, fronts, low):
+    """Lower the minima of functions 4 at to 4 at + 31 to what shingled[start:end], whole groups, gives."""
+    products = len(multiplier)
+    for j in range(4):
+        fronts[j * products + at : j * products + at + LANES] = _ONES
+    for s in range(start, end, GROUP):
+        lower(shingled, s, multiplier, at, fronts, at, products)
+    for f in range(4 * at, min(4 * (at + LANES), len(low))):
+        low[f] = min(low[f], fronts[(f & 3) * products + (f >> 2)])
+
+
+@lean_kernel
 def minvalues(shingled, many, multiplier, fronts, leading, low):
     """low[f] = min over s of f(shingled[s]); all ones if there are no shingles.
 
@@ -101,10 +116,16 @@ def minvalues(shingled, many, multiplier, fronts, leading, low):
         if f < functions:
             low[f] = value
     for at in range(0, products, LANES):
-        for s in range(first, groups, GROUP):
+        alarms = _ALARMS + ((groups - first) >> 7)
+        s = first
+        while s < groups and alarms > 0:
             if any_contender(shingled, s, multiplier, at, leading, 4 * at) != U32(0):
+                alarms -= 1
                 for j in range(s, s + GROUP):
                     _contend(shingled, j, multiplier, at, leading, low)
+            s += GROUP
+        if s < groups:
+            _compute_in_full(shingled, s, groups, multiplier, at, fronts, low)
         for j in range(groups, many):
             _contend(shingled, j, multiplier, at, leading, low)
 

@@ -123,3 +123,11 @@ def test_what_cannot_be_sketched_is_refused():
         shingling.supershingles(low, 6, 15, 1)
     with pytest.raises(ValueError, match="multipliers"):
         shingling.minvalues(low, SHAPE.multiplier[:8])
+
+
+@pytest.mark.parametrize("period", [1, 2, 9, 700])
+def test_texts_that_repeat_themselves(period):
+    # the minimum comes again and again; then something new comes, in the middle of a group and in the last one
+    tokens = np.concatenate([np.tile(fingerprints(period, 1), 9000 // period), fingerprints(50, 2)])
+    shingled = shingling.shingles(tokens, SHAPE.shingle)
+    assert shingling.minvalues(shingled, SHAPE.multiplier).tolist() == oracle.minvalues(set(shingled.tolist()), SEED)
