@@ -34,7 +34,7 @@ HEADER = np.dtype(
         ("flags", "<u2"),  # RecordFlag
         ("size", "<u4"),  # bytes of the whole record
         ("fetched_at", "<i8"),  # ms since the epoch, as the crawler said
-        ("log_time", "<i8"),  # ms since the epoch; DESIGN section 2
+        ("log_time", "<i8"),  # ms since the epoch: the log's own clock
         ("source", "V16"),
         ("partition", "<u4"),
         ("offset", "<i8"),

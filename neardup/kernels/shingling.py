@@ -13,7 +13,7 @@ U16 = np.uint16
 _ONES = U64(0xFFFFFFFFFFFFFFFF)
 #: So many shingles are computed in full: a measured optimum, it changes no bit.
 _FIRST = 128
-#: After so many groups with a possible new minimum, and one in 16 of all groups, looking first does not pay: the text
+#: After so many groups with a possible new minimum, and one in 128 of the groups, looking first does not pay: the text
 #: repeats itself, and a repeated minimum is a possible one each time. Changes no bit, bounds the time.
 _ALARMS = 256
 

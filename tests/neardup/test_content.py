@@ -64,6 +64,16 @@ def test_article_between_navigation_and_footer():
 
 
 @pytest.mark.kernel
+def test_a_density_of_exactly_nine_is_not_over_nine():
+    words = ["x" * 8] * 17 + ["x" * 7]  # 18 words in 160 characters
+    for last, chosen in ((7, []), (6, list(range(2, 20)))):
+        page = ["ab", "cd", *words[:-1], "x" * last, "ef", "gh"]
+        blocks = blocks_of(2, 18, 2)
+        assert [i for i in chosen_by_kernel(page, 0, [], blocks) if 2 <= i < 20] == chosen
+        assert chosen_by_kernel(page, 0, [], blocks) == oracle.content(page, 0, set(), blocks)
+
+
+@pytest.mark.kernel
 def test_a_page_of_one_block_is_its_own_content():
     words = [f"w{i}" for i in range(40)]
     assert chosen_by_kernel(words, 0, [], [7] * 40) == list(range(40))
