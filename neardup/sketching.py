@@ -30,6 +30,8 @@ _GROUP_BYTES_MAX = 32 << 20
 _REASON_BYTES_MAX, _LANG_BYTES_MAX = 512, 64
 #: What a page costs beside its bytes, in bytes: for sharing pages among threads.
 _PAGE_COST = 4096
+#: Parts of a batch for each thread, and pages that make a part worth while.
+_PARTS, _PART_PAGES_MIN = 4, 8
 _GONE = (404, 410)
 _INT64 = (-(1 << 63), (1 << 63) - 1)
 _NOWHERE = Coordinates()
@@ -70,9 +72,16 @@ def sketch_pages(
     if len(places) != len(pages) or len(times) != len(pages):
         raise ValueError(f"{len(pages)} pages with {len(places)} coordinates and {len(times)} log times")
     records: list[bytes] = []
-    for first, last in _groups(pages, scheme.body_bytes_max):
-        group = slice(first, last)
-        records += _sketch_group(pages[group], scheme, places[group], times[group], threads)
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        for first, last in _groups(pages, scheme.body_bytes_max):
+            parts = _split([len(page.body or b"") for page in pages[first:last]], threads)
+            jobs = [slice(first + start, first + end) for start, end in parts]
+            if len(jobs) == 1:
+                records += _sketch_part(pages[first:last], scheme, places[first:last], times[first:last])
+                continue
+            running = [pool.submit(_sketch_part, pages[j], scheme, places[j], times[j]) for j in jobs]
+            for part in running:
+                records += part.result()
     return records
 
 
@@ -185,8 +194,8 @@ class _Rows:
         )
 
 
-def _sketch_group(
-    pages: Sequence[Page], scheme: Scheme, places: Sequence[Coordinates], times: Sequence[int], threads: int
+def _sketch_part(
+    pages: Sequence[Page], scheme: Scheme, places: Sequence[Coordinates], times: Sequence[int]
 ) -> list[bytes]:
     identities = [_identify(page, scheme) for page in pages]
     modes, flags, bodies = [], [], []
@@ -226,30 +235,18 @@ def _sketch_group(
         title_bytes=np.zeros(n, dtype=np.int64),
         facts=np.empty((n, FACTS), dtype=np.int64),
     )
-    shape, constants = shape_of(scheme), tables()
-
-    def run(first: int, last: int) -> None:
-        largest = int(sizes[first:last].max())
-        with space_for(largest, scheme) as space:
-            batches.sketch_batch(batch, first, last, constants, shape, space.work, space.page)
-
-    parts = _split(sizes, threads)
-    if len(parts) == 1:
-        run(*parts[0])
-    else:
-        with ThreadPoolExecutor(len(parts)) as pool:
-            for done in [pool.submit(run, *part) for part in parts]:
-                done.result()
+    with space_for(int(sizes.max()), scheme) as space:
+        batches.sketch_batch(batch, 0, n, tables(), shape_of(scheme), space.work, space.page)
     facts = [_facts(batch, i, identities[i], bodies[i], scheme) for i in range(n)]
     return _pack(pages, identities, places, times, flags, out, facts, scheme)
 
 
-def _split(sizes: npt.NDArray[np.int64], threads: int) -> list[tuple[int, int]]:
-    """Ranges of pages of about equal numbers of bytes, at most one a thread."""
-    work = np.cumsum(sizes + _PAGE_COST)
-    cuts = np.searchsorted(work, work[-1] * np.arange(1, threads) / max(1, threads))
-    edges = sorted({0, len(sizes), *cuts.tolist()})
-    return list(pairwise(edges))
+def _split(sizes: Sequence[int], threads: int) -> list[tuple[int, int]]:
+    """Ranges of pages of about equal numbers of bytes: several a thread, so that one decodes while another counts."""
+    parts = 1 if threads <= 1 else max(1, min(_PARTS * threads, len(sizes) // _PART_PAGES_MIN))
+    work = np.cumsum(np.array(sizes) + _PAGE_COST)
+    cuts = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts)
+    return list(pairwise(sorted({0, len(sizes), *cuts.tolist()})))
 
 
 def _facts(batch: batches.Batch, page: int, identity: _Identity, body: bytes, scheme: Scheme) -> _Facts:
