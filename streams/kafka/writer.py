@@ -1,7 +1,7 @@
 """Writing records that nobody reads twice: to `pages`, `pages.rejected` and the sketch log."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -29,15 +29,21 @@ class Writer:
         gapless: bool = False,
         linger_ms: float = 5,
         delivery_s: float = 120.0,
+        on_failure: Callable[[bytes, str], None] | None = None,
     ) -> None:
-        """message_bytes_max: of one record with its headers. delivery_s: how long an acknowledgement may take."""
+        """message_bytes_max: of one record with its headers. delivery_s: how long an acknowledgement may take.
+
+        on_failure: told key and reason of each record that was not written (after `delivery_s` it is given up); the
+        others go on. Without it the first failure ends the writer.
+        """
         self.topic = topic
-        self.sent = self.acknowledged = 0
+        self.sent = self.acknowledged = self.failed = 0
         #: Offset of the newest acknowledged record (of any partition).
         self.last_offset = -1
         self._delivery_s = delivery_s
         self._progress = time.monotonic()
         self._failed: str | None = None
+        self._on_failure = on_failure
         self._cause = Cause()
         fixed: dict[str, Setting] = {"enable.idempotence": True}
         if gapless:
@@ -50,11 +56,13 @@ class Writer:
             "partitioner": "murmur2_random",
             "queue.buffering.max.kbytes": 256 << 10,
         }
+        if on_failure:
+            defaults["message.timeout.ms"] = int(delivery_s * 1000)
         self._producer: Producer = connection.make(Producer, defaults, fixed, self._cause)
 
     @property
     def outstanding(self) -> int:
-        return self.sent - self.acknowledged
+        return self.sent - self.acknowledged - self.failed
 
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Headers = (), partition: int = -1
@@ -63,37 +71,47 @@ class Writer:
 
         Raises RecordTooLarge, naming the key (the writer goes on); BrokerError as `poll` does.
         """
-        while True:
-            if self.outstanding == 0:
-                self._progress = time.monotonic()
-            try:
-                self._producer.produce(
-                    self.topic, value, key, partition, on_delivery=self._delivered, headers=list(headers) or None
-                )
-            except BufferError:
-                self.poll(0.1)
-                continue
-            except KafkaException as exception:
-                error = error_of(exception)
-                if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-                    name = (key or b"").decode("utf-8", "replace")
-                    raise RecordTooLarge(
-                        f"{name or 'a record'} has {len(value or b'')} bytes, too many for one message to {self.topic}"
-                    ) from exception
-                raise BrokerError(f"topic {self.topic}: {error.name()}: {error.str()}{self._cause}") from exception
-            self.sent += 1
-            self.poll(0)
-            return
+        while not self.try_send(value, key=key, headers=headers, partition=partition):
+            self.poll(0.1)
+        self.poll(0)
+
+    def try_send(
+        self, value: bytes | None, *, key: bytes | None = None, headers: Headers = (), partition: int = -1
+    ) -> bool:
+        """Queues one record, or returns False if the queue is full. Never waits; raises RecordTooLarge, BrokerError."""
+        if self.outstanding == 0:
+            self._progress = time.monotonic()
+        try:
+            self._producer.produce(
+                self.topic, value, key, partition, on_delivery=self._delivered, headers=list(headers) or None
+            )
+        except BufferError:
+            return False
+        except KafkaException as exception:
+            error = error_of(exception)
+            if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                name = (key or b"").decode("utf-8", "replace")
+                raise RecordTooLarge(
+                    f"{name or 'a record'} has {len(value or b'')} bytes, too many for one message to {self.topic}"
+                ) from exception
+            raise BrokerError(f"topic {self.topic}: {error.name()}: {error.str()}{self._cause}") from exception
+        self.sent += 1
+        return True
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
             self.acknowledged += 1
             self._progress = time.monotonic()
             self.last_offset = cast(int, message.offset())
+            return
+        key = message.key()
+        why = f"{error.name()}: {error.str()}"
+        if self._on_failure is not None:
+            self.failed += 1
+            self._on_failure(key if isinstance(key, bytes) else b"", f"{why}{self._cause}")
         elif self._failed is None:
-            key = message.key()
             name = key.decode("utf-8", "replace") if isinstance(key, bytes) else "a record"
-            self._failed = f"{name} was not written: {error.name()}: {error.str()}"
+            self._failed = f"{name} was not written: {why}"
 
     def poll(self, wait_s: float = 0.0) -> int:
         """Takes acknowledgements in and returns how many records wait for theirs.
@@ -106,7 +124,7 @@ class Writer:
         except KafkaException as exception:  # the producer is dead, and says so here first
             error = error_of(exception)
             self._failed = self._failed or f"{error.name()}: {error.str()}"
-        overdue = self.outstanding and time.monotonic() - self._progress > self._delivery_s
+        overdue = self._on_failure is None and self.outstanding and time.monotonic() - self._progress > self._delivery_s
         if overdue and self._failed is None:
             self._failed = f"no acknowledgement in {self._delivery_s:g} s for {self.outstanding} records"
         if self._failed is not None:
