@@ -1,0 +1,409 @@
+"""A client for each side of the stream; nothing else of this package needs to be known.
+
+A crawler publishes what it fetched. Leaving the block waits until Kafka has all of it:
+
+    from streams.client import PageProducer
+
+    with PageProducer("127.0.0.1:9092") as pages:
+        pages.publish("https://a.example/", b"<p>Hello", content_type="text/html", fetched_at=1767225600000)
+        pages.gone("https://a.example/old.html")
+
+An indexer takes verdicts, each once. It keeps the consumer's positions in its own database, in the transaction that
+also holds what it made of the verdicts: after a crash both are there or neither is.
+
+    import sqlite3
+
+    from streams.client import VerdictConsumer, duplicate_of
+
+    db = sqlite3.connect("index.db")
+    db.executescript('''
+        CREATE TABLE IF NOT EXISTS positions (partition TEXT PRIMARY KEY, next INTEGER);
+        CREATE TABLE IF NOT EXISTS pages
+            (url TEXT PRIMARY KEY, kind TEXT, duplicate_of TEXT, page_id INTEGER, n INTEGER);
+    ''')
+
+    class Positions:
+        def load(self):
+            return dict(db.execute("SELECT partition, next FROM positions"))
+
+    with VerdictConsumer("127.0.0.1:9092", Positions()) as consumer:
+        for batch in consumer.batches(follow=False):
+            with db:  # one transaction
+                for verdict in batch.verdicts:
+                    db.execute(
+                        '''INSERT INTO pages VALUES (?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE
+                           SET kind = excluded.kind, duplicate_of = excluded.duplicate_of,
+                               page_id = excluded.page_id, n = excluded.n
+                           WHERE (excluded.page_id, excluded.n) > (page_id, n)''',
+                        (verdict["url"], verdict["verdict"], duplicate_of(verdict), verdict["page_id"], verdict["n"]),
+                    )
+                db.executemany("REPLACE INTO positions VALUES (?, ?)", batch.positions.items())
+
+`(page_id, n)` names a verdict and ascends with time: with the last line of that statement even an indexer whose
+positions got lost, and which reads everything again, ends with the same table.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol
+
+import orjson
+
+from neardup.errors import BadInput, CorruptRecord, NeardupError
+from neardup.page import Page
+from streams.errors import BrokerError, RecordTooLarge, TopicError
+from streams.kafka import Admin, Connection, Reader, Writer
+from streams.kafka.connection import Setting
+from streams.outgoing import BodyFolder, Outgoing, check_codec, fitting
+
+__all__ = [
+    "BrokerError",
+    "NotDelivered",
+    "PageProducer",
+    "PositionStore",
+    "RecordTooLarge",
+    "TopicError",
+    "VerdictBatch",
+    "VerdictConsumer",
+    "duplicate_of",
+]
+
+#: Failures kept with their URL until they are raised; all are counted.
+FAILURES_MAX = 1_000
+#: Records that wait for their acknowledgement, in bytes; then `publish` waits.
+BUFFER_BYTES = 64 << 20
+#: A new partition of the verdicts is seen after so long.
+PARTITIONS_SECONDS = 30.0
+_BATCH_BYTES_MAX = 16 << 20
+#: A wait for records: so long Ctrl-C may go unseen.
+_WAIT_SECONDS = 0.2
+#: As ms since the epoch that is 1973; as seconds it is far ahead.
+_MS_MIN = 100_000_000_000
+
+
+class NotDelivered(NeardupError):
+    """Pages that Kafka has not taken. failures: (URL, reason), FAILURES_MAX at most; publish these pages again."""
+
+    def __init__(self, topic: str, failures: list[tuple[str, str]], total: int) -> None:
+        self.failures = failures
+        shown = "; ".join(f"{url}: {reason}" for url, reason in failures[:3])
+        more = f"; and {total - 3:,} more" if total > 3 else ""
+        super().__init__(f"{total:,} page{'s' * (total != 1)} not written to topic {topic}: {shown}{more}")
+
+
+class PageProducer:
+    """Publishes pages: each once, those of one URL in the order of the calls. A context manager; not thread-safe.
+
+    What is published is on its way; `flush`, or leaving the block, waits until Kafka has it. A page that could not be
+    delivered is named by a later call, which raises NotDelivered before it does its own work.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str = "pages",
+        *,
+        codec: str = "raw",
+        bodies: str | Path | None = None,
+        kafka: Mapping[str, Setting] | None = None,
+        record_bytes_max: int | None = None,
+        buffer_bytes: int = BUFFER_BYTES,
+        delivery_s: float = 120.0,
+        on_error: Callable[[str, str], None] | None = None,
+    ) -> None:
+        """codec: as the sketchers have it. bodies: a folder for bodies that no record can hold, under one of the
+        sketchers' `body_ref_prefixes`. kafka: librdkafka settings (TLS, SASL). record_bytes_max: by default what the
+        topic says, which takes the right to describe its settings. delivery_s: a page that is not acknowledged in
+        that time has failed. on_error: told URL and reason of each, instead of NotDelivered.
+
+        Raises TopicError without the topic, BrokerError when Kafka does not answer, BadInput for bad settings.
+        """
+        check_codec(codec)
+        self.topic = topic
+        #: Pages and tombstones handed to Kafka so far, and the bytes of their records.
+        self.sent = self.sent_bytes = 0
+        self._codec = codec
+        self._bodies = None if bodies is None else BodyFolder(bodies)
+        self._on_error = on_error
+        self._failures: list[tuple[str, str]] = []
+        self._failed = 0
+        settings = {"queue.buffering.max.kbytes": max(1, buffer_bytes >> 10), **(kafka or {})}
+        connection = Connection(bootstrap, settings)
+        if record_bytes_max is None:
+            admin = Admin(connection)
+            admin.topic(topic)
+            record_bytes_max = int(admin.settings(topic)["max.message.bytes"])
+        self.record_bytes_max = record_bytes_max
+        self._writer = Writer(
+            connection,
+            topic,
+            message_bytes_max=max(1_000, record_bytes_max),
+            delivery_s=delivery_s,
+            on_failure=self._not_delivered,
+        )
+
+    @property
+    def acknowledged(self) -> int:
+        """Pages and tombstones that Kafka has."""
+        return self._writer.acknowledged
+
+    def publish(
+        self,
+        url: str,
+        body: bytes,
+        *,
+        content_type: str = "",
+        fetched_at: int | datetime | None = None,
+        status: int = 200,
+    ) -> None:
+        """Publishes one fetch; waits while the buffer is full. 404 and 410 say that the page is gone.
+
+        content_type: the HTTP header, with its charset. fetched_at: ms since the epoch, or a datetime with a time
+        zone; by default the time when Kafka gets it. status: pages of others than 2xx are rejected by the sketchers.
+        Raises RecordTooLarge and BadInput for this page; NotDelivered, BrokerError for earlier ones.
+        """
+        self.send(Page(url, bytes(body), content_type, _ms(fetched_at), status))
+
+    def gone(self, url: str, *, fetched_at: int | datetime | None = None) -> None:
+        """Says that the page is no more. Raises as `publish`."""
+        self.send(Page(url, None, fetched_at=_ms(fetched_at)))
+
+    def send(self, page: Page) -> None:
+        """`publish` for a Page."""
+        self.poll()
+        record = self._record(page)
+        while not self._take(record):
+            self._writer.poll(0.1)
+
+    def offer(self, page: Page) -> bool:
+        """`send` that never waits: False if the buffer is full, and the page is not taken."""
+        self.poll()
+        return self._take(self._record(page))
+
+    def _record(self, page: Page) -> Outgoing:
+        return fitting(page, self._codec, self.record_bytes_max, self._bodies, self.topic)
+
+    def _take(self, record: Outgoing) -> bool:
+        if not self._writer.try_send(record.value, key=record.key, headers=record.headers):
+            return False
+        self.sent += 1
+        self.sent_bytes += record.size
+        return True
+
+    def poll(self) -> int:
+        """Takes acknowledgements in without waiting; how many pages wait for theirs. Raises NotDelivered, BrokerError.
+
+        Needed only where nothing else is called for long.
+        """
+        left = self._writer.poll()
+        self._raise_failures()
+        return left
+
+    def flush(self) -> None:
+        """Returns when Kafka has everything. Raises NotDelivered, BrokerError."""
+        self._writer.flush()
+        self._raise_failures()
+
+    def close(self) -> None:
+        """Gives up what Kafka does not have yet; `flush` first."""
+        self._writer.close()
+
+    def _not_delivered(self, key: bytes, reason: str) -> None:
+        url = key.decode("utf-8", "replace")
+        if self._on_error is not None:
+            self._on_error(url, reason)
+            return
+        self._failed += 1
+        if len(self._failures) < FAILURES_MAX:
+            self._failures.append((url, reason))
+
+    def _raise_failures(self) -> None:
+        if self._failed:
+            failures, total = self._failures, self._failed
+            self._failures, self._failed = [], 0
+            raise NotDelivered(self.topic, failures, total)
+
+    def __enter__(self) -> "PageProducer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.flush()
+        except NeardupError as failure:
+            if error is None:
+                raise
+            error.add_note(str(failure))  # what broke the block matters more
+        finally:
+            self.close()
+
+
+def _ms(when: int | datetime | None) -> int | None:
+    if isinstance(when, datetime):
+        if when.tzinfo is None:
+            raise BadInput(f"fetched_at {when} has no time zone")
+        return int(when.timestamp() * 1000)
+    if isinstance(when, float) or (when is not None and 0 < when < _MS_MIN):
+        raise BadInput(f"fetched_at {when}: whole milliseconds since 1970 are wanted; seconds?")
+    return when
+
+
+class PositionStore(Protocol):
+    """Where a user keeps how far he has taken the verdicts."""
+
+    def load(self) -> Mapping[str, int]:
+        """What was stored of `VerdictBatch.positions`, each name with its newest number; empty at first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictBatch:
+    """verdicts: JSON objects as published; each URL's in order. positions: to be stored together with what is made of
+    them, so that `PositionStore.load` gives them back: all names, not those of this batch alone."""
+
+    verdicts: list[dict[str, Any]]
+    positions: dict[str, int]
+
+
+class VerdictConsumer:
+    """Hands over each verdict once, across restarts and crashes of its user. A context manager; not thread-safe.
+
+    Reads committed verdicts only, without a consumer group: nothing is remembered in Kafka. To share the work, give
+    each process its own `partitions` and store.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        store: PositionStore,
+        topic: str = "verdicts",
+        *,
+        start: Literal["beginning", "end"] | int = "beginning",
+        partitions: list[int] | None = None,
+        kafka: Mapping[str, Setting] | None = None,
+    ) -> None:
+        """start: where an empty store begins; a number is a time, ms since the epoch. partitions: by default all.
+
+        Raises TopicError: no such topic, or the positions are another one's (it was made anew). PositionLost: verdicts
+        at a position were deleted before they were read. BrokerError, BadInput.
+        """
+        self._connection = Connection(bootstrap, kafka or {})
+        self._only = None if partitions is None else frozenset(partitions)
+        self._reader = Reader(self._connection, topic, committed_only=True)
+        try:
+            self._reader.assign(self._starts(store.load(), start))
+        except BaseException:
+            self._reader.close()
+            raise
+        self._looked = time.monotonic()
+
+    @property
+    def positions(self) -> dict[str, int]:
+        """As in the last batch. Before the first one: what to store at once if `start` is not the beginning."""
+        prefix = self._reader.topic.id.hex()
+        return {f"{prefix}/{partition}": offset for partition, offset in sorted(self._reader.positions().items())}
+
+    def batches(
+        self, *, follow: bool = True, count: int = 1_000, wait_s: float | None = None
+    ) -> Iterator[VerdictBatch]:
+        """Batches of up to `count` verdicts, none of them empty.
+
+        follow: wait for further verdicts; else it ends with those committed when it is called. wait_s: end when none
+        comes for so long. Raises PositionLost, TopicError, BrokerError, CorruptRecord.
+        """
+        ends = {} if follow else self._reader.ends()
+        last = time.monotonic()
+        while True:
+            positions = self._reader.positions()
+            if not follow and all(position >= ends[partition] for partition, position in positions.items()):
+                return
+            records = self._reader.read(count, bytes_max=_BATCH_BYTES_MAX, wait_s=_WAIT_SECONDS)
+            if records:
+                yield VerdictBatch([_verdict(record.value(), record) for record in records], self.positions)
+                last = time.monotonic()
+            elif wait_s is not None and time.monotonic() - last >= wait_s:
+                return
+            if follow and time.monotonic() - self._looked >= PARTITIONS_SECONDS:
+                self._look_for_partitions()
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def __enter__(self) -> "VerdictConsumer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _wanted(self) -> list[int]:
+        there = range(self._reader.topic.partitions)
+        if self._only is None:
+            return list(there)
+        if not self._only <= set(there):
+            raise BadInput(f"topic {self._reader.topic.name} has partitions 0 to {len(there) - 1} only")
+        return sorted(self._only)
+
+    def _starts(self, stored: Mapping[str, int], start: str | int) -> dict[int, int]:
+        topic, wanted = self._reader.topic, self._wanted()
+        known = {}
+        for name, offset in stored.items():
+            identity, _, partition = name.partition("/")
+            if identity != topic.id.hex():
+                raise TopicError(
+                    f"the stored positions are of topic id {identity[:32]}, and topic {topic.name} has {topic.id.hex()}"
+                    ": it was made anew, or is another one; clear the stored positions to read it from its start"
+                )
+            known[int(partition)] = int(offset)
+        if known:
+            # A partition that came later has been read by nobody.
+            begins = self._reader.begins() if set(wanted) - known.keys() else {}
+            return {each: known[each] if each in known else begins[each] for each in wanted}
+        if isinstance(start, int):
+            found = self._reader.at_time(start)
+        else:
+            found = self._reader.begins() if start == "beginning" else self._reader.ends()
+        return {each: found[each] for each in wanted}
+
+    def _look_for_partitions(self) -> None:
+        self._looked = time.monotonic()
+        if self._only is not None:
+            return
+        fresh = Reader(self._connection, self._reader.topic.name, committed_only=True)
+        if fresh.topic.partitions == self._reader.topic.partitions and fresh.topic.id == self._reader.topic.id:
+            fresh.close()
+            return
+        stored = self.positions
+        self._reader.close()
+        self._reader = fresh
+        fresh.assign(self._starts(stored, "beginning"))
+
+
+def _verdict(value: bytes | None, record: Any) -> dict[str, Any]:
+    try:
+        verdict = orjson.loads(value or b"")
+    except orjson.JSONDecodeError as error:
+        raise CorruptRecord(
+            f"offset {record.offset()} of partition {record.partition()} of the verdicts is no JSON: {error}"
+        ) from error
+    if not isinstance(verdict, dict):
+        raise CorruptRecord(f"offset {record.offset()} of partition {record.partition()} is no verdict")
+    return verdict
+
+
+def duplicate_of(verdict: Mapping[str, Any]) -> str | None:
+    """The URL of the page that an index shows instead of this one; None if it shows this one, or it is gone.
+
+    For a URL that stays what it was (`unchanged`, `edited`, `stale`, `rejected`) its standing counts. `same_content` is
+    no duplicate here: such a page has an earlier one's main content in other surroundings (see its `content_of`).
+    """
+    told = verdict.get("standing") or verdict
+    if told["verdict"] not in ("exact_duplicate", "near_duplicate"):
+        return None
+    return str(told["representative"]["url"])
