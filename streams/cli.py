@@ -16,6 +16,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.rules import RULES
 from neardup.scheme import Scheme
+from streams import stream_cli
 
 app = typer.Typer(
     name="neardup",
@@ -27,8 +28,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+app.add_typer(stream_cli.app)
+
 #: Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted.
 EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130
+#: Modules of optional dependencies, with the extra that brings them.
+_EXTRAS = {"confluent_kafka": "kafka", "prometheus_client": "kafka", "aiohttp": "label"}
 DEFAULT_STATE = Path("neardup-state")
 
 StateOption = Annotated[
@@ -244,6 +249,11 @@ def main() -> None:
         raise
     except NeardupError as error:
         _complain(str(error))
+        sys.exit(EXIT_ERROR)
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRAS:
+            raise
+        _complain(f"{error.name} is not installed; this command needs: pip install 'neardup[{_EXTRAS[error.name]}]'")
         sys.exit(EXIT_ERROR)
     except BrokenPipeError:  # the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

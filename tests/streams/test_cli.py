@@ -1,6 +1,7 @@
 """The command line as its users meet it: output, exit codes, one-line errors."""
 
 import json
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -161,7 +162,7 @@ def test_compare_puts_two_files_before_every_rule(shell: Shell) -> None:
     assert json.loads(shell("compare", "site/a.html", "site/b.html", "--json").out)
 
 
-@pytest.mark.parametrize("command", [(), ("scan",), ("report",), ("compare",), ("explain",)])
+@pytest.mark.parametrize("command", [(), ("scan",), ("report",), ("compare",), ("explain",), ("run",), ("config",)])
 def test_help_has_examples(shell: Shell, command: tuple[str, ...]) -> None:
     ended = shell(*command, "--help")
     assert ended.code == 0
@@ -170,3 +171,39 @@ def test_help_has_examples(shell: Shell, command: tuple[str, ...]) -> None:
 
 def test_the_version_is_told(shell: Shell) -> None:
     assert shell("--version").out.startswith("neardup 0.")
+
+
+def test_a_missing_extra_is_named(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    for module in [name for name in sys.modules if name.startswith("streams.kafka")]:
+        monkeypatch.delitem(sys.modules, module)
+    ended = shell("topics", "check")
+    assert ended.code == 1
+    assert "neardup[kafka]" in ended.err
+
+
+def test_settings_say_where_they_come_from(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shell.folder / "neardup.toml").write_text('group = "crawl"\n[decider]\ntape_min = 0.8\n')
+    monkeypatch.setenv("NEARDUP_SEED", "4711")
+    monkeypatch.setenv("NEARDUP_CODEC", "warc")
+    told = shell("config", "--config", "neardup.toml", "--threads", "3", "--json").out
+    rows = {row["setting"]: row for row in json.loads(told)}
+    assert (rows["group"]["value"], rows["codec"]["value"], rows["threads"]["value"]) == ("crawl", "warc", "3")
+    assert "neardup.toml" in rows["decider.tape_min"]["origin"]
+    assert "NEARDUP_CODEC" in rows["codec"]["origin"]
+    assert "--threads" in rows["threads"]["origin"]
+    assert rows["bootstrap"]["origin"] == "default"
+    assert "4711" not in told
+
+
+def test_all_wrong_settings_are_told_at_once(shell: Shell) -> None:
+    ended = shell("config", "--codec", "xml", "--threads", "many", "--bootstrap", "nowhere")
+    assert ended.code == 1
+    for name in ("codec", "threads", "bootstrap"):
+        assert name in ended.err
+
+
+def test_a_role_without_a_seed_says_how_to_give_one(shell: Shell) -> None:
+    ended = shell("match")
+    assert ended.code == 1
+    assert "NEARDUP_SEED_FILE" in ended.err

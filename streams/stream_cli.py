@@ -1,0 +1,153 @@
+"""The commands of the stream: topics, the roles, both of a crawler's and an indexer's sides, settings."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from neardup.errors import BadInput
+from neardup.scheme import Scheme
+from streams import options
+from streams.options import takes_settings
+from streams.settings import OPTIONS, Settings
+
+app = typer.Typer(rich_markup_mode=None)
+topics = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Make the topics of the stream, or check them.")
+app.add_typer(topics, name="topics")
+
+_ALL = (*options.CONNECTION, *options.TOPICS)
+_SKETCH = (*_ALL, *options.PAGES, *options.BATCHES, "body_bytes_max", *options.WATCHING)
+_MATCH = (*_ALL, "body_bytes_max", *options.MATCHING, *options.DECIDER, *options.WATCHING)
+_BOTH = tuple(dict.fromkeys((*_SKETCH, *_MATCH)))
+
+JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
+OffsetArgument = Annotated[int, typer.Argument(metavar="OFFSET", min=0, help="Of the message in the sketch log.")]
+
+
+@topics.command("create", epilog="Example:  neardup topics create --bootstrap 127.0.0.1:9092 --partitions 8")
+@takes_settings(_ALL)
+def create(
+    settings: Settings,
+    *,
+    partitions: Annotated[int, typer.Option(min=1, max=10_000, help="Of pages and verdicts.")] = 8,
+    replicas: Annotated[int, typer.Option(min=1, max=9, help="Of every topic; three or more outlive a broker.")] = 1,
+) -> None:
+    """Make the topics that are missing, with the settings that exactly-once rests on.
+
+    Topics that exist are checked, never altered.
+    """
+    from streams.topics import Names, Sizes
+    from streams.topics import create as make
+
+    made = make(_admin(settings), Names(*settings.topics), Sizes(partitions=partitions, replicas=replicas))
+    for name in settings.topics:
+        typer.echo(f"{name}: {'made' if name in made else 'as it should be'}")
+
+
+@topics.command("check", epilog="Example:  neardup topics check --bootstrap 127.0.0.1:9092")
+@takes_settings(_ALL)
+def check(settings: Settings) -> None:
+    """Say what is wrong with the topics, and why it matters; exit code 1 if anything is."""
+    from streams.topics import Names
+    from streams.topics import check as problems_of
+
+    problems = problems_of(_admin(settings), Names(*settings.topics))
+    for problem in problems:
+        typer.echo(str(problem))
+    if problems:
+        raise typer.Exit(1)
+    typer.echo("all topics are as they should be")
+
+
+@app.command(epilog="Example:  NEARDUP_SEED_FILE=seed neardup sketch --bootstrap 127.0.0.1:9092")
+@takes_settings(_SKETCH, role="sketch")
+def sketch(settings: Settings) -> None:
+    """Run a sketcher: pages in, sketches to the log. Any number of them share the work.
+
+    The secret seed comes from NEARDUP_SEED or NEARDUP_SEED_FILE, the same for all sketchers and the matcher.
+    """
+    from streams.roles import run_sketcher
+
+    run_sketcher(settings)
+
+
+@app.command(epilog="Example:  NEARDUP_SEED_FILE=seed neardup match --bootstrap 127.0.0.1:9092 --state DIR")
+@takes_settings(_MATCH, role="match")
+def match(settings: Settings) -> None:
+    """Run the matcher: the log in, verdicts out, exactly once. One at a time: a second one takes over from the first.
+
+    It stops after its batch on SIGTERM, at once on a second one.
+    """
+    from streams.roles import run_matcher
+
+    run_matcher(settings)
+
+
+@app.command(epilog="Example:  neardup run --bootstrap 127.0.0.1:9092 --state DIR")
+@takes_settings(_BOTH)
+def run(settings: Settings) -> None:
+    """Run sketcher and matcher in one process: for trying the stream, and for small deployments.
+
+    Without NEARDUP_SEED the seed is that of the state directory, drawn at random where there is none yet.
+    """
+    from streams.roles import run_both
+
+    run_both(_with_seed(settings))
+
+
+@app.command("accept-gap", epilog="Example:  neardup accept-gap 1234")
+@takes_settings(_ALL, role="match")
+def accept_gap(settings: Settings, *, offset: OffsetArgument) -> None:
+    """Let the line go on over pages that the message at OFFSET leaves out. The decision goes into the log."""
+    from streams.roles import accept_gap as accept
+
+    typer.echo(f"written at offset {accept(settings, offset)}; start the matcher again")
+
+
+@app.command("skip-record", epilog="Example:  neardup skip-record 1234")
+@takes_settings(_ALL, role="match")
+def skip_record(settings: Settings, *, offset: OffsetArgument) -> None:
+    """Leave out what of the message at OFFSET cannot be read. The decision goes into the log."""
+    from streams.roles import skip_record as skip
+
+    typer.echo(f"written at offset {skip(settings, offset)}; start the matcher again")
+
+
+@app.command(epilog="Example:  neardup config --config neardup.toml")
+@takes_settings(tuple(name for name, option in OPTIONS.items() if not option.kind.secret and name != "decider.sites"))
+def config(settings: Settings, *, as_json: JsonOption = False) -> None:
+    """Show every setting in force, and where it comes from. Secrets are not shown."""
+    rows = settings.describe()
+    if as_json:
+        sys.stdout.write(json.dumps([row._asdict() for row in rows], indent=2) + "\n")
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("setting", "value", "from", "what it does"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, (row.setting, row.value, row.origin, row.help)))
+    Console().print(table)
+
+
+def _admin(settings: Settings):  # type: ignore[no-untyped-def]  # its module loads confluent_kafka
+    from streams.kafka import Admin
+    from streams.roles.runtime import connect
+
+    return Admin(connect(settings, "topics"))
+
+
+def _with_seed(settings: Settings) -> Settings:
+    if settings.seed is not None:
+        return settings
+    held = Path(settings.state) / "scheme.json"
+    try:
+        scheme = Scheme.from_json(held.read_text()) if held.exists() else Scheme.new()
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"{held} cannot be read: {error}") from error
+    return dataclasses.replace(settings, seed=scheme.seed)
