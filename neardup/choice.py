@@ -114,7 +114,7 @@ def _raised(decider: str, tape_min: float) -> Decider:
 
 
 def choose(overlay: Overlay, page_id: int, head: Head) -> Choice:
-    """Scores the candidates of a page whose URL is not in the index. Raises Missing."""
+    """Scores the candidates of a page whose URL is not in the index, so that none is the page itself. Raises Missing."""
     gathered, cut = gather(overlay, page_id, head)
     if not gathered:
         return Choice([], None, 0, cut)
@@ -127,8 +127,6 @@ def choose(overlay: Overlay, page_id: int, head: Head) -> Choice:
     best: Scored | None = None
     for (candidate, shared), pair in zip(gathered, numbers, strict=True):
         other = overlay.head(candidate)
-        if other.url_hash == head.url_hash:  # a URL is never a candidate of itself
-            continue
         one = Scored(candidate, shared, pair, rule_on(decider, head, other, pair, crowd))
         scored.append(one)
         if one.ruling.kind and (best is None or _better(one, best)):

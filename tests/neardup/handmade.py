@@ -51,10 +51,11 @@ def record(
     reason="",
     truncated=False,
     offset=0,
+    content=None,
 ):
     """A record: of a page with this text (and title, whose words come first), of an opaque `body`, or of another kind.
 
-    at: fetched_at, ms; log_time: `at` if None.
+    at: fetched_at, ms; log_time: `at` if None. content: so many tokens are the main content, all of them if None.
     """
     fp = _words(f"{title} {text}")
     h = np.zeros(1, HEADER)
@@ -74,9 +75,10 @@ def record(
         tape, bloom, heads = _fill(h, fp)
     h["flags"] = flags
     names = _names(_words(title), fp)
-    sections = [tape, tape, b"".join(names), b"".join(heads), bloom]
+    main = tape if content is None else tape[:content]
+    sections = [tape, main, b"".join(names), b"".join(heads), bloom]
     texts = [part.encode() for part in (url, site, title, canonical, lang, reason)]
-    h["tape_bytes"], h["content_bytes"], h["bloom_bytes"] = len(tape), len(tape), len(bloom)
+    h["tape_bytes"], h["content_bytes"], h["bloom_bytes"] = len(tape), len(main), len(bloom)
     h["title_names"], h["head_names"] = len(names), len(heads)
     fields = ("url_bytes", "site_bytes", "title_bytes", "canonical_bytes", "lang_bytes", "reason_bytes")
     for field, part in zip(fields, texts, strict=True):

@@ -9,6 +9,7 @@ from story import SMALL, Story
 from neardup.decider import SiteOverride
 from neardup.index import keys
 from neardup.index.rows import DIGEST_PAGES_MAX
+from neardup.layout import HEADER
 
 A, B, C, D = (f"http://{name}.org/" for name in "abcd")
 BASE = [f"word{i}" for i in range(60)]
@@ -378,6 +379,25 @@ def test_a_digest_keeps_count_of_more_pages_than_it_lists():
     assert row.live == many - 1 - len(going) + 2
 
 
+def test_a_copy_that_comes_after_unlisted_ones_does_not_overtake_them():
+    urls = [f"http://s{i}.org/" for i in range(DIGEST_PAGES_MAX + 3)]
+    copies = [record(url, text()) for url in urls]
+    going = [tombstone(url) for url in urls[6:DIGEST_PAGES_MAX]]
+    story = Story(*copies, tombstone(urls[5]), record(A, text()), *(tombstone(url) for url in urls[:5]), *going)
+    (row,) = story.state.digests.values()
+    assert [story.state.heads[page].url for page in row.pages] == [*urls[DIGEST_PAGES_MAX:], A]
+
+
+def test_records_of_one_digest_that_differ_where_they_must_not_are_kept_whole():
+    odd = bytearray(record(B, text()))
+    odd[HEADER.itemsize] ^= 1  # the tape
+    story = Story(record(A, text()), bytes(odd), record(C, text()), tombstone(B), tombstone(A), record(D, text()))
+    assert story.kinds.count("exact_duplicate") == 3
+    assert story.state.heads[6].record == record(D, text())
+    story = Story(record(A, text()), bytes(odd), tombstone(A))
+    assert story.state.heads[2].record == bytes(odd)
+
+
 # ---- hot keys ------------------------------------------------------------------------------------------------------
 
 
@@ -401,6 +421,25 @@ def test_more_candidates_than_are_scored_is_told():
     assert [verdict.candidates_cut for verdict in story.verdicts] == [False, False, False, True]
     assert story.json(4)["evidence"]["candidates"] == 2
     assert [one.page_id for one in story.traces[-1].candidates] == [1, 2], "the oldest of equals"
+
+
+def test_of_equally_near_candidates_the_oldest_wins():
+    one, two = text((0, 7)), text((40, 7))
+    for first, second in ((one, two), (two, one)):
+        story = Story(record(A, first), record(B, second), record(C, text()))
+        assert story.kinds == ["unique", "unique", "near_duplicate"]
+        scores = {candidate.pair.tape_score for candidate in story.traces[2].candidates}
+        assert (len(story.traces[2].candidates), len(scores)) == (2, 1)
+        assert story.json(3)["representative"]["page_id"] == 1
+
+
+def test_candidates_of_another_length_are_dropped_unread_unless_their_main_content_fits():
+    head = "one two three four five six seven eight "
+    brief, long = head + " ".join(BASE[:20]), head + " ".join(f"more{i}" for i in range(200))
+    cases = [(None, None, 0), (20, 20, 1), (20, 200, 0)]  # main content of both; candidates
+    for mine, other, candidates in cases:
+        story = Story(record(A, brief, content=mine), record(B, long, content=other))
+        assert story.json(2)["evidence"]["candidates"] == candidates
 
 
 def test_the_best_candidate_is_the_nearest_then_the_oldest():
