@@ -114,7 +114,7 @@ def _raised(decider: str, tape_min: float) -> Decider:
 
 
 def choose(overlay: Overlay, page_id: int, head: Head) -> Choice:
-    """Scores the candidates of a page whose URL is not in the index, so that none is the page itself. Raises Missing."""
+    """Scores the candidates of a page whose URL is not in the index, so none is the page itself. Raises Missing."""
     gathered, cut = gather(overlay, page_id, head)
     if not gathered:
         return Choice([], None, 0, cut)

@@ -10,6 +10,25 @@ from neardup.matching import fold
 #: The default rule for texts of a few dozen words.
 SMALL = Decider(scheme="5" * 32, thin_tokens=5, short_tokens=8, tape_bytes_min=8, content_tokens_min=10)
 
+A, B, C, D = (f"http://{name}.org/" for name in "abcd")
+BASE = [f"word{i}" for i in range(60)]
+
+
+def text(*edits, words=BASE):
+    """The base text with words replaced: (place, word) pairs, or (place, number) for so many fresh words there."""
+    out = list(words)
+    for place, what in edits:
+        many = what if isinstance(what, int) else 1
+        for i in range(many):
+            out[place + i] = f"new{place + i}" if isinstance(what, int) else what
+    return " ".join(out)
+
+
+NEAR = text((10, 2))
+NEARER = text((10, "other"))
+FAR = " ".join(f"far{i}" for i in range(60))
+FARTHER = " ".join(f"farther{i}" for i in range(60))
+
 
 def slices_of(records, sizes):
     """Batches of (page id, record); page ids count from 1."""
