@@ -102,7 +102,7 @@ class Head:
     @property
     def clamped(self) -> int:
         """The fetch time that counts: a time after log time counts as log time."""
-        return min(self.fetched_at, self.log_time)
+        return int(min(self.fetched_at, self.log_time))
 
     @property
     def coordinates(self) -> Coordinates:
