@@ -1,0 +1,169 @@
+"""Watching verdicts from a terminal, and from a program."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from datetime import datetime
+from typing import Any
+
+import orjson
+import pytest
+from confluent_kafka import Producer
+from rich.console import Console
+
+from neardup.errors import BadInput
+from streams import topics
+from streams.kafka import Admin
+from streams.settings import Settings
+from streams.tail import Wanted, parse_start, show, table, tail
+from streams.topics import Names, Sizes
+
+NOW = 1_700_000_000_000
+
+
+def verdict(page_id: int, url: str, kind: str = "unique", **fields: Any) -> dict[str, Any]:
+    return {"version": 1, "verdict": kind, "page_id": page_id, "n": 0, "url": url, **fields}
+
+
+OTHER = {"page_id": 0, "url": "https://one.example/0"}
+VERDICTS = [
+    verdict(0, "https://one.example/0", site="one.example"),
+    verdict(
+        1,
+        "https://www.one.example/1",
+        "near_duplicate",
+        site="one.example",
+        representative=OTHER,
+        evidence={"tape_score": 0.9143},
+    ),
+    verdict(2, "https://two.example/2", "exact_duplicate", site="two.example", representative=OTHER),
+    verdict(3, "oops", "rejected", reason="not an absolute URL"),
+    verdict(4, "https://two.example/2", "unchanged", site="two.example", standing={"verdict": "unique"}),
+    verdict(5, "https://two.example/\x1b[31mred", "same_content", content_of=OTHER, evidence={"content_score": 1.0}),
+]
+
+
+@pytest.fixture
+def settings(broker: str, admin: Admin, names: Names) -> Settings:
+    topics.create(admin, names, Sizes(partitions=1))
+    producer = Producer({"bootstrap.servers": broker})
+    for each in VERDICTS:
+        producer.produce(names.verdicts, orjson.dumps(each), each["url"].encode())
+    assert producer.flush(30) == 0
+    return Settings(bootstrap=broker, verdicts_topic=names.verdicts)
+
+
+def ids(settings: Settings, **how: Any) -> list[int]:
+    return [each["page_id"] for batch in tail(settings, follow=False, **how) for each in batch]
+
+
+def test_all_verdicts_are_shown_in_order(settings: Settings) -> None:
+    assert [each for batch in tail(settings, follow=False) for each in batch] == VERDICTS
+
+
+@pytest.mark.parametrize(
+    ("sites", "kinds", "wanted"),
+    [
+        (["one.example"], [], [0, 1]),
+        (["www.one.example"], [], [1]),
+        (["ONE.example", "two.example"], [], [0, 1, 2, 4, 5]),
+        (["ne.example"], [], []),
+        ([], ["rejected", "unique"], [0, 3]),
+        (["two.example"], ["exact_duplicate", "unique"], [2]),
+    ],
+)
+def test_verdicts_are_filtered(settings: Settings, sites: list[str], kinds: list[str], wanted: list[int]) -> None:
+    assert ids(settings, wanted=Wanted.of(sites, kinds)) == wanted
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(BadInput, match="no verdict is called 'duplicate'; there is unique, exact_duplicate, "):
+        Wanted.of([], ["unique", "duplicate"])
+
+
+def test_a_tail_may_begin_later(settings: Settings) -> None:
+    assert ids(settings, start="end") == []
+    assert ids(settings, start=0) == [0, 1, 2, 3, 4, 5]
+    assert ids(settings, start=4_000_000_000_000) == []
+
+
+def test_places_to_begin() -> None:
+    assert parse_start("beginning", NOW) == "beginning"
+    assert parse_start("end", NOW) == "end"
+    assert parse_start("90s", NOW) == NOW - 90_000
+    assert parse_start("2h", NOW) == NOW - 7_200_000
+    assert parse_start("99999d", NOW) == 0
+    assert parse_start("2023-11-14T22:13:20Z", NOW) == NOW
+    local = datetime(2026, 1, 31, 12).timestamp() * 1000
+    assert parse_start("2026-01-31T12:00", NOW) == local
+    for wrong in ("", "yesterday", "15", "m", "15 m", "-5m", "1e9999"):
+        with pytest.raises(BadInput, match="is no place to begin: beginning, end, a time ago as 15m"):
+            parse_start(wrong, NOW)
+
+
+def test_a_table_says_what_became_of_each_page(settings: Settings) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=140)
+
+    assert show(settings, console, follow=False) == 6
+    header, *rows = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert header.split() == ["page", "id", "verdict", "score", "url", "of,", "or", "why"]
+    assert [row.split() for row in rows] == [
+        ["0", "unique", "https://one.example/0"],
+        ["1", "near_duplicate", "0.91", "https://www.one.example/1", "https://one.example/0"],
+        ["2", "exact_duplicate", "1", "https://two.example/2", "https://one.example/0"],
+        ["3", "rejected", "oops", "not", "an", "absolute", "URL"],
+        ["4", "unchanged", "https://two.example/2", "is", "unique"],
+        ["5", "same_content", "1.00", "https://two.example/\ufffd[31mred", "https://one.example/0"],
+    ]
+
+
+def test_tables_below_each_other_look_like_one() -> None:
+    def lines(*verdicts: dict[str, Any], header: bool) -> list[str]:
+        out = io.StringIO()
+        Console(file=out, width=100).print(table(list(verdicts), 100, header=header))
+        return out.getvalue().splitlines()
+
+    whole = lines(VERDICTS[0], VERDICTS[1], header=True)
+    assert [*lines(VERDICTS[0], header=True), *lines(VERDICTS[1], header=False)] == whole
+    assert max(map(len, whole)) <= 100
+
+
+def test_json_lines_are_the_verdicts_as_published(settings: Settings) -> None:
+    out, drawn = io.BytesIO(), io.StringIO()
+
+    assert show(settings, Console(file=drawn), json_out=out, follow=False) == 6
+    assert out.getvalue().splitlines() == [orjson.dumps(each) for each in VERDICTS]
+    assert drawn.getvalue() == ""
+
+
+FOLLOW = """
+import sys
+from rich.console import Console
+from streams.settings import Settings
+from streams.tail import show
+count = show(Settings(bootstrap=sys.argv[1], verdicts_topic=sys.argv[2]), Console(), json_out=sys.stdout.buffer)
+print("ended", count > 0)
+"""
+
+
+def test_a_follower_shows_what_comes_until_ctrl_c(settings: Settings, broker: str) -> None:
+    command = [sys.executable, "-c", FOLLOW, broker, settings.verdicts_topic]
+    follower = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert follower.stdout is not None
+        for each in VERDICTS:
+            assert orjson.loads(follower.stdout.readline()) == each
+        producer = Producer({"bootstrap.servers": broker})
+        producer.produce(settings.verdicts_topic, orjson.dumps(VERDICTS[0]))
+        assert producer.flush(30) == 0
+        assert orjson.loads(follower.stdout.readline()) == VERDICTS[0]
+        os.kill(follower.pid, signal.SIGINT)
+        out, err = follower.communicate(timeout=30)
+    finally:
+        follower.kill()
+        follower.wait()
+
+    assert (follower.returncode, out, err) == (0, "ended True\n", "")
