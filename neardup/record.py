@@ -50,13 +50,14 @@ def field_at(name: str) -> int:
     return int(fields[name][1])
 
 
-def url_hash(url: str) -> bytes:
+def url_hash(url: str | bytes) -> bytes:
     """16 bytes that name a normalised URL, in records and as key of its row.
 
     A cryptographic hash without the scheme's seed: a URL that a page merely names (rel=canonical) can be looked up with
     nothing else at hand, and still nobody builds a second URL with the hash of somebody else's.
     """
-    return hashlib.blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16, person=b"neardup-url").digest()
+    text = url if isinstance(url, bytes) else url.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16, person=b"neardup-url").digest()
 
 
 class Head:

@@ -19,6 +19,7 @@ from neardup.kernels import sketch as kernels
 from neardup.kernels.html import BASE_START, CANONICAL_START, FACTS, LANG_START, PADDING_BYTES
 from neardup.layout import HEADER, NAME, SECTIONS, SKETCH_VERSION, RecordFlag, RecordKind
 from neardup.page import Page, hen_site, host_of, normalise_url, site_of
+from neardup.record import url_hash
 from neardup.scheme import Scheme
 from neardup.shape import sections_bytes_max, shape_of, space_for
 from neardup.tables import tables
@@ -296,9 +297,8 @@ def _pack(
     h["source"] = np.frombuffer(b"".join([bytes.fromhex(place.source) for place in places]), dtype="V16")
     for name in ("partition", "offset", "position"):
         h[name] = [getattr(place, name) for place in places]
-    url_seed, site_seed = (int(scheme.constants(what, 1)[0]) for what in ("url", "site"))
-    urls = [xxhash.xxh3_128_digest(identity.url, url_seed) for identity in identities]
-    h["url_hash"] = np.frombuffer(b"".join(urls), dtype="V16")
+    site_seed = int(scheme.constants("site", 1)[0])
+    h["url_hash"] = np.frombuffer(b"".join(url_hash(identity.url) for identity in identities), dtype="V16")
     h["site"] = [xxhash.xxh64_intdigest(identity.site, site_seed) for identity in identities]
     h["hen_site"] = [xxhash.xxh64_intdigest(identity.hen_site, site_seed) for identity in identities]
 

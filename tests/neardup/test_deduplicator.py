@@ -76,3 +76,28 @@ def test_what_cannot_be_read_is_a_verdict() -> None:
     bad = [Page("no url", b"x"), Page("https://a.example/", b"x", status=503), Page("https://a.example/", None)]
     with open_index(scheme=SCHEME) as index:
         assert kinds(index.add(bad)) == ["rejected", "rejected", "gone"]
+
+
+def test_the_canonical_url_is_the_one_that_the_representative_names_if_it_is_a_live_member() -> None:
+    named = "https://site2.example/5"
+    first = page(1)
+    naming = Page(first.url, f'<link rel="canonical" href="{named}">'.encode() + (first.body or b""), "text/html")
+    with open_index(scheme=SCHEME) as index:
+        verdicts = index.add([naming, Page(named, page(1, edited=5).body, "text/html"), Page(named, None)])
+    assert [verdict.canonical for verdict in verdicts[:2]] == [naming.url, named]
+
+
+def test_pages_without_content_duplicate_nothing() -> None:
+    kinds_of_nothing = [(b"", "image/png"), (b"", "text/html"), (b"<p>", "text/html"), (b" - ", "text/plain")]
+    twice = [
+        Page(f"https://{i}.example/{n}", body, kind) for i, (body, kind) in enumerate(kinds_of_nothing) for n in "ab"
+    ]
+    with open_index(scheme=SCHEME) as index:
+        assert set(kinds(index.add(twice))) == {"unique"}
+
+
+def test_opaque_pages_are_duplicates_by_their_bytes_alone() -> None:
+    bodies = [b"\x89PNG\r\n\x1a\n 1", b"\x89PNG\r\n\x1a\n 2", b"\x89PNG\r\n\x1a\n 1"]
+    pictures = [Page(f"https://{i}.example/", body, "image/png") for i, body in enumerate(bodies)]
+    with open_index(scheme=SCHEME) as index:
+        assert kinds(index.add(pictures)) == ["unique", "unique", "exact_duplicate"]

@@ -36,6 +36,7 @@ def verdicts() -> list[Verdict]:
         Page("no url", b"x"),
         Page("https://e.example/", frame("one"), "text/html", 9 * 60_000),
         Page("https://f.example/", frame("two"), "text/html", 9 * 60_000),  # same content
+        Page("https://f.example/", frame("two"), "text/html", 10 * 60_000),  # unchanged, same content still
         Page("https://g.example/", b"\x89PNG\r\n\x1a\n", "image/png", 9 * 60_000),
     ]
     with open_index(scheme=Scheme(seed=3)) as index:
