@@ -29,14 +29,21 @@ class Admin:
         self._cause = Cause()
         self._bootstrap = connection.bootstrap
         self._request_s = connection.request_s
+        self._try_s = min(TRY_SECONDS_MAX, connection.request_s)
         self._client = connection.make(AdminClient, {}, {}, self._cause)
 
     def _ask(self, what: str, call: Callable[[], Any]) -> Any:
-        return repeat(f"Kafka at {self._bootstrap}, {what}", call, self._cause, self._request_s)
+        def call_and_serve() -> Any:
+            try:
+                return call()
+            finally:
+                self._client.poll(0)  # where `error_cb` gets to say what is behind a timeout
+
+        return repeat(f"Kafka at {self._bootstrap}, {what}", call_and_serve, self._cause, self._request_s)
 
     def cluster_id(self) -> str:
         ask = self._client.describe_cluster
-        described = self._ask("cluster id", lambda: ask(request_timeout=TRY_SECONDS_MAX).result())
+        described = self._ask("cluster id", lambda: ask(request_timeout=self._try_s).result())
         return cast(str, described.cluster_id)
 
     def topics(self, names: Sequence[str]) -> dict[str, Topic]:
@@ -45,7 +52,7 @@ class Admin:
         for name in names:
 
             def describe(name: str = name) -> Any:
-                futures = self._client.describe_topics(TopicCollection([name]), request_timeout=TRY_SECONDS_MAX)
+                futures = self._client.describe_topics(TopicCollection([name]), request_timeout=self._try_s)
                 try:
                     return futures[name].result()
                 except KafkaException as error:
@@ -85,8 +92,13 @@ class Admin:
         places = {TopicPartition(topic.name, partition): spec for partition in range(topic.partitions)}
 
         def ask() -> dict[int, int]:
-            futures = self._client.list_offsets(places, isolation_level=level, request_timeout=TRY_SECONDS_MAX)
-            return {place.partition: future.result().offset for place, future in futures.items()}
+            futures = self._client.list_offsets(places, isolation_level=level, request_timeout=self._try_s)
+            try:
+                return {place.partition: future.result().offset for place, future in futures.items()}
+            except KafkaException:
+                # After a change of leader the client asks with the old one's epoch, for ever, until it is told.
+                self._client.list_topics(topic.name, self._try_s)
+                raise
 
         found = cast(dict[int, int], self._ask(f"offsets of topic {topic.name}", ask))
         if any(offset < 0 for offset in found.values()):  # nothing that late
@@ -99,7 +111,7 @@ class Admin:
         resource = ConfigResource(ConfigResource.Type.TOPIC, name)
 
         def describe() -> Any:
-            return self._client.describe_configs([resource], request_timeout=TRY_SECONDS_MAX)[resource].result()
+            return self._client.describe_configs([resource], request_timeout=self._try_s)[resource].result()
 
         return {key: entry.value for key, entry in self._ask(f"settings of topic {name}", describe).items()}
 
@@ -109,7 +121,7 @@ class Admin:
 
         def create() -> bool:
             try:
-                self._client.create_topics([new], request_timeout=TRY_SECONDS_MAX)[name].result()
+                self._client.create_topics([new], request_timeout=self._try_s)[name].result()
             except KafkaException as error:
                 if error_of(error).code() == KafkaError.TOPIC_ALREADY_EXISTS:
                     return False

@@ -41,6 +41,8 @@ PASSING = frozenset(
         KafkaError.REQUEST_TIMED_OUT,
         KafkaError.NETWORK_EXCEPTION,
         KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -81,14 +83,22 @@ log.addFilter(_LessNoise())
 
 
 class Cause:
-    """The last thing that went wrong on a connection: timeouts show only here what is behind them."""
+    """The last thing that went wrong on a connection, the telling one: timeouts show only here what is behind them."""
 
     def __init__(self) -> None:
         self._error: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        if self._error is None or error.code() in _SAY_WHY or self._error.code() not in _SAY_WHY:
+        if self._error is None or self._tells(error) >= self._tells(self._error):
             self._error = error
+
+    def over(self) -> None:
+        """Something went well since."""
+        self._error = None
+
+    @staticmethod
+    def _tells(error: KafkaError) -> int:
+        return 2 if error.code() in _SAY_WHY else 0 if error.code() == KafkaError._ALL_BROKERS_DOWN else 1
 
     def __str__(self) -> str:
         return f" (last cause: {self._error.name()}: {self._error.str()})" if self._error else ""
@@ -154,7 +164,9 @@ def repeat(what: str, call: Callable[[], T], cause: Cause, seconds: float) -> T:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            return call()
+            result = call()
+            cause.over()
+            return result
         except KafkaException as exception:
             error = error_of(exception)
             if error.code() not in PASSING or time.monotonic() > deadline:

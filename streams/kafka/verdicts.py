@@ -89,8 +89,13 @@ class KafkaVerdicts:
 
         def committed() -> int | None:
             what = f"offset of {self._log} for {self.transactional_id}"
-            call = lambda: checked(ask(asked, timeout=TRY_SECONDS_MAX))  # noqa: E731
-            (found,) = repeat(what, call, self._cause, self._deadline_s)
+            call = lambda: checked(ask(asked, timeout=min(TRY_SECONDS_MAX, self._deadline_s)))  # noqa: E731
+            try:
+                (found,) = repeat(what, call, self._cause, self._deadline_s)
+            except BrokerError as error:
+                # Seen with Kafka 4.3.1 and one replica: a broker killed between decision and markers (KAFKA-20734).
+                hint = "if Kafka is up, a transaction may hang there: look with kafka-transactions.sh find-hanging"
+                raise BrokerError(f"{error}; {hint}") from error
             return found.offset if found.offset >= 0 else None
 
         return self._guarded("the committed offset", committed)
@@ -159,6 +164,7 @@ class KafkaVerdicts:
             try:
                 call()
                 self._producer.poll(0)
+                self._cause.over()
                 return
             except KafkaException as exception:
                 error = error_of(exception)

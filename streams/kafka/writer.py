@@ -102,6 +102,7 @@ class Writer:
         if error is None:
             self.acknowledged += 1
             self._progress = time.monotonic()
+            self._cause.over()
             self.last_offset = cast(int, message.offset())
             return
         key = message.key()

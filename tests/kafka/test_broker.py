@@ -1,0 +1,127 @@
+"""The broker without containers: shared by processes, gone with the last of them, and clear about what is missing."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from broker import SCRIPT, eventually, kafka
+
+from streams.kafka import Admin, Connection
+
+USER = """
+import importlib.util, pathlib, sys
+spec = importlib.util.spec_from_file_location("broker", sys.argv[1])
+broker = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(broker)
+with broker.shared(pathlib.Path(sys.argv[2])) as address:
+    print(address, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def brokers(folder: Path) -> list[int]:
+    """The processes with `folder` in their command line: JVMs and keepers."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and str(folder).encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:  # it has just ended
+            continue
+    return found
+
+
+def test_processes_share_a_broker_until_the_last_one_ends(tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    users = [start("-c", USER, SCRIPT, folder) for _ in range(2)]
+    try:
+        addresses = {line(user) for user in users}
+        assert len(addresses) == 1
+        (address,) = addresses
+        admin = Admin(Connection(address))
+        assert admin.cluster_id()
+
+        users[0].communicate("done\n", timeout=30)
+        assert admin.cluster_id()  # one is left
+
+        users[1].send_signal(signal.SIGKILL)  # however it ends
+        users[1].communicate(timeout=30)
+        eventually(lambda: not brokers(folder), "the broker's end")
+        assert not list(folder.glob("broker-*"))
+    finally:
+        for user in users:
+            user.kill()
+            user.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_the_broker_ends_with_its_owner(tmp_path: Path, how: signal.Signals) -> None:
+    owner = start(SCRIPT, "--folder", tmp_path / "data")
+    try:
+        assert line(owner).startswith("127.0.0.1:")
+        assert brokers(tmp_path / "data")
+    finally:
+        owner.send_signal(how)
+        owner.communicate(timeout=30)
+
+    assert owner.returncode == (-how if how == signal.SIGKILL else 0)
+    eventually(lambda: not brokers(tmp_path / "data"), "the broker's end")
+
+
+@pytest.mark.parametrize(
+    ("jars", "said"),
+    [
+        (True, "error: java is missing, and Kafka needs it; on Debian: apt-get install openjdk-17-jre-headless\n"),
+        (False, "error: mvn is missing, and Kafka needs it; on Debian: apt-get install maven\n"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(tmp_path: Path, jars: bool, said: str) -> None:
+    cache = tmp_path / "cache"
+    if jars:
+        (cache / "libs").mkdir(parents=True)
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT)],
+        env={**os.environ, "PATH": str(tmp_path), "NEARDUP_KAFKA_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+def test_data_and_address_outlive_a_kill(tmp_path: Path) -> None:
+    with kafka.Cluster(tmp_path / "kafka") as cluster:
+        address = cluster.bootstrap
+        admin = Admin(Connection(address))
+        identity = admin.cluster_id()
+        admin.create("kept", 1, 1, {})
+        kept = admin.topic("kept")
+        cluster.kill()
+        cluster.restart()
+
+        assert cluster.bootstrap == address
+        assert admin.cluster_id() == identity
+        assert admin.topic("kept") == kept
+
+
+def test_ports_lie_where_the_kernel_gives_none_away() -> None:
+    low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    ports = kafka.free_ports(4)
+
+    assert len(set(ports)) == 4
+    assert all(not low <= port <= high for port in ports)

@@ -1,0 +1,68 @@
+"""Settings pass through, except those that verdicts stand on; and a failure says what is behind it."""
+
+import logging
+import time
+
+import pytest
+
+from neardup.errors import BadInput
+from streams.errors import BrokerError
+from streams.kafka import Admin, Connection, KafkaPages, KafkaVerdicts, Writer
+from streams.kafka.connection import log
+
+
+def test_unknown_settings_are_named() -> None:
+    with pytest.raises(BadInput, match=r'No such configuration property: "no.such.setting"'):
+        Admin(Connection("127.0.0.1:1", {"no.such.setting": 1}))
+    with pytest.raises(BadInput, match=r'Invalid value "pkzip"'):
+        Writer(Connection("127.0.0.1:1", {"compression.type": "pkzip"}), "pages")
+
+
+def test_settings_that_verdicts_stand_on_cannot_be_changed(broker: str) -> None:
+    with pytest.raises(BadInput, match=r"enable.idempotence cannot be False: neardup needs True"):
+        Writer(Connection(broker, {"enable.idempotence": False}), "pages")
+    with pytest.raises(BadInput, match=r"transactional.id cannot be mine: neardup needs t"):
+        verdicts(Connection(broker, {"transactional.id": "mine"}))
+    Admin(Connection(broker)).create("connection.pages", 1, 1, {})
+    for name, value in {"enable.auto.commit": True, "auto.offset.reset": "latest", "group.id": "other"}.items():
+        with pytest.raises(BadInput, match=f"{name} cannot be {value}"):
+            KafkaPages(Connection(broker, {name: value}), "connection.pages", "g")
+    # Said again, they do no harm.
+    Writer(Connection(broker, {"enable.idempotence": True}), "pages")
+
+
+def verdicts(connection: Connection, **changes: float) -> KafkaVerdicts:
+    return KafkaVerdicts(connection, "v", log_topic="l", group="g", transactional_id="t", **changes)  # type: ignore[arg-type]
+
+
+def test_a_broker_that_is_not_there_is_told_in_time() -> None:
+    nowhere = Connection("127.0.0.1:1", request_s=0.5)
+    began = time.monotonic()
+
+    with pytest.raises(BrokerError, match=r"Kafka at 127.0.0.1:1, .*last cause: _\w+: .*refused"):
+        Admin(nowhere).cluster_id()
+    with pytest.raises(BrokerError, match=r"last cause: _\w+: .*refused"):
+        verdicts(nowhere, deadline_s=0.5).init()
+
+    assert time.monotonic() - began < 60
+
+
+def test_a_failed_handshake_is_told_as_such(broker: str) -> None:
+    """The call itself only times out."""
+    settings = {"security.protocol": "SSL"}
+
+    with pytest.raises(BrokerError, match=r"last cause: .*SSL handshake failed"):
+        Admin(Connection(broker, settings, request_s=0.5)).cluster_id()
+    with pytest.raises(BrokerError, match=r"last cause: .*SSL handshake failed"):
+        verdicts(Connection(broker, settings), deadline_s=0.5).init()
+
+
+def test_a_broker_that_is_down_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    refused = "FAIL [rdkafka#producer-1] [thrd:x]: x: Connect to ipv4#127.0.0.1:1 failed: Connection refused"
+    with caplog.at_level(logging.INFO, log.name):
+        for _ in range(5):
+            log.error(refused)
+            log.error("something else")
+
+    assert sum("refused" in record.message for record in caplog.records) <= 1
+    assert sum("something else" in record.message for record in caplog.records) == 5
