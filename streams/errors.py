@@ -1,6 +1,6 @@
 """Errors of the wiring. Each class says what the operator does about it; each text names topic, partition, offset."""
 
-from neardup.errors import NeardupError
+from neardup.errors import NeardupError, StateError
 
 
 class BrokerError(NeardupError):
@@ -40,4 +40,11 @@ class SourceGap(NeardupError):
     """The sketch log leaves out records of a source: they would never be judged, so nothing after them is.
 
     If they are lost for good (retention took them before a sketcher read them), accept the gap that the text names.
+    """
+
+
+class WrongScheme(StateError):
+    """Sketches of another scheme, in the log or about to be written to it: they would never meet the others.
+
+    Set the seed and the limits that the log was begun with, or begin another generation.
     """

@@ -21,6 +21,7 @@ from neardup.matching import Outcome, fold
 from neardup.record import Head
 from neardup.verdict import Verdict
 from streams.accounting import Account, Key, Mark, account
+from streams.errors import WrongScheme
 from streams.ports import VerdictSink
 from streams.records import Control, Decision, Message, decode_entry, page_id
 
@@ -67,8 +68,8 @@ class Prepared:
 class Matcher:
     """Folds messages into one store. next_offset: the message that must come next. log_time: ms since the epoch.
 
-    told: the offset after the last message that had verdicts. sink: for `step`. settled: for logs that operators may
-    write to; by default nothing is.
+    told: the offset after the last message that had verdicts. at: the message at work, for whoever catches an error.
+    sink: for `step`. settled: for logs that operators may write to; by default nothing is.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Matcher:
         self.next_offset = int(next_offset or 0)
         self.log_time = int(log_time or 0)
         self.told = int(told or 0)
+        self.at = self.next_offset
         for what, found, wanted in (("scheme", scheme, decider.scheme), ("decider", used, decider.digest)):
             if found is not None and found.decode() != wanted:
                 raise StateError(f"the index was made with {what} {found.decode()}, and this run has {wanted}")
@@ -114,7 +116,7 @@ class Matcher:
     def prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         """Folds (offset, message) pairs; their offsets ascend from `next_offset` on, and may leave some out. Pure.
 
-        Raises CorruptRecord for what cannot be read, StateError for another scheme's message, SourceGap, each unless
+        Raises CorruptRecord for what cannot be read, WrongScheme for another scheme's message, SourceGap, each unless
         an operator has settled it; InvariantBroken.
         """
         entries = []
@@ -122,6 +124,7 @@ class Matcher:
         for offset, data in messages:
             if offset < next_offset:
                 raise InvariantBroken(f"the matcher is at offset {next_offset} of the log, and was given {offset}")
+            self.at = offset
             entries.append((offset, self._decode(offset, data)))
             next_offset = offset + 1
         known = self._marks(
@@ -131,6 +134,7 @@ class Matcher:
         changed: dict[Key, Mark] = {}
         batch = []
         for offset, entry in entries:
+            self.at = offset
             if isinstance(entry, Control):
                 prepared.controls.append((offset, entry))
             elif isinstance(entry, Message):
@@ -168,12 +172,12 @@ class Matcher:
 
     def _decode(self, offset: int, data: bytes) -> Message | Control | str:
         """The message, or why it is left out on an operator's word."""
-        wrong: CorruptRecord | StateError
+        wrong: CorruptRecord | WrongScheme
         try:
             entry = decode_entry(data, offset)
             if entry.scheme.hex() == self._decider.scheme:
                 return entry
-            wrong = StateError(
+            wrong = WrongScheme(
                 f"the message at offset {offset} of the sketch log has scheme {entry.scheme.hex()}, and this run "
                 f"{self._decider.scheme}: a sketcher with another seed or other limits wrote it"
             )

@@ -94,6 +94,7 @@ class Writer:
                 raise RecordTooLarge(
                     f"{name or 'a record'} has {len(value or b'')} bytes, too many for one message to {self.topic}"
                 ) from exception
+            self.poll(0.2)  # raises too, and says more: which record the producer has died of
             raise BrokerError(f"topic {self.topic}: {error.name()}: {error.str()}{self._cause}") from exception
         self.sent += 1
         return True

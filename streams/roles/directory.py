@@ -6,8 +6,6 @@ decider.json    what decides
 index/          the store; what it was folded from is in its META family
 """
 
-import fcntl
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +14,7 @@ from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.base import Store
 from neardup.scheme import Scheme
-from streams.segments import state_error, sync_directory
+from streams.folder import lock_directory, state_error, write_whole
 
 _NAMES = {"lock", "scheme.json", "decider.json", "index"}
 _TO_DO = "use another directory and another generation, or set what it was begun with"
@@ -32,7 +30,9 @@ class Directory:
         self.path = path.absolute()
         self._held = ExitStack()
         try:
-            self._lock()
+            if (self.path / "log").is_dir():
+                raise StateError(f"{self.path} belongs to `neardup scan`; name another directory for the stream")
+            lock_directory(self.path, _NAMES, self._held)
             self._same("scheme.json", scheme.digest, scheme.to_json(), lambda text: Scheme.from_json(text).digest)
             self._same("decider.json", decider.digest, decider.to_json(), lambda text: Decider.from_json(text).digest)
             from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
@@ -47,45 +47,12 @@ class Directory:
         """Flushes the store and lets go of the directory; closing twice is harmless."""
         self._held.close()
 
-    def _lock(self) -> None:
-        path = self.path
-        try:
-            if path.exists() and not path.is_dir():
-                raise StateError(f"{path} is a file, and a state directory is wanted; name another one")
-            path.mkdir(parents=True, exist_ok=True)
-            strangers = sorted({entry.name for entry in path.iterdir()} - _NAMES)
-            if "log" in strangers:
-                raise StateError(f"{path} belongs to `neardup scan`; name another directory for the stream")
-            if strangers and not (path / "lock").exists():
-                raise StateError(f"{path} holds {strangers[0]!r} and no state; name another directory")
-            handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            self._held.callback(os.close, handle)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                pid = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
-                raise StateError(
-                    f"{path} is in use by process {pid}; wait for it to end, or name another directory"
-                ) from None
-            os.ftruncate(handle, 0)
-            os.write(handle, b"%d\n" % os.getpid())
-        except OSError as error:
-            raise state_error("open the state directory", path, error) from error
-
     def _same(self, name: str, digest: str, text: str, digest_of: Callable[[str], str]) -> None:
         """Writes the file if it is missing; raises StateError if it holds another one."""
         file = self.path / name
         try:
             if not file.exists():
-                fresh = file.with_name(name + ".new")
-                fresh.unlink(missing_ok=True)
-                handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(handle, "w") as out:
-                    out.write(text)
-                    out.flush()
-                    os.fsync(out.fileno())
-                fresh.replace(file)
-                sync_directory(self.path)
+                write_whole(file, text, 0o600)
                 return
             held = digest_of(file.read_text())
         except OSError as error:

@@ -23,7 +23,7 @@ from neardup.errors import CorruptRecord, StateError
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from streams import logs
-from streams.errors import SourceGap
+from streams.errors import SourceGap, WrongScheme
 from streams.kafka import KafkaLog, KafkaVerdicts
 from streams.kafka.reader import Reader
 from streams.matcher import Matcher, Prepared
@@ -120,15 +120,7 @@ class MatchRole:
 
     def _judge(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         with self._metrics.step("match", "judge"):
-            try:
-                prepared = self.matcher.prepare(messages)
-            except SourceGap as error:
-                self._metrics.source_gaps.inc()
-                raise SourceGap(f"{error}; if they are lost for good: neardup match --accept-gap OFFSET") from error
-            except CorruptRecord as error:
-                raise CorruptRecord(
-                    f"{error}; restore the topic, or leave it out: neardup match --skip-record OFFSET"
-                ) from error
+            prepared = self._prepare(messages)
         for offset, control in prepared.controls:
             _log.info("operator's decision", decision=control.decision.value, settles=control.offset, offset=offset)
         for reason in prepared.skipped:
@@ -137,6 +129,17 @@ class MatchRole:
             _log.warning("source gaps accepted", gaps=prepared.accepted)
         self._metrics.duplicate_ranges.inc(prepared.dropped)
         return prepared
+
+    def _prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
+        try:
+            return self.matcher.prepare(messages)
+        except SourceGap as error:
+            self._metrics.source_gaps.inc()
+            advice = f"if they are lost for good, accept it: neardup match --accept-gap {self.matcher.at}"
+            raise SourceGap(f"{error}; {advice}") from error
+        except (CorruptRecord, WrongScheme) as error:
+            advice = f"restore the topic, or leave it out: neardup match --skip-record {self.matcher.at}"
+            raise type(error)(f"{error}; {advice}") from error
 
     def _commit(self, prepared: Prepared) -> None:
         with self._metrics.step("match", "produce"):

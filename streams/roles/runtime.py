@@ -1,18 +1,16 @@
 """What every role has around it: logging, metrics, health, a way to be stopped, connections."""
 
-import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from types import FrameType
 
 from streams import logs
 from streams.health import Health, HealthServer
 from streams.kafka import Connection
 from streams.metrics import Metrics
+from streams.process import SteadyClock, stopped_by_signals
 from streams.settings import Role, Settings
 
 _log = logs.get("roles")
@@ -21,13 +19,6 @@ _log = logs.get("roles")
 STOP_SECONDS_MAX = 8.0
 #: A wait for records: so long a signal may go unseen.
 WAIT_SECONDS = 0.2
-
-
-class SteadyClock:
-    """A clock that nobody sets back; its zero means nothing."""
-
-    def now_ms(self) -> int:
-        return time.monotonic_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +66,6 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             _log.info("stopped", role=role)
     finally:
         logs.release(handler)
-
-
-@contextmanager
-def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set `stop`; the second one ends the process at once. Only in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in numbers}
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop.set()
-        for each in numbers:
-            # Not Python's own handler for SIGINT: it would wait for a call into the Kafka client to return.
-            signal.signal(each, signal.SIG_DFL)
-
-    for number in numbers:
-        signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def connect(settings: Settings, role: Role, *, reading: bool = False) -> Connection:

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from neardup.errors import StateError
 from neardup.layout import RecordKind
 from neardup.page import Page
 from neardup.record import Head
@@ -27,7 +26,7 @@ from neardup.verdict import Coordinates
 from streams import logs
 from streams.bodies import Bodies
 from streams.codecs import Codec
-from streams.errors import RecordTooLarge, TopicError
+from streams.errors import RecordTooLarge, TopicError, WrongScheme
 from streams.kafka import Admin, KafkaLog, KafkaPages, Writer
 from streams.packing import pack
 from streams.ports import PageReader, Range, Record, RecordWriter
@@ -193,7 +192,7 @@ class SketchRole:
 def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
     """Reads pages and writes sketches until it is stopped.
 
-    runtime: by default one with logs, metrics and signals of its own. Raises StateError if the log is of another
+    runtime: by default one with logs, metrics and signals of its own. Raises WrongScheme if the log is of another
     scheme, and what SketchRole.run raises; starting again is always safe.
     """
     if runtime is None:
@@ -223,7 +222,7 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
 
 
 def check_scheme(log: KafkaLog, scheme: Scheme) -> None:
-    """Raises StateError if the log's last message has another scheme: ours would stop the matcher."""
+    """Raises WrongScheme if the log's last message has another scheme: ours would stop the matcher."""
     try:
         last = log.last().get(0)
     finally:
@@ -232,7 +231,7 @@ def check_scheme(log: KafkaLog, scheme: Scheme) -> None:
         return
     held = decode_entry(last.value() or b"", last.offset()).scheme.hex()
     if held != scheme.digest:
-        raise StateError(
+        raise WrongScheme(
             f"topic {log.topic.name} holds sketches of scheme {held} (offset {last.offset()}), and this sketcher has "
             f"{scheme.digest}: their pages would never meet; set the seed and body_bytes_max that the log was begun "
             "with, or begin another generation"

@@ -1,15 +1,16 @@
 """A whole line on a real broker: topics, pages, roles, and what must come out."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from broker import eventually
-from confluent_kafka import Consumer, TopicPartition
-from roles import Role
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from roles import How, Role
 
 from neardup.index.memory import MemoryStore
 from neardup.matching import fold
@@ -19,15 +20,17 @@ from neardup.sketch import sketch_pages
 from neardup.verdict import Coordinates
 from streams import topics
 from streams.kafka import Admin, Connection, KafkaLog, Writer
+from streams.kafka.connection import PASSING, Cause, repeat
 from streams.kafka.reader import Reader
 from streams.records import Message, decode_entry, page_id
 from streams.settings import Settings
 from streams.topics import Names, Sizes
+from tests.crash.driver import die
 from tests.streams.archives import crawl
 
 
 def story(count: int = 24) -> list[Page]:
-    """Fetches with all kinds of verdicts: distinct pages, copies, edits, fetches again, tombstones, what cannot be read."""
+    """Fetches for all kinds of verdicts: copies, edits, fetches again, tombstones, what cannot be read."""
     pages: list[Page] = []
     for number, sample in enumerate(crawl(count)):
         url = f"http://site{number % 3}.example/{sample.path}"
@@ -67,6 +70,9 @@ class Line:
         )
         self.published: dict[tuple[str, int], list[Page]] = {}
         self._roles: list[Role] = []
+        self._left_out: set[int] = set()
+        self._lost = 0
+        self._client = AdminClient({"bootstrap.servers": bootstrap})
 
     def publish(self, pages: Sequence[Page], partition: int | None = None) -> None:
         """Spreads the pages over the partitions by their URLs, or puts them into one."""
@@ -81,16 +87,26 @@ class Line:
             self.published.setdefault((source, place), []).append(page)
         writer.flush()
 
-    def start(self, role: str, *, step: str = "", call: int = 2, member: str = "", **how: Any) -> Role:
-        """member: a static member of the group, which need not wait for its predecessor's session to end."""
-        settings = self.settings
-        if "settings" in how:
-            settings = replace(settings, **how.pop("settings"))
-        if role != "match":
-            member = member or "only"
-            settings = replace(settings, kafka_values={**settings.kafka_values, "sketch.group.instance.id": member})
+    def start(
+        self,
+        role: str,
+        *,
+        step: str = "",
+        call: int = 2,
+        how: How = die,
+        member: str = "",
+        settings: Mapping[str, Any] | None = None,
+    ) -> Role:
+        """member: a static one of the group, which need not wait for its predecessor's session to end.
+        By default members are dynamic, and leave the group when they end by themselves.
+
+        step, call, how: where it dies, at which time, and in which way. settings: what differs from the line's own.
+        """
+        settings_ = replace(self.settings, **(settings or {}))
+        if role != "match" and member:
+            settings_ = replace(settings_, kafka_values={**settings_.kafka_values, "sketch.group.instance.id": member})
         log = self.folder / f"{len(self._roles)}-{role}.log"
-        self._roles.append(Role(role, settings, log, step=step, call=call, **how))
+        self._roles.append(Role(role, settings_, log, step=step, call=call, how=how))
         return self._roles[-1]
 
     def total(self) -> int:
@@ -101,13 +117,12 @@ class Line:
 
         def read() -> bool:
             self._look_after()
-            ends = self.admin.offsets(self.admin.topic(self.names.pages), "latest")
+            ends = self.ends(self.names.pages)
             return self.committed("sketch", self.names.pages, len(ends)) == ends
 
         def judged() -> bool:
             self._look_after()
-            ends = self.admin.offsets(self.admin.topic(self.names.sketches), "latest")
-            return self.committed("match", self.names.sketches, 1) == ends
+            return self.committed("match", self.names.sketches, 1) == self.ends(self.names.sketches)
 
         eventually(read, "all pages read")
         eventually(judged, "all sketches judged")
@@ -120,14 +135,99 @@ class Line:
         group = self.settings.group_of(role)
         asker = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group})
         try:
-            found = asker.committed([TopicPartition(topic, partition) for partition in range(partitions)], 30)
+            places = [TopicPartition(topic, partition) for partition in range(partitions)]
+            found = repeat("committed", lambda: asker.committed(places, 10), Cause(), 60)
         finally:
             asker.close()
         return {each.partition: each.offset for each in found}
 
+    def ends(self, topic: str) -> dict[int, int]:
+        return self.admin.offsets(self.admin.topic(topic), "latest")
+
+    def members(self) -> int:
+        """Of the sketchers' group, with a partition each."""
+        group = self.settings.group_of("sketch")
+        described = self._client.describe_consumer_groups([group])[group].result(30)
+        return sum(bool(member.assignment.topic_partitions) for member in described.members)
+
+    def in_transaction(self) -> bool:
+        """Whether the matcher's next offset waits for the end of a transaction."""
+        settings = {"bootstrap.servers": self.bootstrap, "isolation.level": "read_committed"}
+        asker = Consumer({**settings, "group.id": self.settings.group_of("match")})
+        try:
+            asker.committed([TopicPartition(self.names.sketches, 0)], 0.5)
+        except KafkaException as error:
+            if error.args[0].code() not in PASSING:
+                raise
+            return True
+        finally:
+            asker.close()
+        return False
+
+    def forget(self, role: Any) -> None:
+        """Deletes the group with its offsets, as the broker does when they expire."""
+        group = self.settings.group_of(role)
+        self._client.delete_consumer_groups([group])[group].result(30)
+
+    def reset(self, role: Any, topic: str, offset: int) -> None:
+        """What an operator may do to a group whose members are gone."""
+        group = self.settings.group_of(role)
+        place = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])
+
+        def alter() -> bool:
+            try:
+                self._client.alter_consumer_group_offsets([place])[group].result(30)
+            except KafkaException as error:  # a static member is remembered for a while
+                if error.args[0].code() != KafkaError.UNKNOWN_MEMBER_ID:
+                    raise
+                return False
+            return True
+
+        eventually(alter, "offsets altered")
+
+    def recreate(self, topic: str) -> None:
+        self._client.delete_topics([topic])[topic].result(30)
+        eventually(lambda: not self.admin.topics([topic]), "the topic's end")
+        topics.create(self.admin, self.names, self.sizes)
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """What retention does."""
+        place = TopicPartition(topic, partition, offset)
+        self._client.delete_records([place])[place].result(30)
+
+    def alter(self, topic: str, setting: str, value: str) -> None:
+        entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        self._client.incremental_alter_configs([resource])[resource].result(30)
+        eventually(lambda: self.admin.settings(topic)[setting] == value, "the setting")
+
+    def append(self, message: bytes) -> int:
+        """Writes to the sketch log whatever it is; its offset."""
+        with closing(Writer(self.connection, self.names.sketches)) as writer:
+            writer.send(message)
+            writer.flush()
+            return writer.last_offset
+
+    def rejected(self) -> list[Any]:
+        with closing(Reader(self.connection, self.names.rejected, committed_only=False)) as reader:
+            reader.assign(reader.begins())
+            found: list[Any] = []
+            while len(found) < sum(reader.ends().values()):
+                found += reader.read(4096, wait_s=1.0)
+        return found
+
+    def leave_out(self, offset: int) -> None:
+        """`expected` shall not read the message at this offset of the log."""
+        self._left_out.add(offset)
+
+    def lose(self, start: int, stop: int) -> None:
+        """These offsets of partition 0 were deleted before anybody read them."""
+        self._lost += stop - start
+
     def close(self) -> None:
         for role in self._roles:
             role.kill()
+            print(f"--- {role.log.name}\n{role.said()}")  # shown if the test fails
 
     def stop(self) -> None:
         for role in self._roles:
@@ -150,6 +250,8 @@ class Line:
     def messages(self) -> Iterator[tuple[int, Message]]:
         with closing(KafkaLog(self.connection, self.names.sketches)) as log:
             for offset, data in log.messages(log.begin()):
+                if offset in self._left_out:
+                    continue
                 entry = decode_entry(data, offset)
                 if isinstance(entry, Message):
                     yield offset, entry
@@ -177,7 +279,8 @@ class Line:
                 outcome = fold([(page_id(offset, place), sketch)], store, decider)
                 store.write(outcome.writes)
                 lines += [json.loads(verdict.to_json()) for verdict in outcome.verdicts]
-        assert len(seen) == self.total(), f"{self.total() - len(seen)} pages never reached the log"
+        missing = self.total() - self._lost - len(seen)
+        assert missing == 0, f"{missing} pages never reached the log"
         return lines
 
     def check(self) -> list[dict[str, Any]]:

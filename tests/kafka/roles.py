@@ -3,6 +3,7 @@
 Forked from a server that has loaded everything and compiled the kernels, so that a start costs milliseconds.
 """
 
+import faulthandler
 import multiprocessing
 import os
 import resource
@@ -64,11 +65,12 @@ STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
 }
 
 
-def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How, changes: dict[str, Any]) -> None:
+def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How) -> None:
     """The process: plays a role until it is stopped; exits with 1 after an error, whose text is the log's end."""
     with open(log, "ab", buffering=0) as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
+    faulthandler.register(signal.SIGUSR1)
     if step:
         STEPS[role, step](call, how)
     try:
@@ -100,7 +102,7 @@ class Role:
         self, role: str, settings: Settings, log: Path, *, step: str = "", call: int = 2, how: How = die
     ) -> None:
         self.log = log
-        self._process = _context.Process(target=_play, args=(role, settings, log, step, call, how, {}), daemon=True)
+        self._process = _context.Process(target=_play, args=(role, settings, log, step, call, how), daemon=True)
         os.environ["NEARDUP_TEST_FORKSERVER"] = "1"
         self._process.start()
 
@@ -122,8 +124,11 @@ class Role:
 
     def wait(self, seconds: float = 60.0) -> int:
         """The exit code; -9 after SIGKILL."""
-        self._process.join(seconds)
+        self._process.join(seconds if not os.environ.get("QUICK") else 8)
         code = self._process.exitcode
+        if code is None:
+            self.signal(signal.SIGUSR1)  # says where it hangs
+            self._process.join(0.2)
         assert code is not None, f"still runs after {seconds} s:\n{self.said()}"
         return code
 

@@ -44,9 +44,9 @@ def test_pages_become_verdicts(make: Make) -> None:
 def test_killed_at_a_step(make: Make, role: str, step: str) -> None:
     line = make(flush_ms=1)
     line.publish(story())
-    victim = line.start(role, step=step)
+    victim = line.start(role, step=step, member="only")
     line.start("match" if role == "sketch" else "sketch")
     victim.dead()
-    line.start(role)
+    line.start(role, member="only")
 
     line.check()
