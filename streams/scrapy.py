@@ -1,0 +1,157 @@
+"""A Scrapy crawl as a source of pages: a downloader middleware that publishes what was fetched.
+
+    # settings.py
+    DOWNLOADER_MIDDLEWARES = {"streams.scrapy.PublishMiddleware": 50}
+    NEARDUP_BOOTSTRAP = "127.0.0.1:9092"
+
+At 50 it sees responses after redirects, retries and decompression, as spiders do.
+
+| setting | default | |
+|---|---|---|
+| NEARDUP_BOOTSTRAP | | Kafka's brokers; without it the middleware is off |
+| NEARDUP_PAGES_TOPIC | "pages" | |
+| NEARDUP_CODEC | "raw" | as the sketchers have it: raw, json or warc |
+| NEARDUP_BODIES | | a folder for bodies over the topic's limit, under one of the sketchers' `body_ref_prefixes` |
+| NEARDUP_KAFKA | {} | librdkafka settings (TLS, SASL) |
+| NEARDUP_BUFFER_BYTES | 67108864 | pages on their way; when it is full, downloads wait, and nothing else does |
+| NEARDUP_DELIVERY_SECONDS | 120 | a page that Kafka has not taken by then is an error |
+
+Published is every response of status 2xx to a GET that reaches a spider, under its final URL: a redirect is followed
+first, and says nothing about the URL it was found at. 404 and 410 say that the page is gone. Left out are other
+statuses, incomplete bodies, what no spider asked for (robots.txt, files of media pipelines), and requests with
+`meta={"neardup": False}`. Of a response from Scrapy's cache the Date header is the time of the fetch.
+
+Stats: `neardup/published`, `neardup/gone`, `neardup/bytes`, `neardup/acknowledged` (when the spider closes),
+`neardup/errors`, `neardup/skipped/REASON`. An error is logged with its URL, and never stops the crawl.
+"""
+
+import logging
+import time
+from email.utils import parsedate_to_datetime
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import create_looping_call, sleep
+
+from neardup.errors import NeardupError
+from neardup.page import Page
+from streams.client import BUFFER_BYTES, PageProducer
+from streams.outgoing import GONE
+
+_POLL_SECONDS = 0.1
+_log = logging.getLogger(__name__)
+
+
+class PublishMiddleware:
+    """See the module. Everything happens on the crawl's own thread; only the start asks Kafka something and waits."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        """Raises NotConfigured without NEARDUP_BOOTSTRAP, and what PageProducer raises: such a crawl does not start."""
+        settings = crawler.settings
+        bootstrap = settings.get("NEARDUP_BOOTSTRAP")
+        if not bootstrap:
+            raise NotConfigured("NEARDUP_BOOTSTRAP is not set")
+        assert crawler.stats is not None
+        self._stats = crawler.stats
+        self._producer = PageProducer(
+            bootstrap,
+            settings.get("NEARDUP_PAGES_TOPIC", "pages"),
+            codec=settings.get("NEARDUP_CODEC", "raw"),
+            bodies=settings.get("NEARDUP_BODIES"),
+            kafka=settings.getdict("NEARDUP_KAFKA"),
+            buffer_bytes=settings.getint("NEARDUP_BUFFER_BYTES", BUFFER_BYTES),
+            delivery_s=settings.getfloat("NEARDUP_DELIVERY_SECONDS", 120.0),
+            on_error=self._failed,
+        )
+        crawler.signals.connect(self._opened, signals.spider_opened)
+        crawler.signals.connect(self._closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> "PublishMiddleware":
+        return cls(crawler)
+
+    def _opened(self, spider: Spider) -> None:
+        # Acknowledgements are taken in although no further page may come for long.
+        self._polling = create_looping_call(self._poll)
+        self._polling.start(_POLL_SECONDS, now=False)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Hands the response on once it is in the buffer; while that is full, it waits, and the crawl goes on."""
+        reason = _left_out(request, response)
+        if reason:
+            if reason != "unasked":
+                self._stats.inc_value(f"neardup/skipped/{reason}")
+            return response
+        page = _page(response)
+        try:
+            while not self._producer.offer(page):
+                self._stats.inc_value("neardup/waits")
+                await sleep(_POLL_SECONDS)
+        except NeardupError as error:
+            self._failed(page.url, str(error))
+            return response
+        self._stats.inc_value("neardup/gone" if page.body is None else "neardup/published")
+        self._stats.inc_value("neardup/bytes", len(page.body or b""))
+        return response
+
+    def _poll(self) -> None:
+        try:
+            self._producer.poll()
+        except NeardupError as error:
+            self._polling.stop()
+            self._failed("", str(error))
+
+    async def _closed(self, spider: Spider) -> None:
+        """Waits, without blocking other crawls, until Kafka has everything or has given it up."""
+        if self._polling.running:
+            self._polling.stop()
+        try:
+            while self._producer.poll():
+                await sleep(_POLL_SECONDS)
+        except NeardupError as error:
+            self._failed("", str(error))
+        finally:
+            self._stats.set_value("neardup/acknowledged", self._producer.acknowledged)
+            self._producer.close()
+
+    def _failed(self, url: str, reason: str) -> None:
+        self._stats.inc_value("neardup/errors")
+        _log.error("not published: %s", f"{url}: {reason}" if url and not reason.startswith(url) else reason)
+
+
+def _left_out(request: Request, response: Response) -> str:
+    """Why a response is not published, or ""."""
+    if request.callback is NO_CALLBACK:
+        return "unasked"
+    if request.meta.get("neardup") is False:
+        return "meta"
+    if request.method != "GET":
+        return "method"
+    if response.status not in GONE and not 200 <= response.status <= 299:
+        return f"status_{response.status}"
+    if "dataloss" in response.flags or "partial" in response.flags:
+        return "incomplete"
+    return ""
+
+
+def _page(response: Response) -> Page:
+    return Page(
+        url=response.url,
+        body=None if response.status in GONE else response.body,
+        content_type=(response.headers.get("Content-Type") or b"").decode("latin-1"),
+        fetched_at=_fetched_at(response),
+        status=response.status,
+    )
+
+
+def _fetched_at(response: Response) -> int:
+    if "cached" in response.flags:
+        try:
+            date = parsedate_to_datetime((response.headers.get("Date") or b"").decode("latin-1"))
+            return int(date.timestamp() * 1000)
+        except ValueError:
+            pass
+    return time.time_ns() // 1_000_000

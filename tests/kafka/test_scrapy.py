@@ -1,0 +1,264 @@
+"""A real Scrapy crawl of a small local site, published to a real broker."""
+
+import gzip
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_client import read_pages
+
+from streams.kafka import Admin, Connection
+from streams.topics import Names
+
+pytest.importorskip("scrapy")
+
+SCRIPT = Path(__file__).with_name("crawl.py")
+
+#: path -> status, headers, body
+Answer = tuple[int, dict[str, str], bytes]
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+
+def links(*paths: str) -> bytes:
+    return b"<p>" + " ".join(f'<a href="{path}">{path}</a>' for path in paths).encode()
+
+
+class Site:
+    """A site on 127.0.0.1. asked: the paths in the order of their requests. on: called before a path is answered."""
+
+    def __init__(self, answers: dict[str, Answer]) -> None:
+        self.asked: list[str] = []
+        self.on: dict[str, Callable[[], object]] = {}
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                site.asked.append(self.path)
+                site.on.get(self.path, lambda: None)()
+                status, headers, body = answers.get(self.path, (404, HTML, b"<h1>Not found"))
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def open_site() -> Iterator[Callable[[dict[str, Answer]], Site]]:
+    sites: list[Site] = []
+
+    def make(answers: dict[str, Answer]) -> Site:
+        sites.append(Site(answers))
+        return sites[-1]
+
+    yield make
+    for site in sites:
+        site.close()
+
+
+def start(site: Site, bootstrap: str, **settings: Any) -> subprocess.Popen[str]:
+    given = json.dumps({"NEARDUP_BOOTSTRAP": bootstrap, **settings})
+    command = [sys.executable, str(SCRIPT), f"{site.url}/", given]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, dict[str, Any], str]:
+    """Exit code, stats and log of a crawl."""
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, json.loads(out.splitlines()[-1]) if out else {}, err
+
+
+def test_a_crawl_is_published(
+    broker: str, admin: Admin, names: Names, open_site: Callable[[dict[str, Answer]], Site]
+) -> None:
+    admin.create(names.pages, 2, 1, {})
+    paths = ("/plain", "/moved", "/dead", "/gone", "/broken", "/gzip", "/private", "/image", "/forbidden", "/empty")
+    body = "<p>grün".encode()
+    site = open_site(
+        {
+            "/robots.txt": (200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /forbidden\n"),
+            "/": (200, HTML, links(*paths) + b'<form action="/search"></form>'),
+            "/plain": (200, {"Content-Type": "text/html"}, body),
+            "/moved": (301, {"Location": "/target?x=1"}, b"moved"),
+            "/target?x=1": (200, HTML, b"<p>here now"),
+            "/gone": (410, HTML, b"<h1>Gone"),
+            "/broken": (500, HTML, b"<h1>Oops"),
+            "/gzip": (200, {**HTML, "Content-Encoding": "gzip"}, gzip.compress(b"<p>packed")),
+            "/private": (200, HTML, b"<p>not for the index"),
+            "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\x00"),
+            "/empty": (200, {}, b""),
+            "/search": (200, HTML, b"<p>results"),
+        }
+    )
+    began = time.time_ns() // 1_000_000
+    code, stats, log = ended(start(site, broker, NEARDUP_PAGES_TOPIC=names.pages))
+    after = time.time_ns() // 1_000_000
+
+    assert (code, log) == (0, "")
+    found = {url.removeprefix(site.url): pages for url, pages in read_pages(broker, names.pages, "raw").items()}
+    assert {page.fetched_at is not None and began <= page.fetched_at <= after for (page,) in found.values()} == {True}
+    said = {path: (page.status, page.content_type, page.body) for path, (page,) in found.items()}
+    html = "text/html; charset=utf-8"
+    assert said == {
+        "/": (200, html, links(*paths) + b'<form action="/search"></form>'),
+        "/plain": (200, "text/html", body),
+        "/target?x=1": (200, html, b"<p>here now"),
+        "/dead": (404, "", None),
+        "/gone": (410, "", None),
+        "/gzip": (200, html, b"<p>packed"),
+        "/image": (200, "image/png", b"\x89PNG\x00"),
+        "/empty": (200, "", b""),
+    }
+    sizes = sum(len(body or b"") for _, _, body in said.values())
+    assert stats == {
+        "neardup/published": 6,
+        "neardup/gone": 2,
+        "neardup/bytes": sizes,
+        "neardup/acknowledged": 8,
+        "neardup/skipped/status_500": 1,
+        "neardup/skipped/meta": 1,
+        "neardup/skipped/method": 1,
+        "finish_reason": "finished",
+    }
+    assert {"/robots.txt", "/broken", "/private", "/search"} <= set(site.asked)
+
+
+def test_a_cached_page_was_fetched_when_its_date_says(
+    broker: str, admin: Admin, names: Names, tmp_path: Path, open_site: Callable[[dict[str, Answer]], Site]
+) -> None:
+    admin.create(names.pages, 1, 1, {})
+    site = open_site({"/": (200, HTML, b"<p>once")})
+    settings = {
+        "NEARDUP_PAGES_TOPIC": names.pages,
+        "NEARDUP_CODEC": "json",
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path),
+        "ROBOTSTXT_OBEY": False,
+    }
+    for _ in range(2):
+        assert ended(start(site, broker, **settings))[0] == 0
+
+    first, second = read_pages(broker, names.pages, "json")[f"{site.url}/"]
+    assert site.asked == ["/"]
+    assert first.body == second.body == b"<p>once"
+    assert first.fetched_at is not None
+    assert second.fetched_at is not None
+    # The server's clock is ours, in whole seconds, told a moment before the response was there.
+    assert second.fetched_at % 1000 == 0
+    assert first.fetched_at - 60_000 < second.fetched_at <= first.fetched_at
+
+
+def test_a_page_that_is_not_published_is_counted_and_the_crawl_goes_on(
+    broker: str, admin: Admin, names: Names, open_site: Callable[[dict[str, Answer]], Site]
+) -> None:
+    admin.create(names.pages, 1, 1, {"max.message.bytes": "10000"})
+    site = open_site(
+        {"/": (200, HTML, links("/large", "/small")), "/large": (200, HTML, b"x" * 10_000), "/small": (200, HTML, b"x")}
+    )
+    code, stats, log = ended(start(site, broker, NEARDUP_PAGES_TOPIC=names.pages, ROBOTSTXT_OBEY=False))
+
+    assert code == 0
+    assert (stats["neardup/errors"], stats["neardup/published"], stats["neardup/acknowledged"]) == (1, 2, 2)
+    assert f"not published: {site.url}/large: a record of 11," in log
+    assert read_pages(broker, names.pages, "raw").keys() == {f"{site.url}/", f"{site.url}/small"}
+
+
+def test_a_full_buffer_holds_downloads_back_and_nothing_else(
+    own_broker: Any, names: Names, open_site: Callable[[dict[str, Answer]], Site]
+) -> None:
+    admin = Admin(Connection(own_broker.bootstrap))
+    admin.create(names.pages, 1, 1, {})
+    paths = [f"/{number}" for number in range(40)]
+    site = open_site({"/": (200, HTML, links(*paths)), **dict.fromkeys(paths, (200, HTML, b"x" * 200_000))})
+    site.on["/"] = own_broker.pause  # the producer is there, and Kafka answers no more
+    crawl = start(
+        site,
+        own_broker.bootstrap,
+        NEARDUP_PAGES_TOPIC=names.pages,
+        NEARDUP_BUFFER_BYTES=1 << 20,
+        ROBOTSTXT_OBEY=False,
+    )
+    assert crawl.stdout is not None
+    try:
+        waits = [crawl.stdout.readline() for _ in range(5)]
+        asked = len(site.asked)
+    finally:
+        own_broker.resume()
+    code, stats, _ = ended(crawl)
+
+    # Its reactor told the time while pages were waiting, and downloads were not started for ever.
+    assert [line.split()[0] for line in waits] == ["waits"] * 5
+    assert asked < len(paths)
+    assert code == 0
+    assert (stats["neardup/published"], stats["neardup/acknowledged"]) == (41, 41)
+    assert "neardup/errors" not in stats
+    assert len(read_pages(own_broker.bootstrap, names.pages, "raw")) == 41
+
+
+def test_pages_that_a_dead_broker_did_not_take_are_named(
+    own_broker: Any, names: Names, open_site: Callable[[dict[str, Answer]], Site]
+) -> None:
+    Admin(Connection(own_broker.bootstrap)).create(names.pages, 1, 1, {})
+    site = open_site({"/": (200, HTML, links("/lost")), "/lost": (200, HTML, b"x")})
+    site.on["/"] = own_broker.kill
+    code, stats, log = ended(
+        start(
+            site,
+            own_broker.bootstrap,
+            NEARDUP_PAGES_TOPIC=names.pages,
+            NEARDUP_DELIVERY_SECONDS=0.5,
+            ROBOTSTXT_OBEY=False,
+        )
+    )
+
+    assert code == 0
+    assert (stats["neardup/errors"], stats["neardup/published"], stats["neardup/acknowledged"]) == (2, 2, 0)
+    assert stats["finish_reason"] == "finished"
+    assert f"not published: {site.url}/lost: _MSG_TIMED_OUT" in log
+
+
+def test_a_crawl_that_could_not_publish_does_not_start(
+    broker: str, open_site: Callable[[dict[str, Answer]], Site]
+) -> None:
+    site = open_site({"/": (200, HTML, b"x")})
+    code, stats, log = ended(start(site, broker, NEARDUP_PAGES_TOPIC="nowhere"))
+
+    assert (code, stats) == (1, {})
+    assert "topic nowhere does not exist" in log
+    assert site.asked == []
+
+
+def test_without_a_bootstrap_the_middleware_is_off(open_site: Callable[[dict[str, Answer]], Site]) -> None:
+    site = open_site({"/": (200, HTML, b"x")})
+    code, stats, _ = ended(start(site, ""))
+
+    assert code == 0
+    assert stats == {"finish_reason": "finished"}
+    assert "/" in site.asked
