@@ -13,7 +13,8 @@ from streams.errors import RecordTooLarge
 from streams.local import LocalSource, open_sources
 from streams.outgoing import GONE, BodyFolder
 from streams.ports import SourcedPage
-from streams.roles.runtime import connect, stopped_by_signals
+from streams.process import stopped_by_signals
+from streams.roles.runtime import connect
 from streams.scan import Progress
 from streams.settings import Settings
 

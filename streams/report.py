@@ -10,8 +10,8 @@ from neardup.index.keys import HOT, family_of
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.verdict import Coordinates
+from streams.folder import state_error
 from streams.scan import ScanResult
-from streams.segments import state_error
 from streams.state import State
 
 HOT_KEYS_MAX = 1000

@@ -6,25 +6,23 @@ message is folded; verdicts are written before the store, which is flushed every
 """
 
 import queue
-import signal
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import BinaryIO
 
 from neardup.errors import InvariantBroken
 from neardup.verdict import Kind, Verdict
+from streams.folder import state_error
 from streams.local import LocalSource, open_sources
 from streams.matcher import Mark
 from streams.ports import Clock, SourcedPage
+from streams.process import SystemClock, stopped_by_signals
 from streams.records import verdict_lines, verdicts_source
-from streams.segments import state_error
 from streams.sketcher import Sketcher
 from streams.state import FLUSH_MESSAGES, State
 
@@ -33,13 +31,6 @@ QUEUE_MESSAGES = 4
 #: Problems kept with their text, per source; all are counted.
 PROBLEMS_MAX = 100
 _DUPLICATES = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
-
-
-class SystemClock:
-    """The wall clock; it only keeps dates of the future out of the log time."""
-
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +212,7 @@ class _Scan:
     def go(self) -> None:
         """Runs both threads to their end; errors of either are raised here, after both have ended."""
         reader = threading.Thread(target=self._read, name="neardup-sketcher", daemon=True)
-        with _stopped_by_signals(self._stop):
+        with stopped_by_signals(self._stop):
             reader.start()
             try:
                 self._match()
@@ -345,24 +336,3 @@ def _until_unreadable(pages: Iterator[SourcedPage], failure: list[OSError]) -> I
         yield from pages
     except OSError as error:
         failure.append(error)
-
-
-@contextmanager
-def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set `stop`; a second one acts as usual. Nothing changes outside the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in before:
-        signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -6,7 +6,6 @@ count up by one, over all segments. A crash can leave one torn frame at the end 
 the log is opened. Damage anywhere else is reported, never cut: whoever read those frames has used them.
 """
 
-import errno
 import os
 import struct
 from bisect import bisect_right
@@ -16,7 +15,8 @@ from typing import BinaryIO
 
 import xxhash
 
-from neardup.errors import CorruptRecord, StateError
+from neardup.errors import CorruptRecord
+from streams.folder import state_error, sync_directory
 
 MAGIC = b"neardup segment 1\n"
 _FRAME = struct.Struct("<IQQ")
@@ -24,26 +24,6 @@ _SUMMED = struct.Struct("<IQ")
 #: A message is at most about 1 MB; a length beyond this is damage, and is not allocated.
 PAYLOAD_BYTES_MAX = 64 << 20
 SEGMENT_BYTES = 256 << 20
-
-
-def state_error(doing: str, path: Path, error: OSError) -> StateError:
-    """What the operator reads when the state's file system refuses: which file, why, and what to do."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        advice = "make room, then run the same command again: it goes on where it stopped"
-    elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        advice = "the directory must be writable: mend that, or name another one"
-    else:
-        advice = "mend that, then run the same command again: it goes on where it stopped"
-    return StateError(f"cannot {doing} {path}: {error.strerror or error}; {advice}")
-
-
-def sync_directory(directory: Path) -> None:
-    """Makes names created or renamed in `directory` durable."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class SegmentLog:

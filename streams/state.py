@@ -12,9 +12,7 @@ On opening, torn tails are cut, verdicts that the store does not know of are cut
 directory is then as if no crash had happened.
 """
 
-import fcntl
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -33,10 +31,11 @@ from neardup.index.memory import MemoryStore
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.verdict import Coordinates, Verdict
+from streams.folder import lock_directory, state_error, write_whole
 from streams.local import LocalSource, SourceRecord, unchanged
 from streams.matcher import Matcher
 from streams.records import decode_verdicts, encode_verdicts
-from streams.segments import SegmentLog, state_error, sync_directory
+from streams.segments import SegmentLog
 
 _NAMES = {"lock", "scheme.json", "decider.json", "log", "verdicts", "index", "sources"}
 #: Messages between two flushes of the store: what a crash may make the next run fold again.
@@ -102,7 +101,7 @@ class State:
         else:
             state = cls(path.absolute(), in_memory=False)
         try:
-            state._lock()
+            lock_directory(state.path, _NAMES, state._held)
             state._load(scheme, decider)
             state._recover(progress)
         except BaseException:
@@ -189,29 +188,6 @@ class State:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _lock(self) -> None:
-        path = self.path
-        try:
-            if path.exists() and not path.is_dir():
-                raise StateError(f"{path} is a file, and a state directory is wanted; name another one")
-            path.mkdir(parents=True, exist_ok=True)
-            strangers = sorted({entry.name for entry in path.iterdir()} - _NAMES)
-            if strangers and not (path / "lock").exists():
-                raise StateError(f"{path} holds {strangers[0]!r} and no state; name another directory")
-            handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            self._held.callback(os.close, handle)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                pid = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
-                raise StateError(
-                    f"{path} is in use by process {pid}; wait for it to end, or name another directory"
-                ) from None
-            os.ftruncate(handle, 0)
-            os.write(handle, b"%d\n" % os.getpid())
-        except OSError as error:
-            raise state_error("open the state directory", path, error) from error
 
     def _load(self, scheme: Scheme | None, decider: Callable[[Scheme], Decider] | None) -> None:
         path = self.path
@@ -327,16 +303,7 @@ class State:
             raise StateError(f"cannot read {file}: {error}") from error
 
     def _write_file(self, file: Path, text: str, mode: int = 0o644) -> None:
-        """Replaces `file` as a whole, also through a crash."""
-        fresh = file.with_name(file.name + ".new")
         try:
-            fresh.unlink(missing_ok=True)
-            handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with os.fdopen(handle, "w") as out:
-                out.write(text)
-                out.flush()
-                os.fsync(out.fileno())
-            fresh.replace(file)
-            sync_directory(file.parent)
+            write_whole(file, text, mode)
         except OSError as error:
             raise state_error("write", file, error) from error

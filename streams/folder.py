@@ -1,0 +1,70 @@
+"""A directory that one process has to itself: lock, files written whole, and what to say when the disk refuses."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Collection
+from contextlib import ExitStack
+from pathlib import Path
+
+from neardup.errors import StateError
+
+
+def state_error(doing: str, path: Path, error: OSError) -> StateError:
+    """What the operator reads when the state's file system refuses: which file, why, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        advice = "make room, then run the same command again: it goes on where it stopped"
+    elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        advice = "the directory must be writable: mend that, or name another one"
+    else:
+        advice = "mend that, then run the same command again: it goes on where it stopped"
+    return StateError(f"cannot {doing} {path}: {error.strerror or error}; {advice}")
+
+
+def sync_directory(directory: Path) -> None:
+    """Makes names created or renamed in `directory` durable."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
+    """Makes the directory `path` if it is missing and locks it until `held` is closed.
+
+    names: what may lie there before it was ever locked. Raises StateError: in use, something else, cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_dir():
+            raise StateError(f"{path} is a file, and a state directory is wanted; name another one")
+        path.mkdir(parents=True, exist_ok=True)
+        strangers = sorted({entry.name for entry in path.iterdir()} - set(names))
+        if strangers and not (path / "lock").exists():
+            raise StateError(f"{path} holds {strangers[0]!r} and no state; name another directory")
+        handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        held.callback(os.close, handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
+            raise StateError(
+                f"{path} is in use by process {pid}; wait for it to end, or name another directory"
+            ) from None
+        os.ftruncate(handle, 0)
+        os.write(handle, b"%d\n" % os.getpid())
+    except OSError as error:
+        raise state_error("open the state directory", path, error) from error
+
+
+def write_whole(file: Path, text: str, mode: int = 0o644) -> None:
+    """Replaces `file` as a whole, also through a crash. Raises OSError."""
+    fresh = file.with_name(file.name + ".new")
+    fresh.unlink(missing_ok=True)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(handle, "w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(file)
+    sync_directory(file.parent)
