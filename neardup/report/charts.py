@@ -20,7 +20,9 @@ def compact(number: float) -> str:
     return f"{number:g}"
 
 
-class _Drawing:
+class Drawing:
+    """One picture: parts are added to it in order, coordinates are those of its view box."""
+
     def __init__(self, title: str, description: str, height: int = HEIGHT) -> None:
         self.parts: list[Markup] = [
             Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
@@ -63,7 +65,7 @@ def bars(title: str, axis: str, values: Mapping[int, int], low: int, high: int, 
     ticks = _ticks(max(values.values(), default=0))
     scale = (bottom - TOP) / ticks[-1]
     each = width / (high - low + 1)
-    drawing = _Drawing(title, "; ".join(f"{x}: {n:,}" for x, n in sorted(values.items())[:60]))
+    drawing = Drawing(title, "; ".join(f"{x}: {n:,}" for x, n in sorted(values.items())[:60]))
     for tick in ticks:
         drawing.line(LEFT, bottom - tick * scale, WIDTH - RIGHT, bottom - tick * scale)
         drawing.text(LEFT - 8, bottom - tick * scale + 4, compact(tick), "end")
@@ -83,7 +85,7 @@ def bars(title: str, axis: str, values: Mapping[int, int], low: int, high: int, 
     return drawing.done()
 
 
-def _threshold(drawing: _Drawing, x: float, top: float, bottom: float, text: str) -> None:
+def _threshold(drawing: Drawing, x: float, top: float, bottom: float, text: str) -> None:
     drawing.line(x, top - 4, x, bottom, "threshold")
     anchor = "end" if x > WIDTH * 0.5 else "start"
     drawing.text(x + (-6 if anchor == "end" else 6), top + 4, f"threshold {text}", anchor, "mark")
@@ -100,7 +102,7 @@ def tape_scores(
     middle = (top + bottom) / 2
     scale = (bottom - top) / 2 / math.sqrt(tallest)
     each = width / (bins + 1)
-    drawing = _Drawing(
+    drawing = Drawing(
         "Tape scores",
         f"{sum(accepted):,} accepted pairs, {sum(rejected):,} nearest candidates ruled out by score, "
         f"{sum(vetoed):,} by a veto; threshold {threshold:g}",
@@ -155,7 +157,7 @@ def sizes(distribution: Mapping[int, int]) -> Markup:
     decades_y = max(1, math.ceil(math.log10(max(distribution.values(), default=1)) + 1e-9))
     step_x, step_y = width / decades_x, (bottom - TOP) / decades_y
     listed = "; ".join(f"size {size}: {count:,}" for size, count in list(distribution.items())[:30])
-    drawing = _Drawing("Clusters by size", listed)
+    drawing = Drawing("Clusters by size", listed)
     for power in range(decades_y + 1):
         drawing.line(LEFT, bottom - power * step_y, WIDTH - RIGHT, bottom - power * step_y)
         drawing.text(LEFT - 8, bottom - power * step_y + 4, compact(10**power), "end")

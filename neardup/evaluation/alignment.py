@@ -1,0 +1,73 @@
+"""Kernels: the size of `diff` and the longest common subsequence of two token sequences, exact, in linear memory."""
+
+import numpy as np
+
+from neardup.kernels import kernel
+from neardup.kernels.bits import ones
+
+U64 = np.uint64
+_ONE, _ALL = U64(1), U64(0xFFFFFFFFFFFFFFFF)
+
+
+@kernel
+def edits(a, b, limit):
+    """Insertions and deletions that turn a into b, uint64[n] and uint64[m] -> int64, -1 if more than `limit`.
+
+    Myers 1986, section 4, greedy, without the trace: (n + m) * edits steps at most.
+    """
+    n, m = len(a), len(b)
+    furthest = np.zeros(2 * limit + 3, np.int64)
+    for d in range(min(limit, n + m) + 1):
+        for k in range(-d, d + 1, 2):
+            at = limit + 1 + k
+            if k == -d or (k != d and furthest[at - 1] < furthest[at + 1]):
+                x = furthest[at + 1]
+            else:
+                x = furthest[at - 1] + 1
+            y = x - k
+            while x < n and y < m and a[x] == b[y]:
+                x, y = x + 1, y + 1
+            furthest[at] = x
+            if x >= n and y >= m:
+                return np.int64(d)
+    return np.int64(-1)
+
+
+@kernel
+def common(first, following, b, places):
+    """Length of the longest common subsequence -> int64; bit-parallel, n * m / 64 steps (Hyyro 2004).
+
+    Sequence a of `places` tokens is given by its places: of token t the first place is first[t], of place p the next
+    one of the same token following[p]; -1 ends. b int64[m] are tokens, -1 for one that a lacks.
+    """
+    words = (places + 63) // 64
+    open_bits, match = np.full(words, _ALL, np.uint64), np.zeros(words, np.uint64)
+    for j in range(len(b)):
+        token = b[j]
+        if token < 0:
+            continue
+        p = first[token]
+        while p >= 0:
+            match[p >> 6] |= _ONE << U64(p & 63)
+            p = following[p]
+        carry = U64(0)
+        for w in range(words):
+            v = open_bits[w]
+            u = v & match[w]
+            total = v + u
+            over = U64(total < v)
+            total += carry
+            over |= U64(total < carry)
+            carry = over
+            open_bits[w] = total | (v & ~match[w])
+        p = first[token]
+        while p >= 0:
+            match[p >> 6] = U64(0)
+            p = following[p]
+    length = np.int64(0)
+    for w in range(words):
+        bits = ~open_bits[w]
+        if w == words - 1 and places & 63:
+            bits &= (_ONE << U64(places & 63)) - _ONE
+        length += np.int64(ones(bits))
+    return length

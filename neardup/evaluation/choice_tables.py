@@ -1,0 +1,167 @@
+"""Table 10 and its plots, and the choice of t (Henzinger 2006, sections 4 and 5)."""
+
+import numpy as np
+
+from neardup.evaluation import paper
+from neardup.evaluation.choices import KEPT_MIN, Cutoff, Knee, curve, equal_correct, find_knee
+from neardup.evaluation.figures import Cell, Plot, Section, Table, ratio
+from neardup.evaluation.label_tables import NO_LABELS, judged_table
+from neardup.evaluation.labels import Judgement
+from neardup.evaluation.plots import Axes, Series, plot
+from neardup.evaluation.study import Study
+
+
+def combined_section(study: Study) -> Section:
+    """10. The combined algorithm: its cutoff by S1, its result on S2."""
+    section = Section(
+        "10",
+        "The combined algorithm",
+        "B-similar pairs whose C-similarity reaches a cutoff. The labelled B pairs are split at random in halves: on S1 "
+        "the cutoff is picked at the knee of precision against R (correct pairs kept, of all correct ones); on S2 it is "
+        "judged. The knee is the point farthest above the straight line between the ends of the curve, both axes scaled "
+        f"to 0..1; cutoffs that keep fewer than {KEPT_MIN} pairs do not count.",
+    )
+    similar = study.b_similarity >= study.decider.b_min
+    if not len(study.labels) or not similar.any():
+        section.missing = NO_LABELS if not len(study.labels) else "No labelled pair is B-similar."
+        return section
+    everything = curve(study, similar)
+    knee = find_knee(study)
+    section.plots += [made for made in (_precision_plot(everything, knee), _r_plot(knee)) if made is not None]
+    section.tables.append(_cutoffs(knee))
+    cutoff = paper.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
+    correct = study.judged(Judgement.CORRECT)
+    kept = knee.s2 & (study.c_similarity >= cutoff)
+    masks = {"all": kept, "same site": kept & study.same_site, "different sites": kept & ~study.same_site}
+    name = f"Pairs of S2 that cutoff {cutoff} keeps"
+    if knee.chosen is None:
+        section.missing = "S1's curve has no knee (too few labelled B pairs, or of one kind); the paper's 355 is used."
+    section.tables.append(judged_table(study, "10-s2", name, masks, paper.COMBINED_ROWS))
+    three = study.b_similarity >= 3
+    rows: list[list[Cell]] = []
+    for text, mask, theirs in (
+        ("B alone", similar, None),
+        ("B with B-similarity of at least 3", three, None),
+        (f"combined, cutoff {cutoff}", study.c_similarity >= cutoff, paper.COMBINED_R),
+        (f"combined, cutoff {paper.COMBINED_CUTOFF}", study.c_similarity >= paper.COMBINED_CUTOFF, paper.COMBINED_R),
+    ):
+        chosen = knee.s2 & mask
+        right, n = int((chosen & correct).sum()), int(chosen.sum())
+        rows.append([text, n, ratio(right, n), ratio(right, int((knee.s2 & correct).sum())), theirs])
+    section.tables.append(
+        Table(
+            "10-alternatives",
+            "Ways to filter B, on S2",
+            ("", "pairs kept", "precision", "R", "paper: R"),
+            ("text", "count", "share", "share", "share"),
+            rows,
+            paper=(4,),
+        )
+    )
+    return section
+
+
+def _cutoffs(knee: Knee) -> Table:
+    middle = paper.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
+    near = {paper.COMBINED_CUTOFF, *range(middle - 6, middle + 7)}
+    rows: list[list[Cell]] = [
+        [str(p.cutoff) + (" (knee)" if p.cutoff == knee.chosen else ""), p.kept, p.precision, p.r]
+        for p in knee.curve
+        if p.cutoff in near
+    ]
+    columns = ("cutoff", "pairs of S1 kept", "precision", "R")
+    return Table("10-cutoffs", "Cutoffs around the knee, on S1", columns, ("text", "count", "share", "share"), rows)
+
+
+def _precision_plot(points: list[Cutoff], knee: Knee) -> Plot | None:
+    told = [(float(p.cutoff), p.precision) for p in points if p.precision is not None]
+    kept = [(float(p.cutoff), p.r) for p in points if p.precision is not None and p.r is not None]
+    mark = knee.chosen if knee.chosen is not None else paper.COMBINED_CUTOFF
+    text = f"knee {mark}" if knee.chosen is not None else f"paper {mark}"
+    axes = Axes("cutoff (C-similarity)", "share", y_range=(0, 1), marks=[(mark, text)])
+    svg = plot("Precision for every cutoff", [Series("precision", told), Series("R", kept)], axes)
+    if svg is None:
+        return None
+    rows = [[p.cutoff, p.kept, p.precision, p.r] for p in points]
+    return Plot(
+        "10-precision",
+        "Precision of the combined algorithm for every cutoff",
+        svg,
+        ("cutoff", "pairs kept", "precision", "R"),
+        rows,
+        "All labelled B pairs.",
+        [("s0", "precision"), ("s1", "R")],
+    )
+
+
+def _r_plot(knee: Knee) -> Plot | None:
+    told = [p for p in knee.curve if p.precision is not None and p.r is not None]
+    points = [(float(p.r or 0), float(p.precision or 0)) for p in told]
+    hints = [f"cutoff {p.cutoff}: precision {p.precision:.2f}, R {p.r:.2f}, {p.kept} pairs" for p in told]
+    series = [Series("cutoffs", points, "dots", hints)]
+    legend = [("s0", "one cutoff each")]
+    chosen = [(p, i) for i, p in enumerate(told) if p.cutoff == knee.chosen]
+    if chosen:
+        series.append(Series("knee", [points[chosen[0][1]]], "dots", [hints[chosen[0][1]]]))
+        legend.append(("s1", f"the knee, {knee.chosen}"))
+    svg = plot("Precision against R on S1", series, Axes("R", "precision", x_range=(0, 1), y_range=(0, 1)))
+    if svg is None:
+        return None
+    rows = [[p.cutoff, p.r, p.precision] for p in told]
+    return Plot("10-r", "Precision against R on S1", svg, ("cutoff", "R", "precision"), rows, "", legend)
+
+
+def t_section(study: Study) -> Section:
+    """The choice of t."""
+    section = Section(
+        "t",
+        "The choice of t",
+        "Algorithm C's threshold at which it returns as many correct pairs as algorithm B. Correct pairs are estimated: "
+        "pairs of each level of similarity in the whole graph, times the share of correct ones among its labelled pairs. "
+        f"The paper found {372} this way.",
+    )
+    if not len(study.labels):
+        section.missing = NO_LABELS
+        return section
+    found = equal_correct(study)
+    summary: list[list[Cell]] = [
+        ["estimated correct pairs of the B graph", found.b_correct, None],
+        ["t for as many correct pairs", found.t, 372],
+    ]
+    section.tables.append(
+        Table("t-choice", "t for equal correct pairs", ("", "here", "paper"), ("text", "number", "number"), summary, paper=(2,))
+    )
+    near = [row for row in found.table if row[0] % 3 == 0 or row[0] == found.t or row[0] >= 382]
+    rows: list[list[Cell]] = [[level, total, right] for level, total, right in near]
+    section.tables.append(
+        Table(
+            "t-pairs",
+            "Pairs of at least a C-similarity",
+            ("C-similarity", "pairs", "estimated correct"),
+            ("text", "count", "number"),
+            rows,
+            "A dash: a level above has too few labelled pairs to estimate from.",
+        )
+    )
+    points = [(float(level), right) for level, _, right in found.table if right is not None]
+    if np.ptp([right for _, right in points] or [0]) > 0:
+        series = [Series("C", points)]
+        if found.b_correct is not None:
+            series.append(Series("B", [(points[-1][0], found.b_correct), (points[0][0], found.b_correct)]))
+        axes = Axes("t (C-similarity)", "estimated correct pairs", marks=[(found.t, f"t = {found.t}")] if found.t else [])
+        svg = plot("Correct pairs of algorithm C by t", series, axes)
+        if svg is not None:
+            section.plots.append(
+                Plot(
+                    "t-correct",
+                    "Estimated correct pairs by t",
+                    svg,
+                    ("t", "pairs", "estimated correct"),
+                    found.table,
+                    "",
+                    [("s0", "algorithm C with t"), ("s1", "algorithm B")],
+                )
+            )
+    if found.t is None:
+        section.missing = f"No t can be told: {found.why_not}."
+    return section

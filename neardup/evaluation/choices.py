@@ -1,0 +1,168 @@
+"""How the paper's thresholds are found: t for algorithm C, and the cutoff of the combined algorithm (section 10).
+
+**t**: the C-similarity at which algorithm C returns as many correct pairs as algorithm B. Both numbers are estimated:
+pairs of each level of similarity in the whole graph, times the share of correct ones among that level's labelled pairs.
+
+**Cutoff**: the labelled B pairs are split at random into halves S1 and S2. On S1 each cutoff has a precision (correct
+among the pairs kept, undecided ones included) and R (correct pairs kept, of all correct ones of S1). The knee is the
+cutoff whose point (R, precision), both scaled to 0..1 between the least and the greatest of the curve, lies farthest
+above the straight line between the curve's ends; among equals the lowest. Only cutoffs that keep at least KEPT_MIN
+pairs count. What the cutoff does is then told on S2, which had no part in choosing it.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.evaluation import joining
+from neardup.evaluation.figures import ratio
+from neardup.evaluation.labels import Judgement
+from neardup.evaluation.paper import C_LEVELS
+from neardup.evaluation.study import Study
+
+#: A precision over fewer pairs is noise.
+KEPT_MIN = 10
+#: Labelled pairs that a level of similarity needs before its share of correct ones is used.
+LABELS_MIN = 5
+#: Cutoffs that are tried.
+CUTOFFS = range(300, 385)
+_Mask = npt.NDArray[np.bool_]
+
+
+class Cutoff(NamedTuple):
+    """One cutoff on one half: pairs kept, their precision, R; None where nothing is left to divide by."""
+
+    cutoff: int
+    kept: int
+    precision: float | None
+    r: float | None
+
+
+@dataclass(frozen=True)
+class Knee:
+    """s1, s2: masks over the labelled pairs. curve: S1's cutoffs in order. chosen: the knee's, None without a knee."""
+
+    s1: _Mask
+    s2: _Mask
+    curve: list[Cutoff]
+    chosen: int | None
+
+
+def halves(study: Study) -> tuple[_Mask, _Mask]:
+    """The labelled B pairs in two halves, by a hash of pages and seed."""
+    similar = study.b_similarity >= study.decider.b_min
+    words = [
+        int(joining.chosen(a, b, np.uint64(study.seed ^ 0x51))) for a, b in zip(study.labels.a, study.labels.b, strict=True)
+    ]
+    one = np.zeros(len(words), bool)
+    places = np.flatnonzero(similar)
+    ranked = sorted(places.tolist(), key=lambda place: words[place])
+    one[ranked[: (len(ranked) + 1) // 2]] = True
+    return one, similar & ~one
+
+
+def curve(study: Study, mask: _Mask) -> list[Cutoff]:
+    """What each cutoff keeps of the labelled pairs in mask."""
+    correct = study.judged(Judgement.CORRECT)
+    whole = int((mask & correct).sum())
+    out = []
+    for cutoff in CUTOFFS:
+        kept = mask & (study.c_similarity >= cutoff)
+        n, right = int(kept.sum()), int((kept & correct).sum())
+        out.append(Cutoff(cutoff, n, ratio(right, n), ratio(right, whole)))
+    return out
+
+
+def find_knee(study: Study) -> Knee:
+    """The cutoff by S1, as the module says; none where a curve of fewer than three distinct points has no knee."""
+    s1, s2 = halves(study)
+    points = curve(study, s1)
+    usable = [p for p in points if p.kept >= KEPT_MIN and p.precision is not None and p.r is not None]
+    return Knee(s1, s2, points, _knee(usable))
+
+
+def _knee(points: list[Cutoff]) -> int | None:
+    distinct = {(p.precision, p.r) for p in points}
+    if len(distinct) < 3:
+        return None
+    r = np.array([p.r for p in points], dtype=float)
+    precision = np.array([p.precision for p in points], dtype=float)
+    if np.ptp(r) == 0 or np.ptp(precision) == 0:
+        return None
+    x = (r - r.min()) / np.ptp(r)
+    y = (precision - precision.min()) / np.ptp(precision)
+    # signed distance from the line through both ends; above it both are better than a mixture of the ends
+    along = np.array([x[-1] - x[0], y[-1] - y[0]])
+    if not along.any():
+        return None
+    across = along[0] * (y - y[0]) - along[1] * (x - x[0])
+    if x[-1] < x[0]:
+        across = -across  # the curve runs from great R to small R
+    best = int(np.argmax(across))
+    return points[best].cutoff if across[best] > 1e-12 else None
+
+
+@dataclass(frozen=True)
+class EqualCorrect:
+    """t: the C-similarity at which C has as many correct pairs as B, None if it cannot be told, with the reason.
+
+    b_correct: estimated correct pairs of the B graph. table: (t, pairs of C-similarity >= t, estimated correct ones).
+    """
+
+    t: int | None
+    b_correct: float | None
+    table: list[tuple[int, int, float | None]]
+    why_not: str = ""
+
+
+def equal_correct(study: Study) -> EqualCorrect:
+    """t, from the labelled pairs of both graphs."""
+    correct = study.judged(Judgement.CORRECT)
+    b_levels = study.b.joint.sum(axis=(0, 2))
+    b_correct: float | None = 0.0
+    for level in range(study.b.least, 7):
+        if b_levels[level]:
+            share = _share(correct, study.b_similarity == level)
+            b_correct = None if share is None or b_correct is None else b_correct + share * int(b_levels[level])
+    graph = study.wide or study.c
+    pairs = graph.joint.sum(axis=(0, 1))
+    ranges = [*C_LEVELS[:-1], *[(low, low + 2) for low in range(373, graph.least - 3, -3)]]
+    shares: dict[int, float | None] = {}
+    for low, high in ranges:
+        share = _share(correct, (study.c_similarity >= low) & (study.c_similarity <= high))
+        shares.update(dict.fromkeys(range(low, high + 1), share))
+    table: list[tuple[int, int, float | None]] = []
+    total, right = 0, 0.0
+    known = True
+    for level in range(384, graph.least - 1, -1):
+        count = int(pairs[level])
+        share = shares.get(level)
+        known = known and (not count or share is not None)
+        total += count
+        right += count * (share or 0.0)
+        table.append((level, total, right if known else None))
+    return _equal(b_correct, table)
+
+
+def _equal(b_correct: float | None, table: list[tuple[int, int, float | None]]) -> EqualCorrect:
+    told = [(level, right) for level, _, right in table if right is not None]
+    if b_correct is None:
+        return EqualCorrect(None, None, table, f"a level of B-similarity has fewer than {LABELS_MIN} labelled pairs")
+    if not b_correct:
+        return EqualCorrect(None, b_correct, table, "algorithm B has no correct pair")
+    if not told or told[-1][1] < b_correct:
+        least = told[-1][0] if told else 384
+        return EqualCorrect(
+            None, b_correct, table, f"down to C-similarity {least}, as far as labels reach, C has fewer correct pairs"
+        )
+    reached = next(i for i, (_, right) in enumerate(told) if right >= b_correct)
+    if reached and b_correct - told[reached - 1][1] < told[reached][1] - b_correct:
+        reached -= 1
+    return EqualCorrect(told[reached][0], b_correct, table)
+
+
+def _share(correct: _Mask, mask: _Mask) -> float | None:
+    n = int(mask.sum())
+    return int((correct & mask).sum()) / n if n >= LABELS_MIN else None

@@ -1,0 +1,131 @@
+"""The pages of an evaluation as columns, identity sets set aside (Henzinger 2006, section 4)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.errors import BadInput, BadPage
+from neardup.layout import HEADER, RecordKind
+from neardup.page import hen_site, host_of, normalise_url
+from neardup.record import Head
+from neardup.verdict import Coordinates
+
+#: Records are held in memory, some 2 kB a page: this many take half a gigabyte.
+PAGES_MAX = 250_000
+
+
+@dataclass
+class Counts:
+    """What became of the records. repeats: members of identity sets beside the one kept of each."""
+
+    fetches: int = 0
+    rejected: int = 0
+    gone: int = 0
+    fetched_again: int = 0  # earlier fetches of a URL
+    opaque: int = 0
+    empty: int = 0  # pages without a token
+    identity_sets: int = 0  # of two pages or more
+    repeats: int = 0
+    pages: int = 0  # kept
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One page of each identity set, in the order given: page i is row i of every column.
+
+    urls: normalised. sites: Henzinger's. site: int32[n], equal numbers for equal sites. supershingles, simhash:
+    uint64[n, 6]. tokens: int64[n]. twins: URL of each page set aside -> the page kept of its identity set.
+    """
+
+    records: list[bytes]
+    urls: list[str]
+    sites: list[str]
+    site: npt.NDArray[np.int32]
+    supershingles: npt.NDArray[np.uint64]
+    simhash: npt.NDArray[np.uint64]
+    tokens: npt.NDArray[np.int64]
+    counts: Counts
+    twins: dict[str, int]
+    places: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def find(self, url: str) -> int | None:
+        """The page of a URL, or the one that stands for its identity set; None for a URL that is not in the corpus."""
+        try:
+            url = normalise_url(url)
+        except BadPage:
+            return None
+        found = self.places.get(url)
+        return self.twins.get(url) if found is None else found
+
+    def coordinates(self, page: int) -> Coordinates:
+        """Where the page was read."""
+        return Head(self.records[page]).coordinates
+
+
+def corpus_of(records: Iterable[bytes], *, pages_max: int = PAGES_MAX) -> Corpus:
+    """The corpus of sketch records of one scheme. Of a URL fetched several times the last fetch counts.
+
+    Left out: what has no text (rejected, gone, neither HTML nor text, no token), and of each identity set (equal token
+    sequences) all but the first page. Raises BadInput for more than pages_max fetches, CorruptRecord for bytes that
+    are no records.
+    """
+    counts = Counts()
+    latest: dict[bytes, Head] = {}
+    for record in records:
+        head = Head(record)
+        counts.fetches += 1
+        if counts.fetches > pages_max:
+            raise BadInput(f"more than {pages_max:,} pages; an evaluation holds all sketches in memory: name fewer")
+        if head.kind is RecordKind.REJECTED:
+            counts.rejected += 1
+            continue
+        counts.fetched_again += latest.pop(head.url_hash, None) is not None
+        latest[head.url_hash] = head  # popped first: a URL stands where it was fetched last
+    kept: list[Head] = []
+    sizes: dict[bytes, int] = {}
+    first: dict[bytes, int] = {}
+    twins: dict[str, int] = {}
+    for head in latest.values():
+        if head.kind is RecordKind.TOMBSTONE:
+            counts.gone += 1
+        elif head.opaque:
+            counts.opaque += 1
+        elif not head.digest:
+            counts.empty += 1
+        elif head.digest in first:
+            sizes[head.digest] += 1
+            twins[head.url] = first[head.digest]
+        else:
+            first[head.digest], sizes[head.digest] = len(kept), 1
+            kept.append(head)
+    counts.pages = len(kept)
+    counts.repeats = len(twins)
+    counts.identity_sets = sum(size > 1 for size in sizes.values())
+    return _columns(kept, counts, twins)
+
+
+def _columns(kept: list[Head], counts: Counts, twins: dict[str, int]) -> Corpus:
+    records = [head.record for head in kept]
+    step = HEADER.itemsize
+    headers = np.frombuffer(b"".join(record[:step] for record in records), dtype=HEADER)
+    urls = [head.url for head in kept]
+    sites = [hen_site(host_of(url)) for url in urls]
+    numbers: dict[str, int] = {}
+    site = np.array([numbers.setdefault(name, len(numbers)) for name in sites], dtype=np.int32)
+    return Corpus(
+        records=records,
+        urls=urls,
+        sites=sites,
+        site=site,
+        supershingles=np.ascontiguousarray(headers["supershingles"], dtype=np.uint64),
+        simhash=np.ascontiguousarray(headers["simhash"], dtype=np.uint64),
+        tokens=headers["tokens"].astype(np.int64),
+        counts=counts,
+        twins=twins,
+        places={url: i for i, url in enumerate(urls)},
+    )

@@ -1,0 +1,61 @@
+"""How far apart two token sequences are: Henzinger's term difference, and the ratio that natural truth rests on."""
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.evaluation import alignment
+
+_Words = npt.NDArray[np.uint64]
+#: Up to so many edits Myers' algorithm counts them; beyond, the subsequence is found with bits.
+_EDITS = 400
+#: Words of 64 places touched for one pair: some two seconds. Sequences of 350,000 tokens each reach it.
+STEPS_MAX = 2_000_000_000
+
+
+def common_tokens(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | None:
+    """Length of the longest common subsequence of two token sequences uint64[n], uint64[m]; exact.
+
+    None where it would take more than steps_max steps.
+    """
+    before = _equal_run(a, b)
+    a, b = a[before:], b[before:]
+    after = _equal_run(a[::-1], b[::-1])
+    a, b = np.ascontiguousarray(a[: len(a) - after]), np.ascontiguousarray(b[: len(b) - after])
+    equal = before + after
+    if not len(a) or not len(b):
+        return equal
+    count = int(alignment.edits(a, b, _EDITS))
+    if count >= 0:
+        return equal + (len(a) + len(b) - count) // 2
+    if len(a) * (len(b) / 64) > steps_max:
+        return None
+    names, place = np.unique(a, return_inverse=True)
+    first = np.full(len(names), -1, np.int64)
+    following = np.full(len(a), -1, np.int64)
+    for p in range(len(a) - 1, -1, -1):
+        following[p] = first[place[p]]
+        first[place[p]] = p
+    at = np.minimum(np.searchsorted(names, b), len(names) - 1)
+    known = np.where(names[at] == b, at, -1).astype(np.int64)
+    return equal + int(alignment.common(first, following, known, np.int64(len(a))))
+
+
+def term_difference(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | None:
+    """Tokens that `diff` of the two sequences would print: inserted and deleted ones; one replaced token counts 2."""
+    both = common_tokens(a, b, steps_max)
+    return None if both is None else len(a) + len(b) - 2 * both
+
+
+def common_ratio(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> float | None:
+    """|LCS| / (|A| + |B| - |LCS|), 0 to 1, of the full token sequences; 0 for an empty one."""
+    both = common_tokens(a, b, steps_max)
+    if both is None:
+        return None
+    return both / (len(a) + len(b) - both) if both else 0.0
+
+
+def _equal_run(a: _Words, b: _Words) -> int:
+    """Length of the common beginning."""
+    n = min(len(a), len(b))
+    different = np.flatnonzero(a[:n] != b[:n])
+    return int(different[0]) if len(different) else n

@@ -1,0 +1,112 @@
+"""What an evaluation consists of: sections with tables and plots, as data that HTML, CSV and JSON are made of."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+#: None stands for what cannot be told, and is shown as a dash: no figure is made up.
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table. name: for files. kinds: one a column: text, count, share (0 to 1) or number (decimals).
+
+    paper: columns that hold the paper's figures.
+    """
+
+    name: str
+    caption: str
+    columns: Sequence[str]
+    kinds: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    paper: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        widths = {len(self.columns), len(self.kinds), *map(len, self.rows)}
+        if len(widths) != 1:
+            raise ValueError(f"table {self.name}: columns, kinds and rows are of lengths {sorted(widths)}")
+
+    def to_csv(self) -> str:
+        return _csv(self.columns, self.rows)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One picture and its data. svg: for the page; standalone pictures get their own style sheet."""
+
+    name: str
+    caption: str
+    svg: Markup
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    legend: Sequence[tuple[str, str]] = ()  # (class, name)
+
+    def to_csv(self) -> str:
+        return _csv(self.columns, self.rows)
+
+
+@dataclass
+class Section:
+    """One numbered table or plot of the paper, or what was added. missing: why it is empty, or partly so."""
+
+    key: str
+    title: str
+    text: str = ""
+    tables: list[Table] = field(default_factory=list)
+    plots: list[Plot] = field(default_factory=list)
+    missing: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"title": self.title, "tables": {t.name: t.to_json() for t in self.tables}}
+        if self.missing:
+            out["missing"] = self.missing
+        return out
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(["" if cell is None else _guarded(cell) for cell in row])
+    return out.getvalue()
+
+
+def _guarded(cell: Cell) -> Cell:
+    """Spreadsheets run what starts like a formula; URLs and words come from strangers."""
+    if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return "'" + cell
+    return cell
+
+
+def shown(cell: Cell, kind: str) -> str:
+    """A cell for people."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, str):
+        return cell
+    if kind == "count":
+        return f"{cell:,.0f}"
+    if kind == "share":
+        return f"{cell:.2f}"
+    return f"{cell:,.4g}" if abs(cell) >= 1e-4 or cell == 0 else f"{cell:.1e}"
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """part / whole, None where there is nothing to divide by."""
+    return part / whole if whole else None
+
+
+def by_name(sections: Sequence[Section]) -> Mapping[str, Table]:
+    """All tables of an evaluation by name."""
+    return {table.name: table for section in sections for table in section.tables}

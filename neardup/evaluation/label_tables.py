@@ -1,0 +1,230 @@
+"""Tables 3 to 6, 8 and 11: what labels say of algorithms B and C (Henzinger 2006, section 4)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import compress
+
+import numpy as np
+
+from neardup.evaluation import paper
+from neardup.evaluation.figures import Cell, Section, Table, ratio
+from neardup.evaluation.labels import Judgement, Reason
+from neardup.evaluation.study import Mask, Study
+
+_COLUMNS = (
+    *("", "labelled pairs", "correct", "not correct", "undecided", "(forms)"),
+    *("paper: pairs", "correct", "not correct", "undecided", "(forms)"),
+)
+_KINDS = ("text", "count", "share", "share", "share", "share", "count", "share", "share", "share", "share")
+_PAPER = (6, 7, 8, 9, 10)
+NO_LABELS = "No labelled pair is in this crawl: label some with `neardup label`, or give --releases for natural truth."
+SITES_TOLD = 20
+
+
+def b_judged(study: Study) -> Section:
+    """3. Algorithm B, judged."""
+    similar = study.b_similarity >= study.decider.b_min
+    masks = {
+        "all": similar,
+        "same site": similar & study.same_site,
+        "different sites": similar & ~study.same_site,
+        **{f"B-similarity {level}": study.b_similarity == level for level in range(2, 7)},
+    }
+    table = judged_table(study, "3-b-judged", "Labelled pairs of the B graph", masks, paper.B_ROWS)
+    return Section("3", "Algorithm B, judged", _SHARES, [table], missing=_missing(study, similar, "B"))
+
+
+def c_judged(study: Study) -> Section:
+    """4. Algorithm C, judged."""
+    similar = study.c_similarity >= study.decider.c_min
+    masks = {
+        "all": similar,
+        "same site": similar & study.same_site,
+        "different sites": similar & ~study.same_site,
+    }
+    for low, high in paper.C_LEVELS:
+        in_range = similar & (study.c_similarity >= low) & (study.c_similarity <= high)
+        masks[paper.c_level_name(low, high)] = in_range
+    table = judged_table(study, "4-c-judged", "Labelled pairs of the C graph", masks, paper.C_ROWS)
+    return Section("4", "Algorithm C, judged", _SHARES, [table], missing=_missing(study, similar, "C"))
+
+
+_SHARES = "Shares of the labelled pairs of each row, as they were labelled; no row is weighted."
+
+
+def _missing(study: Study, mask: Mask, name: str) -> str:
+    if not len(study.labels):
+        return NO_LABELS
+    return "" if mask.any() else f"None of the {len(study.labels):,} labelled pairs is {name}-similar."
+
+
+def judged_table(study: Study, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.Row]) -> Table:
+    """Shares of the judgements for each mask, with the paper's row of the same name."""
+    rows: list[list[Cell]] = []
+    for row, mask in masks.items():
+        theirs: tuple[Cell, ...] = tuple(beside[row]) if row in beside else (None,) * 5
+        rows.append([row, *judged(study, mask), *theirs])
+    return Table(name, caption, _COLUMNS, _KINDS, rows, paper=_PAPER)
+
+
+def judged(study: Study, mask: Mask) -> list[Cell]:
+    """(pairs, correct, incorrect, undecided, prefilled forms) of the labelled pairs in `mask`, as shares."""
+    chosen = list(compress(study.labels.labels, mask.tolist()))
+    tally = Counter(label.label for label in chosen)
+    n = len(chosen)
+    forms = sum(label.label is Judgement.UNDECIDED and Reason.PREFILLED_FORM in label.reasons for label in chosen)
+    kinds = (Judgement.CORRECT, Judgement.INCORRECT, Judgement.UNDECIDED)
+    return [n, *[ratio(tally[kind], n) for kind in kinds], ratio(forms, n)]
+
+
+_DIFFERENCE_ROWS: tuple[tuple[str, Reason], ...] = (
+    ("URL only", Reason.OWN_URL),
+    ("time stamp only", Reason.TIME_STAMP),
+    ("combination", Reason.COMBINATION),
+    ("execution time only", Reason.EXECUTION_TIME),
+    ("visitor count only", Reason.VISITOR_COUNT),
+    ("message id only", Reason.MESSAGE_ID),
+    ("session id only", Reason.SESSION_ID),
+    ("server name only", Reason.SERVER_NAME),
+    ("invisible", Reason.INVISIBLE),
+    ("entry pages", Reason.ENTRY_PAGES),
+    ("rest", Reason.REST),
+)
+
+
+def kinds_of_difference(study: Study) -> Section:
+    """5. What differs in correct pairs."""
+    tables, drafted = [], 0
+    correct = study.judged(Judgement.CORRECT)
+    groups = {
+        "B": correct & (study.b_similarity >= study.decider.b_min),
+        "C": correct & (study.c_similarity >= study.decider.c_min),
+    }
+    kinds: dict[int, Reason | None] = {}
+    for place in np.flatnonzero(groups["B"] | groups["C"]).tolist():
+        said = study.labels.labels[place].reasons
+        if said:
+            kinds[place] = said[0] if len(said) == 1 else Reason.COMBINATION
+        else:
+            made = study.drafts[place]
+            kinds[place] = made.kind if made else None
+            drafted += made is not None
+    for name, mask in groups.items():
+        places = [place for place in np.flatnonzero(mask).tolist() if kinds[place] is not None]
+        here = [place for place in places if study.same_site[place]]
+        counts, same = (Counter(kinds[place] for place in some) for some in (places, here))
+        rows: list[list[Cell]] = [
+            [row, counts[kind], ratio(counts[kind], len(places)), same[kind], ratio(same[kind], len(here))]
+            for row, kind in _DIFFERENCE_ROWS
+        ]
+        rows.append(["all", len(places), 1.0 if places else None, len(here), 1.0 if here else None])
+        columns = ("what differs", "pairs", "share", "same site", "share")
+        tables.append(
+            Table(
+                f"5-differences-{name.lower()}",
+                f"Correct pairs of algorithm {name}",
+                columns,
+                ("text", "count", "share", "count", "share"),
+                rows,
+            )
+        )
+    text = "The labellers' reasons; for a pair without any, the automatic draft, which patterns on differing words make."
+    if drafted:
+        text += f" {drafted:,} of these pairs have only the draft."
+    return Section("5", "Kinds of difference of the correct pairs", text, tables, missing=_none(study, correct))
+
+
+def _none(study: Study, mask: Mask) -> str:
+    if not len(study.labels):
+        return NO_LABELS
+    return "" if mask.any() else "No labelled pair is of this kind."
+
+
+def reasons_of_undecided(study: Study) -> Section:
+    """6. Why pairs are undecided."""
+    undecided = study.judged(Judgement.UNDECIDED)
+    rows: list[list[Cell]] = []
+    groups = {
+        "B": undecided & (study.b_similarity >= study.decider.b_min),
+        "C": undecided & (study.c_similarity >= study.decider.c_min),
+    }
+    for name, mask in groups.items():
+        chosen = list(compress(study.labels.labels, mask.tolist()))
+        here = list(compress(study.labels.labels, (mask & study.same_site).tolist()))
+        for text, reason in (
+            ("prefilled, erasable form", Reason.PREFILLED_FORM),
+            ("different minor item", Reason.MINOR_ITEM),
+            ("cannot be evaluated", Reason.CANNOT_EVALUATE),
+            ("other, or no reason given", None),
+        ):
+            counts = [_with(some, reason) for some in (chosen, here)]
+            rows.append(
+                [f"{name}: {text}", counts[0], ratio(counts[0], len(chosen)), counts[1], ratio(counts[1], len(here))]
+            )
+    table = Table(
+        "6-undecided",
+        "Undecided pairs",
+        ("reason", "pairs", "share", "same site", "share"),
+        ("text", "count", "share", "count", "share"),
+        rows,
+    )
+    return Section("6", "Reasons of the undecided pairs", "", [table], missing=_none(study, undecided))
+
+
+def _with(labels: Sequence[object], reason: Reason | None) -> int:
+    known = (Reason.PREFILLED_FORM, Reason.MINOR_ITEM, Reason.CANNOT_EVALUATE)
+    reasons = [getattr(label, "reasons", ()) for label in labels]
+    if reason is None:
+        return sum(not any(one in known for one in said) for said in reasons)
+    return sum(reason in said for said in reasons)
+
+
+def far_apart(study: Study, least: int = 200) -> Section:
+    """8. Pairs whose token sequences differ a lot."""
+    similar = (study.b_similarity >= study.decider.b_min) | (study.c_similarity >= study.decider.c_min)
+    far = np.zeros(len(study.labels), bool)
+    if similar.any():
+        far = np.array([(found or 0) > least for found in study.label_differences], dtype=bool)
+    b, c = study.b_similarity >= study.decider.b_min, study.c_similarity >= study.decider.c_min
+    rows: list[list[Cell]] = []
+    for name, mask in (("B", b & far), ("C", c & far)):
+        for text, part in (
+            ("all", mask),
+            ("same site", mask & study.same_site),
+            ("different sites", mask & ~study.same_site),
+        ):
+            rows.append([f"{name}: {text}", *judged(study, part)])
+    table = Table("8-far-apart", f"Labelled pairs with a term difference over {least}", _COLUMNS[:6], _KINDS[:6], rows)
+    missing = _none(study, similar) or ("" if far.any() else f"No labelled pair has a term difference over {least}.")
+    return Section("8", f"Pairs with a term difference over {least}", "", [table], missing=missing)
+
+
+def worst_sites(study: Study) -> Section:
+    """11. Where the incorrect pairs come from."""
+    incorrect = study.judged(Judgement.INCORRECT)
+    tables = []
+    groups = {
+        "B": incorrect & (study.b_similarity >= study.decider.b_min),
+        "C": incorrect & (study.c_similarity >= study.decider.c_min),
+    }
+    for name, mask in groups.items():
+        counts: Counter[str] = Counter()
+        for place in np.flatnonzero(mask).tolist():
+            counts.update({study.corpus.sites[page] for page in (study.labels.a[place], study.labels.b[place])})
+        rows: list[list[Cell]] = [
+            [site, n, ratio(n, int(mask.sum()))]
+            for site, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SITES_TOLD]
+        ]
+        tables.append(
+            Table(
+                f"11-sites-{name.lower()}",
+                f"Incorrect pairs of algorithm {name} by site",
+                ("site", "incorrect pairs", "share of them"),
+                ("text", "count", "share"),
+                rows,
+                "A pair of two sites counts for both.",
+            )
+        )
+    similar = groups["B"] | groups["C"]
+    missing = NO_LABELS if not len(study.labels) else "" if similar.any() else "No similar pair is labelled incorrect."
+    return Section("11", "Sites that cause the most incorrect pairs", "", tables, missing=missing)

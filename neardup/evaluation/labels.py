@@ -1,0 +1,274 @@
+"""Labels of pairs, as JSON lines: one line is what one labeller said of two pages at one time.
+
+    {"version": 1, "a": {"url": ...}, "b": {"url": ...}, "label": "correct", "reasons": ["time_stamp"],
+     "labeller": "ana", "labelled_at": 1700000000000}
+
+label: correct, incorrect, undecided, or withdrawn (takes this labeller's earlier label back). The order of a and b
+says nothing. Of one labeller's labels of a pair the last line counts; unlike labels of a labeller without times, and
+what is no label at all, are errors. Unlike labels of several labellers are outvoted, or without a majority left out.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from neardup.errors import BadInput, BadPage
+from neardup.evaluation.corpus import Corpus
+from neardup.page import normalise_url
+
+LABEL_VERSION = 1
+#: Lines of a label file that an error message quotes.
+_TOLD = 5
+LINE_BYTES_MAX = 64_000
+
+
+class Judgement(StrEnum):
+    """Henzinger 2006, section 5. Values are persisted: they never change."""
+
+    CORRECT = "correct"
+    INCORRECT = "incorrect"
+    UNDECIDED = "undecided"
+    WITHDRAWN = "withdrawn"
+
+
+class Reason(StrEnum):
+    """Why a pair is labelled so. Values are persisted: they never change."""
+
+    # correct: what differs
+    SESSION_ID = "session_id"
+    TIME_STAMP = "time_stamp"
+    EXECUTION_TIME = "execution_time"
+    MESSAGE_ID = "message_id"
+    VISITOR_COUNT = "visitor_count"
+    SERVER_NAME = "server_name"
+    OWN_URL = "own_url"
+    COMBINATION = "combination"
+    INVISIBLE = "invisible"
+    ENTRY_PAGES = "entry_pages"
+    REST = "rest"
+    # incorrect
+    MAIN_ITEM = "main_item"
+    # undecided
+    PREFILLED_FORM = "prefilled_form"
+    MINOR_ITEM = "minor_item"
+    CANNOT_EVALUATE = "cannot_evaluate"
+
+
+REASONS: dict[Judgement, tuple[Reason, ...]] = {
+    Judgement.CORRECT: tuple(Reason)[:11],
+    Judgement.INCORRECT: (Reason.MAIN_ITEM, Reason.REST),
+    Judgement.UNDECIDED: (Reason.PREFILLED_FORM, Reason.MINOR_ITEM, Reason.CANNOT_EVALUATE, Reason.REST),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What one labeller said of a pair. a, b: normalised URLs, a <= b. labelled_at: ms since the epoch."""
+
+    a: str
+    b: str
+    label: Judgement
+    reasons: tuple[Reason, ...] = ()
+    labeller: str = ""
+    labelled_at: int | None = None
+    sample: str = ""  # how the pair was drawn, as "B" or "C"
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.a, self.b
+
+    def to_json(self) -> bytes:
+        """One line, its newline included."""
+        out: dict[str, Any] = {"version": LABEL_VERSION, "a": {"url": self.a}, "b": {"url": self.b}}
+        out["label"] = self.label
+        out["reasons"] = list(self.reasons)
+        for name in ("labeller", "labelled_at", "sample"):
+            if getattr(self, name) not in ("", None):
+                out[name] = getattr(self, name)
+        return orjson.dumps(out) + b"\n"
+
+
+def label_of(a: str, b: str, label: Judgement, **more: Any) -> Label:
+    """A label of two URLs in whatever order. Raises BadInput for URLs that are none, or one page with itself."""
+    try:
+        first, second = sorted((normalise_url(a), normalise_url(b)))
+    except BadPage as error:
+        raise BadInput(str(error)) from error
+    if first == second:
+        raise BadInput(f"a pair of {first} with itself")
+    return Label(first, second, label, **more)
+
+
+def parse_label(line: bytes) -> Label:
+    """Raises BadInput for a line that is no label."""
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise BadInput(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BadInput(f"not a JSON object but a {type(value).__name__}")
+    if value.get("version", LABEL_VERSION) != LABEL_VERSION:
+        raise BadInput(f"version {value['version']!r}; this program reads version {LABEL_VERSION}")
+    urls = [side["url"] if isinstance(side := value.get(name), dict) and "url" in side else side for name in "ab"]
+    if not all(isinstance(url, str) and url for url in urls):
+        raise BadInput("a and b must be objects with a url")
+    try:
+        label = Judgement(value.get("label"))
+    except ValueError:
+        raise BadInput(f"label {value.get('label')!r}: there is {', '.join(Judgement)}") from None
+    reasons = value.get("reasons") or []
+    if not isinstance(reasons, list) or not all(isinstance(reason, str) for reason in reasons):
+        raise BadInput("reasons must be a list of texts")
+    unknown = [reason for reason in reasons if reason not in set(Reason)]
+    if unknown:
+        raise BadInput(f"reason {unknown[0]!r}: there is {', '.join(Reason)}")
+    at = value.get("labelled_at")
+    if at is not None and (not isinstance(at, int) or isinstance(at, bool)):
+        raise BadInput("labelled_at must be a whole number of milliseconds")
+    labeller, sample = value.get("labeller") or "", value.get("sample") or ""
+    if not isinstance(labeller, str) or not isinstance(sample, str):
+        raise BadInput("labeller and sample must be texts")
+    return label_of(*urls, label, reasons=tuple(map(Reason, reasons)), labeller=labeller, labelled_at=at, sample=sample)
+
+
+def read_labels(path: Path) -> list[Label]:
+    """The labels of a file, what was withdrawn or labelled again left out; one a pair and labeller.
+
+    Raises BadInput, naming file and lines, for what cannot be read, is no label, or contradicts itself.
+    """
+    try:
+        with path.open("rb") as file:
+            return current(_numbered(path, file))
+    except OSError as error:
+        raise BadInput(f"cannot read labels {path}: {error.strerror or error}") from error
+
+
+def _numbered(path: Path, lines: Iterable[bytes]) -> Iterable[tuple[str, Label]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            if len(line) > LINE_BYTES_MAX:
+                raise BadInput(f"a line of more than {LINE_BYTES_MAX} bytes")
+            yield f"{path}:{number}", parse_label(line)
+        except BadInput as error:
+            raise BadInput(f"{path}:{number}: {error}") from error
+
+
+def current(labels: Iterable[tuple[str, Label]]) -> list[Label]:
+    """What counts of labels in their order, each with the place it comes from.
+
+    Raises BadInput where one labeller says two things of a pair and no times tell which is the correction.
+    """
+    held: dict[tuple[str, str, str], tuple[str, Label]] = {}
+    for place, label in labels:
+        key = (label.a, label.b, label.labeller)
+        before = held.get(key)
+        if label.label is Judgement.WITHDRAWN:
+            held.pop(key, None)
+            continue
+        if before and before[1].label is not label.label and None in (before[1].labelled_at, label.labelled_at):
+            raise BadInput(
+                f"{place} says {label.label} and {before[0]} says {before[1].label} of the same pair: {label.a} and "
+                f"{label.b}; delete one of the lines, or give both labelled_at: then the later line counts"
+            )
+        held[key] = place, label
+    return [label for _, label in held.values()]
+
+
+@dataclass
+class LabelledPairs:
+    """Labels joined to a corpus: pair i is pages a[i] < b[i], with one judgement each.
+
+    Left out, and counted: pairs of unknown pages, pairs within an identity set, and pairs on which labellers are split.
+    """
+
+    a: list[int] = field(default_factory=list)
+    b: list[int] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    identical: int = 0
+    split: int = 0
+    outvoted: int = 0
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def count(self, judgement: Judgement) -> int:
+        return sum(label.label is judgement for label in self.labels)
+
+    def problems(self) -> list[str]:
+        """What a reader of the figures must know of the labels."""
+        out = []
+        if self.unknown:
+            named = ", ".join(dict.fromkeys(self.unknown[:_TOLD]))
+            out.append(f"{len(self.unknown):,} labels are of pages that are not in this crawl, as {named}")
+        if self.identical:
+            out.append(
+                f"{self.identical:,} labelled pairs are equal word for word: identity sets are set aside before "
+                "anything is measured"
+            )
+        if self.split:
+            out.append(f"{self.split:,} pairs are left out: their labellers contradict each other without a majority")
+        if self.outvoted:
+            out.append(f"on {self.outvoted:,} pairs a labeller was outvoted")
+        correct, incorrect = self.count(Judgement.CORRECT), self.count(Judgement.INCORRECT)
+        if len(self) and not correct:
+            out.append("no pair is labelled correct: recall and F1 cannot be told, and precision says nothing")
+        if len(self) and not incorrect:
+            out.append("no pair is labelled incorrect: every rule would have a precision of 1, so none is told")
+        return out
+
+
+def join_labels(labels: Sequence[Label], corpus: Corpus) -> LabelledPairs:
+    """The labels whose pages the corpus holds, one a pair, sorted by pages."""
+    out = LabelledPairs()
+    votes: dict[tuple[int, int], list[Label]] = {}
+    for label in labels:
+        a, b = corpus.find(label.a), corpus.find(label.b)
+        if a is None or b is None:
+            out.unknown.append(label.a if a is None else label.b)
+        elif a == b:
+            out.identical += 1
+        else:
+            votes.setdefault((min(a, b), max(a, b)), []).append(label)
+    for (a, b), said in sorted(votes.items()):
+        tally = Counter(label.label for label in said).most_common()
+        if len(tally) > 1 and tally[0][1] == tally[1][1]:
+            out.split += 1
+            continue
+        out.outvoted += len(tally) > 1
+        out.a.append(a)
+        out.b.append(b)
+        out.labels.append(next(label for label in said if label.label is tally[0][0]))
+    return out
+
+
+def kappa(labels: Sequence[Label]) -> dict[tuple[str, str], tuple[int, float | None]]:
+    """Cohen's kappa of every two labellers: (pairs both labelled, kappa), None where it is not defined.
+
+    kappa = (p_o - p_e) / (1 - p_e): p_o the share of pairs on which they agree, p_e what chance would give by how
+    often each uses each label. Undefined without common pairs, and where both always say the same one thing.
+    """
+    by: dict[str, dict[tuple[str, str], Judgement]] = {}
+    for label in labels:
+        by.setdefault(label.labeller, {})[label.pair] = label.label
+    names = sorted(by)
+    out: dict[tuple[str, str], tuple[int, float | None]] = {}
+    for i, one in enumerate(names):
+        for other in names[i + 1 :]:
+            both = by[one].keys() & by[other].keys()
+            n = len(both)
+            if not n:
+                out[one, other] = (0, None)
+                continue
+            agreed = sum(by[one][pair] is by[other][pair] for pair in both) / n
+            uses = [Counter(by[name][pair] for pair in both) for name in (one, other)]
+            chance = sum(uses[0][j] * uses[1][j] for j in Judgement) / n**2
+            out[one, other] = (n, None if chance == 1 else (agreed - chance) / (1 - chance))
+    return out

@@ -1,0 +1,167 @@
+"""Plots as inline SVG on one pair of axes, linear or logarithmic; the marks of a series differ in shape, not only colour."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact
+
+#: More dots than this of one series are drawn as the first of every two percent.
+DOTS_MAX = 600
+
+
+class Series(NamedTuple):
+    """Points in order. style: dots, line, or steps (bars without gaps, from 0). hints: what a dot says."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    style: str = "line"
+    hints: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Axes:
+    """x, y: names. low, high: ranges; None: that of the data. marks: vertical lines (x, what it says)."""
+
+    x: str
+    y: str
+    x_log: bool = False
+    y_log: bool = False
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+    marks: Sequence[tuple[float, str]] = field(default_factory=tuple)
+
+
+class _Scale:
+    """A number's place on an axis from pixel `start` to pixel `end`."""
+
+    def __init__(self, low: float, high: float, start: float, end: float, log: bool) -> None:
+        self.log = log
+        if log:
+            low = 10 ** math.floor(math.log10(low) + 1e-9)
+            high = 10 ** max(math.ceil(math.log10(high) - 1e-9), math.log10(low) + 1)
+        elif high <= low:
+            high = low + 1
+        self.low, self.high, self._start, self._end = low, high, start, end
+
+    def at(self, value: float) -> float:
+        if self.log:
+            share = math.log10(max(value, self.low) / self.low) / math.log10(self.high / self.low)
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return self._start + min(max(share, 0.0), 1.0) * (self._end - self._start)
+
+    def ticks(self) -> list[float]:
+        if self.log:
+            first, last = round(math.log10(self.low)), round(math.log10(self.high))
+            return [10.0**power for power in range(first, last + 1, max(1, (last - first) // 6))]
+        raw = (self.high - self.low) / 5
+        power = 10 ** math.floor(math.log10(raw))
+        step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
+        first = math.ceil(self.low / step - 1e-9)
+        return [step * i for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def plot(title: str, series: Sequence[Series], axes: Axes) -> Markup | None:
+    """The picture, None if no series has a point: an empty picture says nothing."""
+    drawn = [_visible(one, axes) for one in series]
+    points = [point for one in drawn for point in one.points]
+    if not points:
+        return None
+    bottom = HEIGHT - BOTTOM
+    x_low, x_high = axes.x_range or (min(x for x, _ in points), max(x for x, _ in points))
+    y_low, y_high = axes.y_range or (0 if not axes.y_log else min(y for _, y in points), max(y for _, y in points))
+    x = _Scale(x_low, x_high, LEFT, WIDTH - RIGHT, axes.x_log)
+    y = _Scale(y_low, y_high, bottom, TOP, axes.y_log)
+    drawing = Drawing(title, "; ".join(f"{one.name}: {len(one.points)} points" for one in series))
+    for tick in y.ticks():
+        drawing.line(LEFT, y.at(tick), WIDTH - RIGHT, y.at(tick))
+        drawing.text(LEFT - 8, y.at(tick) + 4, _tick(tick), "end")
+    for tick in x.ticks():
+        drawing.text(x.at(tick), bottom + 16, _tick(tick))
+    for number, one in enumerate(drawn):
+        _draw(drawing, one, number, x, y)
+    drawing.line(LEFT, bottom, WIDTH - RIGHT, bottom, "axis")
+    for value, text in axes.marks:
+        if x.low <= value <= x.high:
+            place = x.at(value)
+            drawing.line(place, TOP, place, bottom, "threshold")
+            left = place > WIDTH / 2
+            drawing.text(place + (-6 if left else 6), TOP + 10, text, "end" if left else "start", "mark")
+    drawing.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, axes.x, style="label")
+    drawing.text(LEFT, TOP - 6, axes.y, "start", "label")
+    return drawing.done()
+
+
+def _tick(value: float) -> str:
+    return compact(round(value, 10)) if value >= 1000 else f"{value:.10g}"
+
+
+def _visible(one: Series, axes: Axes) -> Series:
+    """What an axis can show: logarithms need positive numbers; very many dots are thinned."""
+    keep = [i for i, (x, y) in enumerate(one.points) if (x > 0 or not axes.x_log) and (y > 0 or not axes.y_log)]
+    if len(keep) > DOTS_MAX and one.style == "dots":
+        every = len(keep) / DOTS_MAX
+        keep = [keep[int(i * every)] for i in range(DOTS_MAX)]
+    hints = [one.hints[i] for i in keep] if one.hints else ()
+    return Series(one.name, [one.points[i] for i in keep], one.style, hints)
+
+
+def _draw(drawing: Drawing, one: Series, number: int, x: _Scale, y: _Scale) -> None:
+    style = f"s{number}"
+    places = [(x.at(px), y.at(py)) for px, py in one.points]
+    if one.style == "line" and len(places) > 1:
+        drawing.add(
+            '<polyline class="curve {}" points="{}"/>', style, " ".join(f"{px:.1f},{py:.1f}" for px, py in places)
+        )
+    elif one.style == "steps":
+        floor = y.at(y.low)
+        for (px, py), (value, _), hint in zip(places, one.points, one.hints or [""] * len(places), strict=True):
+            width = max(1.0, x.at(value + 1) - px - 0.5)
+            drawing.bar(px, py, width, floor - py, f"bar {style}", hint)
+    if one.style == "dots" or (one.style == "line" and len(places) <= 40):
+        hints = one.hints or [f"{px:g}, {py:.3g}" for px, py in one.points]
+        for (px, py), hint in zip(places, hints, strict=True):
+            _mark(drawing, number, px, py, style, f"{one.name}: {hint}")
+
+
+def _mark(drawing: Drawing, number: int, x: float, y: float, style: str, hint: str) -> None:
+    """A circle, square, triangle, diamond or cross, in turn."""
+    r = 3.2
+    if number % 5 == 0:
+        shape = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="{}"').format(x, y, r)
+    else:
+        paths = (
+            "M{l:.1f},{t:.1f}H{R:.1f}V{b:.1f}H{l:.1f}Z",
+            "M{x:.1f},{t:.1f}L{R:.1f},{b:.1f}H{l:.1f}Z",
+            "M{x:.1f},{t:.1f}L{R:.1f},{y:.1f}L{x:.1f},{b:.1f}L{l:.1f},{y:.1f}Z",
+            "M{l:.1f},{t:.1f}L{R:.1f},{b:.1f}M{R:.1f},{t:.1f}L{l:.1f},{b:.1f}",
+        )
+        path = paths[number % 5 - 1].format(x=x, y=y, l=x - r, R=x + r, t=y - r, b=y + r)
+        shape = Markup('<path d="{}"').format(path)
+    drawing.add('{} class="point {}"><title>{}</title></{}>', shape, style, hint, "circle" if not number % 5 else "path")
+
+
+#: Style of pictures that stand alone; in a page its own sheet rules.
+STANDALONE_STYLE = """
+svg { background: #ffffff; }
+text { font: 11.5px system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; fill: #5a6470; }
+text.label { fill: #1d2126; font-size: 12px; } text.mark { fill: #b3261e; font-weight: 600; font-size: 12px; }
+.grid { stroke: #e2dfd9; } .axis { stroke: #5a6470; } .threshold { stroke: #b3261e; stroke-width: 2; stroke-dasharray: 5 3; }
+.curve { fill: none; stroke-width: 2; }
+.s0 { stroke: #2b7fb3; fill: #2b7fb3; } .s1 { stroke: #b96a12; fill: #b96a12; } .s2 { stroke: #9b4f96; fill: #9b4f96; }
+.s3 { stroke: #2f7d4f; fill: #2f7d4f; } .s4 { stroke: #6b5b53; fill: #6b5b53; }
+polyline.curve { fill: none; } .curve.s1 { stroke-dasharray: 7 3; } .curve.s2 { stroke-dasharray: 2 3; }
+.curve.s3 { stroke-dasharray: 9 3 2 3; } .bar { stroke: none; }
+"""
+
+
+def standalone(svg: Markup) -> str:
+    """The picture as a file of its own."""
+    text = str(svg)
+    start, end = text.index("<svg"), text.index(">")
+    head = text[start:end] + f' xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}<style>{STANDALONE_STYLE}</style>{text[end + 1 :]}\n'

@@ -1,0 +1,130 @@
+"""What kind of difference two nearly equal pages have, by patterns on the differing tokens: a draft for a labeller.
+
+Each change is looked at with the words around it, and gets the first kind that fits all of its words. One kind for
+all changes is the pair's; several make a combination; a single change that fits none makes it the rest. The patterns
+know English, and the names of months and days in some other languages; they see tokens, not what a browser shows.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from neardup.evaluation.labels import Reason
+from neardup.report.differ import Change, Text, compare_texts
+
+#: Words of context on each side of a change.
+_AROUND = 4
+#: More changes than this are no slip of a counter.
+CHANGES_MAX = 200
+
+_NUMBER = re.compile(r"\d+\Z")
+_DATED = re.compile(r"(?:19|20)\d\d\Z")
+_CLOCK = re.compile(r"(?:\d{1,2}(?:st|nd|rd|th|h|am|pm)?|\d{1,2}t\d{1,2}|\d{2}z|t\d{2}|(?:19|20)\d{6}(?:t?\d{4,6}z?)?|1\d{9}(?:\d{3})?)\Z")
+_MONTHS = frozenset(
+    "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september october "
+    "november december januar februar märz mai juni juli oktober dezember janvier février mars avril juin juillet août "
+    "septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre "
+    "diciembre mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday montag dienstag "
+    "mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche".split()
+)
+_ZONES = frozenset("am pm gmt utc est edt cst cdt mst mdt pst pdt cet cest z h uhr today yesterday ago".split())
+_TIME_CUES = frozenset(
+    "date time updated modified changed generated built created published posted on last stand datum as at".split()
+)
+_UNITS = frozenset("seconds second secs sec s ms milliseconds sekunden secondes segundos µs us".split())
+_RUN_CUES = frozenset(
+    "generated rendered executed execution took load loaded loading parse render queries query runtime elapsed "
+    "processing process cpu in wall".split()
+)
+_COUNT_CUES = frozenset(
+    "visitor visitors visits visit views viewed view hits hit counter visited downloads downloaded online guests users "
+    "members readers times impressions besucher aufrufe visites visitas".split()
+)
+_MESSAGE_CUES = frozenset(
+    "message msg messageid post thread ticket reference ref request requestid ray incident trace error nr no number id".split()
+)
+_SESSION_CUES = frozenset("session sessionid sid phpsessid jsessionid aspsessionid cfid cftoken token csrf nonce".split())
+_SERVER_CUES = frozenset("server served host hostname node backend machine worker instance".split())
+_SERVER = re.compile(r"(?:www|web|srv|server|node|app|host|cache|proxy|mirror|worker|backend|fe|be|prod)[a-z]{0,4}\d{1,4}[a-z]?\Z")
+_RANDOM = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{8,}\Z|[0-9a-f]{12,}\Z|\d{14,}\Z")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """kind: the pair's. kinds: of its changes, without repetition, in order of appearance. changes: how many."""
+
+    kind: Reason
+    kinds: tuple[Reason, ...]
+    changes: int
+
+    def to_json(self) -> dict[str, object]:
+        """As the evidence of a verdict may carry it."""
+        return {"kind": str(self.kind), "kinds": [str(kind) for kind in self.kinds], "changes": self.changes}
+
+
+def difference(a_text: str, b_text: str, a_url: str = "", b_url: str = "") -> Draft | None:
+    """The draft for two texts as people read them (`neardup.html.text_of`); None if no word differs."""
+    from neardup.report.differ import text_words
+
+    return draft(text_words(a_text).words, text_words(b_text).words, a_url, b_url)
+
+
+def draft(a: Sequence[str], b: Sequence[str], a_url: str = "", b_url: str = "") -> Draft | None:
+    """The draft for two token sequences; None if they are equal. Bounded as `neardup.report.differ` is."""
+    sides = Text("", list(a), []), Text("", list(b), [])
+    changes = compare_texts(*sides).changes
+    if not changes:
+        return None
+    own = _parts(a_url), _parts(b_url)
+    kinds: dict[Reason, None] = {}
+    for change in changes[: CHANGES_MAX + 1]:
+        kinds[_kind(change, a, b, own)] = None
+    if Reason.REST in kinds or len(changes) > CHANGES_MAX or any(change.coarse for change in changes):
+        kind = Reason.REST
+    else:
+        kind = next(iter(kinds)) if len(kinds) == 1 else Reason.COMBINATION
+    return Draft(kind, tuple(kinds), len(changes))
+
+
+def _parts(url: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[^\W_]+", url.lower()))
+
+
+def _kind(change: Change, a: Sequence[str], b: Sequence[str], own: tuple[frozenset[str], frozenset[str]]) -> Reason:
+    left, right = a[change.a0 : change.a1], b[change.b0 : change.b1]
+    words = [*left, *right]
+    before = list(a[max(0, change.a0 - _AROUND) : change.a0])
+    after = list(a[change.a1 : change.a1 + _AROUND])
+    around = {*before, *after}
+    numbers = all(_NUMBER.match(word) for word in words)
+    if own[0] != own[1] and all(w in own[0] for w in left) and all(w in own[1] for w in right):
+        return Reason.OWN_URL
+    if numbers and around & _UNITS and around & _RUN_CUES:
+        return Reason.EXECUTION_TIME
+    if numbers and around & _COUNT_CUES:
+        return Reason.VISITOR_COUNT
+    if _is_time(words, [*before, *after]):
+        return Reason.TIME_STAMP
+    if all(_RANDOM.match(word) for word in words) and (around & _SESSION_CUES or not around & _MESSAGE_CUES):
+        return Reason.SESSION_ID
+    if around & _SESSION_CUES and all(any(map(str.isdigit, word)) for word in words):
+        return Reason.SESSION_ID
+    if all(_SERVER.match(word) for word in words):
+        return Reason.SERVER_NAME
+    if around & _SERVER_CUES and len(left) <= 4 and len(right) <= 4 and any(any(map(str.isdigit, w)) for w in words):
+        return Reason.SERVER_NAME
+    if around & _MESSAGE_CUES and all(any(map(str.isdigit, word)) for word in words):
+        return Reason.MESSAGE_ID
+    return Reason.REST
+
+
+def _is_time(words: Sequence[str], around: Sequence[str]) -> bool:
+    """All words can stand in a date or time, and something among or around them says that one stands here."""
+    if not all(w in _MONTHS or w in _ZONES or _DATED.match(w) or _CLOCK.match(w) for w in words):
+        return False
+    near = {*words, *around}
+    if near & _MONTHS or (near & _ZONES - {"z", "h", "today", "ago"} and any(map(str.isdigit, near))):
+        return True
+    clocks = [word for word in around if _CLOCK.match(word)]
+    years = any(_DATED.match(word) for word in near)
+    return (years and len(clocks) >= 1) or (bool(near & _TIME_CUES) and (years or len(clocks) >= 2)) or len(clocks) >= 4

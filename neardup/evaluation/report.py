@@ -1,0 +1,124 @@
+"""An evaluation as files: one HTML page that loads and runs nothing, its pictures as SVG, its data as CSV and JSON."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from neardup.errors import BadInput
+from neardup.evaluation.ablation_tables import ablation_section
+from neardup.evaluation.choice_tables import combined_section, t_section
+from neardup.evaluation.corpus import Counts
+from neardup.evaluation.difference_tables import term_differences
+from neardup.evaluation.figures import Section, shown
+from neardup.evaluation.label_tables import (
+    b_judged,
+    c_judged,
+    far_apart,
+    kinds_of_difference,
+    reasons_of_undecided,
+    worst_sites,
+)
+from neardup.evaluation.labels import Judgement
+from neardup.evaluation.pairs_tables import b_section, between_section, graph_section
+from neardup.evaluation.plots import standalone
+from neardup.evaluation.rule_tables import rules_section
+from neardup.evaluation.study import Study
+from neardup.report import visible
+
+
+@dataclass
+class Evaluation:
+    """All sections, in order; counts of the corpus; notes: what a reader must know before believing a figure."""
+
+    sections: list[Section]
+    counts: Counts
+    notes: list[str] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines: every table, row by row."""
+        return {
+            "corpus": asdict(self.counts),
+            "labels": self.labels,
+            "notes": self.notes,
+            "sections": {section.key: section.to_json() for section in self.sections},
+        }
+
+
+_PARTS = (
+    *(graph_section, b_section, b_judged, c_judged, kinds_of_difference, reasons_of_undecided, term_differences),
+    *(far_apart, between_section, combined_section, worst_sites, t_section, rules_section, ablation_section),
+)
+
+
+def evaluate(study: Study) -> Evaluation:
+    """The eleven tables and plots of the paper, the choice of t, all rules side by side, and the variants."""
+    sections = [part(study) for part in _PARTS]
+    notes = [*study.notes, *study.labels.problems()]
+    if not study.b.whole or not study.c.whole:
+        notes.append("Of the larger graph a sample of pairs is kept; its counts and degrees are exact all the same.")
+    if study.texts.problems:
+        unread = study.texts.problems
+        notes.append(f"{len(unread)} pages could not be read again, as: {unread[0]}")
+    counts = {str(judgement): study.labels.count(judgement) for judgement in list(Judgement)[:3]}
+    return Evaluation(sections, study.corpus.counts, notes, counts)
+
+
+def to_html(evaluation: Evaluation, title: str = "Evaluation") -> str:
+    """The page. Its Content-Security-Policy forbids everything but its own style sheet."""
+    style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
+    style += resources.files("neardup.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8")
+    return _environment.get_template("evaluation.html.j2").render(
+        title=title,
+        evaluation=evaluation,
+        counts=evaluation.counts,
+        style=Markup(style),
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+
+
+def write(evaluation: Evaluation, out: Path, title: str = "Evaluation") -> list[Path]:
+    """Writes evaluation.html, evaluation.json, a CSV for each table and plot, an SVG for each plot; returns the paths.
+
+    Raises BadInput where the folder cannot be written.
+    """
+    files = {"evaluation.html": to_html(evaluation, title)}
+    files["evaluation.json"] = json.dumps(evaluation.to_json(), indent=1, ensure_ascii=False) + "\n"
+    for section in evaluation.sections:
+        for table in section.tables:
+            files[f"table-{table.name}.csv"] = table.to_csv()
+        for made in section.plots:
+            files[f"plot-{made.name}.csv"] = made.to_csv()
+            files[f"plot-{made.name}.svg"] = standalone(made.svg)
+    paths = [out / name for name in files]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for path, text in zip(paths, files.values(), strict=True):
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot write {error.filename or out}: {error.strerror or error}") from error
+    return paths
+
+
+def _numbers(kinds: Sequence[str]) -> list[bool]:
+    return [kind != "text" for kind in kinds]
+
+
+_environment = Environment(
+    loader=PackageLoader("neardup.evaluation", "."),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    finalize=visible,
+)
+_environment.filters["shown"] = shown
+_environment.filters["numbers"] = _numbers

@@ -1,0 +1,103 @@
+"""What the sections of an evaluation are made from: a corpus, its graphs, labelled pairs and their numbers."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.decider import Decider
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.difference import term_difference
+from neardup.evaluation.graphs import Graph
+from neardup.evaluation.labels import Judgement, LabelledPairs
+from neardup.evaluation.reasons import Draft, draft
+from neardup.evaluation.texts import Texts
+from neardup.pair import Pair
+from neardup.pairs import compare_records
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Study:
+    """b, c: the graphs at the thresholds of algorithms B and C. wide: every pair down to a lower C-similarity, counts
+    only; None where the corpus is too large. labels: pairs with one judgement each. seed: of every random choice.
+    differences_max: pairs whose term difference is computed; they are read again from their sources.
+    """
+
+    corpus: Corpus
+    texts: Texts
+    decider: Decider
+    b: Graph
+    c: Graph
+    wide: Graph | None
+    labels: LabelledPairs
+    seed: int = 0
+    differences_max: int = 5000
+    notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def numbers(self) -> list[Pair]:
+        """The numbers of each labelled pair."""
+        return score(self.corpus, self.labels.a, self.labels.b)
+
+    @cached_property
+    def judgements(self) -> npt.NDArray[np.object_]:
+        return np.array([label.label for label in self.labels.labels], dtype=object)
+
+    def judged(self, judgement: Judgement) -> Mask:
+        return np.array([label.label is judgement for label in self.labels.labels], dtype=bool)
+
+    @cached_property
+    def same_site(self) -> Mask:
+        """By Henzinger's rule for sites."""
+        site = self.corpus.site
+        return site[np.array(self.labels.a, np.int64)] == site[np.array(self.labels.b, np.int64)]
+
+    @cached_property
+    def b_similarity(self) -> npt.NDArray[np.int64]:
+        return np.array([pair.b_similarity for pair in self.numbers], dtype=np.int64)
+
+    @cached_property
+    def c_similarity(self) -> npt.NDArray[np.int64]:
+        return np.array([pair.c_similarity for pair in self.numbers], dtype=np.int64)
+
+    @cached_property
+    def label_differences(self) -> list[int | None]:
+        """Term difference of each labelled pair, None where a text is gone or too long."""
+        return self.differences(zip(self.labels.a, self.labels.b, strict=True))
+
+    @cached_property
+    def drafts(self) -> list[Draft | None]:
+        """What the automatic reasons say of each correct pair; None for other pairs and where a text is gone."""
+        out: list[Draft | None] = []
+        urls = self.corpus.urls
+        for a, b, label in zip(self.labels.a, self.labels.b, self.labels.labels, strict=True):
+            one, other = None, None
+            if label.label is Judgement.CORRECT:
+                one, other = self.texts.tokens(a), self.texts.tokens(b)
+            out.append(None if one is None or other is None else draft(one.words, other.words, urls[a], urls[b]))
+        return out
+
+    def differences(self, pairs: Iterable[tuple[int, int]]) -> list[int | None]:
+        """Term differences, in order. Pages are read again, so neighbours in `pairs` should share them."""
+        out: list[int | None] = []
+        for a, b in pairs:
+            one, other = self.texts.tokens(int(a)), self.texts.tokens(int(b))
+            out.append(None if one is None or other is None else term_difference(one.fp, other.fp))
+        return out
+
+
+def score(corpus: Corpus, a: Sequence[int], b: Sequence[int]) -> list[Pair]:
+    """The numbers of the pairs (a[i], b[i]), as the rules see them; the later page is the new one."""
+    partners: dict[int, list[int]] = {}
+    for place, new in enumerate(b):
+        partners.setdefault(new, []).append(place)
+    out: list[Pair | None] = [None] * len(a)
+    for new, places in partners.items():
+        found = compare_records(corpus.records[new], [corpus.records[a[place]] for place in places])
+        for place, pair in zip(places, found, strict=True):
+            out[place] = pair
+    return [pair for pair in out if pair is not None]

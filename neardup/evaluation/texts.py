@@ -1,0 +1,123 @@
+"""Token sequences and texts of a corpus's pages, read again from their sources when asked for."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.content import main_content
+from neardup.decoding import decode
+from neardup.errors import BadInput, NeardupError
+from neardup.evaluation.corpus import Corpus
+from neardup.extraction import extract_page
+from neardup.html import text_of
+from neardup.kernels.html import TITLE_END, TITLE_START
+from neardup.kernels.tokens import tokenise
+from neardup.page import Page, host_of
+from neardup.record import Head
+from neardup.scheme import Scheme
+from neardup.tables import tables
+from neardup.verdict import Coordinates
+
+#: Where a page was read -> the page that is there now.
+ReadPage = Callable[[Coordinates], Page | None]
+#: Token sequences kept for the next question.
+CACHE_BYTES_MAX = 256 << 20
+PROBLEMS_MAX = 50
+
+
+@dataclass(frozen=True)
+class PageTokens:
+    """One page as the sketches saw it: fp uint64[n], with the places of its tokens in `text` (UTF-8)."""
+
+    fp: npt.NDArray[np.uint64]
+    flags: npt.NDArray[np.uint8]
+    block: npt.NDArray[np.int32]
+    start: npt.NDArray[np.uint32]
+    end: npt.NDArray[np.uint32]
+    text: npt.NDArray[np.uint8]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The tokens themselves."""
+        data = self.text.tobytes()
+        ends = self.end.tolist()
+        return [data[a:b].decode("utf-8", "replace") for a, b in zip(self.start.tolist(), ends, strict=True)]
+
+    @cached_property
+    def content(self) -> npt.NDArray[np.bool_]:
+        """bool[n]: which tokens are of the main content."""
+        return main_content(self.flags, self.block, self.text, self.start, self.end)
+
+
+def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
+    """The tokens of a page, by the scheme's seed. None at all for a page that is neither HTML nor text."""
+    body = (page.body or b"")[: scheme.body_bytes_max]
+    decoded = decode(body, page.content_type)
+    extracted = extract_page(b"" if decoded.opaque else decoded.utf8, decoded.mode, host_of(page.url))
+    room = extracted.n_text // 2 + 2
+    fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
+    start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
+    title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
+    n = tokenise(
+        extracted.text, extracted.n_text, *title, np.uint64(scheme.seed), tables(), fp, flags, block, start, end
+    )
+    text = extracted.text[: extracted.n_text].copy()
+    return PageTokens(fp[:n].copy(), flags[:n].copy(), block[:n].copy(), start[:n].copy(), end[:n].copy(), text)
+
+
+class Texts:
+    """Reads pages of a corpus again. problems: what could not be read, a line each, at most PROBLEMS_MAX."""
+
+    def __init__(self, corpus: Corpus, read_page: ReadPage, scheme: Scheme, bytes_max: int = CACHE_BYTES_MAX) -> None:
+        self.corpus = corpus
+        self.scheme = scheme
+        self.problems: list[str] = []
+        self._read_page = read_page
+        self._bytes_max, self._bytes = bytes_max, 0
+        self._kept: OrderedDict[int, PageTokens | None] = OrderedDict()
+
+    def page(self, number: int) -> Page:
+        """Reads one page again, under its normalised URL. Raises BadInput where it is gone or has changed."""
+        head = Head(self.corpus.records[number])
+        try:
+            page = self._read_page(head.coordinates)
+        except OSError as error:
+            raise BadInput(f"{head.url}: cannot be read any more: {error.strerror or error}") from error
+        if page is None:
+            raise BadInput(f"{head.url}: its source is gone")
+        return Page(head.url, page.body, page.content_type)
+
+    def tokens(self, number: int) -> PageTokens | None:
+        """The page's tokens, None where it cannot be read any more as it was sketched."""
+        if number in self._kept:
+            self._kept.move_to_end(number)
+            return self._kept[number]
+        found: PageTokens | None = None
+        try:
+            found = page_tokens(self.page(number), self.scheme)
+            if len(found.fp) != Head(self.corpus.records[number]).tokens:
+                raise BadInput(f"{self.corpus.urls[number]}: holds another text than the one that was sketched")
+        except NeardupError as error:
+            found = None
+            if len(self.problems) < PROBLEMS_MAX:
+                self.problems.append(str(error))
+        self._kept[number] = found
+        self._bytes += _cost(found)
+        while self._bytes > self._bytes_max and len(self._kept) > 2:
+            self._bytes -= _cost(self._kept.popitem(last=False)[1])
+        return found
+
+    def text(self, number: int) -> str:
+        """The text of a page for people, a line for each block. Raises BadInput where it cannot be read."""
+        page = self.page(number)
+        decoded = decode((page.body or b"")[: self.scheme.body_bytes_max], page.content_type)
+        return "" if decoded.opaque else text_of(decoded.utf8, decoded.mode, terms=True)
+
+
+def _cost(tokens: PageTokens | None) -> int:
+    """Bytes, strings of the words included: they are nearly always asked for."""
+    return 200 if tokens is None else len(tokens.text) + 90 * len(tokens.fp)

@@ -1,0 +1,131 @@
+"""Labels by natural truth, for crawls of several releases, architectures or language variants of the same pages.
+
+Two pages of one item (the same URL but for the release) are *correct* if they differ little by an oracle that no rule
+uses: |LCS| / (|A| + |B| - |LCS|) of their full token sequences is at least `ratio_min` (.75); else *incorrect*, as are
+pages of different items. Limits, to be kept in mind with every figure made so: aliases of one page under two paths
+count as incorrect; a page rewritten between releases counts as incorrect though it is the same document; an item that
+moved to another path is missed; nothing is ever undecided; and pages that differ in one decisive word (a price, a
+name) under one path count as correct. People's labels have none of these faults and others.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from neardup.errors import BadInput
+from neardup.evaluation import joining
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.difference import common_ratio
+from neardup.evaluation.labels import Judgement, Label, Reason, label_of
+from neardup.evaluation.texts import Texts
+
+RATIO_MIN = 0.75
+#: The first folder of a path that reads as a release.
+FIRST_RELEASE = re.compile(
+    r"(?<=/)(?:[vr]?\d+(?:[._-]\d+)*(?:[._-]?(?:rc|alpha|beta|dev|final|ga|m)\d*)?|latest|stable|current|main|master|devel?"
+    r"|snapshot|nightly|lts|next)(?=/)",
+    re.IGNORECASE,
+)
+LABELLER = "natural truth"
+
+
+@dataclass(frozen=True)
+class Releases:
+    """Tells the item of a URL from its release: what `pattern` matches in the path (first_only: its first match)."""
+
+    pattern: re.Pattern[str] = FIRST_RELEASE
+    first_only: bool = True
+
+    @classmethod
+    def by(cls, pattern: str | None) -> "Releases":
+        """pattern: a regular expression; None: folders that read as releases. Raises BadInput for a bad one."""
+        if pattern is None:
+            return cls()
+        try:
+            return cls(re.compile(pattern), first_only=False)
+        except re.error as error:
+            raise BadInput(f"{pattern!r} is no regular expression: {error}") from error
+
+    def split(self, url: str) -> tuple[str, str]:
+        """(item, release); the release is empty where the URL names none."""
+        parts = urlsplit(url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        found = [match[0] for match in self.pattern.finditer(path)]
+        if self.first_only:
+            found = found[:1]
+        return f"{parts.netloc}{self.pattern.sub('*', path, count=int(self.first_only))}", " ".join(found)
+
+
+#: How the public corpora of this project are laid out, below the folder they are unpacked to.
+LAYOUTS: dict[str, str] = {
+    "kafka_site_3x": r"(?<=/)3\d(?=/)",
+    "installation_guide_9arch_19lang": r"installation-guide-[a-z0-9]+",
+    "libreoffice_help_enUS_enGB": r"libreoffice-help-en-[a-z]{2}[^/]*|(?<=/)en-[A-Z]{2}(?=/)",
+}
+
+
+class NaturalTruth:
+    """Labels pairs of a corpus. ratio_min: the least LCS ratio of two releases of one page that count as correct."""
+
+    def __init__(self, corpus: Corpus, texts: Texts, releases: Releases, ratio_min: float = RATIO_MIN) -> None:
+        self._corpus, self._texts, self._ratio_min = corpus, texts, ratio_min
+        self._split = [releases.split(url) for url in corpus.urls]
+
+    @property
+    def releases(self) -> set[str]:
+        return {release for _, release in self._split if release}
+
+    def label(self, a: int, b: int, sample: str = "") -> Label | None:
+        """The label of a pair of pages; None where a text cannot be read or is too long to compare."""
+        urls = self._corpus.urls
+        if self._split[a][0] != self._split[b][0]:
+            return label_of(
+                urls[a], urls[b], Judgement.INCORRECT, reasons=(Reason.MAIN_ITEM,), labeller=LABELLER, sample=sample
+            )
+        one, other = self._texts.tokens(a), self._texts.tokens(b)
+        ratio = None if one is None or other is None else common_ratio(one.fp, other.fp)
+        if ratio is None:
+            return None
+        judgement = Judgement.CORRECT if ratio >= self._ratio_min else Judgement.INCORRECT
+        return label_of(urls[a], urls[b], judgement, labeller=LABELLER, sample=sample)
+
+    def labels(self, pairs: Iterable[tuple[int, int]], sample: str = "") -> list[Label]:
+        """Labels of many pairs, in order of the first page, so that each text is read about once."""
+        found = (self.label(a, b, sample) for a, b in sorted(set(pairs)))
+        return [label for label in found if label is not None]
+
+    def items(self) -> Iterator[tuple[int, int]]:
+        """All pairs of pages of one item, in order."""
+        groups: dict[str, list[int]] = {}
+        for page, (item, release) in enumerate(self._split):
+            if release:
+                groups.setdefault(item, []).append(page)
+        for pages in groups.values():
+            yield from combinations(pages, 2)
+
+    def others(self, count: int, seed: int) -> list[tuple[int, int]]:
+        """About `count` pairs of different items on one site, drawn by seed; fewer where there are few."""
+        rng = np.random.default_rng(seed)
+        site, n = self._corpus.site, len(self._corpus)
+        order = np.argsort(site, kind="stable")
+        starts = np.searchsorted(site[order], site)
+        sizes = np.bincount(site, minlength=1)[site] if n else np.zeros(0, np.int64)
+        out: set[tuple[int, int]] = set()
+        for _ in range(20 * count if n > 1 else 0):
+            if len(out) >= count:
+                break
+            a = int(rng.integers(n))
+            b = int(order[starts[a] + rng.integers(sizes[a])])
+            if self._split[a][0] != self._split[b][0]:
+                out.add((min(a, b), max(a, b)))
+        return sorted(out)
+
+
+def thinned(pairs: Iterable[tuple[int, int]], count: int, seed: int) -> list[tuple[int, int]]:
+    """`count` of the pairs, chosen by a hash of pages and seed: which they are does not depend on their order."""
+    ranked = sorted((int(joining.chosen(a, b, np.uint64(seed))), a, b) for a, b in set(pairs))
+    return sorted((a, b) for _, a, b in ranked[:count])
