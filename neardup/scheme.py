@@ -75,8 +75,6 @@ class Scheme:
 @lru_cache(maxsize=64)
 def _constants(seed: int, what: str, count: int) -> npt.NDArray[np.uint64]:
     start = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little") ^ (seed & _MASK)
-    words = np.array(
-        [_splitmix((start + i * 0x9E3779B97F4A7C15) & _MASK) for i in range(count)], dtype=np.uint64
-    )
+    words = np.array([_splitmix((start + i * 0x9E3779B97F4A7C15) & _MASK) for i in range(count)], dtype=np.uint64)
     words.flags.writeable = False
     return words
