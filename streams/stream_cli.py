@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from neardup.errors import BadInput
+from neardup.report import visible
 from neardup.scheme import Scheme
 from streams import options
 from streams.options import takes_settings
@@ -99,6 +100,74 @@ def run(settings: Settings) -> None:
     from streams.roles import run_both
 
     run_both(_with_seed(settings))
+
+
+@app.command(epilog="Example:  neardup publish crawl.warc.gz --bootstrap 127.0.0.1:9092")
+@takes_settings((*options.CONNECTION, "pages_topic", *options.PAGES))
+def publish(
+    settings: Settings,
+    *,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="WARC files, folders of HTML, JSON lines, as for scan.")
+    ],
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
+    ] = None,
+    bodies: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where bodies go that no record can hold (body-ref).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Publish the pages of some files, as a crawler would: for backfills, and for trying the stream.
+
+    Exit codes: 0 done, 3 done but some input could not be read or published, 130 interrupted.
+    """
+    from streams.publish import publish as put
+    from streams.terminal import bar
+
+    with bar(Console(stderr=True), shown=not as_json) as shown:
+        done = put(paths, settings, base_url=base_url, bodies=bodies, progress=shown.update)
+    if as_json:
+        sys.stdout.write(json.dumps(dataclasses.asdict(done), indent=2) + "\n")
+    else:
+        rate = f", {(done.pages + done.gone) / done.seconds:,.0f}/s" if done.seconds else ""
+        typer.echo(f"{done.pages:,} pages and {done.gone:,} tombstones published in {done.seconds:,.1f} s{rate}")
+        for problem in done.problems:
+            typer.echo(f"problem: {visible(problem)}", err=True)
+    if done.interrupted:
+        raise typer.Exit(130)
+    if done.problems_total:
+        raise typer.Exit(3)
+
+
+@app.command(
+    epilog="Examples:  neardup verdicts --kind unique --site a.example   |   neardup verdicts --no-follow --json"
+)
+@takes_settings((*options.CONNECTION, "verdicts_topic"))
+def verdicts(
+    settings: Settings,
+    *,
+    sites: Annotated[
+        list[str] | None,
+        typer.Option("--site", metavar="SITE", help="Only this site and all below it; may be repeated."),
+    ] = None,
+    kinds: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Only this verdict; may be repeated.")
+    ] = None,
+    start: Annotated[
+        str, typer.Option("--from", metavar="WHEN", help="beginning, end, 15m ago as 15m, or 2026-01-31T12:00.")
+    ] = "beginning",
+    follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Wait for more, or end with the newest.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
+) -> None:
+    """Show verdicts as they come, committed ones only."""
+    from streams.process import SystemClock
+    from streams.tail import Wanted, parse_start, show
+
+    wanted = Wanted.of(sites or (), kinds or ())
+    began = parse_start(start, SystemClock().now_ms())
+    out = sys.stdout.buffer if as_json else None
+    show(settings, Console(), json_out=out, start=began, wanted=wanted, follow=follow)
 
 
 @app.command("accept-gap", epilog="Example:  neardup accept-gap 1234")
