@@ -1,0 +1,91 @@
+"""The demo of the stream ends by itself, on Ctrl-C and when it is killed, and leaves no process behind."""
+
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from broker import eventually
+
+from tests.streams import archives
+
+SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "demo" / "demo_kafka.py"
+CRAWL = archives.crawl(12)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Its crawl is packed already, so that nothing is downloaded."""
+    archives.write_warc(tmp_path / "crawl.warc.gz", CRAWL)
+    return tmp_path
+
+
+def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-u", str(SCRIPT), str(folder), *arguments]
+    environment = {**os.environ, "COLUMNS": "200"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+
+
+def lines_to(demo: "subprocess.Popen[str]", wanted: str) -> list[str]:
+    assert demo.stdout is not None
+    lines: list[str] = []
+    for line in demo.stdout:
+        lines.append(line.rstrip())
+        if wanted in line:
+            return lines
+    raise AssertionError("\n".join(lines))
+
+
+def left(said: list[str], folder: Path) -> list[str]:
+    """Command lines of processes that belong to the demo: they name its folder or its broker."""
+    address = re.findall(r"Kafka runs at (\S+)", "\n".join(said))
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            command = (entry / "cmdline").read_text().replace("\0", " ") if entry.name.isdigit() else ""
+        except OSError:  # it has just ended
+            continue
+        if any(name in command for name in (str(folder), *address)):
+            found.append(command)
+    return found
+
+
+def test_the_demo_shows_every_verdict_and_ends(folder: Path) -> None:
+    demo = start(folder)
+    try:
+        said = lines_to(demo, "Everything has ended")
+        assert demo.wait(60) == 0
+    finally:
+        demo.kill()
+        demo.communicate()
+
+    rows = [line.split() for line in said if re.match(r"\s+\d+  \w+ .*http://a.example/", line)]
+    assert len(rows) == len(CRAWL)
+    assert any(line.startswith(f"{len(CRAWL)} verdicts in ") for line in said)
+    with sqlite3.connect(folder / "stream" / "index.db") as db:
+        urls = {url for (url,) in db.execute("SELECT url FROM pages")}
+        hidden = dict(db.execute("SELECT url, duplicate_of FROM pages WHERE duplicate_of IS NOT NULL"))
+    assert urls == {f"http://a.example/{sample.path}" for sample in CRAWL}
+    assert hidden["http://a.example/copy2.html"] == "http://a.example/page2.html"
+    assert left(said, folder) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_demo_that_is_stopped_takes_everything_along(folder: Path, how: signal.Signals) -> None:
+    demo = start(folder, "--stay")
+    try:
+        said = lines_to(demo, "page id")
+        assert len(left(said, folder)) >= 4  # itself, Kafka, both roles
+        demo.send_signal(how)
+        out, _ = demo.communicate(timeout=60)
+    finally:
+        demo.kill()
+        demo.communicate()
+
+    assert demo.returncode == (-how if how == signal.SIGKILL else 0), out
+    assert "Traceback" not in out
+    eventually(lambda: not left(said, folder), "the end of Kafka and both roles", 30)
