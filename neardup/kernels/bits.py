@@ -146,36 +146,92 @@ def _tag_masks(typing_context, array, index):
                 _is(builder, window, ord("'")),
                 _is(builder, window, ord("=")),
                 _within(builder, folded, ord("a"), ord("z")),
-                _is(builder, window, ord("<")),
-                _is(builder, window, ord("&")),
-                _is(builder, window, ord("/")),
             ],
         )
 
-    return types.UniTuple(types.uint64, 9)(array, types.int64), generate
+    return types.UniTuple(types.uint64, 6)(array, types.int64), generate
 
 
 @intrinsic
-def _fold_words(typing_context, array, index):
+def _name_length(typing_context, array, index):
+    def generate(context, builder, signature, args):
+        kind = ir.VectorType(_I8, 16)
+        window = _load(context, builder, signature.args[0], args[0], args[1], kind)
+
+        def all_are(value):
+            return ir.Constant(kind, [value] * 16)
+
+        stop = _either(
+            builder,
+            builder.icmp_unsigned("==", window, all_are(ord(">"))),
+            builder.icmp_unsigned("==", window, all_are(ord("/"))),
+            builder.icmp_unsigned("<=", window, all_are(0x20)),
+        )
+        mask = builder.zext(builder.bitcast(stop, ir.IntType(16)), _I64)
+        mask = builder.or_(mask, ir.Constant(_I64, 1 << 16))
+        return builder.cttz(mask, ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(array, types.int64), generate
+
+
+@intrinsic
+def _markup_mask(typing_context, array, index):
+    def generate(context, builder, signature, args):
+        window = _load(context, builder, signature.args[0], args[0], args[1], _VECTOR)
+        return _mask(builder, _either(builder, _is(builder, window, ord("<")), _is(builder, window, ord("&"))))
+
+    return types.uint64(array, types.int64), generate
+
+
+@intrinsic
+def _load_half(typing_context, array, index):
+    def generate(context, builder, signature, args):
+        half = _load(context, builder, signature.args[0], args[0], args[1], ir.IntType(16))
+        return builder.zext(half, _I64)
+
+    return types.int64(array, types.int64), generate
+
+
+@intrinsic
+def _store_half(typing_context, array, index, value):
+    def generate(context, builder, signature, args):
+        half = builder.trunc(args[2], ir.IntType(16))
+        _store(context, builder, signature.args[0], args[0], args[1], half)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), generate
+
+
+@intrinsic
+def _lower_case(typing_context, array, index):
     def generate(context, builder, signature, args):
         window = _load(context, builder, signature.args[0], args[0], args[1], _VECTOR)
         upper = _within(builder, window, ord("A"), ord("Z"))
         lower = builder.select(upper, builder.or_(window, _splat(0x20)), window)
         _store(context, builder, signature.args[0], args[0], args[1], lower)
-        digit = _within(builder, lower, ord("0"), ord("9"))
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@intrinsic
+def _word_masks(typing_context, array, index):
+    def generate(context, builder, signature, args):
+        window = _load(context, builder, signature.args[0], args[0], args[1], _VECTOR)
+        digit = _within(builder, window, ord("0"), ord("9"))
         return _masks(
             context,
             builder,
             signature,
             [
-                _either(builder, digit, _within(builder, lower, ord("a"), ord("z"))),
+                _either(builder, digit, _within(builder, window, ord("a"), ord("z"))),
                 digit,
-                _is(builder, lower, 3),
-                _within(builder, lower, 4, 5),
+                _is(builder, window, 3),
+                _within(builder, window, 4, 5),
                 _either(
                     builder,
-                    _within(builder, lower, 1, 2),
-                    builder.icmp_unsigned(">=", lower, _splat(0x80)),
+                    _within(builder, window, 1, 2),
+                    builder.icmp_unsigned(">=", window, _splat(0x80)),
                 ),
             ],
         )
@@ -224,6 +280,14 @@ def below(count):
 
 
 @lean_kernel
+def odd_up_to(word):
+    """Bit i is set if an odd number of bits of word, up to and with bit i, are set."""
+    for shift in (1, 2, 4, 8, 16, 32):
+        word ^= word << U64(shift)
+    return word
+
+
+@lean_kernel
 def copy_text(source, at, target, to):
     """Copy a window, control characters as spaces."""
     if _CHECK:
@@ -242,20 +306,60 @@ def find_byte(array, index, value):
 
 @lean_kernel
 def tag_masks(array, index):
-    """Masks of a window: end of a tag's name (white space / >), `>`, `"`, `'`, `=`, ASCII letters, `<`, `&`, `/`."""
+    """Masks of a window: end of a tag's name (white space / >), `>`, `"`, `'`, `=`, ASCII letters."""
     if _CHECK:
         _check(array, index, 64)
     return _tag_masks(array, index)
 
 
 @lean_kernel
-def fold_words(array, index):
-    """Lower-case a window's ASCII letters in place; masks of ASCII alphanumerics, of ASCII digits, of byte 3, of
-    bytes 4 and 5, and of bytes 1, 2 and 128 to 255.
+def name_length(array, index):
+    """Bytes from index to the first `>`, `/`, white space or control character; 16 if none of 16 is one."""
+    if _CHECK:
+        _check(array, index, 16)
+    return _name_length(array, index)
+
+
+@lean_kernel
+def markup_mask(array, index):
+    """Mask of the bytes `<` and `&` in a window."""
+    if _CHECK:
+        _check(array, index, 64)
+    return _markup_mask(array, index)
+
+
+@lean_kernel
+def half_at(array, index):
+    """The 2 bytes from `index` on as a little-endian number, int64."""
+    if _CHECK:
+        _check(array, index, 2)
+    return _load_half(array, index)
+
+
+@lean_kernel
+def put_half(array, index, value):
+    """Write the low 16 bits of value, little-endian, at `index`."""
+    if _CHECK:
+        _check(array, index, 2)
+    _store_half(array, index, value)
+
+
+@lean_kernel
+def lower_case(array, index):
+    """Lower-case the ASCII letters of a window in place."""
+    if _CHECK:
+        _check(array, index, 64)
+    _lower_case(array, index)
+
+
+@lean_kernel
+def word_masks(array, index):
+    """Masks of a window without ASCII capitals: ASCII alphanumerics, ASCII digits, byte 3, bytes 4 and 5, and bytes 1,
+    2 and 128 to 255.
     """
     if _CHECK:
         _check(array, index, 64)
-    return _fold_words(array, index)
+    return _word_masks(array, index)
 
 
 if numba.config.DISABLE_JIT:
@@ -303,14 +407,38 @@ if numba.config.DISABLE_JIT:
             _bits(window == ord("'")),
             _bits(window == ord("=")),
             _bits((folded >= ord("a")) & (folded <= ord("z"))),
-            _bits(window == ord("<")),
-            _bits(window == ord("&")),
-            _bits(window == ord("/")),
         )
 
-    def fold_words(array, index):
+    def name_length(array, index):
+        index = int(index)
+        if index < 0 or index + 16 > array.size:
+            raise IndexError("wide load out of bounds")
+        window = array[index : index + 16]
+        stops = np.flatnonzero((window <= 0x20) | (window == ord(">")) | (window == ord("/")))
+        return int(stops[0]) if stops.size else 16
+
+    def markup_mask(array, index):
+        window = _window(array, index)
+        return _bits((window == ord("<")) | (window == ord("&")))
+
+    def half_at(array, index):
+        index = int(index)
+        if index < 0 or index + 2 > array.size:
+            raise IndexError("wide load out of bounds")
+        return int(array[index]) | int(array[index + 1]) << 8
+
+    def put_half(array, index, value):
+        index = int(index)
+        if index < 0 or index + 2 > array.size:
+            raise IndexError("wide store out of bounds")
+        array[index], array[index + 1] = int(value) & 255, int(value) >> 8 & 255
+
+    def lower_case(array, index):
         window = _window(array, index)
         window[:] = np.where((window >= ord("A")) & (window <= ord("Z")), window | 0x20, window)
+
+    def word_masks(array, index):
+        window = _window(array, index)
         digit = (window >= ord("0")) & (window <= ord("9"))
         return (
             _bits(digit | ((window >= ord("a")) & (window <= ord("z")))),

@@ -122,21 +122,26 @@ def reference(buf, at, end, in_attribute, entities):
     start = at + 1
     if not is_alnum(byte_at(buf, start, end)):
         return zero, zero, zero
-    h = _FNV_START
     length = zero
-    entity, matched = np.int64(-1), zero
     while length < NAME_BYTES_MAX and is_alnum(byte_at(buf, start + length, end)):
-        h = fnv_step(h, buf[start + length])
         length += 1
-        if length >= 2 and length <= LEGACY_BYTES_MAX:
-            found = _lookup(buf, start, length, h, entities)
-            if found >= 0 and entities[np.int64(entities[_LEGACY]) + found] != 0:
-                entity, matched = found, length
-    if length > 0 and byte_at(buf, start + length, end) == 59:
+    if byte_at(buf, start + length, end) == 59:
+        # The longest match of all, and nearly every reference that is written.
+        h = _FNV_START
+        for i in range(length):
+            h = fnv_step(h, buf[start + i])
         found = _lookup(buf, start, length, h, entities)
         if found >= 0:
             point, second = _points(entities, found)
             return length + 2, point, second
+    h = _FNV_START
+    entity, matched = np.int64(-1), zero
+    for i in range(min(length, LEGACY_BYTES_MAX)):
+        h = fnv_step(h, buf[start + i])
+        if i > 0:
+            found = _lookup(buf, start, i + 1, h, entities)
+            if found >= 0 and entities[np.int64(entities[_LEGACY]) + found] != 0:
+                entity, matched = found, i + 1
     if entity < 0:
         return zero, zero, zero
     if in_attribute:

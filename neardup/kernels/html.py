@@ -9,7 +9,17 @@ import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels import markup as mk
-from neardup.kernels.bits import below, copy_text, tag_masks, trailing_zeros
+from neardup.kernels.bits import (
+    below,
+    copy_text,
+    half_at,
+    markup_mask,
+    name_length,
+    ones,
+    put_half,
+    trailing_zeros,
+    word_at,
+)
 from neardup.kernels.entities import byte_at, put_point, reference
 from neardup.kernels.foreign import is_foreign, pop_foreign, pop_to_html, push_foreign
 from neardup.kernels.terms import BASE_BYTES_MAX, put_term, set_base
@@ -17,8 +27,6 @@ from neardup.kernels.terms import BASE_BYTES_MAX, put_term, set_base
 U64 = np.uint64
 _ZERO = U64(0)
 _ONE = U64(1)
-_TWO = U64(2)
-_NAME_LATER = U64(4)  # bits 0 and 1 are `<` and `/`: a mask of name ends from here on holds the end of the name
 
 #: Places in the array of facts, int64[FACTS]: ranges, -1 where missing. Those after LANG_END are the kernels' own.
 TITLE_START, TITLE_END = 0, 1
@@ -33,11 +41,20 @@ SPACE = 0x20
 
 PADDING_BYTES = 256
 _SLACK_BYTES = 512  # one step of the state machine writes less
+#: Positions of `<` and `&` are found for so many bytes at a time, ahead of the state machine: where the next tag begins
+#: is known then before the last one is understood, and the CPU works on both. 2 bytes each, behind the text.
+_CHUNK_BYTES = 8192
+_INDEX_BYTES = 2 * _CHUNK_BYTES + 16
+_UNKNOWN = -2
 
 
 def text_bytes_needed(page_bytes: int) -> int:
     """Capacity of `text` that `extract` and `tokenise` need for a page of this length."""
     return 2 * page_bytes + 65536
+
+
+_BYTES3, _BYTES4, _BYTES5 = U64(0xFFFFFF), U64(0xFFFFFFFF), U64(0xFFFFFFFFFF)
+_LT, _GT, _AMP, _NBSP = (U64(int.from_bytes(name, "little")) for name in (b"lt;", b"gt;", b"amp;", b"nbsp;"))
 
 
 @lean_kernel
@@ -69,6 +86,16 @@ def _copy_references(buf, at, end, entities, text, o, limit):
 @lean_kernel
 def _put_reference(buf, at, end, entities, text, o):
     """Write what the `&` at buf[at] stands for; (position in text, position in buf) after it."""
+    if at + 6 <= end:  # the four that make up most
+        word = word_at(buf, at + 1)
+        if word & _BYTES5 == _NBSP:
+            return _space(text, o), at + 6
+        if word & _BYTES3 == _LT or word & _BYTES3 == _GT:
+            text[o] = 60 if word & _BYTES3 == _LT else 62
+            return o + 1, at + 4
+        if word & _BYTES4 == _AMP:
+            text[o] = 38
+            return o + 1, at + 5
     length, point, second = reference(buf, at, end, False, entities)
     if length == 0:
         text[o] = 38
@@ -187,6 +214,43 @@ _CDATA = np.frombuffer(b"[CDATA[", np.uint8)
 
 
 @lean_kernel
+def _name_length(buf, name, end):
+    """Bytes of the name of a tag."""
+    at = name
+    while at < end and not (mk.is_space(buf[at]) or buf[at] == 47 or buf[at] == 62):
+        at += 1
+    return at - name
+
+
+@lean_kernel
+def _index_markup(buf, start, stop, text, place):
+    """Write the positions of `<` and `&` in buf[start:stop], as distances from start, at text[place]; how many.
+
+    Of `<<<` and `&&&` only the last can begin anything; the others are text.
+    """
+    many = np.int64(0)
+    at = start
+    while at < stop:
+        mask = markup_mask(buf, at) & below(stop - at)
+        mask &= ~(mask >> _ONE)
+        count = ones(mask)
+        to = place + 2 * many
+        base = at - start
+        # Four at once, needed or not: how many a window has cannot be predicted.
+        for _ in range(4):
+            put_half(text, to, base + trailing_zeros(mask))
+            mask &= mask - _ONE
+            to += 2
+        while mask != _ZERO:
+            put_half(text, to, base + trailing_zeros(mask))
+            mask &= mask - _ONE
+            to += 2
+        many += count
+        at += 64
+    return many
+
+
+@lean_kernel
 def extract(buf, start, end, mode, host, host_start, host_end, tables, text, facts):
     """Text of one page, with marks.
 
@@ -201,7 +265,8 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     tags, entities = tables[0], tables[1]
     if end + PADDING_BYTES > buf.size or text.size < 2 * (end - at) + 65536 or facts.size < FACTS:
         raise ValueError("extract: padding or capacity missing")
-    limit = np.int64(text.size - BASE_BYTES_MAX - _SLACK_BYTES)
+    index = np.int64(text.size - BASE_BYTES_MAX - _INDEX_BYTES)
+    limit = index - _SLACK_BYTES
     facts[:] = -1
     facts[8:] = 0
     o = np.int64(0)
@@ -209,60 +274,73 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         return _copy(buf, at, end, text, o, limit)
     stack = np.int64(0)  # of foreign content
     point_fresh = False  # no tag since an integration point opened: still in its own namespace
-    in_link = False
+    in_link = np.int64(0)
     templates = np.int64(0)
     hidden = np.int64(-1)  # the kind that hides: TEMPLATE, or SCRIPT and STYLE in svg
     hidden_from = np.int64(0)  # what is written from here on will be taken back
-    # The last window of masks; each describes buf[window:window + 64], `valid` the part of it in the page.
-    window = at
-    name_end, greater, double, single, equals, letters, less, ampersand, slash = tag_masks(buf, at)
-    valid = below(end - at)
+    block = np.int64(-1)  # where the text ends if it ends with a block boundary; _UNKNOWN: look
+    many, next_one, chunk, chunk_end = np.int64(0), np.int64(0), at, at  # of the index
     while at < end and o < limit:
-        if buf[at] & 0xC0 == 0x80:
+        if buf[U64(at)] & 0xC0 == 0x80:
             # A character cut in two by markup must not be joined.
             o = _space(text, o)
-        while at < end and o < limit:
-            if at - window >= 64:
-                window = at
-                name_end, greater, double, single, equals, letters, less, ampersand, slash = tag_masks(buf, at)
-                valid = below(end - at)
-            copy_text(buf, at, text, o)
-            # Of `<<<` and `&&&` only the last can begin anything; the others are text.
-            stop = (less | ampersand) & valid
-            stop = (stop & ~(stop >> _ONE)) >> U64(at - window)
-            if stop != _ZERO:
-                step = trailing_zeros(stop)
-                at += step
-                o += step
+        # Text up to the next `<` or `&`.
+        stop = end
+        while True:
+            while next_one < many and chunk + half_at(text, index + 2 * next_one) < at:
+                next_one += 1
+            if next_one < many:
+                stop = chunk + half_at(text, index + 2 * next_one)
                 break
-            step = min(end, window + 64) - at
-            at += step
-            o += step
+            if chunk_end >= end:
+                break
+            chunk = max(at, chunk_end)
+            chunk_end = min(end, chunk + _CHUNK_BYTES)
+            many, next_one = _index_markup(buf, chunk, chunk_end, text, index), np.int64(0)
+        copy_text(buf, at, text, o)
+        if stop - at > 64:
+            o = _copy(buf, at + 64, stop, text, o + 64, limit)
+        else:
+            o += stop - at
+        at = stop
         if at >= end or o >= limit:
             break
-        if buf[at] == 38:
+        if buf[U64(at)] == 38:
             o, at = _put_reference(buf, at, end, entities, text, o)
             continue
-        # The rest of the tag is read from the same window if its name ends there, else from one that begins at the tag.
-        shift = U64(at - window)
-        if (name_end & valid) >> shift < _NAME_LATER:
-            window = at
-            name_end, greater, double, single, equals, letters, less, ampersand, slash = tag_masks(buf, at)
-            valid = below(end - at)
-            shift = _ZERO
-        closing = (slash & valid) >> shift & _TWO != _ZERO
-        skip = 2 if closing else 1
-        name = at + skip
-        shift += U64(skip)
+        closing = byte_at(buf, at + 1, end) == 47
+        name = at + 1 + closing
         foreign = is_foreign(stack)
-        if (letters & valid) >> shift & _ONE == _ZERO:
+        if name >= end or not mk.is_letter(buf[U64(name)]):
             o, at = _declaration(buf, at, end, foreign or point_fresh, text, o, limit)
             continue
-        length = trailing_zeros((name_end & valid) >> shift)
-        if length == 64:  # a name that is longer than its window
-            length = 64 - skip
-            while name + length < end and not _ends_name(buf[name + length]):
-                length += 1
+        if stack == 0 and name + 16 < end:
+            # Most tags: a block boundary, a link's border, a space or nothing; hardly a branch to mispredict.
+            length = name_length(buf, name)
+            kind = mk.short_tag_kind(buf, name, min(length, 8), tags) & (mk.BREAKOUT - 1)
+            if kind <= mk.BREAK and length <= 8:
+                last = buf[U64(name + length)]
+                after = (name + length + 1) << 1
+                if last != 62:
+                    after = mk.plain_tag_end(buf, name, length, end) if mk.is_space(last) or last == 47 else 0
+                if kind == mk.ANCHOR:
+                    if after > 0 and (closing or last == 62 or after & 1):
+                        at = after >> 1
+                        text[U64(o)] = ANCHOR_END
+                        o += in_link
+                        in_link = after & 1 & ~closing
+                        text[U64(o)] = ANCHOR_START
+                        o += in_link
+                        continue
+                elif after > 0:
+                    at = after >> 1
+                    if block == _UNKNOWN:
+                        block = o if o > 0 and text[o - 1] == BLOCK else -1
+                    text[U64(o)] = SPACE if kind == mk.BREAK else BLOCK
+                    o += (kind == mk.BREAK) | ((kind == mk.OTHER) & (o != block))
+                    block = o if kind == mk.OTHER else block
+                    continue
+        length = _name_length(buf, name, end)
         first, second = _ZERO, _ZERO
         kind = np.int64(mk.OTHER)
         if length <= mk.NAME_BYTES_MAX:
@@ -270,21 +348,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             kind = mk.tag_kind(first, second, tags)
         breakout = kind >= mk.BREAKOUT
         kind &= mk.BREAKOUT - 1
-        if kind <= mk.FORMAT and stack == 0:
-            # Most tags: a block boundary or nothing, whether they open or close; hardly a branch to mispredict.
-            plain = mk.plain_tag_end(
-                (greater & valid) >> shift, double >> shift, single >> shift, equals >> shift, letters >> shift
-            )
-            if plain == 0:
-                at = mk.attributes(buf, min(name + length, end), end, mk.NO_NAME, -1, mk.NO_NAME, -1, facts)
-                if at < 0:
-                    break
-            else:
-                at = name + plain
-            before = text[o - 1] if o > 0 else 0
-            text[o] = BLOCK
-            o += 1 if kind == mk.OTHER and before != BLOCK else 0
-            continue
+        block = np.int64(_UNKNOWN)
         wanted, wanted_length, also, also_length = _wanted(kind)
         plain = np.int64(0)
         if name + length < end and buf[name + length] == 62:
@@ -308,13 +372,11 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         if kind == mk.FORMAT:
             continue
         if kind == mk.ANCHOR:
-            if in_link:
-                text[o] = ANCHOR_END
-                o += 1
-            in_link = not closing and value >= 0
-            if in_link:
-                text[o] = ANCHOR_START
-                o += 1
+            text[o] = ANCHOR_END
+            o += in_link
+            in_link = np.int64(not closing and value >= 0)
+            text[o] = ANCHOR_START
+            o += in_link
             continue
         if kind == mk.OTHER or (kind >= mk.TITLE and kind != mk.TEMPLATE):
             o = _block(text, o)
@@ -387,8 +449,3 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     o = min(o, limit)
     facts[TITLE_END] = min(facts[TITLE_END], o)
     return o
-
-
-@lean_kernel
-def _ends_name(c):
-    return mk.is_space(c) or c == 47 or c == 62

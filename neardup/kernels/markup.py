@@ -6,17 +6,18 @@ Every scan here moves forward over what it looked at, so hostile input (unclosed
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import below, find_byte, tag_masks, trailing_zeros, word_at
+from neardup.kernels.bits import below, find_byte, odd_up_to, tag_masks, trailing_zeros, word_at
 from neardup.kernels.entities import byte_at
 
 U64 = np.uint64
 _ZERO = U64(0)
 _ONE = U64(1)
+_ALL = U64(0xFFFFFFFFFFFFFFFF)
 _NOT_FIRST = U64(0xFFFFFFFFFFFFFFFE)
 _CASE = U64(0x2020202020202020)
 _SLOT_SHIFT = U64(54)  # the top 10 bits number the slots
 TAG_SLOTS = 1024
-_S1, _S2, _S4, _S8, _S16, _S32 = U64(1), U64(2), U64(4), U64(8), U64(16), U64(32)
+_S63 = U64(63)
 NAME_BYTES_MAX = 16
 
 #: Kinds of tag names. OTHER is every name that needs no care: a block boundary.
@@ -60,6 +61,11 @@ LANG = U64(int.from_bytes(b"lang", "little"))
 CONTENT = U64(int.from_bytes(b"content", "little"))
 HTTP_EQUIV = U64(int.from_bytes(b"http-equ", "little"))
 ENCODING = U64(int.from_bytes(b"encoding", "little"))
+_FIVE = U64(0xFFFFFFFFFF)
+_CASE_OF_HREF = U64(0x2020202000)
+#: Tags of more windows than this are left to `attributes`.
+_WINDOWS_MAX = 8
+_SPACE_HREF = U64(int.from_bytes(b" href", "little"))
 
 
 @lean_kernel
@@ -98,6 +104,15 @@ def tag_kind(first, second, tags):
     if tags[at] == first and tags[at + 1] == second:
         return np.int64(tags[at + 2])
     return np.int64(OTHER)
+
+
+@lean_kernel
+def short_tag_kind(buf, name, length, tags):
+    """Kind of a tag name of 1 to 8 bytes, which lies in one word."""
+    first = (word_at(buf, name) | _CASE) & (_ALL >> U64(64 - 8 * length))
+    at = U64(2) + U64(3) * (first * tags[0] >> _SLOT_SHIFT)
+    known = (tags[at] == first) & (tags[at + _ONE] == _ZERO)
+    return np.int64(tags[at + U64(2)] & (_ZERO - U64(known)))
 
 
 @lean_kernel
@@ -144,7 +159,7 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
             return at + 1
         # One window usually holds the whole attribute. Its first byte belongs to the name, even a `=`.
         name = at
-        name_end, _, double, single, equals, _, _, _, _ = tag_masks(buf, at)
+        name_end, _, double, single, equals, _ = tag_masks(buf, at)
         rest = below(end - at)
         name_length = trailing_zeros((name_end | equals) & rest & _NOT_FIRST)
         at += name_length
@@ -182,33 +197,45 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
 
 
 @lean_kernel
-def plain_tag_end(greater, double, single, equals, letters):
-    """Bytes from a tag's name to after its `>`, 0 where `attributes` must look: window too short, or odd quotes.
+def plain_tag_end(buf, name, length, end):
+    """2 * the position after the `>` that ends a tag, + 1 if it has an href with a value; 0: `attributes` must look.
 
-    Takes masks of `tag_masks` from the name on, that of `>` cut to the page. Every `=` outside quotes must follow
-    a letter and precede a `"`, every opening quote must follow such a `=`. Then the first `>` outside quotes ends it.
+    name, length: of the tag. Every `=` outside quotes must follow a letter and precede a `"`, every opening quote must
+    follow such a `=`: then the first `>` outside quotes ends it; and so does the first `>` of a tag without quotes. (An
+    href without a value may be there where none is told.)
     """
-    first = greater & (_ZERO - greater)
-    if (double | single) & (first - _ONE) == _ZERO:
-        return trailing_zeros(first) + 1 if first != _ZERO else np.int64(0)
-    # Bit i of `quoted`: an odd number of quotes up to and with byte i.
-    quoted = double
-    quoted ^= quoted << _S1
-    quoted ^= quoted << _S2
-    quoted ^= quoted << _S4
-    quoted ^= quoted << _S8
-    quoted ^= quoted << _S16
-    quoted ^= quoted << _S32
-    outside = greater & ~quoted
-    first = outside & (_ZERO - outside)
-    if first == _ZERO:
-        return np.int64(0)
-    before = first - _ONE
-    signs = equals & ~quoted & before
-    opening = double & quoted & before
-    if signs << _ONE != opening or signs & ~(letters << _ONE) != _ZERO or single & ~quoted & before != _ZERO:
-        return np.int64(0)
-    return trailing_zeros(first) + 1
+    quoted_last = sign_last = letter_last = _ZERO
+    href = np.int64(0)
+    at = name
+    for _ in range(_WINDOWS_MAX):
+        _, greater, double, single, equals, letters = tag_masks(buf, at)
+        quoted = odd_up_to(double) ^ (_ZERO - quoted_last)
+        outside = greater & ~quoted & below(end - at)
+        first = outside & (_ZERO - outside)
+        before = first - _ONE  # all, if there is no end here
+        if at == name:
+            if first != _ZERO and (double | single) & before == _ZERO:
+                return (name + trailing_zeros(first) + 1) << 1
+            equals &= ~below(length)  # those of the name are part of it
+        signs = equals & ~quoted & before
+        odd = single & ~quoted & before
+        odd |= signs & ~(letters << _ONE | letter_last)
+        odd |= (signs << _ONE | sign_last) ^ (double & quoted & before)
+        if odd != _ZERO:
+            return np.int64(0)
+        rest = signs
+        while rest != _ZERO:
+            sign = at + trailing_zeros(rest)
+            rest &= rest - _ONE
+            if sign - 5 > name and (word_at(buf, sign - 5) | _CASE_OF_HREF) & _FIVE == _SPACE_HREF:
+                href = np.int64(1)
+        if first != _ZERO:
+            return (at + trailing_zeros(first) + 1) << 1 | href
+        quoted_last, sign_last, letter_last = quoted >> _S63, signs >> _S63, letters >> _S63
+        at += 64
+        if at >= end:
+            break
+    return np.int64(0)
 
 
 @lean_kernel

@@ -7,12 +7,13 @@ tokens. Lower-casing happens in `text` itself, so that a span read after the cal
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import below, fold_words, leading_zeros, ones, trailing_zeros, word_at
-from neardup.kernels.xxh64 import xxh64, xxh64_short
+from neardup.kernels.bits import below, leading_zeros, lower_case, odd_up_to, ones, trailing_zeros, word_masks
+from neardup.kernels.spans import hash_spans
 
 U64 = np.uint64
 _ZERO = U64(0)
 _ONE = U64(1)
+_S2, _S3 = U64(2), U64(3)
 
 #: Flags of a token.
 IN_TITLE, IN_LINK, ALL_DIGITS, ANY_DIGIT, TERM = 1, 2, 4, 8, 16
@@ -22,6 +23,10 @@ _POINT_MASK = 0x1FFFFF
 _CLASS_SHIFT, _CLASS_MASK, _DIGIT_SHIFT = 21, 15, 25
 _NONE, _WORD = 0, 1
 _REPLACEMENT = 0xFFFD
+
+
+#: From so many bytes of a window on that need a look at their code points, all of it goes that way. Changes no bit.
+_FOREIGN = 12
 
 
 @lean_kernel
@@ -93,11 +98,10 @@ def _entry(point, points):
 
 
 @lean_kernel
-def _emit(text, start, end, seed, tag, ordinal, n, fp, flags, block, span_start, span_end):
+def _emit(start, end, tag, ordinal, n, flags, block, span_start, span_end):
     """Append the token text[start:end]; the new number of tokens. Drops it where the arrays are full."""
-    if end <= start or n >= fp.size:
+    if end <= start or n >= flags.size:
         return n
-    fp[n] = xxh64(text, start, end, seed)
     flags[n] = tag
     block[n] = ordinal
     span_start[n] = start
@@ -113,8 +117,7 @@ def _digit_flags(count, digits):
 
 @lean_kernel
 def _code_points(
-    text, at, stop, n_text, title_start, title_end, seed, points, ordinal, link, write, n,
-    fp, flags, block, span_start, span_end,
+    text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n, flags, block, span_start, span_end
 ):  # fmt: skip
     """Tokenise from a token boundary on, at least to `stop`, up to the next ASCII separator.
 
@@ -157,12 +160,10 @@ def _code_points(
         if kind != run:
             if run == _WORD:
                 tag_all = run_tag | _digit_flags(count, digits)
-                n = _emit(text, run_start, run_end, seed, tag_all, ordinal, n,
-                          fp, flags, block, span_start, span_end)  # fmt: skip
+                n = _emit(run_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
             elif run > _WORD and count == 1:
                 tag_all = previous_tag | _digit_flags(1, previous_digit)
-                n = _emit(text, run_start, run_end, seed, tag_all, ordinal, n,
-                          fp, flags, block, span_start, span_end)  # fmt: skip
+                n = _emit(run_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
             if write >= 0 and run != _NONE:
                 write = run_end
             run = kind
@@ -197,17 +198,26 @@ def _code_points(
         if kind > _WORD:
             if count > 0:
                 tag_all = previous_tag | _digit_flags(2, previous_digit + digit)
-                n = _emit(text, previous_start, run_end, seed, tag_all, ordinal, n,
-                          fp, flags, block, span_start, span_end)  # fmt: skip
+                n = _emit(previous_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
             previous_start, previous_tag, previous_digit = start, tag, digit
         count += 1
         digits += digit
     if run == _WORD:
-        n = _emit(text, run_start, run_end, seed, run_tag | _digit_flags(count, digits), ordinal, n,
-                  fp, flags, block, span_start, span_end)  # fmt: skip
+        n = _emit(
+            run_start, run_end, run_tag | _digit_flags(count, digits), ordinal, n, flags, block, span_start, span_end
+        )
     elif run > _WORD and count == 1:
-        n = _emit(text, run_start, run_end, seed, previous_tag | _digit_flags(1, previous_digit), ordinal, n,
-                  fp, flags, block, span_start, span_end)  # fmt: skip
+        n = _emit(
+            run_start,
+            run_end,
+            previous_tag | _digit_flags(1, previous_digit),
+            ordinal,
+            n,
+            flags,
+            block,
+            span_start,
+            span_end,
+        )
     if write >= 0 and run != _NONE:
         write = run_end
     return at, n_text, ordinal, link, write, n
@@ -232,16 +242,18 @@ def tokenise(
     seed = U64(seed)
     ordinal, link, write, n, at = np.int64(0), np.int64(0), np.int64(-1), np.int64(0), np.int64(0)
     size = np.int64(text.size)
-    room = np.int64(fp.size)
+    room = np.int64(flags.size)
+    # In a pass of its own: a window that was just written cannot be read again before it has left for the cache.
+    for i in range(0, min(n_text, size - 63), 64):
+        lower_case(text, i)
     while at < n_text:
-        # Wide loads reach 16 bytes beyond a window.
-        if write >= 0 or at + 96 > size or n + 32 > room:
+        if write >= 0 or at + 64 > size or n + 36 > room:
             at, n_text, ordinal, link, write, n = _code_points(
-                text, at, n_text, n_text, title_start, title_end, seed, points, ordinal, link, write, n,
-                fp, flags, block, span_start, span_end,
+                text, at, n_text, n_text, title_start, title_end, points, ordinal, link, write, n,
+                flags, block, span_start, span_end,
             )  # fmt: skip
             continue
-        words, digits, breaks, borders, others = fold_words(text, at)
+        words, digits, breaks, borders, others = word_masks(text, at)
         rest = n_text - at
         valid = below(rest)
         stop = trailing_zeros(others & valid)
@@ -257,39 +269,40 @@ def tokenise(
         # A link's border with word characters on both sides lies within a token.
         glued = (b + (b & (w << _ONE))) & ~b & w
         if cut == 0 or glued != _ZERO:
+            # No further than need be, except in a script that is not ASCII's.
+            stop = at + 64 if ones(others) > _FOREIGN else min(at + stop + 1, at + 64)
             at, n_text, ordinal, link, write, n = _code_points(
-                text, at, at + 64, n_text, title_start, title_end, seed, points, ordinal, link, write, n,
-                fp, flags, block, span_start, span_end,
+                text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n,
+                flags, block, span_start, span_end,
             )  # fmt: skip
             continue
         digits &= w
         breaks &= used
+        linked = odd_up_to(b) ^ (_ZERO - U64(link))
         starts = w & ~(w << _ONE)
-        ends = ~w & (w << _ONE)
+        ends = ~w & (w << _ONE)  # below bit 64: a separator or the end of the text lies in the window
+        k = U64(n)
+        n += ones(starts)
         while starts != _ZERO:
-            s = trailing_zeros(starts)
-            e = trailing_zeros(ends)  # at most 63: a separator or the end of the text lies in the window
-            starts &= starts - _ONE
-            ends &= ends - _ONE
-            before = (_ONE << U64(s)) - _ONE
-            inside = ((_ONE << U64(e)) - _ONE) ^ before
-            length = e - s
-            start = at + s
-            if length < 16:
-                fp[n] = xxh64_short(word_at(text, start), word_at(text, start + 8), length, seed)
-            else:
-                fp[n] = xxh64(text, start, at + e, seed)
-            numeric = digits & inside
-            tag = ANY_DIGIT if numeric != _ZERO else 0
-            tag |= ALL_DIGITS if numeric == inside else 0
-            tag |= IN_LINK if (link + ones(b & before)) & 1 else 0
-            tag |= IN_TITLE if start >= title_start and start < title_end else 0
-            flags[n] = tag
-            block[n] = ordinal + ones(breaks & before)
-            span_start[n] = start
-            span_end[n] = at + e
-            n += 1
+            # Four at once, there or not: how many a window has cannot be predicted.
+            for _ in range(4):
+                first = starts & (_ZERO - starts)
+                last = ends & (_ZERO - ends)
+                starts ^= first
+                ends ^= last
+                inside = last - first
+                numeric = digits & inside
+                start = at + trailing_zeros(first)
+                tag = U64(numeric != _ZERO) << _S3 | U64(numeric == inside) << _S2
+                tag |= U64(linked & first != _ZERO) << _ONE
+                tag |= U64(start >= title_start) & U64(start < title_end)
+                flags[k] = tag
+                block[k] = ordinal + ones(breaks & (first - _ONE))
+                span_start[k] = start
+                span_end[k] = at + trailing_zeros(last)
+                k += _ONE
         ordinal += ones(breaks)
         link = (link + ones(b)) & 1
         at += cut
+    hash_spans(text, span_start, span_end, n, seed, fp)
     return n

@@ -57,29 +57,6 @@ def _avalanche(h):
 
 
 @lean_kernel
-def xxh64_short(low, high, length, seed):
-    """XXH64 of up to 15 bytes given as two little-endian words (bytes beyond `length` may hold anything).
-
-    Every step is computed and chosen by its condition, without branches: token lengths cannot be predicted.
-    """
-    h = seed + _P5 + U64(length)
-    wide = length >= 8
-    h = _eat8(h, low) if wide else h
-    tail = high if wide else low
-    rest = length & 7
-    four = rest >= 4
-    h = _eat4(h, tail) if four else h
-    tail = tail >> _S32 if four else tail
-    rest = rest & 3
-    h = _eat1(h, tail & _BYTE) if rest >= 1 else h
-    tail = tail >> _S8
-    h = _eat1(h, tail & _BYTE) if rest >= 2 else h
-    tail = tail >> _S8
-    h = _eat1(h, tail & _BYTE) if rest >= 3 else h
-    return _avalanche(h)
-
-
-@lean_kernel
 def xxh64(buf, start, end, seed):
     """XXH64 of buf[start:end], uint8[...], as uint64. Reads no byte outside the range."""
     start, end, seed = np.int64(start), np.int64(end), U64(seed)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.kernels import bits
-from neardup.kernels.xxh64 import xxh64, xxh64_short
+from neardup.kernels.spans import hash_spans
+from neardup.kernels.xxh64 import xxh64
 from tests.neardup.hostile import EXAMPLES
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
@@ -33,11 +34,14 @@ def test_any_bytes_at_any_offset(data, offset, seed):
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(st.binary(max_size=15), st.binary(min_size=16, max_size=16), seeds)
-def test_short_form_ignores_what_follows(data, garbage, seed):
-    array = np.frombuffer(data + garbage, np.uint8).copy()
-    low, high = U64(bits.word_at(array, 0)), U64(bits.word_at(array, 8))
-    assert int(xxh64_short(low, high, len(data), U64(seed))) == xxhash.xxh64_intdigest(data, seed)
+@given(st.lists(st.binary(max_size=20), max_size=20), st.integers(0, 20), seeds)
+def test_spans_of_a_text_ignore_what_follows(parts, room, seed):
+    text = np.frombuffer(b"".join(parts) + b"#" * room, np.uint8).copy()
+    ends = np.cumsum([len(part) for part in parts], dtype=np.uint32) if parts else np.zeros(0, np.uint32)
+    starts = ends - np.array([len(part) for part in parts], np.uint32)
+    out = np.zeros(len(parts), np.uint64)
+    hash_spans(text, starts, ends, len(parts), U64(seed), out)
+    assert out.tolist() == [xxhash.xxh64_intdigest(part, seed) for part in parts]
 
 
 def test_golden():
@@ -52,13 +56,18 @@ def test_words_and_masks_of_a_window():
     target = np.zeros(80, np.uint8)
     bits.copy_text(array, 0, target, 5)
     assert target[5:20].tobytes() == b"<A&z 9>='\"   \xc3/"
-    name_end, greater, double, single, equals, letters, *others = (int(mask) for mask in bits.tag_masks(array, 0))
+    name_end, greater, double, single, equals, letters = (int(mask) for mask in bits.tag_masks(array, 0))
     assert (name_end, greater, double, single, equals, letters) == (0x4050, 0x40, 0x200, 0x100, 0x80, 0xA)
-    assert others == [1, 4, 0x4000]
+    assert int(bits.markup_mask(array, 0)) == 5
+    assert [int(bits.name_length(array, at)) for at in (0, 5, 15)] == [4, 1, 16]
     assert int(bits.find_byte(array, 1, np.uint8(ord("9")))) == 16
-    words, digits, breaks, borders, others = (int(mask) for mask in bits.fold_words(array, 0))
-    assert (words, digits, breaks, borders, others) == (0x2A, 0x20, 0x400, 0x800, 0x3000)
+    bits.lower_case(array, 0)
     assert array[1] == ord("a")
+    words, digits, breaks, borders, others = (int(mask) for mask in bits.word_masks(array, 0))
+    assert (words, digits, breaks, borders, others) == (0x2A, 0x20, 0x400, 0x800, 0x3000)
+    assert int(bits.odd_up_to(U64(0b100010))) == 0b011110
+    bits.put_half(array, 3, 0x1234)
+    assert int(bits.half_at(array, 3)) == 0x1234
     assert [int(bits.below(n)) for n in (0, 1, 63, 64, 99)] == [0, 1, 2**63 - 1, 2**64 - 1, 2**64 - 1]
     counts = [bits.trailing_zeros(U64(0)), bits.leading_zeros(U64(0)), bits.ones(U64(0xFF))]
     assert [int(count) for count in counts] == [64, 64, 8]
@@ -81,7 +90,8 @@ small = np.zeros(40, np.uint8)
 reads = [
     lambda: plain(small, 40), lambda: lean(small, 40), lambda: bits.word_at(small, 33),
     lambda: bits.find_byte(small, 0, np.uint8(1)), lambda: bits.tag_masks(small, -1),
-    lambda: bits.fold_words(small, 0), lambda: bits.copy_text(np.zeros(64, np.uint8), 0, small, 0),
+    lambda: bits.word_masks(small, 0), lambda: bits.copy_text(np.zeros(64, np.uint8), 0, small, 0),
+    lambda: bits.lower_case(small, 0), lambda: bits.half_at(small, 39), lambda: bits.name_length(small, 30),
     lambda: put_point(small, 38, 0xFFFD),
 ]
 for number, read in enumerate(reads):
