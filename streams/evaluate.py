@@ -27,6 +27,8 @@ from streams.state import State
 SCHEME = Scheme(seed=0x6E656172647570)
 #: C-similarity down to which every pair is counted, for the choice of t.
 WIDE_C_MIN = 340
+#: Of those, pairs kept for natural truth to label.
+WIDE_PAIRS = 200_000
 #: Pairs that natural truth labels, of each kind.
 TRUTH_PAIRS = 20_000
 _BATCH = 512
@@ -35,13 +37,13 @@ _BATCH = 512
 Progress = Callable[[str, int, int], None]
 
 
-def _silent(phase: str, done: int, total: int) -> None:
-    pass
+def silent(phase: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True)
 class Crawl:
-    """A corpus with the means to read its pages again. pages_read: those that natural truth may label."""
+    """A corpus with the means to read its pages again, and the thresholds of its rules."""
 
     corpus: Corpus
     texts: Texts
@@ -56,7 +58,7 @@ def open_crawl(
     base_url: str | None = None,
     threads: int = 1,
     pages_max: int = PAGES_MAX,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Iterator[Crawl]:
     """The crawl of some files, or of a state directory. Sketches are held in memory, texts are read when asked for.
 
@@ -117,7 +119,9 @@ def _reader(sources: Sequence[LocalSource]) -> ReadPage:
     return lambda coordinates: by_id[coordinates.source].read_at(coordinates)
 
 
-def natural_labels(crawl: Crawl, graphs: Sequence[Graph], releases: Releases, ratio_min: float, seed: int) -> list[Label]:
+def natural_labels(
+    crawl: Crawl, graphs: Sequence[Graph], releases: Releases, ratio_min: float, seed: int
+) -> list[Label]:
     """Labels by natural truth of the pairs of the graphs, of pairs of one item, and of as many of different items."""
     truth = NaturalTruth(crawl.corpus, crawl.texts, releases, ratio_min)
     if len(truth.releases) < 2:
@@ -147,7 +151,7 @@ def evaluate_command(
     seed: int = 0,
     threads: int = 1,
     differences_max: int = 5000,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Evaluation:
     """Evaluates a crawl as Henzinger 2006 did, and writes it to the folder `out` if one is given.
 
@@ -164,13 +168,14 @@ def evaluate_command(
         c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
         wide = None
         if len(corpus) <= ALL_PAIRS_PAGES_MAX:
-            wide = c_graph_of_all(corpus, c_min=WIDE_C_MIN, threads=threads, pairs_max=0)
+            wide = c_graph_of_all(corpus, c_min=WIDE_C_MIN, seed=seed, threads=threads, pairs_max=WIDE_PAIRS)
         notes = []
         if len(corpus) < 2:
             notes.append(f"The corpus has {len(corpus)} pages with words of their own: there are no pairs to evaluate.")
         if natural or releases is not None:
             progress("read", 0, 0)
-            made = natural_labels(crawl, (b, c), Releases.by(releases), ratio_min, seed)
+            graphs = [b, c] if wide is None else [b, c, wide]
+            made = natural_labels(crawl, graphs, Releases.by(releases), ratio_min, seed)
             known = {label.pair for label in said}
             said += [label for label in made if label.pair not in known]
             notes.append(

@@ -143,9 +143,9 @@ def ablation_section(study: Study) -> Section:
         "ablations",
         "Variants of the algorithms",
         "What the paper leaves open, computed again from the token sequences of the labelled pairs. Thresholds as "
-        "published, for fewer bits scaled; at the right the threshold with the best F1 on one half of the pairs (S1) and "
-        "its F1 on the other (S2). The two yardsticks read whole texts; where labels were made by natural truth, the LCS "
-        "ratio made them, and its row says nothing.",
+        "published, for fewer bits scaled; at the right the threshold with the best F1 on one half of the pairs (S1) "
+        "and its F1 on the other (S2). The two yardsticks read whole texts; where labels were made by natural truth, "
+        "the LCS ratio made them, and its row says nothing.",
     )
     correct, incorrect = study.judged(Judgement.CORRECT), study.judged(Judgement.INCORRECT)
     places = [place for place in np.flatnonzero(correct | incorrect).tolist() if _readable(study, place)]
@@ -163,7 +163,7 @@ def ablation_section(study: Study) -> Section:
     scores = {variant.name: variant.scores(pages) for variant in VARIANTS}
     for text, mask in sites(study, np.ones(len(study.labels), bool)).items():
         here = mask[places]
-        if not here.any() or (text == "all") is False and here.all():
+        if not here.any() or (text != "all" and here.all()):
             continue
         rows = [_row(variant, scores[variant.name][here], truth[here], half[here], study.seed) for variant in VARIANTS]
         name = "ablations-" + text.replace(" ", "-")
@@ -203,7 +203,9 @@ def best_threshold(scores: _Scores, truth: Mask) -> float | None:
 
 
 def _readable(study: Study, place: int) -> bool:
-    return study.texts.tokens(study.labels.a[place]) is not None and study.texts.tokens(study.labels.b[place]) is not None
+    return (
+        study.texts.tokens(study.labels.a[place]) is not None and study.texts.tokens(study.labels.b[place]) is not None
+    )
 
 
 def _hash(study: Study, place: int) -> int:

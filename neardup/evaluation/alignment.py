@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Kernels: the size of `diff` and the longest common subsequence of two token sequences, exact, in linear memory."""
 
 import numpy as np

@@ -16,10 +16,10 @@ def combined_section(study: Study) -> Section:
     section = Section(
         "10",
         "The combined algorithm",
-        "B-similar pairs whose C-similarity reaches a cutoff. The labelled B pairs are split at random in halves: on S1 "
-        "the cutoff is picked at the knee of precision against R (correct pairs kept, of all correct ones); on S2 it is "
-        "judged. The knee is the point farthest above the straight line between the ends of the curve, both axes scaled "
-        f"to 0..1; cutoffs that keep fewer than {KEPT_MIN} pairs do not count.",
+        "B-similar pairs whose C-similarity reaches a cutoff. The labelled B pairs are split at random in halves: on "
+        "S1 the cutoff is picked at the knee of precision against R (correct pairs kept, of all correct ones); on S2 "
+        "it is judged. The knee is the point farthest above the straight line between the ends of the curve, both "
+        f"axes scaled to 0..1; cutoffs that keep fewer than {KEPT_MIN} pairs do not count.",
     )
     similar = study.b_similarity >= study.decider.b_min
     if not len(study.labels) or not similar.any():
@@ -104,7 +104,9 @@ def _r_plot(knee: Knee) -> Plot | None:
     if chosen:
         series.append(Series("knee", [points[chosen[0][1]]], "dots", [hints[chosen[0][1]]]))
         legend.append(("s1", f"the knee, {knee.chosen}"))
-    svg = plot("Precision against R on S1", series, Axes("R", "precision", x_range=(0, 1), y_range=(0, 1)))
+    least = min((int(10 * y) / 10 for _, y in points), default=0.0)
+    axes = Axes("R", "precision", x_range=(0, 1), y_range=(min(least, 0.9), 1))
+    svg = plot("Precision against R on S1", series, axes)
     if svg is None:
         return None
     rows = [[p.cutoff, p.r, p.precision] for p in told]
@@ -116,9 +118,9 @@ def t_section(study: Study) -> Section:
     section = Section(
         "t",
         "The choice of t",
-        "Algorithm C's threshold at which it returns as many correct pairs as algorithm B. Correct pairs are estimated: "
-        "pairs of each level of similarity in the whole graph, times the share of correct ones among its labelled pairs. "
-        f"The paper found {372} this way.",
+        "Algorithm C's threshold at which it returns as many correct pairs as algorithm B. Correct pairs are "
+        "estimated: pairs of each level of similarity in the whole graph, times the share of correct ones among its "
+        "labelled pairs. The paper found 372 this way.",
     )
     if not len(study.labels):
         section.missing = NO_LABELS
@@ -129,7 +131,14 @@ def t_section(study: Study) -> Section:
         ["t for as many correct pairs", found.t, 372],
     ]
     section.tables.append(
-        Table("t-choice", "t for equal correct pairs", ("", "here", "paper"), ("text", "number", "number"), summary, paper=(2,))
+        Table(
+            "t-choice",
+            "t for equal correct pairs",
+            ("", "here", "paper"),
+            ("text", "number", "number"),
+            summary,
+            paper=(2,),
+        )
     )
     near = [row for row in found.table if row[0] % 3 == 0 or row[0] == found.t or row[0] >= 382]
     rows: list[list[Cell]] = [[level, total, right] for level, total, right in near]
@@ -148,7 +157,9 @@ def t_section(study: Study) -> Section:
         series = [Series("C", points)]
         if found.b_correct is not None:
             series.append(Series("B", [(points[-1][0], found.b_correct), (points[0][0], found.b_correct)]))
-        axes = Axes("t (C-similarity)", "estimated correct pairs", marks=[(found.t, f"t = {found.t}")] if found.t else [])
+        axes = Axes(
+            "t (C-similarity)", "estimated correct pairs", marks=[(found.t, f"t = {found.t}")] if found.t else []
+        )
         svg = plot("Correct pairs of algorithm C by t", series, axes)
         if svg is not None:
             section.plots.append(

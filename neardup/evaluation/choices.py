@@ -54,7 +54,8 @@ def halves(study: Study) -> tuple[_Mask, _Mask]:
     """The labelled B pairs in two halves, by a hash of pages and seed."""
     similar = study.b_similarity >= study.decider.b_min
     words = [
-        int(joining.chosen(a, b, np.uint64(study.seed ^ 0x51))) for a, b in zip(study.labels.a, study.labels.b, strict=True)
+        int(joining.chosen(a, b, np.uint64(study.seed ^ 0x51)))
+        for a, b in zip(study.labels.a, study.labels.b, strict=True)
     ]
     one = np.zeros(len(words), bool)
     places = np.flatnonzero(similar)

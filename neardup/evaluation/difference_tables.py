@@ -95,7 +95,11 @@ def _histogram(name: str, sizes: list[int]) -> Plot | None:
     points = [(size / 2, float(n)) for size, n in zip(edges.tolist(), totals, strict=True) if n]
     hints = [f"{int(2 * x)} to {int(2 * x) + 1} terms: {n:,.0f} pairs" for x, n in points]
     axes = Axes(f"term difference / 2 (up to {FAR} terms)", "pairs", x_range=(0, FAR / 2 + 1))
-    svg = plot(f"Term differences of the {name} graph", [Series("pairs", points, "steps", hints)], axes) if points else None
+    svg = (
+        plot(f"Term differences of the {name} graph", [Series("pairs", points, "steps", hints)], axes)
+        if points
+        else None
+    )
     if svg is None:
         return None
     beyond = len(sizes) - sum(shown.values())

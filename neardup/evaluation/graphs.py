@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -185,12 +186,10 @@ class _Join:
 
         def part(first: int, last: int) -> _Part:
             return lambda degrees, joint, limit, a, b: int(
-                joining.join_all(
-                    np.int64(first), np.int64(last), *self._tests, degrees, joint, limit, self._seed, a, b
-                )
+                joining.join_all(np.int64(first), np.int64(last), *self._tests, degrees, joint, limit, self._seed, a, b)
             )
 
-        return [part(first, last) for first, last in zip(edges, edges[1:], strict=False)]
+        return [part(first, last) for first, last in pairwise(edges)]
 
     def graph(self, name: Literal["B", "C"], least: int, parts: Sequence[_Part], pairs_max: int) -> Graph:
         """Counts, then collects what may be kept."""
@@ -216,8 +215,10 @@ class _Join:
         order = np.lexsort((b, a))
         a, b = a[order], b[order]
         b_similarity, c_similarity = similarities(self._corpus, a, b)
-        degrees = np.sum([tally[0] for tally in tallies], axis=0, dtype=np.int64)
-        joint = np.sum([tally[1] for tally in tallies], axis=0, dtype=np.int64)
+        degrees, joint = np.zeros(n, np.int64), np.zeros((2, joining.B_SIZE, joining.C_SIZE), np.int64)
+        for tally in tallies:
+            degrees += tally[0]
+            joint += tally[1]
         return Graph(name, least, edges, degrees, joint, a, b, b_similarity, c_similarity)
 
     def _run(self, parts: Sequence[_Part], arguments: Sequence[tuple]) -> list[int]:  # type: ignore[type-arg]

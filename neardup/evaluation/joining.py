@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Kernels of the all-pairs joins: count first, then collect, so that memory is known before it is taken.
 
 Pages that share a piece (a supershingle, a block of a simhash) at one place are compared in full; a pair that shares
@@ -103,3 +104,12 @@ def similarities(a, b, supershingles, simhash, b_out, c_out):
             equal += supershingles[a[i], w] == supershingles[b[i], w]
             differing += np.int64(ones(simhash[a[i], w] ^ simhash[b[i], w]))
         b_out[i], c_out[i] = equal, 384 - differing
+
+
+@kernel
+def ranks(a, b, seed):
+    """uint64[pairs]: `chosen` of each pair, uint32[pairs] each."""
+    out = np.empty(len(a), np.uint64)
+    for i in range(len(a)):
+        out[i] = chosen(a[i], b[i], seed)
+    return out

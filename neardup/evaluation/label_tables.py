@@ -128,7 +128,9 @@ def kinds_of_difference(study: Study) -> Section:
                 rows,
             )
         )
-    text = "The labellers' reasons; for a pair without any, the automatic draft, which patterns on differing words make."
+    text = (
+        "The labellers' reasons; for a pair without any, the automatic draft, which patterns on differing words make."
+    )
     if drafted:
         text += f" {drafted:,} of these pairs have only the draft."
     return Section("5", "Kinds of difference of the correct pairs", text, tables, missing=_none(study, correct))

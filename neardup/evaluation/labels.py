@@ -114,11 +114,9 @@ def parse_label(line: bytes) -> Label:
         raise BadInput(f"not a JSON object but a {type(value).__name__}")
     if value.get("version", LABEL_VERSION) != LABEL_VERSION:
         raise BadInput(f"version {value['version']!r}; this program reads version {LABEL_VERSION}")
-    urls = [side["url"] if isinstance(side := value.get(name), dict) and "url" in side else side for name in "ab"]
-    if not all(isinstance(url, str) and url for url in urls):
-        raise BadInput("a and b must be objects with a url")
+    urls = [_url(value.get(name)) for name in "ab"]
     try:
-        label = Judgement(value.get("label"))
+        label = Judgement(str(value.get("label")))
     except ValueError:
         raise BadInput(f"label {value.get('label')!r}: there is {', '.join(Judgement)}") from None
     reasons = value.get("reasons") or []
@@ -133,7 +131,16 @@ def parse_label(line: bytes) -> Label:
     labeller, sample = value.get("labeller") or "", value.get("sample") or ""
     if not isinstance(labeller, str) or not isinstance(sample, str):
         raise BadInput("labeller and sample must be texts")
-    return label_of(*urls, label, reasons=tuple(map(Reason, reasons)), labeller=labeller, labelled_at=at, sample=sample)
+    more = {"reasons": tuple(map(Reason, reasons)), "labeller": labeller, "labelled_at": at, "sample": sample}
+    return label_of(urls[0], urls[1], label, **more)
+
+
+def _url(side: Any) -> str:
+    """Of {"url": ...}, or of a bare text."""
+    url = side.get("url") if isinstance(side, dict) else side
+    if not isinstance(url, str) or not url:
+        raise BadInput("a and b must be objects with a url")
+    return url
 
 
 def read_labels(path: Path) -> list[Label]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from neardup.evaluation import paper, powerlaw
 from neardup.evaluation.figures import Cell, Plot, Section, Table, ratio
-from neardup.evaluation.graphs import Graph, missed_by_blocks
+from neardup.evaluation.graphs import MISSED_AT_12, Graph, missed_by_blocks
 from neardup.evaluation.plots import Axes, Series, plot
 from neardup.evaluation.study import Study
 
@@ -32,11 +32,11 @@ def graph_section(study: Study) -> Section:
             for least in _DEGREES_TOLD
             if any((g.degrees > least).any() for g in graphs)
         ],
-        ["power-law exponent", *[law and round(law.alpha, 3) for law in laws]],
-        ["its standard error", *[law and round(law.error, 3) for law in laws]],
-        ["fitted from degree", *[law and law.d_min for law in laws]],
-        ["pages of at least that degree", *[law and law.nodes for law in laws]],
-        ["Kolmogorov-Smirnov distance of the fit", *[law and round(law.distance, 3) for law in laws]],
+        ["power-law exponent", *[round(law.alpha, 3) if law else None for law in laws]],
+        ["its standard error", *[round(law.error, 3) if law else None for law in laws]],
+        ["fitted from degree", *[law.d_min if law else None for law in laws]],
+        ["pages of at least that degree", *[law.nodes if law else None for law in laws]],
+        ["Kolmogorov-Smirnov distance of the fit", *[round(law.distance, 3) if law else None for law in laws]],
     ]
     note = (
         "The exponent is the discrete maximum-likelihood estimate above the degree that makes the Kolmogorov-Smirnov "
@@ -56,7 +56,7 @@ def graph_section(study: Study) -> Section:
     else:
         note += (
             " Blocks of 32 bits find every pair of up to 11 differing bits; at 12 they miss pairs with one in each "
-            f"block, a share of {paper_share(12)} were bits to differ at random."
+            f"block, a share of {MISSED_AT_12:.4%} were bits to differ at random."
         )
     section = Section(
         "1",
@@ -69,13 +69,6 @@ def graph_section(study: Study) -> Section:
     if not any(graph.edges for graph in graphs):
         section.missing = "No two pages are similar: both graphs are empty, and there is nothing to fit or to plot."
     return section
-
-
-def paper_share(differing: int) -> str:
-    """The share that random places would miss, as text."""
-    from neardup.evaluation.graphs import MISSED_AT_12
-
-    return f"{MISSED_AT_12:.4%}" if differing == 12 else "none"
 
 
 def _degrees(graph: Graph, law: powerlaw.PowerLaw | None) -> Plot | None:
@@ -182,7 +175,7 @@ def between_section(study: Study) -> Section:
     return section
 
 
-def _c_for_b(joint: np.ndarray, least: int) -> Plot | None:  # type: ignore[type-arg]
+def _c_for_b(joint: np.ndarray, least: int) -> Plot | None:
     present = [level for level in range(least, 7) if joint[level].any()]
     if not present:
         return None

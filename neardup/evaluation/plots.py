@@ -1,4 +1,4 @@
-"""Plots as inline SVG on one pair of axes, linear or logarithmic; the marks of a series differ in shape, not only colour."""
+"""Plots as inline SVG on one pair of axes, linear or logarithmic; series differ in shape, not only in colour."""
 
 import math
 from collections.abc import Sequence
@@ -142,7 +142,9 @@ def _mark(drawing: Drawing, number: int, x: float, y: float, style: str, hint: s
         )
         path = paths[number % 5 - 1].format(x=x, y=y, l=x - r, R=x + r, t=y - r, b=y + r)
         shape = Markup('<path d="{}"').format(path)
-    drawing.add('{} class="point {}"><title>{}</title></{}>', shape, style, hint, "circle" if not number % 5 else "path")
+    drawing.add(
+        '{} class="point {}"><title>{}</title></{}>', shape, style, hint, "circle" if not number % 5 else "path"
+    )
 
 
 #: Style of pictures that stand alone; in a page its own sheet rules.
@@ -150,7 +152,8 @@ STANDALONE_STYLE = """
 svg { background: #ffffff; }
 text { font: 11.5px system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; fill: #5a6470; }
 text.label { fill: #1d2126; font-size: 12px; } text.mark { fill: #b3261e; font-weight: 600; font-size: 12px; }
-.grid { stroke: #e2dfd9; } .axis { stroke: #5a6470; } .threshold { stroke: #b3261e; stroke-width: 2; stroke-dasharray: 5 3; }
+.grid { stroke: #e2dfd9; } .axis { stroke: #5a6470; }
+.threshold { stroke: #b3261e; stroke-width: 2; stroke-dasharray: 5 3; }
 .curve { fill: none; stroke-width: 2; }
 .s0 { stroke: #2b7fb3; fill: #2b7fb3; } .s1 { stroke: #b96a12; fill: #b96a12; } .s2 { stroke: #9b4f96; fill: #9b4f96; }
 .s3 { stroke: #2f7d4f; fill: #2f7d4f; } .s4 { stroke: #6b5b53; fill: #6b5b53; }

@@ -31,11 +31,12 @@ class PowerLaw:
 
 def hurwitz_zeta(s: float, q: float) -> float:
     """sum over k >= 0 of (k + q) ** -s, s > 1, q > 0; Euler-Maclaurin after 12 terms, good to 12 digits here."""
-    head = sum((k + q) ** -s for k in range(12))
+    head: float = sum((k + q) ** -s for k in range(12))
     x = q + 12
-    tail = x ** (1 - s) / (s - 1) + x**-s / 2 + s * x ** (-s - 1) / 12
+    tail: float = x ** (1 - s) / (s - 1) + x**-s / 2 + s * x ** (-s - 1) / 12
     tail -= s * (s + 1) * (s + 2) * x ** (-s - 3) / 720
-    return head + tail + s * (s + 1) * (s + 2) * (s + 3) * (s + 4) * x ** (-s - 5) / 30240
+    tail += s * (s + 1) * (s + 2) * (s + 3) * (s + 4) * x ** (-s - 5) / 30240
+    return head + tail
 
 
 def fit(degrees: npt.NDArray[np.int64]) -> PowerLaw | None:

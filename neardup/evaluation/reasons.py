@@ -10,42 +10,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neardup.evaluation.labels import Reason
-from neardup.report.differ import Change, Text, compare_texts
+from neardup.report.differ import Change, Text, compare_texts, text_words
 
 #: Words of context on each side of a change.
 _AROUND = 4
 #: More changes than this are no slip of a counter.
 CHANGES_MAX = 200
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _NUMBER = re.compile(r"\d+\Z")
 _DATED = re.compile(r"(?:19|20)\d\d\Z")
-_CLOCK = re.compile(r"(?:\d{1,2}(?:st|nd|rd|th|h|am|pm)?|\d{1,2}t\d{1,2}|\d{2}z|t\d{2}|(?:19|20)\d{6}(?:t?\d{4,6}z?)?|1\d{9}(?:\d{3})?)\Z")
-_MONTHS = frozenset(
-    "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september october "
-    "november december januar februar märz mai juni juli oktober dezember janvier février mars avril juin juillet août "
-    "septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre "
-    "diciembre mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday montag dienstag "
-    "mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche".split()
+_CLOCK = re.compile(
+    r"(?:\d{1,2}(?:st|nd|rd|th|h|am|pm)?|\d{1,2}t\d{1,2}|\d{2}z|t\d{2}|(?:19|20)\d{6}(?:t?\d{4,6}z?)?|1\d{9}(?:\d{3})?)\Z"
 )
-_ZONES = frozenset("am pm gmt utc est edt cst cdt mst mdt pst pdt cet cest z h uhr today yesterday ago".split())
-_TIME_CUES = frozenset(
-    "date time updated modified changed generated built created published posted on last stand datum as at".split()
+_MONTHS = _words(
+    "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september "
+    "october november december januar februar märz mai juni juli oktober dezember janvier février mars avril juin juillet "
+    "août septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre "
+    "noviembre diciembre mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday montag "
+    "dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche"
 )
-_UNITS = frozenset("seconds second secs sec s ms milliseconds sekunden secondes segundos µs us".split())
-_RUN_CUES = frozenset(
+_ZONES = _words("am pm gmt utc est edt cst cdt mst mdt pst pdt cet cest z h uhr today yesterday ago")
+_TIME_CUES = _words(
+    "date time updated modified changed generated built created published posted on last stand datum as at"
+)
+_UNITS = _words("seconds second secs sec s ms milliseconds sekunden secondes segundos µs us")
+_RUN_CUES = _words(
     "generated rendered executed execution took load loaded loading parse render queries query runtime elapsed "
-    "processing process cpu in wall".split()
+    "processing process cpu in wall"
 )
-_COUNT_CUES = frozenset(
+_COUNT_CUES = _words(
     "visitor visitors visits visit views viewed view hits hit counter visited downloads downloaded online guests users "
-    "members readers times impressions besucher aufrufe visites visitas".split()
+    "members readers times impressions besucher aufrufe visites visitas"
 )
-_MESSAGE_CUES = frozenset(
-    "message msg messageid post thread ticket reference ref request requestid ray incident trace error nr no number id".split()
+_MESSAGE_CUES = _words(
+    "message msg messageid post thread ticket reference ref request requestid ray incident trace error nr no number id"
 )
-_SESSION_CUES = frozenset("session sessionid sid phpsessid jsessionid aspsessionid cfid cftoken token csrf nonce".split())
-_SERVER_CUES = frozenset("server served host hostname node backend machine worker instance".split())
-_SERVER = re.compile(r"(?:www|web|srv|server|node|app|host|cache|proxy|mirror|worker|backend|fe|be|prod)[a-z]{0,4}\d{1,4}[a-z]?\Z")
+_SESSION_CUES = _words("session sessionid sid phpsessid jsessionid aspsessionid cfid cftoken token csrf nonce")
+_SERVER_CUES = _words("server served host hostname node backend machine worker instance")
+_SERVER = re.compile(
+    r"(?:www|web|srv|server|node|app|host|cache|proxy|mirror|worker|backend|fe|be|prod)[a-z]{0,4}\d{1,4}[a-z]?\Z"
+)
 _RANDOM = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{8,}\Z|[0-9a-f]{12,}\Z|\d{14,}\Z")
 
 
@@ -64,8 +73,6 @@ class Draft:
 
 def difference(a_text: str, b_text: str, a_url: str = "", b_url: str = "") -> Draft | None:
     """The draft for two texts as people read them (`neardup.html.text_of`); None if no word differs."""
-    from neardup.report.differ import text_words
-
     return draft(text_words(a_text).words, text_words(b_text).words, a_url, b_url)
 
 

@@ -76,7 +76,7 @@ def to_html(evaluation: Evaluation, title: str = "Evaluation") -> str:
     """The page. Its Content-Security-Policy forbids everything but its own style sheet."""
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     style += resources.files("neardup.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8")
-    return _environment.get_template("evaluation.html.j2").render(
+    return environment.get_template("evaluation.html.j2").render(
         title=title,
         evaluation=evaluation,
         counts=evaluation.counts,
@@ -112,7 +112,7 @@ def _numbers(kinds: Sequence[str]) -> list[bool]:
     return [kind != "text" for kind in kinds]
 
 
-_environment = Environment(
+environment = Environment(
     loader=PackageLoader("neardup.evaluation", "."),
     autoescape=True,
     undefined=StrictUndefined,
@@ -120,5 +120,5 @@ _environment = Environment(
     lstrip_blocks=True,
     finalize=visible,
 )
-_environment.filters["shown"] = shown
-_environment.filters["numbers"] = _numbers
+environment.filters["shown"] = shown
+environment.filters["numbers"] = _numbers

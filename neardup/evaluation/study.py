@@ -54,7 +54,8 @@ class Study:
     def same_site(self) -> Mask:
         """By Henzinger's rule for sites."""
         site = self.corpus.site
-        return site[np.array(self.labels.a, np.int64)] == site[np.array(self.labels.b, np.int64)]
+        same: Mask = site[np.array(self.labels.a, np.int64)] == site[np.array(self.labels.b, np.int64)]
+        return same
 
     @cached_property
     def b_similarity(self) -> npt.NDArray[np.int64]:

@@ -127,5 +127,7 @@ class NaturalTruth:
 
 def thinned(pairs: Iterable[tuple[int, int]], count: int, seed: int) -> list[tuple[int, int]]:
     """`count` of the pairs, chosen by a hash of pages and seed: which they are does not depend on their order."""
-    ranked = sorted((int(joining.chosen(a, b, np.uint64(seed))), a, b) for a, b in set(pairs))
-    return sorted((a, b) for _, a, b in ranked[:count])
+    table = np.unique(np.array(list(pairs), dtype=np.uint32).reshape(-1, 2), axis=0)
+    ranks = joining.ranks(table[:, 0], table[:, 1], np.uint64(seed & ((1 << 64) - 1)))
+    kept = np.sort(np.argsort(ranks, kind="stable")[:count])
+    return [(a, b) for a, b in table[kept].tolist()]

@@ -1,0 +1,128 @@
+"""One round of labelling: who has said what of which drawn pair, what comes next, and how far labellers agree.
+
+Every word goes to `append` as a line before it counts, so the file of labels is all there is: reading it again goes on
+where the round stopped.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from neardup.errors import BadInput
+from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.labels import REASONS, Judgement, Label, Reason, kappa, label_of
+from neardup.evaluation.sampling import Drawn
+
+LABELLER_CHARS_MAX = 60
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Of one labeller: done of total pairs, and how many of each judgement."""
+
+    labeller: str
+    done: int
+    total: int
+    judgements: dict[str, int]
+
+
+class Labelling:
+    """pairs: in the order in which they are shown. labels: said before, in their order, one a pair and labeller.
+
+    append: takes a line of JSON, newline included, and returns when it is kept.
+    """
+
+    def __init__(
+        self, pairs: Sequence[Drawn], corpus: Corpus, labels: Iterable[Label], append: Callable[[bytes], None]
+    ) -> None:
+        self.pairs = list(pairs)
+        self.corpus = corpus
+        self._append = append
+        self._place = {self._urls(pair): place for place, pair in enumerate(self.pairs)}
+        self._said: dict[str, dict[int, Label]] = {}  # insertion order = the order in which they were said
+        for label in labels:
+            place = self._place.get(label.pair)
+            if place is not None:
+                self._said.setdefault(label.labeller, {})[place] = label
+
+    def _urls(self, pair: Drawn) -> tuple[str, str]:
+        first, second = sorted((self.corpus.urls[pair.a], self.corpus.urls[pair.b]))
+        return first, second
+
+    @property
+    def labellers(self) -> list[str]:
+        return sorted(self._said)
+
+    def next_for(self, labeller: str, after: int = -1) -> int | None:
+        """The first pair without this labeller's label, if there is one beyond place `after`; None if all are done."""
+        said = self._said.get(labeller, {})
+        open_places = [place for place in range(len(self.pairs)) if place not in said]
+        return next((place for place in open_places if place > after), open_places[0] if open_places else None)
+
+    def said(self, labeller: str, place: int) -> Label | None:
+        """What this labeller said of the pair."""
+        return self._said.get(labeller, {}).get(place)
+
+    def say(self, labeller: str, place: int, judgement: str, reasons: Sequence[str], at: int) -> None:
+        """Takes a label. Raises BadInput for a bad name, place, judgement, or a reason that does not go with it."""
+        labeller = checked_name(labeller)
+        if not 0 <= place < len(self.pairs):
+            raise BadInput(f"there is no pair {place + 1}; there are {len(self.pairs)}")
+        try:
+            what = Judgement(judgement)
+        except ValueError:
+            raise BadInput("choose correct, incorrect or undecided") from None
+        if what is Judgement.WITHDRAWN:
+            raise BadInput("a label is taken back by undo")
+        fitting = REASONS[what]
+        given = [reason for reason in fitting if reason in reasons]
+        if len(given) != len(set(reasons)):
+            raise BadInput(f"a reason that does not go with {what}: there is {', '.join(fitting)}")
+        self._write(labeller, place, what, tuple(given), at)
+
+    def undo(self, labeller: str, at: int) -> int | None:
+        """Takes the labeller's last label back and returns the pair's place; None if there is none."""
+        said = self._said.get(labeller)
+        if not said:
+            return None
+        place = next(reversed(said))
+        self._write(labeller, place, Judgement.WITHDRAWN, (), at)
+        return place
+
+    def _write(self, labeller: str, place: int, what: Judgement, reasons: tuple[Reason, ...], at: int) -> None:
+        pair = self.pairs[place]
+        more = {"reasons": reasons, "labeller": labeller, "labelled_at": at, "sample": pair.sample}
+        label = label_of(self.corpus.urls[pair.a], self.corpus.urls[pair.b], what, **more)
+        self._append(label.to_json())
+        said = self._said.setdefault(labeller, {})
+        said.pop(place, None)  # said again: it becomes the last
+        if what is not Judgement.WITHDRAWN:
+            said[place] = label
+        if not said:
+            del self._said[labeller]
+
+    def progress(self, labeller: str) -> Progress:
+        said = self._said.get(labeller, {})
+        counts = Counter(str(label.label) for label in said.values())
+        return Progress(labeller, len(said), len(self.pairs), dict(counts))
+
+    def agreement(self) -> dict[tuple[str, str], tuple[int, float | None]]:
+        """Cohen's kappa of every two labellers, see `neardup.evaluation.labels.kappa`."""
+        return kappa([label for said in self._said.values() for label in said.values()])
+
+    def disagreed(self) -> list[int]:
+        """Places of the pairs of which labellers said different things."""
+        out = []
+        for place in range(len(self.pairs)):
+            heard = {said[place].label for said in self._said.values() if place in said}
+            if len(heard) > 1:
+                out.append(place)
+        return out
+
+
+def checked_name(name: str) -> str:
+    """A labeller's name, white space collapsed. Raises BadInput for none, a long one, or one that cannot be printed."""
+    name = " ".join(name.split())
+    if not name or len(name) > LABELLER_CHARS_MAX or not name.isprintable():
+        raise BadInput(f"a labeller needs a name of 1 to {LABELLER_CHARS_MAX} printable characters")
+    return name
