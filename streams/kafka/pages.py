@@ -127,6 +127,12 @@ class KafkaPages(TopicClient):
         ranges = []
         for place in self._consumer.position([self._at(partition) for partition in sorted(present)]):
             start = self._starts[place.partition]
+            if place.offset < 0:
+                # A static member whose name another process has taken: it is told so only at the next poll.
+                raise BrokerError(
+                    f"topic {self.topic.name}: the group has taken partition {place.partition} away{self._cause}; "
+                    "start again, under a group.instance.id that no other process has"
+                )
             ranges.append(Range(self.topic.id, place.partition, start, place.offset))
             self._starts[place.partition] = place.offset
         spans = {span.partition: span for span in ranges}

@@ -117,6 +117,10 @@ class TopicClient:
         held, self._held = self._held, []
         return held
 
+    def check(self) -> None:
+        """Raises TopicError if the topic was deleted or made anew since this reader began."""
+        self._same_topic()
+
     def _same_topic(self) -> Topic:
         now = self._admin.topic(self.topic.name)
         if now.id != self.topic.id:

@@ -37,6 +37,9 @@ from streams.settings import Settings
 _log = logs.get("sketch")
 _LOG_APPEND_TIME = 2
 _REASON_BYTES_MAX = 512
+_ACKNOWLEDGE_SECONDS = 0.02
+#: An idle sketcher looks so often whether its topic is still the same: one made anew may be silent at our position.
+_IDLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class SketchRole:
         self._stop = runtime.stop
         self._inflight: deque[_Sent] = deque()
         self._acknowledged: list[Range] = []
+        self._checked = time.monotonic()
         self.log_time = 0
 
     def run(self) -> None:
@@ -82,9 +86,14 @@ class SketchRole:
             pages = self._decode(records)  # (2)
             sketches = self._sketch(records, pages)  # (3)
             self._send(records, ranges, sketches)  # (4)
-        while self._acknowledge() > self._settings.inflight_batches:  # (5)
+            self._checked = time.monotonic()
+        elif time.monotonic() - self._checked > _IDLE_SECONDS:
+            self._pages.check()
+            self._checked = time.monotonic()
+        left = self._acknowledge()  # (5)
+        while left > self._settings.inflight_batches:
             self._health.turned()
-            self._log.poll(0.02)
+            left = self._acknowledge(_ACKNOWLEDGE_SECONDS)
         self._commit()  # (6)
         assigned = self._pages.assigned()
         if assigned:
@@ -165,12 +174,12 @@ class SketchRole:
             _log.warning("a rejected page is too large for its topic", reason=reason, **where)
             self._rejected.send(b"", key=record.key(), headers=[*place.items(), ("neardup-cut", b"true")])
 
-    def _acknowledge(self) -> int:
+    def _acknowledge(self, wait_s: float = 0.0) -> int:
         """Moves acknowledged batches on to the commit; how many are still on their way. Raises BrokerError."""
         with self._metrics.step("sketch", "acknowledge"):
-            self._log.poll(0)
+            self._log.poll(wait_s)
             while self._inflight and self._log.acknowledged >= self._inflight[0].messages:
-                if self._inflight[0].rejected and self._rejected.poll(0):
+                if self._inflight[0].rejected and self._rejected.poll(wait_s):
                     break
                 self._acknowledged += self._inflight.popleft().ranges
         return len(self._inflight)
@@ -184,8 +193,8 @@ class SketchRole:
     def _finish(self) -> None:
         """Waits a while for what is on its way; what stays unacknowledged is read and sent again at the next start."""
         deadline = time.monotonic() + STOP_SECONDS_MAX
-        while self._acknowledge() and time.monotonic() < deadline:
-            self._log.poll(0.02)
+        while self._acknowledge(_ACKNOWLEDGE_SECONDS) and time.monotonic() < deadline:
+            self._health.turned()
         self._commit()
 
 

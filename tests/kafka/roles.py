@@ -43,11 +43,25 @@ def full_disk(*_: Any) -> None:
 
 How = Callable[..., None]
 
+
+def _late(call: int, how: How) -> None:
+    """What the sketcher had in hand when it froze arrives afterwards for certain, before it learns what has become."""
+    dying(SketchRole, "_send", call, before=True, how=how)
+    armed = SketchRole._send
+
+    def send(self: SketchRole, *given: Any) -> None:
+        armed(self, *given)
+        self._log.flush()  # type: ignore[attr-defined]
+
+    SketchRole._send = send  # type: ignore[method-assign]
+
+
 #: Where a role may die: (role, step) -> arms it for the n-th time.
 STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
     ("sketch", "1 polled"): lambda n, how: dying(SketchRole, "_decode", n, before=True, how=how),
     ("sketch", "2 decoded"): lambda n, how: dying(SketchRole, "_sketch", n, before=True, how=how),
     ("sketch", "3 sketched"): lambda n, how: dying(SketchRole, "_send", n, before=True, how=how),
+    ("sketch", "4 sends late"): _late,
     ("sketch", "4 half sent"): lambda n, how: dying(Writer, "send", n, before=False, how=how),
     ("sketch", "4 sent"): lambda n, how: dying(SketchRole, "_send", n, before=False, how=how),
     ("sketch", "5 acknowledged"): lambda n, how: dying(KafkaPages, "commit", n, before=True, how=how),

@@ -67,7 +67,7 @@ def test_a_zombie_sketcher_s_messages_arrive_late(make: Make) -> None:
     line = make()
     line.publish(story())
     # Frozen with sketches in hand. Its place in the group goes to a namesake at once.
-    zombie = line.start("sketch", step="3 sketched", call=3, how=freeze, member="only")
+    zombie = line.start("sketch", step="4 sends late", call=3, how=freeze, member="only")
     zombie.frozen()
     line.start("sketch", member="only")
     line.start("match")
@@ -111,7 +111,7 @@ def own(tmp_path: Path) -> Iterator[Any]:
 def test_the_broker_dies_in_a_transaction(own: Any, make: Make) -> None:
     line = make(bootstrap=own.bootstrap)
     line.publish(story())
-    sketcher = line.start("sketch", step="4 half sent", how=freeze)
+    sketcher = line.start("sketch", step="4 half sent", call=6, how=freeze)
     matcher = line.start("match", step="3 offsets sent", call=1, how=freeze)
     sketcher.frozen()
     matcher.frozen()

@@ -1,0 +1,152 @@
+"""Records of the pages topic as pages; what cannot be read never raises, and never reads what it may not."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.page import Page
+from streams.bodies import Bodies
+from streams.codecs import Codec
+from streams.testing import ScriptedRecord
+
+URL = b"http://a.example/"
+HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<p>hello"
+
+
+def page(codec: str, value: bytes | None, key: bytes | None = URL, prefix: str = "", **headers: bytes) -> Page:
+    extra = tuple((name.replace("_", "-"), text) for name, text in headers.items())
+    bodies = Bodies([prefix] if prefix else [], 1000)
+    return Codec(codec, bodies, 1000).page(ScriptedRecord((0, 0), key, value, extra))
+
+
+def warc(content: bytes = HTTP, *, length: int | None = None, kind: str = "response") -> bytes:
+    size = len(content) if length is None else length
+    head = (
+        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://b.example/x\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {size}"
+    )
+    return head.encode() + b"\r\n\r\n" + content + b"\r\n\r\n"
+
+
+def test_raw() -> None:
+    found = page("raw", b"<p>", content_type=b"text/html", fetched_at=b"123", http_status=b"203")
+    assert found == Page("http://a.example/", b"<p>", "text/html", 123, 203)
+    assert page("raw", b"<p>") == Page("http://a.example/", b"<p>")
+    assert page("raw", b"x", http_status=b"404").status == 404
+
+
+@pytest.mark.parametrize("codec", ["raw", "json", "warc"])
+def test_a_null_value_is_a_tombstone(codec: str) -> None:
+    assert page(codec, None) == Page("http://a.example/", None)
+
+
+def test_a_tombstone_keeps_its_time() -> None:
+    assert page("raw", None, fetched_at=b"5") == Page("http://a.example/", None, fetched_at=5)
+
+
+@pytest.mark.parametrize("name", ["fetched_at", "http_status"])
+@pytest.mark.parametrize("text", [b"", b"soon", b"1e3", b"9" * 30, "\u0663".encode()])
+def test_a_header_that_is_no_number(name: str, text: bytes) -> None:
+    assert "not a number" in page("raw", b"x", **{name: text}).problem
+
+
+def test_a_record_without_a_key() -> None:
+    assert page("raw", b"x", None) == Page("", b"", problem="a record without a key: its URL is not known")
+
+
+def test_json() -> None:
+    value = {
+        "url": "http://c.example/",
+        "body": "hi",
+        "content_type": "text/plain",
+        "fetched_at": 7,
+        "http_status": 200,
+    }
+    assert page("json", json.dumps(value).encode()) == Page("http://c.example/", b"hi", "text/plain", 7)
+    assert page("json", b"[]").problem == "not a JSON object but a list"
+    assert page("json", b"[]").url == "http://a.example/"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_warc(pack: object) -> None:
+    found = page("warc", pack(warc()))  # type: ignore[operator]
+    assert found == Page("http://b.example/x", b"<p>hello", "text/html; charset=utf-8", 1_577_836_800_000)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (b"", "not a WARC record"),
+        (b"WARC/1.1\r\nA: b", "not a WARC record"),
+        (warc(kind="request"), "holds no page"),
+        (warc(length=10_000), "has only"),
+        (warc().replace(b"Content-Length: ", b"Content-Length: x"), "Content-Length is"),
+        (gzip.compress(warc())[:-30], "not a WARC record|has only|damaged"),
+        (b"\x1f\x8bnonsense", "gzip is damaged"),
+    ],
+)
+def test_warc_that_cannot_be_read(value: bytes, why: str) -> None:
+    assert re.search(why, page("warc", value).problem)
+
+
+@given(st.sampled_from(["raw", "json", "warc"]), st.binary(max_size=60), st.binary(max_size=20), st.booleans())
+def test_any_bytes_make_a_page(codec: str, value: bytes, key: bytes, framed: bool) -> None:
+    value = b"WARC/1.0\r\n" + value + b"\r\n\r\n" if framed else value
+    assert isinstance(page(codec, value, key), Page)
+
+
+def test_a_body_by_reference(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "one page.html").write_bytes(b"<p>far away")
+    prefix = f"file://{tmp_path}/pages/"
+    reference = f"{prefix}one%20page.html"
+
+    assert page("raw", b"", prefix=prefix, body_ref=reference.encode()).body == b"<p>far away"
+    assert page("raw", None, prefix=prefix, body_ref=reference.encode()).body == b"<p>far away"
+    value = json.dumps({"url": "http://c.example/", "body_ref": reference}).encode()
+    assert page("json", value, prefix=prefix) == Page("http://c.example/", b"<p>far away")
+
+
+def test_a_long_body_by_reference_is_cut_where_it_is_seen_to_be_too_long(tmp_path: Path) -> None:
+    (tmp_path / "long").write_bytes(b"x" * 5000)
+    found = page("raw", b"", prefix=f"file://{tmp_path}/", body_ref=f"file://{tmp_path}/long".encode())
+    assert found.body == b"x" * 1001
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../secret", "%2e%2e/secret", "a/../../secret", "link", "", "missing", "sub", "x\0y", "secret?", "a#b"),
+        *("..%2fsecret", "%2e%2e%2fsecret", "./../secret"),
+    ],
+)
+def test_nothing_else_is_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "pages" / "sub").mkdir(parents=True)
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "pages" / "link").symlink_to(tmp_path / "secret")
+    prefix = f"file://{tmp_path}/pages/"
+
+    found = page("raw", b"", prefix=prefix, body_ref=(prefix + name).encode())
+
+    assert found.body == b""
+    assert found.problem.startswith("body-ref")
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "file:///etc/passwd",
+        "http://a.example/x",
+        "/etc/passwd",
+        "simplecache::s3://bucket/x",
+        "s3://bucket/a::file:///x",
+    ],
+)
+def test_other_places_are_not_allowed(reference: str) -> None:
+    assert "not under an allowed prefix" in page("raw", b"", prefix="s3://bucket/", body_ref=reference.encode()).problem
+    assert "not under an allowed prefix" in page("raw", b"", body_ref=reference.encode()).problem
