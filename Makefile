@@ -6,13 +6,14 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser lint types imports unit plain bounds test demo clean
+.PHONY: help setup browser lint types imports unit plain bounds test demo demo-kafka clean
 
 help:
-	@echo "make demo     fetch real pages, scan them, write demo/report.html"
-	@echo "make test     lint, types, import rules, all tests"
-	@echo "make setup    only the environment (.venv)"
-	@echo "make clean    remove .venv and demo/"
+	@echo "make demo        fetch real pages, scan them, write demo/report.html"
+	@echo "make test        lint, types, import rules, all tests"
+	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live"
+	@echo "make setup       only the environment (.venv)"
+	@echo "make clean       remove .venv and demo/"
 
 setup: $(READY)
 
@@ -49,6 +50,10 @@ test: lint types imports unit plain bounds
 
 demo: $(READY)
 	@$(BIN)/python deploy/demo/demo.py demo
+
+# The stream on a real broker: needs Java and Maven, which fetch and run Apache Kafka without containers.
+demo-kafka: $(READY)
+	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay)
 
 clean:
 	rm -rf $(VENV) demo
