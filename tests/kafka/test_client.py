@@ -347,7 +347,7 @@ def test_a_batch_that_was_not_stored_comes_again(broker: str, made: Names, match
 def test_a_follower_gets_what_comes(broker: str, made: Names, matcher: Matcher) -> None:
     store = Store()
     with VerdictConsumer(broker, store, made.verdicts) as consumer:
-        batches = consumer.batches()
+        batches = consumer.batches(wait_s=30)
         for page_id in range(3):
             matcher.say(page_id)
             store.take(next(batches))
@@ -417,7 +417,7 @@ def test_partitions_that_are_added_are_read(
             verdict = {"verdict": "unique", "page_id": 100 + partition, "n": 0, "url": "https://a.example/"}
             producer.produce(made.verdicts, orjson.dumps(verdict), partition=partition)
         assert producer.flush(30) == 0
-        batches = consumer.batches()
+        batches = consumer.batches(wait_s=30)
         while len(store.taken) < 7:
             store.take(next(batches))
     assert sorted(store.taken) == [*matcher.said, (100, 0), (103, 0)]
