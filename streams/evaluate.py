@@ -151,12 +151,14 @@ def evaluate_command(
     seed: int = 0,
     threads: int = 1,
     differences_max: int = 5000,
+    labels_out: Path | None = None,
     progress: Progress = silent,
 ) -> Evaluation:
     """Evaluates a crawl as Henzinger 2006 did, and writes it to the folder `out` if one is given.
 
     labels: files of labels. natural: also label by natural truth; releases: a regular expression of what tells
-    releases apart in a path (implies natural). seed: of samples, splits and intervals. Raises BadInput.
+    releases apart in a path (implies natural). labels_out: a file for all labels that were used, those of natural
+    truth among them. seed: of samples, splits and intervals. Raises BadInput.
     """
     if not 0 < ratio_min <= 1:
         raise BadInput(f"--ratio {ratio_min}: a share above 0, at most 1, is wanted")
@@ -184,6 +186,8 @@ def evaluate_command(
                 "undecided; aliases of a page count as incorrect; people would judge otherwise."
             )
         joined = join_labels(said, corpus)
+        if labels_out is not None:
+            _write_labels(labels_out, said)
         if said and not len(joined):
             raise BadInput("no label fits: " + "; ".join(joined.problems()))
         study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes)
@@ -193,3 +197,10 @@ def evaluate_command(
         progress("write", 0, 0)
         write(evaluation, out)
     return evaluation
+
+
+def _write_labels(path: Path, labels: Sequence[Label]) -> None:
+    try:
+        path.write_bytes(b"".join(label.to_json() for label in labels))
+    except OSError as error:
+        raise BadInput(f"cannot write labels {path}: {error.strerror or error}") from error

@@ -184,6 +184,7 @@ def current(labels: Iterable[tuple[str, Label]]) -> list[Label]:
                 f"{place} says {label.label} and {before[0]} says {before[1].label} of the same pair: {label.a} and "
                 f"{label.b}; delete one of the lines, or give both labelled_at: then the later line counts"
             )
+        held.pop(key, None)  # said again: it becomes the last
         held[key] = place, label
     return [label for _, label in held.values()]
 

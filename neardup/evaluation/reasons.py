@@ -29,8 +29,9 @@ _CLOCK = re.compile(
 )
 _MONTHS = _words(
     "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september "
-    "october november december januar februar märz mai juni juli oktober dezember janvier février mars avril juin juillet "
-    "août septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre "
+    "october november december januar februar märz mai juni juli oktober dezember janvier février mars avril juin "
+    "juillet août septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre "
+    "octubre "
     "noviembre diciembre mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday montag "
     "dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche"
 )
@@ -104,8 +105,12 @@ def _kind(change: Change, a: Sequence[str], b: Sequence[str], own: tuple[frozens
     after = list(a[change.a1 : change.a1 + _AROUND])
     around = {*before, *after}
     numbers = all(_NUMBER.match(word) for word in words)
-    if own[0] != own[1] and all(w in own[0] for w in left) and all(w in own[1] for w in right):
+    in_urls = own[0] != own[1] and all(w in own[0] for w in left) and all(w in own[1] for w in right)
+    if in_urls and not numbers:  # a bare number may stand in a URL by chance
         return Reason.OWN_URL
+    beside = {*before[-1:], *after[:1]}
+    if _is_time(words, [*before, *after]) and {*words, *beside} & _MONTHS:
+        return Reason.TIME_STAMP  # also where a counter stands near
     if numbers and around & _UNITS and around & _RUN_CUES:
         return Reason.EXECUTION_TIME
     if numbers and around & _COUNT_CUES:
@@ -122,7 +127,7 @@ def _kind(change: Change, a: Sequence[str], b: Sequence[str], own: tuple[frozens
         return Reason.SERVER_NAME
     if around & _MESSAGE_CUES and all(any(map(str.isdigit, word)) for word in words):
         return Reason.MESSAGE_ID
-    return Reason.REST
+    return Reason.OWN_URL if in_urls else Reason.REST
 
 
 def _is_time(words: Sequence[str], around: Sequence[str]) -> bool:

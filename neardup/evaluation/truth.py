@@ -95,7 +95,7 @@ class NaturalTruth:
 
     def labels(self, pairs: Iterable[tuple[int, int]], sample: str = "") -> list[Label]:
         """Labels of many pairs, in order of the first page, so that each text is read about once."""
-        found = (self.label(a, b, sample) for a, b in sorted(set(pairs)))
+        found = (self.label(a, b, sample) for a, b in sorted({(min(pair), max(pair)) for pair in pairs}))
         return [label for label in found if label is not None]
 
     def items(self) -> Iterator[tuple[int, int]]:

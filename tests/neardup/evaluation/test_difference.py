@@ -1,0 +1,48 @@
+"""Term differences and the longest common subsequence, against the textbook's table."""
+
+import numpy as np
+import pytest
+
+from neardup.evaluation import difference
+from neardup.evaluation.difference import common_ratio, common_tokens, term_difference
+
+pytestmark = pytest.mark.kernel
+
+
+def naive(a: list[int], b: list[int]) -> int:
+    row = [0] * (len(b) + 1)
+    for x in a:
+        last, row = row, [0]
+        for j, y in enumerate(b):
+            row.append(last[j] + 1 if x == y else max(last[j + 1], row[j]))
+    return row[-1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("edits", [400, 3])  # Myers alone, and the bits after it has given up
+def test_both_ways_agree_with_the_table(seed: int, edits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(difference, "_EDITS", edits)
+    rng = np.random.default_rng(seed)
+    for n, m, letters in ((0, 5, 3), (1, 1, 1), (64, 64, 4), (65, 130, 9), (150, 40, 3), (200, 190, 60)):
+        a, b = rng.integers(0, letters, n, dtype=np.uint64), rng.integers(0, letters, m, dtype=np.uint64)
+        both = naive(a.tolist(), b.tolist())
+        assert common_tokens(a, b) == both
+        assert term_difference(a, b) == n + m - 2 * both
+        assert common_ratio(a, b) == (both / (n + m - both) if both else 0)
+
+
+def test_one_replaced_word_counts_two() -> None:
+    a = np.arange(100, dtype=np.uint64)
+    b = a.copy()
+    b[50] = 1000
+    assert term_difference(a, b) == 2
+    assert term_difference(a, a) == 0
+
+
+def test_sequences_too_long_are_not_guessed_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(difference, "_EDITS", 3)
+    a, b = np.arange(300, dtype=np.uint64), np.arange(300, dtype=np.uint64)[::-1].copy()
+    assert common_tokens(a, b) == 1
+    assert common_tokens(a, b, steps_max=100) is None
+    assert term_difference(a, b, 100) is None
+    assert common_ratio(a, b, 100) is None

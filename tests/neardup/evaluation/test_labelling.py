@@ -1,0 +1,130 @@
+"""A round of labelling: order, undo, resume, several labellers."""
+
+import pytest
+
+from neardup.errors import BadInput
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling import Labelling, checked_name
+from neardup.evaluation.labelling_page import pair_view
+from neardup.evaluation.labels import current, parse_label
+from neardup.evaluation.sampling import draw
+from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual
+
+
+@pytest.fixture(scope="module")
+def crawl() -> Crawl:
+    return crawl_of(manual(items=8))
+
+
+class Round:
+    """A labelling whose file is a list of lines, which can be begun again from it."""
+
+    def __init__(self, crawl: Crawl, count: int = 5) -> None:
+        self.crawl = crawl
+        self.pairs = draw(crawl.corpus, b_graph(crawl.corpus), c_graph(crawl.corpus), count=count)
+        self.lines: list[bytes] = []
+        self.begin()
+
+    def begin(self) -> None:
+        labels = current((str(number), parse_label(line)) for number, line in enumerate(self.lines))
+        self.labelling = Labelling(self.pairs, self.crawl.corpus, labels, self.lines.append)
+
+
+def test_pairs_come_in_order_and_a_restart_goes_on(crawl: Crawl) -> None:
+    r = Round(crawl)
+    for at, place in enumerate((0, 1, 3)):
+        r.labelling.say("ana", place, "correct", ["time_stamp"], at)
+    assert r.labelling.next_for("ana") == 2
+    assert r.labelling.next_for("ana", after=2) == 4
+    assert r.labelling.next_for("ana", after=4) == 2
+    assert r.labelling.next_for("bob") == 0
+    r.begin()
+    assert r.labelling.next_for("ana") == 2
+    assert r.labelling.progress("ana").done == 3
+    assert r.labelling.progress("ana").judgements == {"correct": 3}
+    for place in (2, 4):
+        r.labelling.say("ana", place, "incorrect", [], 9)
+    assert r.labelling.next_for("ana") is None
+
+
+def test_undo_takes_back_the_last_word_also_after_a_restart(crawl: Crawl) -> None:
+    r = Round(crawl)
+    r.labelling.say("ana", 0, "correct", [], 1)
+    r.labelling.say("ana", 1, "correct", [], 2)
+    r.labelling.say("bob", 4, "correct", [], 3)
+    r.labelling.say("ana", 0, "undecided", ["minor_item"], 4)  # said again: now the last
+    r.begin()
+    assert r.labelling.undo("ana", 5) == 0
+    assert r.labelling.said("ana", 0) is None
+    r.begin()
+    assert r.labelling.undo("ana", 6) == 1
+    assert r.labelling.undo("ana", 7) is None
+    assert r.labelling.labellers == ["bob"]
+    assert len(r.lines) == 6
+
+
+def test_what_is_not_kept_is_not_said(crawl: Crawl) -> None:
+    r = Round(crawl)
+
+    def full(line: bytes) -> None:
+        raise BadInput("the disk is full")
+
+    labelling = Labelling(r.pairs, crawl.corpus, [], full)
+    with pytest.raises(BadInput, match="disk is full"):
+        labelling.say("ana", 0, "correct", [], 1)
+    assert labelling.said("ana", 0) is None
+    assert labelling.labellers == []
+
+
+@pytest.mark.parametrize(
+    ("labeller", "place", "judgement", "reasons"),
+    [
+        ("", 0, "correct", []),
+        ("x" * 61, 0, "correct", []),
+        ("a\u202eb", 0, "correct", []),
+        ("ana", 99, "correct", []),
+        ("ana", -1, "correct", []),
+        ("ana", 0, "yes", []),
+        ("ana", 0, "withdrawn", []),
+        ("ana", 0, "correct", ["prefilled_form"]),
+        ("ana", 0, "incorrect", ["nonsense"]),
+    ],
+)
+def test_bad_words_are_refused(crawl: Crawl, labeller: str, place: int, judgement: str, reasons: list[str]) -> None:
+    r = Round(crawl)
+    with pytest.raises(BadInput):
+        r.labelling.say(labeller, place, judgement, reasons, 1)
+    assert r.lines == []
+
+
+def test_labellers_agree_or_not(crawl: Crawl) -> None:
+    r = Round(crawl)
+    for place, (one, other) in enumerate(
+        [("correct", "correct"), ("incorrect", "incorrect"), ("correct", "incorrect")]
+    ):
+        r.labelling.say("ana", place, one, [], place)
+        r.labelling.say("bob", place, other, [], place)
+    ((pair, (n, kappa)),) = r.labelling.agreement().items()
+    assert (pair, n) == (("ana", "bob"), 3)
+    assert kappa == pytest.approx(0.4)  # p_o 2/3, p_e (2*1 + 1*2) / 9
+    assert r.labelling.disagreed() == [2]
+
+
+def test_a_view_shows_texts_and_differences_and_says_nothing_of_rules(crawl: Crawl) -> None:
+    r = Round(crawl)
+    view = pair_view(r.labelling, crawl.texts, 0)
+    assert view.left.url == crawl.corpus.urls[r.pairs[0].a]
+    assert view.left.whole != view.right.whole
+    assert view.passages is not None
+    assert view.removed + view.added > 0
+    assert view.changes
+    assert checked_name("  Ana  Maria ") == "Ana Maria"
+
+
+def test_a_pair_whose_source_is_gone_can_still_be_opened(crawl: Crawl) -> None:
+    gone = crawl_of(crawl.pages, read=lambda place: None)
+    r = Round(gone)
+    view = pair_view(r.labelling, gone.texts, 0)
+    assert view.passages is None
+    assert len(view.notes) == 2
+    assert "source is gone" in view.notes[0]

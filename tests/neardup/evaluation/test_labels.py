@@ -1,0 +1,142 @@
+"""Labels: their lines, contradictions, votes, kappa."""
+
+from pathlib import Path
+
+import pytest
+
+from neardup.errors import BadInput
+from neardup.evaluation.labels import (
+    REASONS,
+    Judgement,
+    Label,
+    Reason,
+    join_labels,
+    kappa,
+    label_of,
+    parse_label,
+    read_labels,
+)
+from tests.neardup.evaluation.crawl import crawl_of, page, words
+
+A, B, C = (f"https://a.example/{name}" for name in "abc")
+
+
+def said(labeller: str, judgement: str, a: str = A, b: str = B, at: int | None = None, *reasons: Reason) -> Label:
+    return label_of(a, b, Judgement(judgement), labeller=labeller, labelled_at=at, reasons=reasons)
+
+
+def test_a_label_survives_its_line() -> None:
+    label = said("ana", "correct", B, A, 5, Reason.TIME_STAMP)
+    assert label.pair == (A, B)
+    assert parse_label(label.to_json()) == label
+    assert label.to_json().endswith(b"}\n")
+    assert parse_label(
+        b'{"a": "HTTP://x.example:80/%7e", "b": {"url": "http://x.example/b"}, "label": "undecided"}'
+    ).pair == (
+        "http://x.example/b",
+        "http://x.example/~",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"nonsense", "not JSON"),
+        (b"[]", "not a JSON object"),
+        (b'{"version": 2}', "version 2"),
+        (b'{"a": 1, "b": {"url": "http://b.example/"}, "label": "correct"}', "objects with a url"),
+        (b'{"a": {"url": "b"}, "b": {"url": "http://b.example/"}, "label": "correct"}', "not an absolute URL"),
+        (b'{"a": {"url": "http://b.example"}, "b": {"url": "http://b.example/"}, "label": "correct"}', "with itself"),
+        (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "yes"}', "correct, incorrect, undecided"),
+        (b'{"a": "http://a.example/", "b": "http://b.example/"}', "label 'None'|label None"),
+        (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": ["x"]}', "reason 'x'"),
+        (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": "x"}', "list of texts"),
+        (
+            b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "labelled_at": "x"}',
+            "whole number",
+        ),
+        (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "labeller": 5}', "must be texts"),
+    ],
+)
+def test_what_is_no_label_is_named_with_its_line(line: bytes, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(said("ana", "correct").to_json() + b"\n" + line + b"\n")
+    with pytest.raises(BadInput, match=told) as caught:
+        read_labels(path)
+    assert f"{path}:3:" in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"nowhere\.jsonl"):
+        read_labels(tmp_path / "nowhere.jsonl")
+
+
+def test_the_later_label_of_a_labeller_counts_and_undo_takes_it_back(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    lines = [said("ana", "correct", at=1), said("ana", "incorrect", at=2), said("bob", "correct", at=3)]
+    path.write_bytes(b"".join(label.to_json() for label in lines))
+    assert [(label.labeller, label.label) for label in read_labels(path)] == [("ana", "incorrect"), ("bob", "correct")]
+    with path.open("ab") as file:
+        file.write(said("ana", "withdrawn", at=4).to_json())
+    assert [label.labeller for label in read_labels(path)] == ["bob"]
+
+
+def test_contradictions_of_one_labeller_without_times_name_both_lines(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(said("", "correct").to_json() + said("", "incorrect", B, A).to_json())
+    with pytest.raises(BadInput) as caught:
+        read_labels(path)
+    for part in (f"{path}:1", f"{path}:2", A, B, "labelled_at"):
+        assert part in str(caught.value)
+
+
+def test_labels_meet_their_pages() -> None:
+    text = words(1, 60)
+    pages = [page(A, "A", text), page(B, "B", [*text, "b"]), page(C, "A", text), page("https://d.example/", "D", text)]
+    corpus = crawl_of(pages).corpus
+    labels = [
+        said("ana", "correct"),
+        said("bob", "correct"),
+        said("eve", "incorrect"),
+        said("ana", "correct", A, C),  # equal word for word
+        said("ana", "correct", A, "https://gone.example/"),
+        said("ana", "correct", A, "https://d.example/"),
+        said("bob", "incorrect", A, "https://d.example/"),
+    ]
+    joined = join_labels(labels, corpus)
+    assert [(corpus.urls[a], corpus.urls[b]) for a, b in zip(joined.a, joined.b, strict=True)] == [(A, B)]
+    assert joined.labels[0].label is Judgement.CORRECT
+    assert (joined.unknown, joined.identical, joined.split, joined.outvoted) == (["https://gone.example/"], 1, 1, 1)
+    told = "\n".join(joined.problems())
+    for part in (
+        "gone.example",
+        "equal word for word",
+        "contradict each other",
+        "outvoted",
+        "no pair is labelled incorrect",
+    ):
+        assert part in told
+
+
+def test_a_pair_labelled_through_a_twin_counts_for_the_page_kept() -> None:
+    text = words(1, 60)
+    corpus = crawl_of([page(A, "A", text), page(B, "B", [*text, "b"]), page(C, "A", text)]).corpus
+    joined = join_labels([said("ana", "incorrect", C, B)], corpus)
+    assert (joined.a, joined.b) == ([0], [1])
+
+
+def test_kappa_of_a_known_table() -> None:
+    # Of 50 pairs both say yes to 20 and no to 15; one alone says yes to 5, the other to 10: p_o .7, p_e .5, kappa .4.
+    cells = [("correct", "correct")] * 20 + [("correct", "incorrect")] * 5
+    cells += [("incorrect", "correct")] * 10 + [("incorrect", "incorrect")] * 15
+    labels = []
+    for i, (one, other) in enumerate(cells):
+        labels += [said("ana", one, A, f"{B}{i}"), said("bob", other, A, f"{B}{i}")]
+    assert kappa(labels) == {("ana", "bob"): (50, pytest.approx(0.4))}
+    assert kappa([said("ana", "correct"), said("bob", "correct", A, C)]) == {("ana", "bob"): (0, None)}
+    assert kappa([said("ana", "correct"), said("bob", "correct")]) == {("ana", "bob"): (1, None)}
+
+
+def test_every_reason_goes_with_a_judgement() -> None:
+    assert {reason for reasons in REASONS.values() for reason in reasons} == set(Reason)
+    assert Reason.PREFILLED_FORM not in REASONS[Judgement.CORRECT]

@@ -1,0 +1,31 @@
+"""The exponent of distributions whose exponent is known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from neardup.evaluation.powerlaw import fit, hurwitz_zeta
+
+
+@pytest.mark.parametrize(
+    ("s", "q", "value"), [(2, 1, math.pi**2 / 6), (4, 1, math.pi**4 / 90), (2, 2, math.pi**2 / 6 - 1)]
+)
+def test_zeta_has_its_known_values(s: float, q: float, value: float) -> None:
+    assert hurwitz_zeta(s, q) == pytest.approx(value, rel=1e-11)
+
+
+@pytest.mark.parametrize("alpha", [1.8, 2.5, 3.2])
+def test_the_exponent_of_a_sample_is_found(alpha: float) -> None:
+    support = np.arange(1, 200_000)
+    weights = support**-alpha
+    degrees = np.random.default_rng(5).choice(support, 20_000, p=weights / weights.sum())
+    law = fit(degrees)
+    assert law is not None
+    assert abs(law.alpha - alpha) < 5 * law.error + 0.02
+    assert law.distance < 0.03
+
+
+@pytest.mark.parametrize("degrees", [[], [0, 0], [1] * 1000, [1] * 30 + [2] * 5 + [3, 4, 5]])
+def test_nothing_is_fitted_to_too_little(degrees: list[int]) -> None:
+    assert fit(np.array(degrees, dtype=np.int64)) is None

@@ -1,0 +1,97 @@
+"""Samples: the same for the same seed, nested, and from the strata that were asked for."""
+
+from collections import Counter
+
+import pytest
+
+from neardup.errors import BadInput
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.sampling import RULES, Drawn, draw
+from neardup.evaluation.truth import thinned
+from tests.neardup.evaluation.crawl import crawl_of, manual
+
+
+@pytest.fixture(scope="module")
+def drawn_from():
+    corpus = crawl_of(manual(items=15)).corpus
+    b, c = b_graph(corpus), c_graph(corpus)
+    return lambda **more: draw(corpus, b, c, **more), corpus, b, c
+
+
+def test_a_sample_is_the_seeds_and_larger_ones_begin_with_it(drawn_from) -> None:
+    sample, _, b, _ = drawn_from
+    small, large = sample(count=10, seed=1), sample(count=30, seed=1)
+    assert small == sample(count=10, seed=1) == large[:10]
+    assert small != sample(count=10, seed=2)
+    assert len({(one.a, one.b) for one in large}) == len(large) == 30
+    assert len(sample(count=10**6)) == b.edges
+
+
+def test_each_rule_draws_its_own_pairs(drawn_from) -> None:
+    sample, corpus, b, c = drawn_from
+    similar = {
+        name: {
+            (int(x), int(y)): (int(p), int(q))
+            for x, y, p, q in zip(g.a, g.b, g.b_similarity, g.c_similarity, strict=True)
+        }
+        for name, g in (("B", b), ("C", c))
+    }
+    for rule in ("B", "C", "combined", "site-split"):
+        pairs = [(one.a, one.b) for one in sample(rule=rule, count=10**6)]
+        assert pairs, rule
+        for pair in pairs:
+            same = corpus.site[pair[0]] == corpus.site[pair[1]]
+            combined = pair in similar["B"] and similar["B"][pair][1] >= 355
+            fits = {"B": pair in similar["B"], "C": pair in similar["C"], "combined": combined}
+            fits["site-split"] = combined if same else pair in similar["C"]
+            assert fits[rule], (rule, pair)
+
+
+def test_disagreements_are_what_only_one_algorithm_sees(drawn_from) -> None:
+    sample, _, b, c = drawn_from
+    b_pairs, c_pairs = (set(zip(g.a.tolist(), g.b.tolist(), strict=True)) for g in (b, c))
+    for rule, pairs in (("B-only", b_pairs - c_pairs), ("C-only", c_pairs - b_pairs)):
+        if pairs:
+            assert {(one.a, one.b) for one in sample(rule=rule, count=10**6)} == pairs
+        else:
+            with pytest.raises(BadInput, match="no pair to draw"):
+                sample(rule=rule)
+
+
+def test_strata_give_as_many_of_each(drawn_from) -> None:
+    sample, corpus, b, _ = drawn_from
+    levels = Counter(one.sample for one in sample(by="level", count=4))
+    present = {f"B: B-similarity {level}" for level in set(b.b_similarity.tolist())}
+    assert set(levels) == present
+    assert max(levels.values()) == 4
+    sites = sample(by="site", count=5)
+    assert Counter(one.sample for one in sites) == {"B: same site": 5, "B: different sites": 5}
+    for one in sites:
+        assert (corpus.site[one.a] == corpus.site[one.b]) == one.sample.endswith("same site")
+    assert {one.sample for one in sample(rule="C", by="level", count=2)} <= {
+        *("C: C-similarity >= 382", "C: C-similarity 379-381", "C: C-similarity 376-378", "C: C-similarity < 376")
+    }
+
+
+@pytest.mark.parametrize("bad", [{"rule": "D"}, {"by": "x"}, {"count": 0}])
+def test_what_cannot_be_drawn_is_refused(drawn_from, bad: dict[str, object]) -> None:
+    with pytest.raises(BadInput):
+        drawn_from[0](**bad)
+
+
+def test_nothing_is_drawn_from_an_empty_graph() -> None:
+    corpus = crawl_of([]).corpus
+    with pytest.raises(BadInput, match="no pair to draw"):
+        draw(corpus, b_graph(corpus), c_graph(corpus))
+
+
+def test_thinning_does_not_depend_on_order() -> None:
+    pairs = [(i, j) for i in range(20) for j in range(i + 1, 20)]
+    kept = thinned(pairs, 30, 5)
+    assert kept == thinned(pairs[::-1] + pairs, 30, 5)
+    assert len(kept) == 30
+    assert set(kept) <= set(pairs)
+    assert kept != thinned(pairs, 30, 6)
+    assert thinned([], 3, 0) == []
+    assert Drawn(1, 2, "B").sample == "B"
+    assert set(RULES) == {"B", "C", "combined", "site-split", "B-only", "C-only"}

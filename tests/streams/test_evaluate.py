@@ -1,0 +1,121 @@
+"""`neardup evaluate` on files and state directories: the same figures, labels, natural truth, bad input."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from neardup.errors import BadInput
+from neardup.evaluation.figures import by_name
+from neardup.evaluation.labels import Judgement, label_of
+from neardup.scheme import Scheme
+from streams.evaluate import SCHEME, evaluate_command, open_crawl
+from streams.scan import scan
+from streams.state import State
+from tests.neardup.evaluation.crawl import manual
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("crawl") / "site"
+    for page in manual(items=8, sites=("manual.example",)):
+        path = root / page.url.split("/", 3)[3]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(page.body or b"")
+    return root
+
+
+BASE = "https://manual.example/"
+
+
+def test_a_folder_is_evaluated_by_natural_truth(folder: Path, tmp_path: Path) -> None:
+    seen: list[str] = []
+    evaluation = evaluate_command(
+        [folder],
+        base_url=BASE,
+        natural=True,
+        out=tmp_path / "out",
+        progress=lambda phase, done, total: seen.append(phase),
+    )
+    assert evaluation.counts.pages == 24 - evaluation.counts.repeats
+    assert evaluation.labels["correct"] > 5
+    assert evaluation.labels["incorrect"] > 5
+    assert any("natural truth" in note for note in evaluation.notes)
+    assert (tmp_path / "out" / "evaluation.html").stat().st_size > 20_000
+    assert json.loads((tmp_path / "out" / "evaluation.json").read_text())["labels"] == evaluation.labels
+    assert {"sketch", "join", "read", "write"} <= set(seen)
+    again = evaluate_command([folder], base_url=BASE, natural=True, threads=2)
+    assert again.to_json() == evaluation.to_json()
+
+
+def test_a_state_directory_gives_the_same_figures(folder: Path, tmp_path: Path) -> None:
+    with State.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
+        scan([folder], state, base_url=BASE)
+    from_state = evaluate_command(state=tmp_path / "state", natural=True)
+    from_files = evaluate_command([folder], base_url=BASE, natural=True)
+    one, other = by_name(from_state.sections), by_name(from_files.sections)
+    assert one.keys() == other.keys()
+    for name in one:
+        assert one[name].rows == other[name].rows, name
+
+
+def test_labels_of_people_go_before_natural_truth(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    pair = f"{BASE}1.0/item1.html", f"{BASE}1.1/item1.html"
+    path.write_bytes(label_of(*pair, Judgement.UNDECIDED, labeller="ana").to_json())
+    evaluation = evaluate_command([folder], base_url=BASE, labels=[path], natural=True)
+    assert evaluation.labels["undecided"] == 1
+    kept = tmp_path / "all.jsonl"
+    evaluate_command([folder], base_url=BASE, labels=[path], natural=True, labels_out=kept)
+    again = evaluate_command([folder], base_url=BASE, labels=[kept])
+    assert again.labels == evaluation.labels
+    alone = evaluate_command([folder], base_url=BASE, labels=[path])
+    assert alone.labels == {"correct": 0, "incorrect": 0, "undecided": 1}
+
+
+def test_labels_of_another_crawl_are_refused_and_single_ones_told(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(label_of("https://x.example/1", "https://x.example/2", Judgement.CORRECT).to_json())
+    with pytest.raises(BadInput, match=r"no label fits.*x\.example"):
+        evaluate_command([folder], base_url=BASE, labels=[path])
+    with path.open("ab") as file:
+        file.write(label_of(f"{BASE}1.0/item1.html", f"{BASE}1.1/item1.html", Judgement.CORRECT).to_json())
+    notes = evaluate_command([folder], base_url=BASE, labels=[path]).notes
+    assert any("1 labels are of pages that are not in this crawl" in note for note in notes)
+
+
+def test_one_page_and_one_release_are_enough_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "one.html").write_text("<title>One</title>" + "words " * 50)
+    evaluation = evaluate_command([tmp_path / "one.html"])
+    assert any("no pairs to evaluate" in note for note in evaluation.notes)
+    with pytest.raises(BadInput, match="at least two releases"):
+        evaluate_command([tmp_path / "one.html"], natural=True)
+
+
+def test_bad_input_is_named(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="name either"):
+        evaluate_command([])
+    with pytest.raises(BadInput, match="name either"):
+        evaluate_command([folder], state=tmp_path)
+    with pytest.raises(BadInput, match="no such file"):
+        evaluate_command([tmp_path / "nowhere"])
+    with pytest.raises(BadInput, match="--ratio"):
+        evaluate_command([folder], ratio_min=0)
+    with pytest.raises(BadInput, match="no regular expression"):
+        evaluate_command([folder], releases="(")
+    with pytest.raises(BadInput, match="more than 5 pages"), open_crawl([folder], pages_max=5):
+        pass
+
+
+def test_a_file_that_changes_meanwhile_is_told_not_measured(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "site"
+    for path in folder.rglob("*.html"):
+        target = copy / path.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    with open_crawl([copy], base_url=BASE) as crawl:
+        (copy / "1.0" / "item0.html").write_text("other words now")
+        number = crawl.corpus.find(f"{BASE}1.0/item0.html")
+        assert number is not None
+        assert crawl.texts.tokens(number) is None
+        assert any("another text" in problem for problem in crawl.texts.problems)

@@ -1,0 +1,330 @@
+"""`neardup label`: the views over real sockets, what they refuse, and a person's way through them in a browser."""
+
+import asyncio
+import http.client
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+from aiohttp import web
+
+from neardup.errors import BadInput
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling import Labelling
+from neardup.evaluation.labels import Judgement, read_labels
+from neardup.evaluation.sampling import draw
+from streams.label import LabelFile, LabelViews
+from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
+
+HOSTILE = (
+    '<script>window.hurt=1</script><img src="http://127.0.0.1:9/x.png" onerror="window.hurt=2">'
+    "<style>@import 'http://127.0.0.1:9/x.css'</style><iframe src='http://127.0.0.1:9/f'></iframe>"
+    "&lt;script&gt;window.hurt=3&lt;/script&gt; &quot;&gt;&lt;img src=x onerror=window.hurt=4&gt;"
+)
+
+
+class Server:
+    """The views on a free port, in a thread of their own."""
+
+    def __init__(self, path: Path, prefix: str = "", count: int = 4) -> None:
+        pages = manual(items=6)
+        text = words(77, 120)
+        pages += [
+            page(f"https://evil.example/{i}?a=<b>", "Evil &lt;b&gt;", text, HOSTILE + f" visitor {i}") for i in (1, 2)
+        ]
+        crawl = crawl_of(pages)
+        b, c = b_graph(crawl.corpus), c_graph(crawl.corpus)
+        evil = [one for one in draw(crawl.corpus, b, c, count=10**6) if "evil" in crawl.corpus.urls[one.a]]
+        self.pairs = [*evil[:1], *draw(crawl.corpus, b, c, count=count)]
+        self.file = LabelFile(path)
+        self.labelling = Labelling(self.pairs, crawl.corpus, self.file.labels, self.file.append)
+        self.texts, self.prefix, self.urls = crawl.texts, prefix, crawl.corpus.urls
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
+        self._thread.start()
+        assert self._ready.wait(30)
+
+    async def _run(self) -> None:
+        app = web.Application()
+        runner = web.AppRunner(app)
+        import socket
+
+        sock = socket.socket()
+        sock.bind(("127.0.0.1", 0))
+        self.port = sock.getsockname()[1]
+        self.host = f"127.0.0.1:{self.port}"
+        views = LabelViews(self.labelling, self.texts, hosts=[self.host], prefix=self.prefix, now_ms=lambda: 1234)
+        views.add_to(app)
+        await runner.setup()
+        await web.SockSite(runner, sock).start()
+        self._ready.set()
+        await self._stop.wait()
+        await runner.cleanup()
+
+    def ask(
+        self, method: str, path: str, form: dict[str, str] | None = None, **headers: str
+    ) -> tuple[int, str, dict[str, str]]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        body = urlencode(form) if form is not None else None
+        sent = {"Host": self.host, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        if body is not None:
+            sent["Content-Type"] = "application/x-www-form-urlencoded"
+        connection.request(method, self.prefix + path, body, sent)
+        answer = connection.getresponse()
+        found = answer.status, answer.read().decode(), dict(answer.getheaders())
+        connection.close()
+        return found
+
+    def token(self) -> str:
+        text = self.ask("GET", "/pair?labeller=ana")[1]
+        found = re.search(r'name="token" value="([^"]+)"', text)
+        assert found
+        return found[1]
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(30)
+        self._loop.close()
+        self.file.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    running = Server(tmp_path / "labels.jsonl")
+    yield running
+    running.close()
+
+
+def form(server: Server, **more: str) -> dict[str, str]:
+    return {"token": server.token(), "labeller": "ana", "place": "0", "judgement": "correct", **more}
+
+
+def test_a_label_is_written_and_the_next_pair_comes(server: Server, tmp_path: Path) -> None:
+    status, _, headers = server.ask("POST", "/label", {**form(server), "reason-correct": "visitor_count"})
+    assert (status, headers["Location"]) == (303, "/pair?labeller=ana&after=0")
+    (label,) = read_labels(tmp_path / "labels.jsonl")
+    assert (label.label, label.labeller, label.labelled_at, label.reasons) == (
+        Judgement.CORRECT,
+        "ana",
+        1234,
+        ("visitor_count",),
+    )
+    assert "Pair 2 of 5" in server.ask("GET", headers["Location"])[1]
+    status, _, headers = server.ask("POST", "/undo", {"token": server.token(), "labeller": "ana"})
+    assert (status, headers["Location"]) == (303, "/pair?labeller=ana&place=0")
+    assert read_labels(tmp_path / "labels.jsonl") == []
+
+
+def test_reasons_of_another_judgement_in_the_form_do_not_count(server: Server, tmp_path: Path) -> None:
+    sent = {**form(server, judgement="incorrect"), "reason-correct": "time_stamp", "reason-incorrect": "main_item"}
+    assert server.ask("POST", "/label", sent)[0] == 303
+    assert read_labels(tmp_path / "labels.jsonl")[0].reasons == ("main_item",)
+
+
+@pytest.mark.parametrize(
+    ("headers", "token"),
+    [
+        ({"Host": "evil.example"}, True),
+        ({"Host": "localhost"}, True),
+        ({"Origin": "https://evil.example"}, True),
+        ({"Origin": "null"}, True),
+        ({"Sec_Fetch_Site": "cross-site"}, True),
+        ({}, False),
+    ],
+)
+def test_other_sites_cannot_label(server: Server, tmp_path: Path, headers: dict[str, str], token: bool) -> None:
+    sent = form(server)
+    if not token:
+        sent["token"] = "guessed"
+    for path in ("/label", "/undo"):
+        assert server.ask("POST", path, sent, **headers)[0] == 403
+    if headers:
+        assert server.ask("GET", "/pair?labeller=ana", **headers)[0] == 403
+    assert (tmp_path / "labels.jsonl").read_bytes() == b""
+
+
+def test_the_pages_own_origin_may(server: Server) -> None:
+    sent = form(server)
+    assert server.ask("POST", "/label", sent, Origin=f"http://{server.host}", Sec_Fetch_Site="same-origin")[0] == 303
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/pair", 400),
+        ("/pair?labeller=" + "x" * 61, 400),
+        ("/pair?labeller=ana&place=x", 400),
+        ("/pair?labeller=ana&place=99", 404),
+        ("/pair?labeller=ana&place=-1", 400),
+        ("/pair?labeller=ana&place=%D9%A3", 400),
+        ("/nowhere", 404),
+    ],
+)
+def test_bad_addresses(server: Server, path: str, status: int) -> None:
+    assert server.ask("GET", path)[0] == status
+
+
+@pytest.mark.parametrize(
+    "more", [{"judgement": ""}, {"judgement": "withdrawn"}, {"place": "77"}, {"place": "x"}, {"labeller": ""}]
+)
+def test_bad_forms_say_what_is_wrong_and_write_nothing(server: Server, tmp_path: Path, more: dict[str, str]) -> None:
+    status, text, _ = server.ask("POST", "/label", form(server, **more))
+    assert status == 400
+    assert 'role="alert"' in text
+    assert (tmp_path / "labels.jsonl").read_bytes() == b""
+
+
+def test_every_answer_forbids_what_pages_might_try(server: Server) -> None:
+    for path in ("/", "/pair?labeller=ana", "/label.css", "/label.js", "/pair?labeller=ana&place=99"):
+        headers = server.ask("GET", path)[2]
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'")
+        assert "unsafe" not in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-store"
+    text = server.ask("GET", "/pair?labeller=%22%3E%3Cscript%3E")[1]
+    assert "<script>" not in text
+    assert "127.0.0.1:9" not in re.sub(r">[^<]*<", "><", text)
+
+
+def test_views_can_be_mounted_under_a_prefix(tmp_path: Path) -> None:
+    running = Server(tmp_path / "labels.jsonl", prefix="/label")
+    try:
+        assert 'href="/label/label.css"' in running.ask("GET", "/")[1]
+        assert running.ask("GET", "/label.js")[0] == 200
+        status, _, headers = running.ask("POST", "/label", form(running))
+        assert (status, headers["Location"]) == (303, "/label/pair?labeller=ana&after=0")
+    finally:
+        running.close()
+
+
+def test_a_file_in_use_is_not_shared_and_a_torn_line_is_cut(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="in use"):
+        LabelFile(tmp_path / "labels.jsonl")
+    server.ask("POST", "/label", form(server))
+    whole = (tmp_path / "labels.jsonl").read_bytes()
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes(whole + whole[:40])
+    file = LabelFile(torn)
+    assert (len(file.labels), len(file.messages), torn.read_bytes()) == (1, 1, whole)
+    file.close()
+    torn.write_bytes(whole[:-1])
+    file = LabelFile(torn)
+    assert (len(file.labels), file.messages) == (1, [])
+    file.append(whole)
+    file.close()
+    assert torn.read_bytes() == whole * 2
+    torn.write_bytes(b"nonsense\n" + whole)
+    with pytest.raises(BadInput, match=r"torn\.jsonl:1"):
+        LabelFile(torn)
+    with pytest.raises(BadInput, match="cannot write"):
+        LabelFile(tmp_path)
+
+
+RUN = """
+import sys
+from pathlib import Path
+from streams.label import label_command
+label_command([sys.argv[1]], labels=Path(sys.argv[2]), base_url="https://m.example/", port=0, count=3,
+              ready=lambda url: print(url, flush=True))
+"""
+
+
+def test_the_command_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
+    for one in manual(items=3, sites=("m.example",)):
+        path = tmp_path / "site" / one.url.split("/", 3)[3]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one.body or b"")
+    command = [sys.executable, "-c", RUN, str(tmp_path / "site"), str(tmp_path / "labels.jsonl")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), process.stderr.read() if process.stderr else ""
+        connection = http.client.HTTPConnection(url.split("/")[2], timeout=30)
+        connection.request("GET", "/pair?labeller=ana")
+        assert connection.getresponse().status == 200
+        connection.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
+def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> None:
+    complaints: list[str] = []
+    requests: list[str] = []
+    labels = tmp_path / "labels.jsonl"
+    with playwright.sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        view = browser.new_page(viewport={"width": 1200, "height": 900})
+        view.on("console", lambda message: complaints.append(message.text))
+        view.on("pageerror", lambda error: complaints.append(str(error)))
+        view.on("request", lambda request: requests.append(request.url))
+        view.goto(f"http://{server.host}/")
+        view.fill("#labeller", "Ana Zoë")
+        view.press("#labeller", "Enter")
+        view.wait_for_url("**/pair?labeller=Ana*")
+        assert view.locator("h1").inner_text() == "Pair 1 of 5"
+        assert view.locator("del").first.is_visible()
+        assert "window.hurt=3" in view.locator(".row").first.inner_text()  # shown as text
+        assert view.locator("#save").is_disabled()
+        assert not view.locator('fieldset[data-for="correct"]').is_visible()
+
+        view.keyboard.press("a")  # takes the draft: a visitor's number differs
+        assert view.locator('input[value="visitor_count"]').is_checked()
+        view.keyboard.press("Enter")
+        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 2 of 5'")
+        view.keyboard.press("i")
+        assert view.locator('fieldset[data-for="incorrect"]').is_visible()
+        view.keyboard.press("1")
+        view.keyboard.press("Enter")
+        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 3 of 5'")
+        view.keyboard.press("s")
+        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 4 of 5'")
+        said = [(label.label, label.reasons, label.labeller) for label in read_labels(labels)]
+        assert said == [("correct", ("visitor_count",), "Ana Zoë"), ("incorrect", ("main_item",), "Ana Zoë")]
+
+        view.keyboard.press("z")
+        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 2 of 5'")
+        assert len(read_labels(labels)) == 1
+        view.keyboard.press("u")
+        view.click("#save")
+        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 3 of 5'")
+        view.goto(f"http://{server.host}/pair?labeller=Ana%20Zo%C3%AB&place=0")
+        assert view.locator('input[value="correct"]').is_checked()  # what was said before is shown
+        view.click("#whole summary")
+        assert view.locator("#whole .whole").first.is_visible()
+        view.click("#token-diff summary")
+        assert view.locator("#token-diff del").first.is_visible()
+        for width in (360, 1200):
+            view.set_viewport_size({"width": width, "height": 800})
+            assert view.evaluate("document.documentElement.scrollWidth") <= width
+        assert view.evaluate("window.hurt") is None
+        assert view.locator("iframe, img, object, article script").count() == 0
+
+        bob = browser.new_context(java_script_enabled=False).new_page()  # forms work without the script
+        bob.goto(f"http://{server.host}/pair?labeller=bob")
+        bob.check('input[value="incorrect"]')
+        bob.click("#save")
+        assert bob.locator("h1").inner_text() == "Pair 2 of 5"
+        bob.goto(f"http://{server.host}/")
+        assert "Ana Zoë, bob" in bob.locator("#agreement").inner_text()
+        browser.close()
+    assert complaints == []
+    assert all(url.startswith(f"http://{server.host}/") for url in requests)
