@@ -1,0 +1,20 @@
+"""The README's example of a crawler's side runs, against a real broker."""
+
+import re
+from pathlib import Path
+
+from streams import topics
+from streams.kafka import Admin
+from streams.topics import Names, Sizes
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_crawlers_example_publishes_a_page_and_a_tombstone(broker: str, admin: Admin, names: Names) -> None:
+    topics.create(admin, names, Sizes(partitions=2))
+    _, code = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    assert 'PageProducer("broker:9092")' in code
+    code = code.replace('PageProducer("broker:9092")', f'PageProducer("{broker}", "{names.pages}")')
+    exec(compile(code, "README.md", "exec"), {})
+    ends = admin.offsets(names.pages, "latest")
+    assert sum(ends.values()) == 2
