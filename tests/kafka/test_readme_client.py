@@ -16,5 +16,5 @@ def test_the_crawlers_example_publishes_a_page_and_a_tombstone(broker: str, admi
     assert 'PageProducer("broker:9092")' in code
     code = code.replace('PageProducer("broker:9092")', f'PageProducer("{broker}", "{names.pages}")')
     exec(compile(code, "README.md", "exec"), {})
-    ends = admin.offsets(names.pages, "latest")
+    ends = admin.offsets(admin.topic(names.pages), "latest")
     assert sum(ends.values()) == 2
