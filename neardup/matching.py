@@ -64,8 +64,8 @@ class Outcome:
     """What folding a batch led to; nothing is written yet.
 
     verdicts: in the order of the batch, promotions after the page that caused them. writes: one atomic change. scored:
-    candidates whose numbers a ruling was made on. cut: pages with more candidates than are scored. hot_turned: keys
-    that turned hot.
+    candidates whose numbers a ruling was made on, all together, and by page. cut: pages with more candidates than are
+    scored. hot_turned: keys that turned hot.
     """
 
     verdicts: list[Verdict]
@@ -73,6 +73,7 @@ class Outcome:
     scored: int = 0
     cut: int = 0
     hot_turned: int = 0
+    scored_by_page: list[int] = field(default_factory=list)
     #: (passes of judge, rows read): what slicing may change, unlike everything above.
     effort: tuple[int, int] = field(default=(1, 0), compare=False)
 
@@ -117,6 +118,7 @@ def judge(batch: Batch, reads: ReadSet, decider: Decider, *, trace: Callable[[Tr
                 raise
             continue
         outcome.verdicts += told.verdicts
+        outcome.scored_by_page.append(len(told.choice.scored) if told.choice else 0)
         if told.choice is not None:
             outcome.scored += len(told.choice.scored)
             outcome.cut += told.choice.cut

@@ -145,6 +145,10 @@ class LogFollower(Protocol):
         """The offset to read next; it may be behind more than the last message."""
         ...
 
+    def lag(self) -> int:
+        """Messages behind the position, as far as is known without asking."""
+        ...
+
 
 class VerdictTransactions(Protocol):
     """Verdicts and the log's next offset, visible together or not at all."""

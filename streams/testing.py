@@ -148,6 +148,9 @@ class ListFollower:
     def position(self) -> int:
         return self.at
 
+    def lag(self) -> int:
+        return len(self.log.messages) - self.at
+
 
 class ScriptedWriter:
     """A producer whose records arrive, in order, when `deliver` is called, or when somebody waits for them.

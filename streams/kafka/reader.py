@@ -249,6 +249,11 @@ class KafkaLog(Reader):
     def position(self) -> int:
         return self.positions()[0]
 
+    def lag(self) -> int:
+        """Messages behind the position, as far as the last fetch told; no request is made."""
+        _, end = self._consumer.get_watermark_offsets(self._at(0), cached=True)
+        return max(0, end - self.position())
+
     def messages(self, start: int) -> Iterator[tuple[int, bytes]]:
         """(offset, message) from `start` to the end that the log has now."""
         end = self.end()

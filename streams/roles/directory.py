@@ -17,11 +17,10 @@ from neardup.scheme import Scheme
 from streams.folder import lock_directory, state_error, write_whole
 
 _NAMES = {"lock", "scheme.json", "decider.json", "index"}
-_TO_DO = "use another directory and another generation, or set what it was begun with"
 
 
 class Directory:
-    """One open directory; `store` is in it. Close it, or use `ExitStack.callback`."""
+    """One open directory; `store` is in it."""
 
     store: Store
 
@@ -30,9 +29,9 @@ class Directory:
         self.path = path.absolute()
         self._held = ExitStack()
         try:
-            if (self.path / "log").is_dir():
-                raise StateError(f"{self.path} belongs to `neardup scan`; name another directory for the stream")
             lock_directory(self.path, _NAMES, self._held)
+            if (self.path / "log").exists():
+                raise StateError(f"{self.path} belongs to `neardup scan`; name another directory for the stream")
             self._same("scheme.json", scheme.digest, scheme.to_json(), lambda text: Scheme.from_json(text).digest)
             self._same("decider.json", decider.digest, decider.to_json(), lambda text: Decider.from_json(text).digest)
             from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
@@ -52,15 +51,18 @@ class Directory:
         file = self.path / name
         try:
             if not file.exists():
-                write_whole(file, text, 0o600)
+                write_whole(file, text, mode=0o600)
                 return
             held = digest_of(file.read_text())
         except OSError as error:
             raise state_error("read or write", file, error) from error
         except (ValueError, TypeError, KeyError) as error:
             raise StateError(
-                f"{file} cannot be read ({error}); restore it, or delete it if the settings are as ever"
+                f"{file} cannot be read ({error}); restore it, or delete it if the settings are what they were"
             ) from error
         if held != digest:
             what = name.partition(".")[0]
-            raise StateError(f"{self.path} was made with {what} {held}, and {digest} is set; {_TO_DO}")
+            raise StateError(
+                f"{self.path} was made with {what} {held}, and {digest} is set; set what it was begun with, or begin "
+                "another generation, with a directory of its own"
+            )

@@ -106,6 +106,7 @@ class MatchRole:
         with self._metrics.step("match", "poll"):
             if not self._held:
                 self._held = self._log.poll(most, bytes_max=_ROUND_BYTES_MAX, wait_s=wait_s)
+        self._metrics.lag["match"].set(self._log.lag())
         found, self._held = self._held, []
         if self._silent and found:
             before = sum(offset < self._committed for offset, _ in found)
@@ -158,6 +159,7 @@ class MatchRole:
         metrics.batch_pages["match"].observe(len(prepared.heads))
         for verdict in prepared.verdicts:
             metrics.verdicts[verdict.verdict].inc()
+        metrics.candidates.observe_many(outcome.scored_by_page)
         metrics.candidates_cut.inc(outcome.cut)
         metrics.hot_keys.inc(outcome.hot_turned)
 

@@ -66,6 +66,7 @@ class Line:
             verdicts_topic=names.verdicts,
             state=str(folder / "state"),
             seed=7,
+            kafka_values={"sketch.session.timeout.ms": "6000"},
             **{"batch_pages": 5, "batch_ms": 5, "match_messages": 2, "threads": 1, **settings},
         )
         self.published: dict[tuple[str, int], list[Page]] = {}
@@ -129,7 +130,7 @@ class Line:
 
     def _look_after(self) -> None:
         for role in self._roles:
-            assert role.running or role.wait() in (0, 1, -9), role.said()
+            assert role.running or role.wait() in (0, 1, -9, -15), role.said()
 
     def committed(self, role: Any, topic: str, partitions: int) -> dict[int, int]:
         group = self.settings.group_of(role)

@@ -128,12 +128,12 @@ class Role:
     def said(self) -> str:
         return self.log.read_text() if self.log.exists() else ""
 
-    def signal(self, number: signal.Signals) -> None:
+    def send(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
 
     def kill(self) -> None:
         if self._process.is_alive():
-            self.signal(signal.SIGKILL)
+            self.send(signal.SIGKILL)
         self.wait()
 
     def wait(self, seconds: float = 60.0) -> int:
@@ -141,7 +141,7 @@ class Role:
         self._process.join(seconds if not os.environ.get("QUICK") else 8)
         code = self._process.exitcode
         if code is None:
-            self.signal(signal.SIGUSR1)  # says where it hangs
+            self.send(signal.SIGUSR1)  # says where it hangs
             self._process.join(0.2)
         assert code is not None, f"still runs after {seconds} s:\n{self.said()}"
         return code
@@ -152,7 +152,8 @@ class Role:
 
     def stop(self) -> None:
         """SIGTERM; it must end by itself, well."""
-        self.signal(signal.SIGTERM)
+        eventually(lambda: '"started"' in self.said(), "its start, from which on it hears signals")
+        self.send(signal.SIGTERM)
         assert self.wait(15) == 0, self.said()
 
     def refused(self) -> str:
@@ -173,5 +174,11 @@ class Role:
 
         eventually(look, f"frozen; it said: {self.said()}")
 
+    def catches(self, number: signal.Signals) -> bool:
+        """Whether it has a handler of its own for the signal."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
+        return bool(int(caught, 16) >> (number - 1) & 1)
+
     def thaw(self) -> None:
-        self.signal(signal.SIGCONT)
+        self.send(signal.SIGCONT)

@@ -1,10 +1,16 @@
 """What goes wrong around the roles: each page has its one right verdict, or the line stops and says what to do."""
 
+import json
+import os
+import random
+import re
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from broker import eventually, kafka
@@ -447,15 +453,35 @@ def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
 # Stopping.
 
 
-def test_a_stop_finishes_the_batch_and_a_second_one_does_not_wait(make: Make) -> None:
+def test_a_stop_finishes_the_batch(make: Make) -> None:
     line = make()
     line.publish(story())
     line.start("sketch")
     matcher = line.start("match", step="3 offsets sent", how=freeze)
     matcher.frozen()
-    matcher.signal(signal.SIGTERM)
+    matcher.send(signal.SIGTERM)
     matcher.thaw()
     assert matcher.wait(10) == 0, matcher.said()
+
+    line.start("match")
+    line.check()
+
+
+def test_a_second_signal_does_not_wait(own: Any, make: Make) -> None:
+    line = make(bootstrap=own.bootstrap)
+    line.publish(story())
+    sketcher = line.start("sketch")
+    matcher = line.start("match", step="3 offsets sent", how=freeze)
+    matcher.frozen()
+    own.pause()
+    matcher.send(signal.SIGTERM)
+    matcher.thaw()
+    eventually(lambda: not matcher.catches(signal.SIGTERM), "the first signal is heard")
+    assert matcher.running, "it waits for the broker"
+    matcher.send(signal.SIGTERM)
+    assert matcher.wait(5) == -signal.SIGTERM
+    own.resume()
+    assert sketcher.running
 
     line.start("match")
     line.check()
@@ -464,6 +490,37 @@ def test_a_stop_finishes_the_batch_and_a_second_one_does_not_wait(make: Make) ->
 def test_both_roles_in_one_process(make: Make) -> None:
     line = make()
     line.publish(story())
-    line.start("run")
+    role = line.start("run")
+    line.settle()
+    host = re.findall(r"http://[0-9.:]+", role.said())[0]
+    metrics = urlopen(f"{host}/metrics", timeout=30).read().decode()
+    ready = json.load(urlopen(f"{host}/ready", timeout=30))
 
+    found = line.check()
+
+    for name, count in Counter(verdict["verdict"] for verdict in found).items():
+        assert f'neardup_verdicts_total{{verdict="{name}"}} {count}.0\n' in metrics
+    pages = len(story())
+    for wanted in ('pages_total{role="sketch"}', 'pages_total{role="match"}', "verdict_latency_seconds_count"):
+        assert f"neardup_{wanted} {pages}.0\n" in metrics
+    assert f"neardup_candidates_count {pages}.0\n" in metrics
+    assert ready["ok"]
+    assert set(ready["roles"]) == {"sketch", "match"}
+
+
+def test_killed_at_random(make: Make) -> None:
+    seed = int(os.environ.get("SCHEDULE_SEED") or random.SystemRandom().randrange(1 << 32))
+    print(f"SCHEDULE_SEED={seed}")
+    chance = random.Random(seed)
+    line = make(batch_pages=3)
+    pages = story(60)
+    roles = {"sketch": line.start("sketch", member="only"), "match": line.start("match")}
+    for kill in range(6):
+        share = len(pages) // 6
+        line.publish(pages[kill * share : (kill + 1) * share])
+        wanted = sum(line.ends(line.names.verdicts).values()) + chance.randrange(share)
+        eventually(lambda wanted=wanted: sum(line.ends(line.names.verdicts).values()) >= wanted, "progress")
+        role = chance.choice(list(roles))
+        roles[role].kill()
+        roles[role] = line.start(role, member="only")
     line.check()
