@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -36,6 +37,11 @@ class Admin:
         def call_and_serve() -> Any:
             try:
                 return call()
+            except KafkaException:
+                # A client goes on asking a dead broker, as controller or leader, until it is told of the new one.
+                with suppress(KafkaException):
+                    self._client.list_topics(timeout=self._try_s)
+                raise
             finally:
                 self._client.poll(0)  # where `error_cb` gets to say what is behind a timeout
 
@@ -93,12 +99,7 @@ class Admin:
 
         def ask() -> dict[int, int]:
             futures = self._client.list_offsets(places, isolation_level=level, request_timeout=self._try_s)
-            try:
-                return {place.partition: future.result().offset for place, future in futures.items()}
-            except KafkaException:
-                # After a change of leader the client asks with the old one's epoch, for ever, until it is told.
-                self._client.list_topics(topic.name, self._try_s)
-                raise
+            return {place.partition: future.result().offset for place, future in futures.items()}
 
         found = cast(dict[int, int], self._ask(f"offsets of topic {topic.name}", ask))
         if any(offset < 0 for offset in found.values()):  # nothing that late
