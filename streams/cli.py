@@ -51,7 +51,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on 
 def scan(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH...", help="WARC files (.warc, .warc.gz), folders of HTML, JSON lines."),
+        typer.Argument(metavar="PATH...", help="WARC files (.warc, .warc.gz, .warc.zst), folders of HTML, JSON lines."),
     ],
     state: StateOption = DEFAULT_STATE,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing: a throw-away run.")] = False,
@@ -90,6 +90,11 @@ def scan(
 
     if out == "-" and as_json:
         raise BadInput("--json and --out - both want standard output; choose one")
+    for path in paths:
+        if not os.path.exists(path):
+            raise BadInput(f"{path}: no such file or folder")
+        if report is not None and report.exists() and path.samefile(report):
+            raise BadInput(f"{report} is one of the files to scan, and would be overwritten; name another one")
     told = Console(stderr=out == "-" or as_json)
     watched = Console(stderr=True)
     quiet = quiet or as_json or out == "-"

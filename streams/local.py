@@ -5,6 +5,7 @@ its sorted list of (URL, XXH128). A page's offset is its ordinal in the source; 
 (or the gzip member with it) starts, in a folder its ordinal.
 """
 
+import codecs
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -34,6 +35,7 @@ _CONTENT_TYPES = {
 }
 _ARCHIVES = (".warc", ".warc.gz", ".warc.zst")
 _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
+_BESIDE_PAGES = "not scanned, as it lies beside pages; name the file itself to scan it"
 #: HTTP headers in front of a body, and room for a content encoding that enlarges.
 _CONTENT_SLACK_BYTES = 1 << 20
 _DIGEST_PIECE_BYTES = 1 << 20
@@ -102,6 +104,10 @@ class LocalSource:
         """Notes that the file itself failed; what was read of it counts."""
         what = f"cannot be read: {error.strerror or error}"
         self.problems.append(Problem(str(error.filename or self.record.path), self.bytes_read, what))
+
+    def is_file(self, path: Path) -> bool:
+        """Whether `path` is this source's file, under whatever name."""
+        return self.record.kind != "folder" and path.exists() and path.samefile(self.record.path)
 
     def _member_shared(self, position: int) -> bool:
         """Whether the record at `position` cannot be told by that alone, as another starts in the same gzip member."""
@@ -252,7 +258,9 @@ def _folder_sources(
             elif name.lower().endswith(_ARCHIVES + _LINES) and path.is_file():
                 archives.append(path)
     if pages:
-        return [_folder_source(folder, sorted(pages, key=os.fsencode), base_url, body_bytes_max, on_bytes)]
+        source = _folder_source(folder, sorted(pages, key=os.fsencode), base_url, body_bytes_max, on_bytes)
+        source.problems += [Problem(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
+        return [source]
     if not archives:
         kinds = ", ".join(f"*{suffix}" for suffix in (*_CONTENT_TYPES, *_ARCHIVES, *_LINES[:2]))
         raise BadInput(f"{folder}: holds none of {kinds}")
@@ -325,6 +333,6 @@ def _json_page(line: bytes, line_max: int) -> Page:
     if len(line) > line_max:
         return Page(url="", body=b"", problem=f"a line of more than {line_max} bytes")
     try:
-        return decode_json_page(line)
+        return decode_json_page(line.removeprefix(codecs.BOM_UTF8))
     except BadPage as error:
         return Page(url="", body=b"", problem=str(error))

@@ -114,6 +114,20 @@ def test_a_users_error_is_one_line_that_names_it(shell: Shell, arguments: tuple[
     assert told in ended.err
 
 
+def test_a_mistyped_name_leaves_nothing_behind(shell: Shell) -> None:
+    assert shell("scan", "nowhere.warc.gz").code == 1
+    assert list(shell.folder.iterdir()) == []
+
+
+def test_the_report_is_never_a_file_to_scan(shell: Shell) -> None:
+    page = site(shell.folder / "site") / "a.html"
+    held = page.read_bytes()
+    ended = shell("scan", "site/a.html", "--report", "site/a.html")
+    assert ended.code == 1
+    assert "would be overwritten" in ended.err
+    assert page.read_bytes() == held
+
+
 def test_a_wrong_seed_is_not_repeated(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     site(shell.folder / "site")
     monkeypatch.setenv("NEARDUP_SEED", "hunter2")

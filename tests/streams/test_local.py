@@ -104,6 +104,16 @@ def test_a_folder_of_archives_is_each_of_them(tmp_path: Path) -> None:
     assert [Path(source.record.path).name for source in sources(tmp_path)] == ["a.jsonl", "b.warc.gz"]
 
 
+def test_archives_beside_pages_are_not_passed_over_in_silence(tmp_path: Path) -> None:
+    write_folder(tmp_path, [Sample("a.html", b"x")])
+    write_warc(tmp_path / "b.warc.gz", crawl(3))
+    (source,) = sources(tmp_path)
+    assert len(list(source.read())) == 1
+    (problem,) = source.problems
+    assert problem.path == str(tmp_path / "b.warc.gz")
+    assert "not scanned" in problem.what
+
+
 @pytest.mark.parametrize("name", ["missing.warc", "empty/", "x.bin", "nothing.html/"])
 def test_what_is_no_source_is_refused_by_name(tmp_path: Path, name: str) -> None:
     if name.endswith("/"):
@@ -145,6 +155,12 @@ def test_json_lines_with_bad_lines(tmp_path: Path) -> None:
     pages = [page.page for page in source.read()]
     assert [bool(page.problem) for page in pages] == [False, True, True, True, True, True, False]
     check_places(source)
+
+
+def test_a_byte_order_mark_costs_no_page(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"url":"http://a/","body":"x"}\n')
+    (source,) = sources(tmp_path / "a.jsonl")
+    assert [(page.page.url, page.page.problem) for page in source.read()] == [("http://a/", "")]
 
 
 def test_a_line_without_end_is_bounded(tmp_path: Path) -> None:

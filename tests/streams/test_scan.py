@@ -347,6 +347,22 @@ def test_out_that_cannot_be_written(tmp_path: Path) -> None:
         scan([archive], state, out=str(tmp_path / "nowhere" / "out"))
 
 
+def test_out_is_never_a_file_to_scan(tmp_path: Path) -> None:
+    archive = write_warc(tmp_path / "a.warc", crawl(3))
+    (tmp_path / "link").symlink_to(archive)
+    held = archive.read_bytes()
+    with opened(tmp_path / "state") as state:
+        for paths, out in (([archive], archive), ([tmp_path], archive), ([archive], tmp_path / "link")):
+            with pytest.raises(BadInput, match="would be overwritten"):
+                scan(paths, state, out=str(out))
+        assert (archive.read_bytes(), state.sources) == (held, {})
+        scan([archive], state)
+        copy = tmp_path / "copy.warc"
+        copy.write_bytes(held)  # known under another name
+        with pytest.raises(BadInput, match="would be overwritten"):
+            scan([copy], state, out=str(copy))
+
+
 def test_threads_change_nothing(tmp_path: Path) -> None:
     archive = write_warc(tmp_path / "a.warc.gz", crawl(40))
     logs = []
