@@ -243,7 +243,8 @@ def decode_body(body: bytes, coding: str, bound: int) -> bytes | None:
         return _read_bounded(BrotliReader(BytesIO(body)), bound) or _if_text(body, bound)
     if coding == "zstd":
         return _read_bounded(ZstdReader(BytesIO(body)), bound) if body.startswith(_ZSTD) else body[:bound]
-    return None
+    # Some servers name a charset here, or `none`; browsers show such a page.
+    return _if_text(body, bound)
 
 
 def _if_text(body: bytes, bound: int) -> bytes | None:

@@ -161,7 +161,8 @@ def decode_verdicts(frame: bytes, offset: int) -> Iterator[dict[str, Any]]:
 
 def decode_json_page(line: bytes) -> Page:
     """A page of the `json` codec: one object of `url`; `body` (text, or {"base64": ...}) or `body_base64`;
-    `content_type`, `fetched_at` (ms), `http_status`. A body that is null is a tombstone.
+    `content_type`, `fetched_at` (ms), `http_status`. A body that is null is a tombstone, unless the status tells of a
+    failed fetch.
 
     Raises BadPage if it is no such object. A readable object with a bad field gives a page with a `problem`.
     """
@@ -175,12 +176,16 @@ def decode_json_page(line: bytes) -> Page:
     if not isinstance(url, str) or not url:
         raise BadPage("no url")
     try:
+        status = _typed(value, "http_status", int)
+        body = _json_body(value)
+        if body is None and status is not None and status not in (404, 410) and not 200 <= status <= 299:
+            body = b""  # nothing came of this fetch, which does not say that the page is gone
         return Page(
             url=url,
-            body=_json_body(value),
+            body=body,
             content_type=_typed(value, "content_type", str) or "",
             fetched_at=_typed(value, "fetched_at", int),
-            status=_typed(value, "http_status", int) or 200,
+            status=200 if status is None else status,
         )
     except BadPage as error:
         return Page(url=url, body=b"", problem=str(error))

@@ -5,6 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.errors import BadPage, CorruptRecord
+from neardup.layout import RecordKind
+from neardup.scheme import Scheme
+from neardup.sketch import Sketch, sketch_pages
 from streams.ports import Range
 from streams.records import (
     Message,
@@ -109,6 +112,14 @@ def test_json_base64(body: bytes) -> None:
 def test_json_tombstones(rest: bytes) -> None:
     page = decode_json_page(b'{"url":"http://a/"' + rest + b"}")
     assert (page.body, page.problem) == (None, "")
+
+
+@pytest.mark.parametrize("status", [0, 301, 503])
+def test_a_failed_fetch_without_a_body_says_not_that_the_page_is_gone(status: int) -> None:
+    page = decode_json_page(b'{"url":"http://a/","body":null,"http_status":%d}' % status)
+    assert (page.body, page.status) == (b"", status)
+    (record,) = sketch_pages([page], Scheme(seed=7))
+    assert (Sketch(record).kind, Sketch(record).reason) == (RecordKind.REJECTED, f"HTTP status {status}")
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,7 @@ CHUNKED = b"".join(
         (["Content-Encoding: identity"], BODY),
         (["Content-Encoding: gzip"], BODY),  # unpacked by the crawler, the header kept
         (["Content-Encoding: br"], BODY),
+        (["Content-Encoding: UTF-8"], BODY),  # no coding at all
         (["Transfer-Encoding: chunked"], CHUNKED + b"0\r\n\r\n"),
         (["Transfer-Encoding: chunked"], CHUNKED),
         (["Transfer-Encoding: chunked"], BODY),
