@@ -104,7 +104,12 @@ def _opened(
     if known_scheme is None:
         scheme = scheme or Scheme.new()
     else:
-        held = Scheme.from_json(known_scheme.decode())
+        try:
+            held = Scheme.from_json(known_scheme.decode())
+        except (ValueError, TypeError) as error:
+            raise StateError(
+                f"{path}: not made by open_index (part of a scan's state?); use another directory"
+            ) from error
         if scheme is not None and scheme.digest != held.digest:
             raise StateError(f"{path}: made with scheme {held.digest}, not {scheme.digest}; use another directory")
         scheme = held

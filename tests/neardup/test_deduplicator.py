@@ -6,6 +6,8 @@ import pytest
 
 from neardup import BadInput, Decider, Page, Scheme, StateError, Verdict, open_index
 from neardup.errors import NeardupError
+from neardup.index.base import Family
+from neardup.index.rocks import RocksStore
 
 SCHEME = Scheme(seed=7)
 
@@ -57,6 +59,14 @@ def test_a_directory_remembers_its_scheme_and_refuses_another(tmp_path: Path) ->
         pass
 
 
+def test_the_index_of_another_program_is_refused(tmp_path: Path) -> None:
+    store = RocksStore(tmp_path / "index")
+    store.write({Family.META: {b"scheme": SCHEME.digest.encode()}})  # as a scan's state holds it
+    store.close()
+    with pytest.raises(StateError, match="another directory"):
+        open_index(tmp_path / "index")
+
+
 def test_a_decider_of_another_scheme_is_refused() -> None:
     with pytest.raises(StateError, match="scheme"):
         open_index(scheme=SCHEME, decider=Decider(scheme="0" * 32))
@@ -68,7 +78,7 @@ def test_an_unknown_rule_is_named() -> None:
 
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
-    with open_index(tmp_path), pytest.raises(NeardupError, match="in use|lock"):
+    with open_index(tmp_path), pytest.raises(NeardupError, match=r"in use|lock"):
         open_index(tmp_path)
 
 
