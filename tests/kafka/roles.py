@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 from broker import eventually
@@ -128,12 +129,12 @@ class Role:
     def said(self) -> str:
         return self.log.read_text() if self.log.exists() else ""
 
-    def send(self, number: signal.Signals) -> None:
+    def signal(self, number: Signals) -> None:
         os.kill(self.pid, number)
 
     def kill(self) -> None:
         if self._process.is_alive():
-            self.send(signal.SIGKILL)
+            self.signal(signal.SIGKILL)
         self.wait()
 
     def wait(self, seconds: float = 60.0) -> int:
@@ -141,7 +142,7 @@ class Role:
         self._process.join(seconds if not os.environ.get("QUICK") else 8)
         code = self._process.exitcode
         if code is None:
-            self.send(signal.SIGUSR1)  # says where it hangs
+            self.signal(signal.SIGUSR1)  # says where it hangs
             self._process.join(0.2)
         assert code is not None, f"still runs after {seconds} s:\n{self.said()}"
         return code
@@ -153,7 +154,7 @@ class Role:
     def stop(self) -> None:
         """SIGTERM; it must end by itself, well."""
         eventually(lambda: '"started"' in self.said(), "its start, from which on it hears signals")
-        self.send(signal.SIGTERM)
+        self.signal(signal.SIGTERM)
         assert self.wait(15) == 0, self.said()
 
     def refused(self) -> str:
@@ -174,11 +175,11 @@ class Role:
 
         eventually(look, f"frozen; it said: {self.said()}")
 
-    def catches(self, number: signal.Signals) -> bool:
+    def catches(self, number: Signals) -> bool:
         """Whether it has a handler of its own for the signal."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
         return bool(int(caught, 16) >> (number - 1) & 1)
 
     def thaw(self) -> None:
-        self.send(signal.SIGCONT)
+        self.signal(signal.SIGCONT)

@@ -459,7 +459,7 @@ def test_a_stop_finishes_the_batch(make: Make) -> None:
     line.start("sketch")
     matcher = line.start("match", step="3 offsets sent", how=freeze)
     matcher.frozen()
-    matcher.send(signal.SIGTERM)
+    matcher.signal(signal.SIGTERM)
     matcher.thaw()
     assert matcher.wait(10) == 0, matcher.said()
 
@@ -474,11 +474,11 @@ def test_a_second_signal_does_not_wait(own: Any, make: Make) -> None:
     matcher = line.start("match", step="3 offsets sent", how=freeze)
     matcher.frozen()
     own.pause()
-    matcher.send(signal.SIGTERM)
+    matcher.signal(signal.SIGTERM)
     matcher.thaw()
     eventually(lambda: not matcher.catches(signal.SIGTERM), "the first signal is heard")
     assert matcher.running, "it waits for the broker"
-    matcher.send(signal.SIGTERM)
+    matcher.signal(signal.SIGTERM)
     assert matcher.wait(5) == -signal.SIGTERM
     own.resume()
     assert sketcher.running
