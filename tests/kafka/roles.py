@@ -139,7 +139,7 @@ class Role:
 
     def wait(self, seconds: float = 60.0) -> int:
         """The exit code; -9 after SIGKILL."""
-        self._process.join(seconds if not os.environ.get("QUICK") else 8)
+        self._process.join(seconds)
         code = self._process.exitcode
         if code is None:
             self.signal(signal.SIGUSR1)  # says where it hangs
