@@ -1,0 +1,76 @@
+"""`python -m tests.bench`: every row of the table, ours and the peers' in turn, to build/bench.md and bench.json."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from neardup.scheme import Scheme
+from neardup.warm import warm
+from tests.bench import html_rows, store_rows, text_rows
+from tests.bench.peers import PACKAGES, Peers, environment
+from tests.bench.table import Row, commit, machine, versions, write
+
+SIZES = (10_000, 100_000, 1_000_000)
+LARGE = (10_000_000,)
+_OURS = ("numpy", "numba", "llvmlite", "rocksdict", "selectolax", "xxhash")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tests.bench", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build"), help="folder of bench.md and bench.json")
+    parser.add_argument("--tools", type=Path, default=Path(".tools"), help="folder of the peers' environment")
+    parser.add_argument("--only", default="", help="rows whose group has this in its name")
+    parser.add_argument("--large", action="store_true", help="only the matcher, into a store of 10,000,000 pages")
+    parser.add_argument("--sizes", default="", help="sizes of stores, with commas between")
+    asked = parser.parse_args()
+    started = time.monotonic()
+    scheme = Scheme(seed=1)
+    sizes = [int(size) for size in asked.sizes.split(",")] if asked.sizes else SIZES
+    if asked.large:
+        groups: dict[str, Callable[[], list[Row]]] = {"growth": lambda: store_rows.growth(scheme, LARGE)}
+        missing: dict[str, str] = {}
+        _run(groups, "", asked.out, "bench-large", missing, started)
+        return
+    python, missing = environment(asked.tools / "peers")
+    with Peers(python) as peers:
+        groups = {
+            "start": html_rows.start,
+            "html": lambda: html_rows.speed(scheme),
+            "worst pages": lambda: html_rows.worst(scheme),
+            "sketches": lambda: text_rows.sketches(peers, missing, scheme),
+            "verdicts": lambda: text_rows.verdicts(peers, missing, scheme),
+            "rebuild": lambda: store_rows.rebuild(scheme),
+            "worst matching": lambda: store_rows.worst(scheme),
+            "memory": lambda: store_rows.memory(scheme),
+            "growth": lambda: store_rows.growth(scheme, sizes),
+        }
+        _run(groups, asked.only, asked.out, "bench", missing, started)
+
+
+def _run(
+    groups: dict[str, Callable[[], list[Row]]], only: str, out: Path, name: str, missing: dict[str, str], started: float
+) -> None:
+    warm()
+    about: dict[str, object] = {
+        "command": "python -m tests.bench " + " ".join(sys.argv[1:]),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": {**versions(_OURS), **{peer: PACKAGES[peer].partition("==")[2] for peer in PACKAGES}},
+        "not installed": missing or "nothing",
+        "how": "medians; the sides of a row take turns in one run",
+    }
+    rows: list[Row] = []
+    for group, make in groups.items():
+        if only not in group:
+            continue
+        began = time.monotonic()
+        rows += make()
+        print(f"{group}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    about["seconds"] = round(time.monotonic() - started)
+    write(rows, about, out, name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Sketch records without pages: a log of any length in seconds, and a store as folding it would leave it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.index import keys, sharing
+from neardup.index.base import Family, Store
+from neardup.index.rows import NO_PAGE, ClusterRow, DigestRow, UrlRow, id_key
+from neardup.layout import HEADER, SKETCH_VERSION
+from neardup.record import Head, url_hash
+from neardup.verdict import Kind
+
+TAPE, CONTENT, TITLE_NAMES, HEAD_NAMES, BLOOM = 350, 240, 6, 16, 512
+_COMPUTED = TAPE + CONTENT + 8 * (TITLE_NAMES + HEAD_NAMES) + BLOOM
+_TIME = 1_700_000_000_000
+#: Rows that a fill writes at once.
+_FILL_PAGES = 5_000
+
+
+@dataclass(frozen=True)
+class Log:
+    """Records of pages that have nothing in common with each other, by number; the same for the same seed."""
+
+    seed: int = 1
+
+    def records(self, first: int, count: int) -> list[bytes]:
+        """Records of pages `first` to first + count - 1, each of some 1.7 kB, of a text of 350 words."""
+        random = np.random.default_rng((self.seed, first))
+        header = self._headers(random, first, count)
+        urls = [b"http://s%d.example/%d" % (i % 997, i) for i in range(first, first + count)]
+        sites = [b"s%d.example" % (i % 997) for i in range(first, first + count)]
+        header["url_hash"] = np.frombuffer(b"".join(url_hash(url.decode()) for url in urls), "V16")
+        header["url_bytes"] = [len(url) for url in urls]
+        header["site_bytes"] = [len(site) for site in sites]
+        header["size"] = HEADER.itemsize + _COMPUTED + header["url_bytes"] + header["site_bytes"]
+        sections = random.integers(0, 256, size=(count, _COMPUTED), dtype=np.uint8)
+        # A third of a filter's bits are set; names occur once or twice and have no flags.
+        sections[:, -BLOOM:] &= random.integers(0, 256, size=(count, BLOOM), dtype=np.uint8)
+        names = sections[:, TAPE + CONTENT : -BLOOM].reshape(count, TITLE_NAMES + HEAD_NAMES, 8)
+        names[:, :, 6] = 1 + (names[:, :, 6] & 1)
+        names[:, :, 7] = 0
+        heads, step = header.tobytes(), HEADER.itemsize
+        return [
+            heads[i * step : (i + 1) * step] + sections[i].tobytes() + url + site
+            for i, (url, site) in enumerate(zip(urls, sites, strict=True))
+        ]
+
+    def _headers(self, random: np.random.Generator, first: int, count: int) -> np.ndarray:
+        header = np.frombuffer(random.bytes(count * HEADER.itemsize), dtype=HEADER).copy()
+        number = np.arange(first, first + count, dtype=np.uint64)
+        header["version"], header["kind"], header["flags"] = SKETCH_VERSION, 0, 0
+        header["fetched_at"] = header["log_time"] = _TIME + number.astype(np.int64)
+        header["source"] = np.zeros(count, "V16")
+        header["partition"], header["offset"], header["position"] = 0, number, 0
+        header["site"] = header["hen_site"] = number % np.uint64(997)
+        header["tokens"], header["distinct"], header["content_tokens"] = 350, 250, 300
+        # Blocks of 32 bits would meet by chance: a bijection of the number keeps them apart, too.
+        odd = np.arange(6, dtype=np.uint32) * np.uint32(2_000_003) + np.uint32(2_654_435_761) | np.uint32(1)
+        header["logtf"] = number.astype(np.uint32)[:, None] * odd
+        for name, value in (("tape_level", 0), ("content_level", 0), ("tape_bytes", TAPE), ("content_bytes", CONTENT)):
+            header[name] = value
+        for name, value in (("title_names", TITLE_NAMES), ("head_names", HEAD_NAMES), ("bloom_bytes", BLOOM)):
+            header[name] = value
+        for name in ("title_bytes", "canonical_bytes", "lang_bytes", "reason_bytes"):
+            header[name] = 0
+        return header
+
+
+def changed(record: bytes, number: int, **fields: object) -> bytes:
+    """The record with another URL and other header fields."""
+    header = np.frombuffer(record[: HEADER.itemsize], dtype=HEADER).copy()
+    head = Head(record)
+    url = head.url + f"?{number}"
+    for name, value in {"url_hash": np.frombuffer(url_hash(url), "V16")[0], "url_bytes": len(url), **fields}.items():
+        header[name] = value
+    header["size"] = len(record) + len(url) - len(head.url)
+    at = HEADER.itemsize + _COMPUTED
+    return header.tobytes() + record[HEADER.itemsize : at] + url.encode() + record[at + len(head.url) :]
+
+
+def fill(store: Store, log: Log, first: int, count: int, decider: Decider) -> None:
+    """Writes what folding these pages of the log writes, row by row the same, without folding."""
+    for start in range(first, first + count, _FILL_PAGES):
+        many = min(_FILL_PAGES, first + count - start)
+        store.write(_rows(log.records(start, many), start, decider))
+
+
+def _rows(records: list[bytes], first: int, decider: Decider) -> dict[Family, dict[bytes, bytes | None]]:
+    out: dict[Family, dict[bytes, bytes | None]] = {
+        family: {} for family in (Family.KEYS, Family.SKETCHES, Family.URLS, Family.CLUSTERS)
+    }
+    for page_id, record in enumerate(records, first + 1):
+        head = Head(record)
+        entry = keys.posting(page_id, head)
+        for key in keys.similarity_keys(head, decider):
+            out[Family.KEYS][key] = keys.with_posting(None, entry, decider.postings_max)
+        check = sharing.check_of(sharing.shared_part(record))
+        out[Family.KEYS][keys.digest_key(head)] = DigestRow(1, page_id, 1, check, (page_id,)).encode()
+        out[Family.SKETCHES][id_key(page_id)] = sharing.whole_row(record)
+        url = UrlRow(page_id, page_id, 0, Kind.UNIQUE, head.clamped, head.log_time)
+        out[Family.URLS][head.url_hash] = url.encode()
+        cluster = ClusterRow(page_id, head.url_hash, page_id, 1, 1, 0, NO_PAGE, bytes(16), "")
+        out[Family.CLUSTERS][id_key(page_id)] = cluster.encode()
+    return out
+
+
+def mixed(log: Log, first: int, count: int) -> Iterator[bytes]:
+    """`count` records for a store that holds pages 0 to first - 1: 7 of 10 new, 2 near and 1 exact duplicate of old."""
+    random = np.random.default_rng((log.seed, first, 2))
+    fresh = iter(log.records(first, count))
+    for number in range(first, first + count):
+        kind = number % 10
+        if kind < 7:
+            yield next(fresh)
+            continue
+        (old,) = log.records(int(random.integers(0, first // _FILL_PAGES)) * _FILL_PAGES, 1)
+        if kind == 9:
+            yield changed(old, number)
+        else:
+            yield changed(old, number, digest=np.frombuffer(random.bytes(16), "V16")[0])

@@ -1,0 +1,163 @@
+"""Where a page's microseconds go: each stage of the kernels alone, and what Python adds around them."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from neardup.kernels import batch as batches
+from neardup.kernels import sketch as kernels
+from neardup.kernels.content import blocks, choose, occurrences_in
+from neardup.kernels.html import FACTS, PADDING_BYTES, TITLE_END, TITLE_START, extract
+from neardup.kernels.mix import mix
+from neardup.kernels.names import write_filter, write_names
+from neardup.kernels.occurrences import occurrences
+from neardup.kernels.shingling import minvalues, shingles, supershingles
+from neardup.kernels.simhash import simhashes
+from neardup.kernels.tape import prepare
+from neardup.kernels.tape import write as write_tape
+from neardup.kernels.tokens import tokenise
+from neardup.kernels.xxh64 import xxh64
+from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.shape import sections_bytes_max, shape_of, space_for
+from neardup.tables import tables
+
+Stage = tuple[str, Callable[[], object]]
+
+
+def batch_of(pages: Sequence[Page], scheme: Scheme) -> Callable[[], None]:
+    """A call of the one kernel that `sketch_pages` makes for these pages (HTML in UTF-8), and of nothing else."""
+    bodies = [page.body or b"" for page in pages]
+    n = len(bodies)
+    sizes = np.array([len(body) for body in bodies], dtype=np.int64)
+    starts = np.cumsum(sizes + PADDING_BYTES) - (sizes + PADDING_BYTES)
+    padding = bytes(PADDING_BYTES)
+    batch = batches.Batch(
+        buffer=np.frombuffer(b"".join([part for body in bodies for part in (body, padding)]), dtype=np.uint8),
+        starts=starts,
+        ends=starts + sizes,
+        modes=np.zeros(n, np.int64),
+        hosts=np.frombuffer(b"s.example" * n + padding, dtype=np.uint8),
+        host_starts=np.arange(0, 9 * n + 9, 9),
+        labels=np.frombuffer(b"s.example" * n + padding, dtype=np.uint8),
+        label_starts=np.arange(0, 9 * n + 9, 9),
+        words=np.zeros((n, kernels.WORDS), np.uint64),
+        numbers=np.zeros((n, kernels.NUMBERS), np.int64),
+        sections=np.empty((n, sections_bytes_max(scheme)), np.uint8),
+        titles=np.empty((n, scheme.title_bytes_max), np.uint8),
+        title_bytes=np.zeros(n, np.int64),
+        facts=np.empty((n, FACTS), np.int64),
+    )
+    shape, constants = shape_of(scheme), tables()
+    space = space_for(int(sizes.max()), scheme)
+
+    def run() -> None:
+        batches.sketch_batch(batch, 0, n, constants, shape, space.work, space.page)
+
+    run()
+    return run
+
+
+class OnePage:
+    """One page between the stages: what each stage reads lies ready in arrays of its own."""
+
+    def __init__(self, page: Page, scheme: Scheme) -> None:
+        body = page.body or b""
+        self.shape, self.tables = shape_of(scheme), tables()
+        self.space = space_for(len(body), scheme)
+        self.buffer = np.frombuffer(body + bytes(PADDING_BYTES), np.uint8)
+        self.size = len(body)
+        self.host = np.frombuffer(b"s.example", np.uint8)
+        self.facts = np.zeros(FACTS, np.int64)
+        self.words, self.numbers = np.zeros(kernels.WORDS, np.uint64), np.zeros(kernels.NUMBERS, np.int64)
+        self.sections = np.empty(sections_bytes_max(scheme), np.uint8)
+        self.hosts = np.zeros(4, np.uint64)
+        self.extract()
+        self.n = self.tokenise()
+        if not self.n:
+            return
+        self.many_shingles = self.shingles()
+        self.many = self.occurrences()
+        self.mix()
+        self.parts = self.blocks()
+
+    def extract(self) -> None:
+        text = self.space.page.text
+        self.n_text = extract(self.buffer, 0, self.size, 0, self.host, 0, 9, self.tables, text, self.facts)
+
+    def tokenise(self) -> int:
+        page, facts = self.space.page, self.facts
+        arrays = (page.fp, page.flags, page.block, page.span_start, page.span_end)
+        seed, title = self.shape.seed[0], (facts[TITLE_START], facts[TITLE_END])
+        return int(tokenise(page.text, self.n_text, *title, seed, self.tables, *arrays))
+
+    def digest(self) -> None:
+        for seed in self.shape.digest:
+            xxh64(self.space.page.fp.view(np.uint8), 0, 8 * self.n, seed)
+
+    def shingles(self) -> int:
+        return int(shingles(self.space.page.fp, self.n, self.shape.shingle, self.space.work.shingle))
+
+    def minvalues(self) -> None:
+        work = self.space.work
+        minvalues(work.shingle, self.many_shingles, self.shape.multiplier, work.fronts, work.leading, work.low)
+        supershingles(work.low, 14, self.shape.chains[0], self.words[3:9])
+        supershingles(work.low, 3, self.shape.chains[1], self.words[15:23])
+
+    def occurrences(self) -> int:
+        work = self.space.work
+        return int(occurrences(self.space.page.fp, self.n, work.ids, work.slots, work.distinct, work.counts))
+
+    def simhashes(self) -> None:
+        w, s = self.space.work, self.shape
+        arrays = (w.place, w.order, w.counters, w.fill, self.words[9:15], self.words[23:26])
+        simhashes(w.distinct, w.counts, self.many, s.weights, s.offsets, *arrays)
+
+    def mix(self) -> None:
+        work = self.space.work
+        for i in range(self.many):
+            work.mixed[i] = mix(work.distinct[i])
+
+    def tape(self) -> None:
+        work = self.space.work
+        prepare(work.mixed, work.counts, self.many, 8, 500, work.histogram, work.left, work.byte)
+        write_tape(work.ids, 0, self.n, work.left, work.byte, self.sections, 0, 500)
+
+    def blocks(self) -> int:
+        page, work = self.space.page, self.space.work
+        arrays = (work.starts, work.ends, work.linked, work.widths)
+        spans = (page.span_start, page.span_end)
+        return int(blocks(page.flags, page.block, self.n, page.text, *spans, *arrays)[0])
+
+    def content(self) -> None:
+        work = self.space.work
+        self.blocks()
+        choose(self.parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
+        counts = (work.content_counts, self.many)
+        occurrences_in(work.ids, self.parts, work.starts, work.ends, work.chosen, *counts)
+        prepare(work.mixed, work.content_counts, self.many, 8, 250, work.histogram, work.left, work.byte)
+
+    def names(self) -> None:
+        page, work = self.space.page, self.space.work
+        for only, most in ((np.uint8(1), 24), (np.uint8(0), 16)):
+            last = min(self.n, 40)
+            given = (page.fp, page.flags, work.ids, 0, last, only, most, work.mixed, work.counts)
+            write_names(*given, self.hosts, 2, self.sections, 800)
+
+    def bloom(self) -> None:
+        write_filter(self.space.work.mixed, self.many, 512, 8192, self.sections, 800)
+
+    def stages(self) -> list[Stage]:
+        return [
+            ("extract", self.extract),
+            ("tokenise", self.tokenise),
+            ("digest", self.digest),
+            ("shingles", self.shingles),
+            ("minvalues", self.minvalues),
+            ("occurrences", self.occurrences),
+            ("simhashes", self.simhashes),
+            ("tape", self.tape),
+            ("content", self.content),
+            ("names", self.names),
+            ("filter", self.bloom),
+        ]
