@@ -24,10 +24,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def hear_ctrl_c() -> None:
+    """A shell has what it starts in the background, this suite for instance, ignore SIGINT, and children inherit it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-u", str(SCRIPT), str(folder), *arguments]
     environment = {**os.environ, "COLUMNS": "200"}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        preexec_fn=hear_ctrl_c,
+    )
 
 
 def lines_to(demo: "subprocess.Popen[str]", wanted: str) -> list[str]:

@@ -151,7 +151,14 @@ print("ended", count > 0)
 
 def test_a_follower_shows_what_comes_until_ctrl_c(settings: Settings, broker: str) -> None:
     command = [sys.executable, "-c", FOLLOW, broker, settings.verdicts_topic]
-    follower = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    follower = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A suite that runs in the background has been told to ignore it, and its children would be, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         assert follower.stdout is not None
         for each in VERDICTS:
