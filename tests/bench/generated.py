@@ -16,7 +16,9 @@ from neardup.verdict import Kind
 TAPE, CONTENT, TITLE_NAMES, HEAD_NAMES, BLOOM = 350, 240, 6, 16, 512
 _COMPUTED = TAPE + CONTENT + 8 * (TITLE_NAMES + HEAD_NAMES) + BLOOM
 _TIME = 1_700_000_000_000
-#: Rows that a fill writes at once.
+#: Records that are made at once, from random numbers of their own: a record depends on its number alone.
+_BLOCK_PAGES = 100
+#: Pages that a fill writes at once.
 _FILL_PAGES = 5_000
 
 
@@ -28,7 +30,15 @@ class Log:
 
     def records(self, first: int, count: int) -> list[bytes]:
         """Records of pages `first` to first + count - 1, each of some 1.7 kB, of a text of 350 words."""
-        random = np.random.default_rng((self.seed, first))
+        out: list[bytes] = []
+        while len(out) < count:
+            block, place = divmod(first + len(out), _BLOCK_PAGES)
+            out += self._block(block)[place : place + count - len(out)]
+        return out
+
+    def _block(self, block: int) -> list[bytes]:
+        random = np.random.default_rng((self.seed, block))
+        first, count = block * _BLOCK_PAGES, _BLOCK_PAGES
         header = self._headers(random, first, count)
         urls = [b"http://s%d.example/%d" % (i % 997, i) for i in range(first, first + count)]
         sites = [b"s%d.example" % (i % 997) for i in range(first, first + count)]
@@ -116,7 +126,7 @@ def mixed(log: Log, first: int, count: int) -> Iterator[bytes]:
         if kind < 7:
             yield next(fresh)
             continue
-        (old,) = log.records(int(random.integers(0, first // _FILL_PAGES)) * _FILL_PAGES, 1)
+        (old,) = log.records(int(random.integers(0, first)), 1)
         if kind == 9:
             yield changed(old, number)
         else:
