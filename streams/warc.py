@@ -207,7 +207,7 @@ def page_of(record: WarcRecord, body_bytes_max: int) -> Page | None:
     headers = record.headers
     kind = headers.get("warc-type", "").lower()
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in _PAGES or media == "text/dns":
+    if (kind and kind not in _PAGES) or media == "text/dns":
         return None
     url = headers.get("warc-target-uri", "").strip().removeprefix("<").removesuffix(">")
     fetched_at = warc_date(headers.get("warc-date", ""))
@@ -217,6 +217,8 @@ def page_of(record: WarcRecord, body_bytes_max: int) -> Page | None:
 
     if record.damage:
         return rejected(record.damage)
+    if not kind:  # every record has one: this may have been a page
+        return rejected("a WARC record without WARC-Type")
     if not url:
         return rejected("a WARC record without WARC-Target-URI")
     if kind == "revisit":

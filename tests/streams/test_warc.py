@@ -308,6 +308,11 @@ def test_a_record_without_a_url_is_rejected(tmp_path: Path) -> None:
     assert problems == []
 
 
+def test_a_record_without_a_type_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+    pages, _ = read(tmp_path, RECORDS[0].replace(b"WARC-Type", b"WARC-Typ\xff") + RECORDS[1])
+    assert [page.problem for page in pages] == ["a WARC record without WARC-Type", ""]
+
+
 def test_a_file_of_what_looks_like_gzip_members_ends(tmp_path: Path) -> None:
     pages, problems = read(tmp_path, ZIPPED[0] + b"\x1f\x8b\x08\x00" * 300_000)
     assert len(pages) == 1
