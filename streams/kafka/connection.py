@@ -54,7 +54,11 @@ PASSING = frozenset(
 
 
 #: Said of settings that are meant: one dictionary serves producers and consumers, and `Writer` says why it is gapless.
-_KNOWN = ("property and will be ignored by this", "enable.gapless.guarantee is experimental")
+_KNOWN = (
+    "property and will be ignored by this",
+    "enable.gapless.guarantee is experimental",
+    "Coordinator load in progress",  # a young broker; asked again
+)
 _UNREACHABLE = ("Connect to ", "Disconnected", "brokers are down", "Connection refused")
 
 
