@@ -36,6 +36,15 @@ class Choice(NamedTuple):
     cut: bool
 
 
+class Weighed(NamedTuple):
+    """A page with its candidates. heads: of the candidates, in their order."""
+
+    page_id: int
+    head: Head
+    choice: Choice
+    heads: list[Head]
+
+
 def gather(overlay: Overlay, page_id: int, head: Head) -> tuple[list[tuple[int, int]], bool]:
     """(founding page id, shared keys) of the candidates, most shared keys first, then oldest; and whether any was cut.
 

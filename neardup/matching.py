@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neardup import choice, contents
+from neardup.choice import Weighed
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import keys
@@ -74,22 +75,32 @@ class Outcome:
     cut: int = 0
     hot_turned: int = 0
     scored_by_page: list[int] = field(default_factory=list)
+    #: Of pages with candidates, if asked for.
+    weighed: list[Weighed] = field(default_factory=list, compare=False)
     #: (passes of judge, rows read): what slicing may change, unlike everything above.
     effort: tuple[int, int] = field(default=(1, 0), compare=False)
 
 
-def fold(batch: Batch, store: Store, decider: Decider, *, trace: Callable[[Trace], None] | None = None) -> Outcome:
+def fold(
+    batch: Batch,
+    store: Store,
+    decider: Decider,
+    *,
+    trace: Callable[[Trace], None] | None = None,
+    weigh: bool = False,
+) -> Outcome:
     """Judges a batch against a store. Does not write: the caller writes `outcome.writes` with its own marks, at once.
 
     batch: (page id, sketch record) with ascending page ids, all greater than any the store holds. trace: called for
-    each page in order, once it is settled. Raises CorruptRecord, InvariantBroken, StateError.
+    each page in order, once it is settled. weigh: tell in the outcome what was weighed; changes nothing else.
+    Raises CorruptRecord, InvariantBroken, StateError.
     """
     reads = candidates(batch, store, decider)
     passes = 0
     while True:
         passes += 1
         try:
-            outcome = judge(batch, reads, decider, trace=trace)
+            outcome = judge(batch, reads, decider, trace=trace, weigh=weigh)
         except Missing as missing:
             if not reads.read(store, missing.wanted):
                 raise InvariantBroken("judging asks again for what was read") from missing
@@ -98,7 +109,14 @@ def fold(batch: Batch, store: Store, decider: Decider, *, trace: Callable[[Trace
         return outcome
 
 
-def judge(batch: Batch, reads: ReadSet, decider: Decider, *, trace: Callable[[Trace], None] | None = None) -> Outcome:
+def judge(
+    batch: Batch,
+    reads: ReadSet,
+    decider: Decider,
+    *,
+    trace: Callable[[Trace], None] | None = None,
+    weigh: bool = False,
+) -> Outcome:
     """Folds the batch over what was read. Pure. Raises Missing with all that it came upon, InvariantBroken."""
     overlay = Overlay(reads, decider)
     outcome = Outcome([], {})
@@ -109,6 +127,9 @@ def judge(batch: Batch, reads: ReadSet, decider: Decider, *, trace: Callable[[Tr
             told = Life(overlay, page_id, reads.batch[page_id]).live()
             if trace is not None:
                 traces.append(_trace(overlay, page_id, reads.batch[page_id], told))
+            if weigh and told.choice is not None and told.choice.scored:
+                heads = [overlay.head(one.page_id) for one in told.choice.scored]
+                outcome.weighed.append(Weighed(page_id, reads.batch[page_id], told.choice, heads))
         except Missing as missing:
             # The remaining pages are judged on a state that lacks this one's effects, only to learn what they need too.
             wanted.add(missing.wanted)

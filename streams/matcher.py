@@ -14,6 +14,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from neardup.choice import Weighed
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.index.base import Family, Store, Writes
@@ -30,6 +31,8 @@ __all__ = ["Mark", "Matcher", "Prepared", "Settled"]
 _NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD = b"next", b"log_time", b"scheme", b"decider", b"told"
 _MARK = struct.Struct("<qq")
 
+#: Told what was weighed for the pages of some messages, once their verdicts are out. It must not raise.
+Watch = Callable[[Sequence[Weighed]], None]
 #: Whether an operator decided so about the message at an offset, anywhere later in the log.
 Settled = Callable[[Decision, int], bool]
 
@@ -69,7 +72,8 @@ class Matcher:
     """Folds messages into one store. next_offset: the message that must come next. log_time: ms since the epoch.
 
     told: the offset after the last message that had verdicts. at: the message at work, for whoever catches an error.
-    sink: for `step`. settled: for logs that operators may write to; by default nothing is.
+    sink: for `step`. settled: for logs that operators may write to; by default nothing is. watch: by default nobody;
+    `step` tells it, and whoever calls `prepare` does so with the outcome's `weighed`.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class Matcher:
         self._decider = decider
         self._sink = sink
         self._settled = settled
+        self.watch: Watch | None = None
         names = [_NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD]
         next_offset, log_time, scheme, used, told = store.get_many(Family.META, names)
         self.next_offset = int(next_offset or 0)
@@ -111,6 +116,8 @@ class Matcher:
         prepared = self.prepare([(offset, data)])  # (1), (2)
         self._sink.emit(offset, prepared.verdicts)  # (3)
         self.apply(prepared)  # (4)
+        if self.watch is not None:
+            self.watch(prepared.outcome.weighed)
         return prepared.verdicts
 
     def prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
@@ -148,7 +155,7 @@ class Matcher:
                     prepared.told = offset + 1
             else:
                 prepared.skipped.append(entry)
-        outcome = prepared.outcome = fold(batch, self._store, self._decider)
+        outcome = prepared.outcome = fold(batch, self._store, self._decider, weigh=self.watch is not None)
         _check_complete(batch, outcome.verdicts)
         prepared.log_time = max([self.log_time, *(head.log_time for head in prepared.heads)])
         meta: dict[bytes, bytes | None] = {

@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from neardup.errors import BadInput, InvariantBroken
 from neardup.verdict import Kind, Verdict
+from streams.audit import Audit
 from streams.folder import state_error
 from streams.local import LocalSource, open_sources
 from streams.matcher import Mark
@@ -61,7 +62,9 @@ class ScanResult:
 
     pages: read and judged by this scan. bytes: of the sources, as stored, that this scan read. sites: by duplicates,
     then pages. sources: ids (32 hex digits) of all named sources. skipped: paths of those that were finished before.
-    problems: what could not be read, up to PROBLEMS_MAX lines a source, of problems_total. interrupted: by a signal.
+    problems: what could not be read of the sources that ended, also before an interruption, up to PROBLEMS_MAX lines a
+    source, of problems_total. interrupted: by a signal.
+    audit: counts of the shadow rule and of the pairs drawn, empty without an audit.
     """
 
     pages: int = 0
@@ -75,6 +78,7 @@ class ScanResult:
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
     interrupted: bool = False
+    audit: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +143,13 @@ def scan(
     threads: int = 1,
     progress: Callable[[Progress], None] = lambda now: None,
     clock: Clock | None = None,
+    audit: Audit | None = None,
 ) -> ScanResult:
     """Judges every page of `paths` that `state` has not judged yet, each against all before it.
 
     base_url: what the file names of folders are appended to. out: a file for the verdicts of these sources as JSON
     lines, written anew, `-` for standard output. again: scan finished sources once more. threads: for sketching.
+    audit: what looks on; it changes no verdict and no stored byte.
     SIGINT and SIGTERM end the scan after the message at work; the same call goes on from there.
     Raises BadInput for paths that are no sources, and for an `out` that is one of them, before anything is changed;
     StateError where state or `out` cannot be written; InvariantBroken where pages in and verdicts out differ.
@@ -154,11 +160,16 @@ def scan(
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
         state.verdict_log.listener = listener.write if listener else None
+        state.matcher.watch = audit.look if audit else None
         run.go()
     finally:
         state.verdict_log.listener = None
+        state.matcher.watch = None
         if listener:
             listener.close()
+    if audit is not None:
+        audit.tell_counts()
+        run.result.audit = audit.to_json()
     return run.result
 
 
@@ -175,6 +186,7 @@ class _Scan:
         self._pages_in = 0
         self._bytes_total = 0
         self._bytes_done = 0
+        self._noted: dict[str, int] = {}  # by source: how many of its problems its record holds
         self._stop = threading.Event()
         self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
         self._sketcher = Sketcher(state.scheme, state.log, clock, log_time=state.matcher.log_time, threads=threads)
@@ -242,14 +254,33 @@ class _Scan:
         whole = True
         pages = source.read(mark.offset, mark.position)
         failure: list[OSError] = []
-        for offset, data in self._sketcher.run(_until_unreadable(pages, failure)):
+        for offset, data in self._sketcher.run(self._noting(source, _until_unreadable(pages, failure))):
             if not self._put(_Message(offset, data, path, self._bytes_done + source.bytes_read)):
                 return False
         if failure:
             whole = False
+            self._note(source)
             source.cannot_go_on(failure[0])
         self._bytes_done += source.bytes_total
         return self._put(_Finished(source, whole))
+
+    def _noting(self, source: LocalSource, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
+        """The pages; what went wrong before each is noted before the log holds it."""
+        for page in pages:
+            self._note(source)
+            yield page
+
+    def _note(self, source: LocalSource) -> None:
+        """Keeps the newest problems of a source: when a killed scan goes on, it does not meet them again."""
+        record, first = source.record, self._noted.get(source.record.id, 0)
+        new = [text for problem in source.problems[first:] if (text := str(problem)) not in record.problems]
+        self._noted[record.id] = len(source.problems)
+        if new:
+            room = PROBLEMS_MAX - len(record.problems)
+            record.problems += new[:room]
+            record.problems_total += len(new)
+            if room:
+                self.state.save_source(record)
 
     def _put(self, item: _Message | _Finished | BaseException | None) -> bool:
         while not self._stop.is_set():
@@ -291,14 +322,17 @@ class _Scan:
         self.result.interrupted = True
 
     def _finish(self, item: _Finished) -> None:
-        record, problems = item.source.record, item.source.problems
+        record = item.source.record
+        if item.whole:
+            self._note(item.source)
+        else:  # why it ended: of this run alone, the next one tries again
+            self.result.problems.append(str(item.source.problems[-1]))
+            self.result.problems_total += 1
         record.pages = self.state.matcher.mark(record.id).offset
-        record.problems_total += len(problems)
-        record.problems = (record.problems + [str(problem) for problem in problems])[:PROBLEMS_MAX]
         record.finished = item.whole
         self.state.save_source(record)
-        self.result.problems += map(str, problems[:PROBLEMS_MAX])
-        self.result.problems_total += len(problems)
+        self.result.problems += record.problems
+        self.result.problems_total += record.problems_total
 
     def _count(self, verdicts: list[Verdict]) -> None:
         for verdict in verdicts:

@@ -307,8 +307,8 @@ def test_an_error_in_either_thread_ends_both(tmp_path: Path, monkeypatch: pytest
 
 
 def test_verdicts_that_do_not_add_up_stop_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful(*given: Any) -> Any:
-        outcome = fold(*given)
+    def forgetful(*given: Any, **more: Any) -> Any:
+        outcome = fold(*given, **more)
         outcome.verdicts.pop()
         return outcome
 
