@@ -60,7 +60,7 @@ class KafkaVerdicts:
         defaults: dict[str, Setting] = {
             # The default of 100 ms is what a transaction spends waiting: 240 instead of 103 a second.
             "retry.backoff.ms": 5,
-            "compression.type": "lz4",
+            "compression.type": "zstd",
             "partitioner": "murmur2_random",
             "message.max.bytes": message_bytes_max,
         }

@@ -50,7 +50,9 @@ class Writer:
             fixed |= {"message.timeout.ms": 0, "enable.gapless.guarantee": True}
         defaults: dict[str, Setting] = {
             "linger.ms": linger_ms,
-            "compression.type": "lz4",
+            # By measurement: half of what lz4 leaves of pages and verdicts, three quarters of sketches, for a few
+            # hundredths of a millisecond a page.
+            "compression.type": "zstd",
             "message.max.bytes": message_bytes_max,
             # As Java clients and aiokafka do it: tables and streams of other programs meet ours by key.
             "partitioner": "murmur2_random",
