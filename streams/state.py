@@ -154,6 +154,7 @@ class State:
             record = replace(found, run=run, id=xxhash.xxh3_128_hexdigest(f"{found.content} run {run}".encode()))
         else:  # goes on where it stopped; the file may have moved
             record = replace(found, run=latest.run, id=latest.id)
+            record.problems, record.problems_total = latest.problems, latest.problems_total
         source.record = record
         self.save_source(record)
         return record

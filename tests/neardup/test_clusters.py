@@ -199,6 +199,10 @@ def test_a_site_may_demand_more():
     assert story.json(2)["evidence"]["nearest"]["by"] == "site"
     decider = replace(SMALL, sites={"b.org": SiteOverride(tape_min=0.9)})
     assert Story(record(A, text()), record(B, NEAR), decider=decider).kinds[1] == "near_duplicate"
+    decider = replace(SMALL, sites={"a.org": SiteOverride(tape_min=0.76), "b.org": SiteOverride(tape_min=0.97)})
+    for pages in ((A, B), (B, A)):
+        told = Story(record(pages[0], text()), record(pages[1], NEAR), decider=decider)
+        assert told.kinds == ["unique", "unique"], "of two demands the higher one holds"
 
 
 def test_a_crowd_of_siblings_demands_more():

@@ -65,6 +65,16 @@ def test_same_content_founds_a_cluster_of_its_own_and_is_found_itself():
     assert (standing["verdict"], standing["content_of"], standing["cluster"]) == ("same_content", 1, 2)
 
 
+def test_the_same_main_content_is_not_enough_to_stay_in_a_cluster():
+    loose = replace(SMALL, content_tape_min=0.4, content_share_min=0.0)
+    half = text((30, 20))
+    alone = Story(record(A, text()), record(A, half), decider=loose)
+    assert alone.kinds == ["unique", "unique"]
+    assert alone.json(2)["replaces"] == 1
+    member = Story(record(A, text()), record(B, text()), record(B, half), decider=loose)
+    assert member.kinds == ["unique", "exact_duplicate", "same_content"]
+
+
 def test_pages_without_a_token_duplicate_nothing():
     story = Story(record(A, ""), record(B, ""), record(C, "", body=b""), record(D, "", body=b""), record(A, ""))
     assert story.kinds == ["unique"] * 4 + ["unchanged"]

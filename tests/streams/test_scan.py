@@ -19,6 +19,7 @@ from streams.compressed import Stream
 from streams.scan import Progress, scan
 from streams.state import State, VerdictLog
 from tests.streams.archives import Sample, crawl, html, text, write_folder, write_json_lines, write_warc
+from tests.streams.archives import records as records_of
 
 SCHEME = Scheme(seed=7)
 
@@ -280,6 +281,26 @@ def test_a_signal_ends_the_scan_and_the_next_goes_on(
         assert rest.resumed == [str(archive)]
         assert not rest.interrupted
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_damage_before_an_interruption_is_told_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_messages(monkeypatch)
+    parts = records_of(crawl(20), base="http://a.example/")
+    archive = tmp_path / "a.warc"
+    archive.write_bytes(parts[0] + b"no record\r\n\r\n" + b"".join(parts[1:]))
+
+    def interrupt(now: Progress) -> None:
+        if now.phase == "scan" and now.pages >= 6:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with opened(tmp_path / "state") as state:
+        assert scan([archive], state, progress=interrupt, clock=Noon()).interrupted
+    with opened(tmp_path / "state") as state:
+        rest = scan([archive], state, clock=Noon())
+        assert rest.problems_total == len(rest.problems) == 1
+        assert "no WARC record starts here" in rest.problems[0]
+        (source,) = state.sources.values()
+        assert (source.problems, source.problems_total) == (rest.problems, 1)
 
 
 @pytest.mark.parametrize("broken", ["sketcher", "matcher"])
