@@ -22,7 +22,7 @@ import orjson
 from neardup.choice import Weighed
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, shadow_of
+from neardup.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, Disagreement, shadow_of
 from streams.settings import OPTIONS
 
 _BEGIN = b'{"version":%d,"audit":' % AUDIT_VERSION
@@ -121,7 +121,10 @@ class Audit:
         self._told = now
 
     def to_json(self) -> dict[str, int]:
-        return {**asdict(self.counts), "lost": self.lost}
+        """The counts; those of a shadow rule or of a file only where there is one."""
+        left = set() if self.auditor.shadow else set(Disagreement)
+        left |= {"drawn", "left_out", "lost"} if self._file is None else set()
+        return {name: value for name, value in {**asdict(self.counts), "lost": self.lost}.items() if name not in left}
 
     def close(self) -> None:
         self.tell_counts()
@@ -141,7 +144,7 @@ def shadow_numbers(texts: Sequence[str]) -> dict[str, int | float]:
     """NAME=NUMBER texts as numbers of the decider. Raises BadInput: unknown, or out of bounds."""
     out: dict[str, int | float] = {}
     for text in texts:
-        name, _, value = text.partition("=")
+        name, _, value = text.strip().partition("=")
         option = OPTIONS.get(f"decider.{name}")
         if option is None or name in ("rule", "sites") or name in LIVE_ONLY:
             raise BadInput(f"shadow number {text!r}: there is {', '.join(_numbers())}")

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -69,6 +70,18 @@ def scan(
         str | None, typer.Option(metavar="FILE", help="The verdicts as JSON lines; - for standard output.")
     ] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the HTML report there.")] = None,
+    audit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append pairs for people to check, and counts, as JSON lines.")
+    ] = None,
+    audit_rate: Annotated[
+        float, typer.Option(metavar="SHARE", help="Of the pages, those of which pairs are drawn.")
+    ] = 0.1,
+    shadow: Annotated[
+        str | None, typer.Option(metavar="RULE", help="A rule that only looks on: where it disagrees is counted.")
+    ] = None,
+    shadow_numbers: Annotated[
+        list[str] | None, typer.Option("--shadow-set", metavar="NAME=NUMBER", help="Its numbers; may be repeated.")
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Scan sources once more that were finished before.")] = False,
     threads: Annotated[int, typer.Option(min=1, max=256, help="Threads that sketch.")] = max(
         1, (os.cpu_count() or 2) - 1
@@ -83,6 +96,8 @@ def scan(
     NEARDUP_SEED.
     """
     from neardup.warm import is_warm
+    from streams.audit import open_audit
+    from streams.audit import shadow_numbers as numbers_of
     from streams.report import write_report
     from streams.scan import scan as run
     from streams.state import State
@@ -95,6 +110,9 @@ def scan(
             raise BadInput(f"{path}: no such file or folder")
         if report is not None and report.exists() and path.samefile(report):
             raise BadInput(f"{report} is one of the files to scan, and would be overwritten; name another one")
+    if audit is not None and audit.absolute() in [Path(one).absolute() for one in (out, report) if one is not None]:
+        raise BadInput(f"{audit} is named twice; the audit needs a file of its own")
+    others = numbers_of(shadow_numbers or [])
     told = Console(stderr=out == "-" or as_json)
     watched = Console(stderr=True)
     quiet = quiet or as_json or out == "-"
@@ -103,8 +121,18 @@ def scan(
     with State.open(None if memory else state, scheme=_scheme(), decider=_decider(rule, numbers)) as opened:
         for message in opened.messages:
             _complain(message)
-        with bar(watched, shown=not quiet) as shown:
-            result = run(paths, opened, base_url=base_url, out=out, again=again, threads=threads, progress=shown.update)
+        looking = open_audit(opened.decider, file=audit, rate=audit_rate, shadow=shadow, numbers=others, warn=_complain)
+        with looking or nullcontext(), bar(watched, shown=not quiet) as shown:
+            result = run(
+                paths,
+                opened,
+                base_url=base_url,
+                out=out,
+                again=again,
+                threads=threads,
+                progress=shown.update,
+                audit=looking,
+            )
         if report is not None:
             write_report(opened, report, result)
         if as_json:

@@ -17,6 +17,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from neardup.index.base import Family
+from neardup.shadow import Disagreement
 from neardup.verdict import Kind
 
 #: Steps of each role, in their order.
@@ -126,6 +127,14 @@ class Metrics:
             "neardup_candidates_cut", "Pages with more than may be verified", registry=registry
         )
         self.hot_keys = Counter("neardup_hot_keys", "Index keys that turned hot", registry=registry)
+
+        # What a shadow rule would have said, and what was drawn for people to check.
+        disagreed = Counter(
+            "neardup_shadow_disagreements", "Pages the shadow rule judges otherwise", ["kind"], registry=registry
+        )
+        self.disagreements = {kind: disagreed.labels(kind.value) for kind in Disagreement}
+        self.audit_pairs = Counter("neardup_audit_pairs", "Pairs drawn for audit", registry=registry)
+        self.audit_lost = Counter("neardup_audit_lost", "Audit lines that could not be written", registry=registry)
 
         # What went wrong, and was seen.
         self.source_gaps = Counter("neardup_source_gaps", "Gaps in what the log says of a source", registry=registry)

@@ -211,6 +211,19 @@ class Settings:
         int, _whole(1_000, 900_000), "A transaction call that takes longer ends the process, which then recovers"
     ] = 45_000
 
+    # Auditing: changes no verdict either.
+    audit: Annotated[str, _text(r"[^\0]*", "a file"), "File that pairs for people to check are appended to"] = ""
+    audit_rate: Annotated[float, _SHARE, "Share of the pages of which pairs are drawn"] = 0.1
+    audit_bytes_max: Annotated[
+        int, _whole(100_000, 100_000_000_000), "Beyond this size the file becomes FILE.1, which is replaced"
+    ] = 100_000_000
+    shadow: Annotated[
+        str,
+        _text("|".join(("", *RULES)), f"one of {', '.join(RULES)}, or nothing"),
+        "Rule that only looks on: where it disagrees is counted",
+    ] = ""
+    shadow_set: Annotated[str, _text(r"[^\0]*", "NAME=NUMBER, several with commas"), "Numbers of the shadow rule"] = ""
+
     # Watching.
     stall_ms: Annotated[int, _MS, "/live fails after this long without progress"] = 60_000
     metrics_host: Annotated[

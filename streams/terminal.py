@@ -86,6 +86,9 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
     if result.pages or result.counts:
         console.print(_kinds(result))
         console.print(_sites(result))
+    if result.audit:
+        for line in audit_lines(result.audit):
+            console.print(line, highlight=False, soft_wrap=True, markup=False)
     for path in result.skipped:
         console.print(
             Text("finished before, skipped: ").append_text(safe(path)).append("  (--again scans it once more)")
@@ -98,6 +101,25 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
         console.print(f"... and {result.problems_total - PROBLEMS_SHOWN:,} more problems")
     if state_line:
         console.print(state_line, highlight=False, soft_wrap=True, markup=False)
+
+
+def audit_lines(counts: dict[str, int]) -> list[str]:
+    """What a shadow rule disagreed about, and what was drawn for audit."""
+    kinds = {
+        "live_merges": "the live rule alone merges",
+        "shadow_merges": "the shadow rule alone merges",
+        "other_representative": "both merge, with another page",
+        "other_content": "the main content of another page",
+    }
+    out = []
+    if "live_merges" in counts:
+        said = ", ".join(f"{counts[kind]:,} {words}" for kind, words in kinds.items() if counts[kind])
+        out.append(f"shadow rule: of {counts['pages']:,} pages with candidates {said or 'none is judged otherwise'}")
+    if "drawn" in counts:
+        left = f", {counts['left_out']:,} more beyond the bounds" if counts["left_out"] else ""
+        lost = f", {counts['lost']:,} lines could not be written" if counts["lost"] else ""
+        out.append(f"audit: {counts['drawn']:,} pairs drawn{left}{lost}")
+    return out
 
 
 def _kinds(result: ScanResult) -> Table:

@@ -13,6 +13,7 @@ One matcher writes: it assigns itself the one partition, and its transactional i
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from neardup.errors import CorruptRecord, StateError
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from streams import logs
+from streams.audit import Audit, open_audit, shadow_numbers
 from streams.errors import SourceGap, WrongScheme
 from streams.kafka import KafkaLog, KafkaVerdicts
 from streams.kafka.reader import Reader
@@ -59,6 +61,7 @@ class MatchRole:
         runtime: Runtime,
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        audit: Audit | None = None,
     ) -> None:
         self._settings = runtime.settings
         self._log, self._ahead, self._verdicts, self._store = log, ahead, verdicts, store
@@ -72,6 +75,9 @@ class MatchRole:
         self._flushed = self._gauged = time.monotonic()
         self._dirty = False
         self.matcher = Matcher(store, decider, settled=self._is_settled)
+        self._audit = audit
+        if audit is not None:
+            self.matcher.watch = audit.look
 
     def run(self) -> None:
         """Raises CorruptRecord, SourceGap, StateError, Fenced, NotCommitted, BrokerError, PositionLost."""
@@ -162,6 +168,17 @@ class MatchRole:
         metrics.candidates.observe_many(outcome.scored_by_page)
         metrics.candidates_cut.inc(outcome.cut)
         metrics.hot_keys.inc(outcome.hot_turned)
+        if self._audit is not None:
+            self._look(self._audit, prepared)
+
+    def _look(self, audit: Audit, prepared: Prepared) -> None:
+        before, lost = replace(audit.counts), audit.lost
+        audit.look(prepared.outcome.weighed)
+        since = audit.counts.since(before)
+        for kind, counter in self._metrics.disagreements.items():
+            counter.inc(getattr(since, kind))
+        self._metrics.audit_pairs.inc(since.drawn)
+        self._metrics.audit_lost.inc(audit.lost - lost)
 
     def _write(self, prepared: Prepared) -> None:
         with self._metrics.step("match", "write"):
@@ -218,6 +235,9 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None) -> None:
     decider = settings.decider(scheme)
     names = settings.topics
     with ExitStack() as held:
+        audit = _audit_of(settings, decider)
+        if audit is not None:
+            held.callback(audit.close)
         directory = Directory(Path(settings.state), scheme, decider)
         held.callback(directory.close)
         log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
@@ -237,10 +257,24 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None) -> None:
         verdicts.init()
         committed = _resume(settings, directory, log, verdicts, decider)
         store = directory.store
-        role = MatchRole(log, lambda start: _ahead(settings, start), verdicts, store, decider, committed, runtime)
+        role = MatchRole(
+            log, lambda start: _ahead(settings, start), verdicts, store, decider, committed, runtime, audit=audit
+        )
         log.follow(role.matcher.next_offset)
         role.run()
     return None
+
+
+def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
+    return open_audit(
+        decider,
+        file=Path(settings.audit) if settings.audit else None,
+        rate=settings.audit_rate,
+        shadow=settings.shadow or None,
+        numbers=shadow_numbers([text for text in settings.shadow_set.split(",") if text.strip()]),
+        bytes_max=settings.audit_bytes_max,
+        warn=lambda text: _log.warning(text),
+    )
 
 
 def _check_identity(directory: Directory, log: KafkaLog) -> None:

@@ -11,6 +11,8 @@ from streams.metrics import FAMILIES, REASONS, RESTARTS, STEPS, Metrics, reason_
 
 # Dashboards, alerts and README use these: add, never rename.
 NAMES = """
+neardup_audit_lost counter
+neardup_audit_pairs counter
 neardup_batch_pages histogram le role
 neardup_candidates histogram le
 neardup_candidates_cut counter
@@ -26,6 +28,7 @@ neardup_rocksdb_bytes gauge family
 neardup_rocksdb_pending_compaction_bytes gauge
 neardup_rocksdb_stall_seconds counter
 neardup_rocksdb_write_stopped gauge
+neardup_shadow_disagreements counter kind
 neardup_source_gaps counter
 neardup_step_seconds histogram le role step
 neardup_verdict_latency_seconds histogram le
