@@ -6,16 +6,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from neardup.decider import Decider
-from neardup.index import keys
+from neardup.index import keys, namings
+from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.index.rows import id_key
 from neardup.overlay import Missing, Overlay, Wanted
 from neardup.pairs import compare_records
 from neardup.record import Head
 from neardup.rules import RULES, Pair, Ruling
 from neardup.verdict import Kind
-
-#: Rules whose candidates may be dropped unread by their length. The papers' rules have no such step.
-_PREFILTERED = frozenset({"verified"})
 
 
 class Scored(NamedTuple):
@@ -28,12 +26,16 @@ class Scored(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """All candidates of a page in their order, and the best accepted one. cut: there were more than are scored."""
+    """All candidates of a page in their order, and the best accepted one. cut: there were more than are scored.
+
+    crowd, siblings: how many pages like it the page's site has, as far as the decider asks.
+    """
 
     scored: list[Scored]
     best: Scored | None
     crowd: int
     cut: bool
+    siblings: Siblings
 
 
 class Weighed(NamedTuple):
@@ -55,7 +57,7 @@ def gather(overlay: Overlay, page_id: int, head: Head) -> tuple[list[tuple[int, 
     for _, row in overlay.posted_rows(page_id):
         for word in keys.postings(row):
             counts[word] = counts.get(word, 0) + 1
-    if decider.rule in _PREFILTERED and counts:
+    if decider.rule in keys.TAPE_RULES and counts:
         tape, content = head.tape_logs
         gap = decider.length_gap_max
         counts = {
@@ -99,7 +101,9 @@ def pairs(overlay: Overlay, page_id: int, head: Head, others: Sequence[int]) -> 
     return [known[page_id, other] for other in others]
 
 
-def rule_on(decider: Decider, head: Head, other: Head, pair: Pair, crowd: int = 0) -> Ruling:
+def rule_on(
+    decider: Decider, head: Head, other: Head, pair: Pair, crowd: int = 0, siblings: Siblings = NO_SIBLINGS
+) -> Ruling:
     """The live rule's ruling, with what the sites of either page want otherwise."""
     if decider.sites:
         sites = (head.site_name, other.site_name)
@@ -108,46 +112,67 @@ def rule_on(decider: Decider, head: Head, other: Head, pair: Pair, crowd: int = 
             return Ruling(None, "never_merge")
         raised = max((wish.tape_min or 0.0 for wish in wishes), default=0.0)
         if raised > decider.tape_min:
-            ruling = RULES[decider.rule](pair, _raised(decider.to_json(), raised), crowd)
+            ruling = RULES[decider.rule](pair, _raised(decider.to_json(), raised), crowd, siblings)
             # As with the rule's own higher demands: what fails only them does not lead on to the main content.
             refused = ruling.kind is Kind.SAME_CONTENT and pair.tape_score >= decider.tape_min
             return Ruling(None, "site") if refused else ruling
-    return RULES[decider.rule](pair, decider, crowd)
+    return RULES[decider.rule](pair, decider, crowd, siblings)
 
 
 @lru_cache(maxsize=256)
 def _raised(decider: str, tape_min: float) -> Decider:
     plain = Decider.from_json(decider)
     short, strict = max(plain.short_tape_min, tape_min), max(plain.strict_tape_min, tape_min)
-    return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict)
+    noise = max(plain.noise_tape_min, tape_min)
+    return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict, noise_tape_min=noise)
 
 
 def choose(overlay: Overlay, page_id: int, head: Head) -> Choice:
     """Scores the candidates of a page whose URL is not in the index, so none is the page itself. Raises Missing."""
     gathered, cut = gather(overlay, page_id, head)
     if not gathered:
-        return Choice([], None, 0, cut)
+        return Choice([], None, 0, cut, NO_SIBLINGS)
     numbers = pairs(overlay, page_id, head, [candidate for candidate, _ in gathered])
     decider = overlay.decider
     crowd = 0
     if decider.crowd_min:
-        crowd = sum(_siblings(overlay, head, at[0], pair) for at, pair in zip(gathered, numbers, strict=True))
+        crowd = sum(_crowd(overlay, head, at[0], pair) for at, pair in zip(gathered, numbers, strict=True))
+    siblings = siblings_of(overlay, head)
     scored = []
     best: Scored | None = None
     for (candidate, shared), pair in zip(gathered, numbers, strict=True):
         other = overlay.head(candidate)
-        one = Scored(candidate, shared, pair, rule_on(decider, head, other, pair, crowd))
+        one = Scored(candidate, shared, pair, rule_on(decider, head, other, pair, crowd, siblings))
         scored.append(one)
         if one.ruling.kind and (best is None or _better(one, best)):
             best = one
-    return Choice(scored, best, crowd, cut)
+    return Choice(scored, best, crowd, cut, siblings)
+
+
+def siblings_of(overlay: Overlay, head: Head) -> Siblings:
+    """How many pages go by the names of this one on its site, before it. Raises Missing."""
+    if not counts_names(overlay.decider):
+        return NO_SIBLINGS
+    return overlay.namings.get(namings.key_of(head)) or NO_SIBLINGS
+
+
+def counts_names(decider: Decider) -> bool:
+    """Whether the index has rows of names: of no use to the other rules."""
+    return decider.rule == "verified" and decider.siblings_min > 0
+
+
+def sight(overlay: Overlay, page_id: int, head: Head) -> None:
+    """Counts a page among those of its names, if it can be found again. Raises Missing."""
+    if counts_names(overlay.decider) and overlay.posted_keys(page_id):
+        row = siblings_of(overlay, head).with_one(head.tail)
+        overlay.namings.put(namings.key_of(head), row)
 
 
 def _better(one: Scored, best: Scored) -> bool:
     return (one.ruling.rank, -one.page_id) > (best.ruling.rank, -best.page_id)
 
 
-def _siblings(overlay: Overlay, head: Head, candidate: int, pair: Pair) -> int:
+def _crowd(overlay: Overlay, head: Head, candidate: int, pair: Pair) -> int:
     """What one candidate adds to the crowd: itself and its same-site members of other digests."""
     if not pair.same_site or pair.tape_score < overlay.decider.crowd_tape_min:
         return 0

@@ -30,7 +30,7 @@ class Decider:
     c_min: int = 372
     combined_c_min: int = 355
     simhash64_min: int = 59
-    # the default rule
+    # rules on tapes
     thin_tokens: int = 20
     short_tokens: int = 50  # below this many tokens short_tape_min counts
     tape_min: float = 0.74
@@ -42,6 +42,16 @@ class Decider:
     content_tape_min: float = 0.74
     content_tokens_min: int = 50
     content_share_min: float = 0.2
+    # the default rule: what pages of one site call themselves
+    retitled_veto: bool = True  # titles of the same words differ in digits or punctuation, and so do the URLs' ends
+    heading_veto: bool = True  # each heading has a token that the other page's heading and title lack
+    figure_gaps_min: int = 6  # 0: off; differences in so many places, by digits: records of one name. Stamps: 1 to 4
+    siblings_min: int = 2  # 0: off; so many pages of one name and other URLs: names do not tell pages apart
+    alike_min: int = 16  # the same for pages whose URLs end alike: more than a page has releases
+    noise_gaps_max: int = 2  # siblings may differ in so many places, as by one stamp above and one below
+    noise_words_max: int = 8  # and in so many words away from digits: a URL that a page names has 3 to 8
+    noise_digits_max: int = 24  # and in so many tokens with digits: a stamp has 2 to 8
+    noise_tape_min: float = 0.6  # of one name, different by noise without any words: a stamp of 10 on 30 tokens
     # bounds
     postings_max: int = 64  # a longer list turns its key hot
     candidates_max: int = 64

@@ -4,6 +4,7 @@ from typing import Any
 
 from neardup.choice import Choice, Scored, families
 from neardup.decider import Decider
+from neardup.index import keys
 from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.overlay import Overlay
 from neardup.record import Head
@@ -66,7 +67,7 @@ def tell_cluster(overlay: Overlay, verdict: Verdict, cluster_id: int) -> Cluster
 
 def score_of(decider: Decider, pair: Pair) -> float:
     """The number that the rule looks at first; it tells which of the rejected candidates was nearest."""
-    if decider.rule == "verified":
+    if decider.rule in keys.TAPE_RULES:
         return round(pair.tape_score, 4)
     if decider.rule == "simhash64":
         return pair.simhash64_agree
@@ -88,7 +89,10 @@ def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Rulin
     }
     if decider.rule == "simhash64":
         out["simhash64_agree"] = pair.simhash64_agree
-    vetoes = {name: veto for name, veto in (("title", pair.title_veto), ("head", pair.head_veto)) if veto}
+    names = (("title", pair.title_veto), ("head", pair.head_veto))
+    vetoes = {name: veto for name, veto in names if veto}
+    if decider.rule == "verified" and pair.same_site:
+        out["gaps"] = [pair.gaps, pair.gap_digits, pair.loose_words]
     if vetoes:
         out["vetoes"] = {name: "holds" if veto == 1 else "unproved" for name, veto in vetoes.items()}
     return out | _langs(head, other)
@@ -99,8 +103,16 @@ def of_choice(overlay: Overlay, page_id: int, head: Head, choice: Choice, best: 
     out = of_pair(overlay.decider, head, overlay.head(best.page_id), best.pair, best.ruling)
     out["keys"] = families(overlay, page_id, best.page_id)
     out["candidates"] = len(choice.scored)
-    if overlay.decider.crowd_min:
+    return out | _crowds(overlay.decider, choice)
+
+
+def _crowds(decider: Decider, choice: Choice) -> dict[str, Any]:
+    """How many pages like this one there are, where the rule may have asked."""
+    out: dict[str, Any] = {}
+    if decider.crowd_min:
         out["crowd"] = choice.crowd
+    if choice.siblings.alike:
+        out["siblings"] = [choice.siblings.others, choice.siblings.alike]
     return out
 
 
@@ -108,6 +120,7 @@ def of_none(overlay: Overlay, head: Head, choice: Choice) -> dict[str, Any]:
     """Evidence of a page that repeats nothing: how many candidates there were, and what rejected the nearest."""
     out: dict[str, Any] = {"candidates": len(choice.scored)}
     if choice.scored:
+        out |= _crowds(overlay.decider, choice)
         decider = overlay.decider
         nearest = max(choice.scored, key=lambda one: (score_of(decider, one.pair), -one.page_id))
         other = overlay.head(nearest.page_id)

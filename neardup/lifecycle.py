@@ -73,7 +73,10 @@ class Life:
         if head.kind is RecordKind.TOMBSTONE:
             return self._gone(row)
         if row is None:
-            return self._unknown(head.clamped, None)
+            verdict = self._unknown(head.clamped, None)
+            if self._holder is None:
+                choice.sight(overlay, self._page_id, head)
+            return verdict
         if head.clamped < row.newest:
             return self._tell(Kind.STALE, row)
         if not row.live:

@@ -13,7 +13,7 @@ from neardup import choice, contents
 from neardup.choice import Weighed
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index import keys
+from neardup.index import keys, namings
 from neardup.index.base import Family, Store
 from neardup.index.keys import PAGE_ID_MAX
 from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
@@ -243,6 +243,8 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[tuple[int
     reads = overlay.reads
     wanted = Wanted()
     wanted.rows[Family.KEYS] = {key for page_id, _ in seeking for key in overlay.posted_keys(page_id)}
+    if choice.counts_names(overlay.decider):
+        wanted.rows[Family.KEYS].update(namings.key_of(head) for _, head in seeking)
     reads.read(store, wanted)
     gathered = {page_id: choice.gather(overlay, page_id, head)[0] for page_id, head in seeking}
     everyone = {candidate for found in gathered.values() for candidate, _ in found}

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index import keys, rows, sharing
+from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family, Store
 from neardup.record import Head
 from neardup.rules import Pair
@@ -186,6 +186,7 @@ class Overlay:
         self.members = Table(Family.MEMBERS, reads, rows.decode_member, rows.MemberRow.encode)
         self.digests = Table(Family.KEYS, reads, rows.decode_digest, rows.DigestRow.encode)
         self.more = Table(Family.KEYS, reads, _same, _same)  # further pages of a digest
+        self.namings = Table(Family.KEYS, reads, namings.decode, namings.Siblings.encode)
         self.postings = Table(Family.KEYS, reads, _same, _same)
         self.sketches = Table(Family.SKETCHES, reads, _same, _same)
         self.hot_turned = 0
@@ -223,7 +224,7 @@ class Overlay:
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """What this batch changed, ready for `Store.write`."""
         out = {
-            Family.KEYS: self.postings.writes() | self.digests.writes() | self.more.writes(),
+            Family.KEYS: self.postings.writes() | self.namings.writes() | self.digests.writes() | self.more.writes(),
             Family.SKETCHES: self.sketches.writes(),
             Family.URLS: self.urls.writes(),
             Family.CLUSTERS: self.clusters.writes(),

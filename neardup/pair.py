@@ -9,6 +9,17 @@ class Pair(NamedTuple):
     tape_score and content_score are LJ = |LCS| / (|A| + |B| - |LCS|), 0 if two levels apart. tape_a, tape_b, content_a,
     content_b: bytes at the compared level. A veto is 0: none; 1: holds; 2: would hold were every token absent that a
     saturated filter cannot prove absent.
+
+    What pages of one site call themselves: same_tail: their URLs end alike, query included; same_place: alike without
+    it, and same_naming: the words of title and heading are equal, those of digits alone left out; same_title: the
+    titles are equal, punctuation included; same_words: no title has a word that the other lacks. heading_veto: each
+    heading has a token that is neither in the other's heading nor title; 1: a word, 2: at least on one side digits
+    alone.
+
+    gaps: places where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
+    tokens with digits in them; loose_words: words in them beyond 3 for each token with digits of the same gap, as in
+    time stamps, and tokens of common runs in another order. Of the page that has more, and scaled up by the tapes'
+    level. 0 of tapes two levels apart.
     """
 
     same_digest: bool
@@ -29,3 +40,12 @@ class Pair(NamedTuple):
     content_score: float
     title_veto: int
     head_veto: int
+    same_tail: bool
+    same_place: bool
+    same_naming: bool
+    same_title: bool
+    same_words: bool
+    heading_veto: int
+    gaps: int
+    gap_digits: int
+    loose_words: int

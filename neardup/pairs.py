@@ -46,25 +46,9 @@ def tape_scratch(tape: int) -> tuple[np.ndarray, ...]:
     )
 
 
+#: bool, int or float, by field.
+_KINDS = tuple(Pair.__annotations__.values())
+
+
 def _pair(row: Sequence[float]) -> Pair:
-    (same, site, hen, b, c, first, ta, tb, xa, xb, score, ca, cb, ya, yb, content, title, head) = row
-    return Pair(
-        same == 1.0,
-        site == 1.0,
-        hen == 1.0,
-        int(b),
-        int(c),
-        int(first),
-        int(ta),
-        int(tb),
-        int(xa),
-        int(xb),
-        score,
-        int(ca),
-        int(cb),
-        int(ya),
-        int(yb),
-        content,
-        int(title),
-        int(head),
-    )
+    return Pair(*[kind(value) for kind, value in zip(_KINDS, row, strict=True)])

@@ -128,7 +128,7 @@ class Auditor:
             return None
         choice = one.choice
         return [
-            rule_on(self.shadow, one.head, other, scored.pair, choice.crowd)
+            rule_on(self.shadow, one.head, other, scored.pair, choice.crowd, choice.siblings)
             for scored, other in zip(choice.scored, one.heads, strict=True)
         ]
 

@@ -61,7 +61,7 @@ def _check(scheme: Scheme) -> None:
         "tape_occurrences_max": 1 <= scheme.tape_occurrences_max <= 255,
         "head_tokens": 0 <= scheme.head_tokens <= 255,
         "head_key_tokens": scheme.head_key_tokens >= 1,
-        "title_names_max": 0 <= scheme.title_names_max <= 255,
+        "title_names_max": 0 <= scheme.title_names_max <= 127,
         "bloom_bits_min, bloom_bits_max": all(64 <= b <= 1 << 18 and b & (b - 1) == 0 for b in bits),
     }
     for name, good in ranges.items():
@@ -72,7 +72,7 @@ def _check(scheme: Scheme) -> None:
 def sections_bytes_max(scheme: Scheme) -> int:
     """Most bytes that tapes, names and filter of one record take."""
     tapes = scheme.tape_bytes_max + scheme.content_tape_bytes_max
-    names = (scheme.title_names_max + scheme.head_tokens) * NAME.itemsize
+    names = (2 * scheme.title_names_max + scheme.head_tokens) * NAME.itemsize
     return tapes + names + max(scheme.bloom_bits_min, scheme.bloom_bits_max) // 8
 
 

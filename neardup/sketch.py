@@ -125,6 +125,26 @@ class Sketch:
         return int(self._header["hen_site"])
 
     @property
+    def tail(self) -> int:
+        """Fingerprint of the end of the URL, with its query."""
+        return int(self._header["tail"])
+
+    @property
+    def titling(self) -> int:
+        """Fingerprint of the title as people read it, ASCII letters folded; 0 without one."""
+        return int(self._header["titling"])
+
+    @property
+    def naming(self) -> int:
+        """Fingerprint of the words of title and heading; 0 without any."""
+        return int(self._header["naming"])
+
+    @property
+    def place(self) -> int:
+        """Fingerprint of site, naming and the end of the URL without its query: an index key."""
+        return int(self._header["place"])
+
+    @property
     def digest(self) -> bytes:
         """128 bits of the token sequence, or of an opaque body; all zero if there is none: equal to nothing."""
         return bytes(self._header["digest"])
@@ -249,6 +269,7 @@ class Sketch:
 _PLACES = {name: place for place, (name, _, _) in enumerate(SECTIONS)}
 _PLAIN = (
     *("fetched_at", "log_time", "url_hash", "site_fingerprint", "hen_site_fingerprint", "digest", "tokens"),
+    *("tail", "titling", "naming", "place"),
     *("distinct", "content_tokens", "head", "supershingles", "simhash", "wide", "logtf", "tape_level"),
     *("content_level", "tape", "content_tape", "bloom", "url", "site", "title", "canonical", "lang", "reason"),
 )

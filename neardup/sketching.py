@@ -122,7 +122,8 @@ def sketch_words(
     shape, out = shape_of(scheme), _Rows.empty(1, scheme)
     with space_for(n, scheme) as space:
         kernels.sketch_tokens(
-            tokens, n, text, host, len(host), shape, space.work, out.words[0], out.numbers[0], out.sections[0]
+            *(tokens, n, (np.int64(0), np.int64(0)), text, host, len(host), shape, space.work),
+            *(out.words[0], out.numbers[0], out.sections[0]),
         )
     title = " ".join(words[:title_words]).encode()[: scheme.title_bytes_max]
     return _pack([Page(url, b"")], [identity], [_NOWHERE], [0], [0], out, [(title, b"", b"")], scheme)[0]
@@ -273,6 +274,38 @@ def _resolve(url: str, base: str, reference: str, bytes_max: int) -> str:
         return ""
 
 
+def _fill_names(
+    h: npt.NDArray[np.void],
+    identities: Sequence[_Identity],
+    titles: Sequence[bytes],
+    namings: npt.NDArray[np.uint64],
+    scheme: Scheme,
+) -> None:
+    """What pages call themselves, in title, heading and URL, as fingerprints in their headers."""
+    seed = int(scheme.constants("names", 1)[0])
+    ends = [_end_of(identity.url) for identity in identities]
+    h["tail"] = [xxhash.xxh64_intdigest(b"?".join(end), seed) for end in ends]
+    h["titling"] = [xxhash.xxh64_intdigest(title.lower(), seed) if title else 0 for title in titles]
+    h["naming"] = namings
+    h["place"] = [
+        xxhash.xxh64_intdigest(b"%d %s %s" % (naming, identity.site, end[0]), seed)
+        for naming, identity, end in zip(namings.tolist(), identities, ends, strict=True)
+    ]
+
+
+def _end_of(url: bytes) -> tuple[bytes, bytes]:
+    """The last segment of a URL's path, and its query. A number or an index page counts with the segment before it."""
+    path, _, query = url.partition(b"?")
+    before, _, last = path.rstrip(b"/").rpartition(b"/")
+    if not _TELLING.match(last):
+        last = before.rpartition(b"/")[2] + b"/" + last
+    return last, query
+
+
+#: A segment that may name a page: it has a letter, and is no index.
+_TELLING = re.compile(rb"(?!(?:index|default|home)\.)[^A-Za-z%]*[A-Za-z%]")
+
+
 def _pack(
     pages: Sequence[Page],
     identities: Sequence[_Identity],
@@ -303,6 +336,7 @@ def _pack(
     h["hen_site"] = [xxhash.xxh64_intdigest(identity.hen_site, site_seed) for identity in identities]
 
     words, numbers = out.words, out.numbers
+    _fill_names(h, identities, [fact[0] for fact in facts], words[:, kernels.NAMING], scheme)
     h["digest"] = np.ascontiguousarray(words[:, kernels.DIGEST : kernels.DIGEST + 2]).view("V16")[:, 0]
     h["head"] = words[:, kernels.HEAD]
     h["supershingles"] = words[:, kernels.B : kernels.B + 6]

@@ -47,6 +47,8 @@ _KINDS = {
     "desc": mk.HTML_POINT,
     "annotation-xml": mk.ANNOTATION,
     **dict.fromkeys(("mi", "mo", "mn", "ms", "mtext"), mk.MATH_TEXT),
+    "h1": mk.HEADING,
+    "h2": mk.SUBHEADING,
 }
 #: Start tags that end foreign content (HTML standard, section 13.2.6.5).
 _BREAKOUT = (

@@ -49,5 +49,5 @@ def compare_tapes(a: Tape, b: Tape) -> TapeScore:
     buffer = np.frombuffer(a.data + b.data, dtype=np.uint8)
     out = np.zeros(3)
     scratch = tape_scratch(max(len(a.data), len(b.data)))
-    pairs.compare_tapes(buffer, 0, len(a.data), a.level, len(a.data), len(b.data), b.level, scratch, out, 0, 2)
+    pairs.compare_tapes(buffer, 0, len(a.data), a.level, len(a.data), len(b.data), b.level, scratch, out, 0, 2, -1)
     return TapeScore(float(out[2]), int(out[0]), int(out[1]))

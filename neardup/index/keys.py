@@ -26,7 +26,9 @@ class KeyFamily(IntEnum):
     OPAQUE = 0x02  # of an opaque body
     DIGEST_MORE = 0x03  # live pages of a digest beyond those that its row lists
     OPAQUE_MORE = 0x04
+    NAMING = 0x05  # pages of a site by what they call themselves: neardup.namings
     HEAD = 0x10  # the first 8 tokens
+    PLACE = 0x60  # site, words of title and heading, end of the URL
     SUPERSHINGLE = 0x20  # 6 places: algorithm B's, of 14 minvalues
     WIDE = 0x30  # 8 places: supershingles of 3 minvalues
     LOGTF = 0x40  # 6 places: 32-bit blocks of the log-tf simhash
@@ -41,8 +43,12 @@ FAMILIES: dict[str, tuple[KeyFamily, ...]] = {
     "combined": (KeyFamily.SUPERSHINGLE,),
     "site-split": (KeyFamily.SUPERSHINGLE, KeyFamily.BLOCK),
     "simhash64": (KeyFamily.MANKU,),
-    "verified": (KeyFamily.HEAD, KeyFamily.WIDE, KeyFamily.LOGTF),
+    "tape": (KeyFamily.HEAD, KeyFamily.WIDE, KeyFamily.LOGTF),
+    "verified": (KeyFamily.PLACE, KeyFamily.HEAD, KeyFamily.WIDE, KeyFamily.LOGTF),
 }
+
+#: Rules that read tapes: thin pages are no candidates, nor are pages of too different a length.
+TAPE_RULES = frozenset({"tape", "verified"})
 
 _KEY_BYTES = 6
 #: (family byte, offset of the fingerprint in a record, bytes of it)
@@ -55,6 +61,7 @@ def _slices(family: KeyFamily, name: str, places: int, step: int, size: int) -> 
 
 _SLICES: dict[KeyFamily, list[_Slice]] = {
     KeyFamily.HEAD: _slices(KeyFamily.HEAD, "head", 1, 8, _KEY_BYTES),
+    KeyFamily.PLACE: _slices(KeyFamily.PLACE, "place", 1, 8, _KEY_BYTES),
     KeyFamily.SUPERSHINGLE: _slices(KeyFamily.SUPERSHINGLE, "supershingles", 6, 8, _KEY_BYTES),
     KeyFamily.WIDE: _slices(KeyFamily.WIDE, "wide", 8, 8, _KEY_BYTES),
     KeyFamily.LOGTF: _slices(KeyFamily.LOGTF, "logtf", 6, 4, 4),
@@ -72,9 +79,9 @@ _RULE_SLICES = {
 def similarity_keys(head: Head, decider: Decider) -> list[bytes]:
     """The 7-byte keys under which a page is posted and looked for, in a fixed order; none for a page without tokens.
 
-    The default rule posts no thin pages either: it never merges them but by their digest.
+    The rules that read tapes post no thin pages either: they never merge them but by their digest.
     """
-    fewest = decider.thin_tokens if decider.rule == "verified" else 1
+    fewest = decider.thin_tokens if decider.rule in TAPE_RULES else 1
     if head.opaque or head.tokens < max(1, fewest):
         return []
     record = head.record

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.html import TITLE_END, TITLE_START, extract
+from neardup.kernels.html import HEADING_END, HEADING_START, TITLE_END, TITLE_START, extract
 from neardup.kernels.sketch import DIGEST, sketch_tokens
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.xxh64 import xxh64
@@ -58,6 +58,15 @@ def _host_tokens(batch, page, space, seed, tables):
 
 
 @lean_kernel
+def _tokens_in(span_start, n, start, end):
+    """First and end of the tokens that begin in text[start:end]; 0, 0 for start -1."""
+    if start < 0:
+        return np.int64(0), np.int64(0)
+    spans = span_start[:n]
+    return np.int64(np.searchsorted(spans, start)), np.int64(np.searchsorted(spans, end))
+
+
+@lean_kernel
 def sketch_batch(batch, first, last, tables, shape, work, space):
     """Sketch pages first to last - 1 of the batch. work and space: scratch that fits the largest of them."""
     seed = shape.seed[0]
@@ -107,5 +116,8 @@ def sketch_batch(batch, first, last, tables, shape, work, space):
         many = np.int64(0)
         if n > 0:
             many = _host_tokens(batch, page, space, seed, tables)
+        heading = _tokens_in(space.span_start, n, facts[HEADING_START], facts[HEADING_END])
         tokens = (space.fp, space.flags, space.block, space.span_start, space.span_end)
-        sketch_tokens(tokens, n, space.text, space.host_fp, many, shape, work, words, numbers, batch.sections[page])
+        sketch_tokens(
+            tokens, n, heading, space.text, space.host_fp, many, shape, work, words, numbers, batch.sections[page]
+        )

@@ -28,11 +28,13 @@ U64 = np.uint64
 _ZERO = U64(0)
 _ONE = U64(1)
 
-#: Places in the array of facts, int64[FACTS]: ranges, -1 where missing. Those after LANG_END are the kernels' own.
+#: Places in the array of facts, int64[FACTS]: ranges, -1 where missing. Those from 8 to 12 are the kernels' own.
 TITLE_START, TITLE_END = 0, 1
 CANONICAL_START, CANONICAL_END = 2, 3
 BASE_START, BASE_END = 4, 5
 LANG_START, LANG_END = 6, 7
+HEADING_START, HEADING_END = 13, 14
+_HEADING_KIND = 15  # of the heading that the range is of
 FACTS = 16
 
 #: Marks in the text; all other bytes below 0x20 of the input have become spaces.
@@ -251,6 +253,17 @@ def _index_markup(buf, start, stop, text, place):
 
 
 @lean_kernel
+def _heading_fact(text, start, end, kind, facts):
+    """Take down the range of a heading that has any text: of the first h1, or of the first h2 while there is none."""
+    if facts[_HEADING_KIND] >= 0 and (facts[_HEADING_KIND] == mk.HEADING or kind == mk.SUBHEADING):
+        return
+    for i in range(start, end):
+        if text[i] > SPACE:
+            facts[HEADING_START], facts[HEADING_END], facts[_HEADING_KIND] = start, end, kind
+            return
+
+
+@lean_kernel
 def extract(buf, start, end, mode, host, host_start, host_end, tables, text, facts):
     """Text of one page, with marks.
 
@@ -268,13 +281,14 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     index = np.int64(text.size - BASE_BYTES_MAX - _INDEX_BYTES)
     limit = index - _SLACK_BYTES
     facts[:] = -1
-    facts[8:] = 0
+    facts[8:13] = 0
     o = np.int64(0)
     if mode != 0:
         return _copy(buf, at, end, text, o, limit)
     stack = np.int64(0)  # of foreign content
     point_fresh = False  # no tag since an integration point opened: still in its own namespace
     in_link = np.int64(0)
+    heading_from = np.int64(-1)  # where the text of an open heading begins
     templates = np.int64(0)
     hidden = np.int64(-1)  # the kind that hides: TEMPLATE, or SCRIPT and STYLE in svg
     hidden_from = np.int64(0)  # what is written from here on will be taken back
@@ -382,6 +396,10 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             o = _block(text, o)
         else:
             o = _space(text, o)
+        if kind == mk.HEADING or kind == mk.SUBHEADING:
+            if closing and heading_from >= 0 and hidden < 0:
+                _heading_fact(text, heading_from, o, kind, facts)
+            heading_from = np.int64(-1) if closing or hidden >= 0 else o
         if closing:
             if hidden == kind:
                 templates -= 1
@@ -448,4 +466,5 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         o = hidden_from
     o = min(o, limit)
     facts[TITLE_END] = min(facts[TITLE_END], o)
+    facts[HEADING_END] = min(facts[HEADING_END], o)
     return o

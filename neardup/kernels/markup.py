@@ -45,7 +45,9 @@ NAME_BYTES_MAX = 16
     HTML_POINT,
     ANNOTATION,
     MATH_TEXT,
-) = range(23)
+    HEADING,
+    SUBHEADING,
+) = range(25)
 #: Added to a kind: the start tag of such a name ends foreign content (svg, math).
 BREAKOUT = 32
 

@@ -1,13 +1,15 @@
-"""Names: what a page's title and its first tokens say it is about, and the filter that proves a token absent.
+"""Names: what a page's title, heading and first tokens say it is about, and the filter that proves a token absent.
 
-A name is 8 bytes: the low 48 bits of mix(token), little-endian; occurrences in the page, at most 255; flags (1 all
-digits, 2 any digit, 4 own host). The filter is a Bloom filter of all distinct tokens: of the name's 48 bits the low and
-the high 24, x and y, give 4 probes x + i * (y | 1) modulo its size (Kirsch and Mitzenmacher 2006).
+A name is 8 bytes: the low 48 bits of mix(token), little-endian; occurrences in the page, at most 255; flags: 1 all
+digits, 2 any digit, 4 own host, and of the names of title and heading 8 in the title, 16 in the heading. The filter is
+a Bloom filter of all distinct tokens: of the name's 48 bits the low and the high 24, x and y, give 4 probes
+x + i * (y | 1) modulo its size (Kirsch and Mitzenmacher 2006).
 """
 
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.mix import mix
 
 U64 = np.uint64
 U8 = np.uint8
@@ -16,6 +18,8 @@ NAME_BYTES = 8
 #: Flags of a token (see `neardup.kernels.tokens`) and of a name (see `neardup.sketch.NameFlag`).
 _TOKEN_ALL_DIGITS, _TOKEN_ANY_DIGIT = U8(4), U8(8)
 _ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
+_IN_TITLE, _IN_HEADING = U8(8), U8(16)
+_TOKEN_IN_TITLE, _TOKEN_TERM = U8(1), U8(16)
 _LOW24 = U64(0xFFFFFF)
 _ONE = U64(1)
 
@@ -38,18 +42,13 @@ def write_name(token, mixed, count, token_flags, host, host_many, out, at):
 
 
 @lean_kernel
-def write_names(fp, flags, ids, start, end, only, names_max, mixed, counts, host, host_many, out, at):
-    """Names of the first distinct tokens of fp[start:end] that have a flag of `only` (0: all) -> int64 names written.
+def write_names(fp, flags, ids, end, mixed, counts, host, host_many, out, at):
+    """Names of the distinct tokens of fp[:end], in order of first appearance -> int64 names written.
 
-    ids, mixed, counts: numbers of tokens, and by number mix(token) and occurrences. At most names_max names go to
-    uint8 out from `at` on, in order of first appearance.
+    ids, mixed, counts: numbers of tokens, and by number mix(token) and occurrences. Written to uint8 out from `at` on.
     """
     many = 0
-    for i in range(start, end):
-        if many == names_max:
-            break
-        if only and not flags[i] & only:
-            continue
+    for i in range(end):
         g = mixed[ids[i]]
         seen = False
         for j in range(many):
@@ -60,6 +59,42 @@ def write_names(fp, flags, ids, start, end, only, names_max, mixed, counts, host
             write_name(fp[i], g, counts[ids[i]], flags[i], host, host_many, out, at + many * NAME_BYTES)
             many += 1
     return np.int64(many)
+
+
+@lean_kernel
+def write_namings(fp, flags, ids, parts, names_max, mixed, counts, host, host_many, out, at):
+    """Names of title and heading -> int64 names written, uint64 fingerprint of those that are not all digits (0: none).
+
+    parts: first and end of the title's tokens in fp, then of the heading's. Of each part the first names_max distinct
+    tokens count; a token of both has both flags. Images and frames name nothing. The rest as in `write_names`.
+    """
+    many = np.int64(0)
+    naming = U64(0)
+    for part in range(2):
+        flag = _IN_TITLE if part == 0 else _IN_HEADING
+        fresh = 0
+        for i in range(parts[2 * part], parts[2 * part + 1]):
+            if flags[i] & _TOKEN_TERM or (part == 0 and not flags[i] & _TOKEN_IN_TITLE):
+                continue
+            g = mixed[ids[i]]
+            place = np.int64(-1)
+            for j in range(many):
+                if has_fingerprint(out, at + j * NAME_BYTES, g):
+                    place = at + j * NAME_BYTES
+                    break
+            if place >= 0:
+                out[place + 7] |= flag
+                continue
+            if fresh == names_max:
+                break
+            fresh += 1
+            place = at + many * NAME_BYTES
+            write_name(fp[i], g, counts[ids[i]], flags[i], host, host_many, out, place)
+            out[place + 7] |= flag
+            many += 1
+            if not flags[i] & _TOKEN_ALL_DIGITS:
+                naming = mix(naming ^ g)
+    return many, naming
 
 
 @lean_kernel

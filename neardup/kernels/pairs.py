@@ -27,14 +27,22 @@ FIELDS = (
     "tape_bytes",
     "content_bytes",
     "bloom_bytes",
+    "tail",
+    "place",
+    "naming",
+    "titling",
 )
 _DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = 0, 1, 2, 3, 4, 5, 6
 _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 10, 11, 12, 13
+_TAIL, _PLACE, _NAMING, _TITLING = 14, 15, 16, 17
 #: Columns of the answer: the fields of `neardup.pair.Pair`.
-COLUMNS = 18
+COLUMNS = 27
 #: A sampled run of this many bytes must occur in both tapes (Huang 2008's filtered sketch, in tokens).
 RUN = 3
+#: Words that one token with digits has about it in a time stamp, a counter, a session's name.
+_WORDS_BY_DIGITS = 3
 _ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
+_IN_TITLE, _IN_HEADING = U8(8), U8(16)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
 #: Answers about a token in another page.
@@ -136,16 +144,44 @@ def _keep(data, size, keep):
 
 
 @lean_kernel
-def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, size_at, score_at):
+def _gaps(data, size, keep, digits):
+    """Runs of positions not kept -> int64: runs, tokens with digits in them, words beyond those about digits.
+
+    digits: mask of the two bits that are 0 in the bytes of tokens with digits.
+    """
+    gaps = with_digits = loose = np.int64(0)
+    i = 0
+    while i < size:
+        if keep[i]:
+            i += 1
+            continue
+        gaps += 1
+        words = here = np.int64(0)
+        while i < size and not keep[i]:
+            if data[i] & digits:
+                words += 1
+            else:
+                here += 1
+            i += 1
+        with_digits += here
+        loose += max(np.int64(0), words - _WORDS_BY_DIGITS * here)
+    return gaps, with_digits, loose
+
+
+@lean_kernel
+def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, size_at, score_at, gaps_at):
     """LJ = |LCS| / (|A| + |B| - |LCS|) of the tapes at buf[a], buf[b] -> out[score_at]; 0 if two levels apart.
 
     |A| and |B|, the bytes at the compared level before straining, go to out[size_at] and out[size_at + 1].
+    Where the texts differ goes to out[gaps_at : gaps_at + 3], unless gaps_at is -1: see `neardup.pair.Pair`.
     scratch: see `neardup.pairs.tape_scratch`.
     """
     x, y, keep_x, keep_y, table, places, rows, state = scratch
     apart = abs(a_level - b_level)
     out[size_at], out[size_at + 1] = a_size, b_size
     out[score_at] = 0.0
+    if gaps_at >= 0:
+        out[gaps_at : gaps_at + 3] = 0.0
     if apart > 1:
         return
     x_size = _at_level(buf, a, a_size, a_level < b_level, apart, x)
@@ -154,8 +190,17 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, siz
     if x_size < RUN or y_size < RUN:
         return
     _strain(x, x_size, y, y_size, table, places, keep_x, keep_y)
+    if gaps_at >= 0:
+        digits = U8(0xC0) >> U8(apart)
+        gaps_x, digits_x, loose_x = _gaps(x, x_size, keep_x, digits)
+        gaps_y, digits_y, loose_y = _gaps(y, y_size, keep_y, digits)
+        scale = np.int64(1) << np.int64(max(a_level, b_level))
+        out[gaps_at] = max(gaps_x, gaps_y)
+        out[gaps_at + 1] = max(digits_x, digits_y) * scale
+        out[gaps_at + 2] = max(loose_x, loose_y) * scale
     m = _keep(x, x_size, keep_x)
     n = _keep(y, y_size, keep_y)
+    kept = min(m, n)
     # what both begin and end with belongs to some longest common subsequence
     start = 0
     while start < m and start < n and x[start] == y[start]:
@@ -173,6 +218,8 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, siz
             rows[np.int64(x[i]) * words + (j >> 6)] |= _ONE << U64(j & 63)
         same += common_subsequence(rows, words, y, start, n, state)
     out[score_at] = same / (x_size + y_size - same)
+    if gaps_at >= 0:
+        out[gaps_at + 2] += (kept - same) * (np.int64(1) << np.int64(max(a_level, b_level)))
 
 
 @lean_kernel
@@ -189,14 +236,15 @@ def _absent(buf, fingerprint, filter_at, filter_size, saturated, names_at, names
 
 
 @lean_kernel
-def _own_name(buf, at, names, count_min, but_not, filter_at, filter_size, saturated, names_at, other_names):
-    """Whether one of the names at buf[at] occurs count_min times, has no flag of but_not, and the other page lacks it.
+def _own_name(buf, at, names, count_min, only, but_not, filter_at, filter_size, saturated, names_at, other_names):
+    """Whether one of the names at buf[at] with the flags `only`, none of but_not, and count_min occurrences is lacking
+    in the other page.
 
     -> _ABSENT if that is proved of one, else _UNPROVABLE if nothing speaks against one, else _PRESENT.
     """
     answer = _PRESENT
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
-        if np.int64(buf[j + 6]) < count_min or buf[j + 7] & but_not:
+        if np.int64(buf[j + 6]) < count_min or buf[j + 7] & but_not or buf[j + 7] & only != only:
             continue
         fingerprint = fingerprint_at(buf, j)
         found = _absent(buf, fingerprint, filter_at, filter_size, saturated, names_at, other_names)
@@ -219,11 +267,11 @@ def _title_only(buf, at, names, other_at, other_names):
     """Of the names at buf[at], not all digits, that the other title lacks: greatest number of occurrences, 0: none."""
     most = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
-        if buf[j + 7] & (_ALL_DIGITS | _OWN_HOST) or np.int64(buf[j + 6]) <= most:
+        if not buf[j + 7] & _IN_TITLE or buf[j + 7] & (_ALL_DIGITS | _OWN_HOST) or np.int64(buf[j + 6]) <= most:
             continue
         fingerprint = fingerprint_at(buf, j)
         for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
-            if fingerprint_at(buf, k) == fingerprint:
+            if buf[k + 7] & _IN_TITLE and fingerprint_at(buf, k) == fingerprint:
                 break
         else:
             most = int(buf[j + 6])
@@ -239,8 +287,50 @@ def _same_site_titles(buf, a, a_names, b, b_names):
 
 
 @lean_kernel
+def _differs(buf, at, names, only, but_not, other_at, other_names, there):
+    """Whether one of the names at buf[at] with the flag `only`, none of but_not, is no name with a flag of `there`."""
+    for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
+        if not buf[j + 7] & only or buf[j + 7] & but_not:
+            continue
+        fingerprint = fingerprint_at(buf, j)
+        for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
+            if buf[k + 7] & there and fingerprint_at(buf, k) == fingerprint:
+                break
+        else:
+            return True
+    return False
+
+
+@lean_kernel
+def _heading_veto(buf, a, a_names, b, b_names):
+    """Each heading has a token that the other page's heading and title lack: 1 a word, 2 digits alone on one side."""
+    either = _IN_TITLE | _IN_HEADING
+    if not (
+        _differs(buf, a, a_names, _IN_HEADING, _OWN_HOST, b, b_names, either)
+        and _differs(buf, b, b_names, _IN_HEADING, _OWN_HOST, a, a_names, either)
+    ):
+        return 0
+    words = _OWN_HOST | _ALL_DIGITS
+    return (
+        1
+        if _differs(buf, a, a_names, _IN_HEADING, words, b, b_names, either)
+        and _differs(buf, b, b_names, _IN_HEADING, words, a, a_names, either)
+        else 2
+    )
+
+
+@lean_kernel
+def _has(buf, at, names, flag):
+    """Whether one of the names at buf[at] has this flag."""
+    for j in range(at, at + names * NAME_BYTES, NAME_BYTES):  # noqa: SIM110  (numba has no generator expressions)
+        if buf[j + 7] & flag:
+            return True
+    return False
+
+
+@lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
-    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[18]; see `score_pairs`."""
+    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[27]; see `score_pairs`."""
     tokens_a, tokens_b = _quad(buf, a + at[_TOKENS]), _quad(buf, b + at[_TOKENS])
     low, high = _word(buf, a + at[_DIGEST]), _word(buf, a + at[_DIGEST] + 8)
     same = low == _word(buf, b + at[_DIGEST]) and high == _word(buf, b + at[_DIGEST] + 8)
@@ -262,13 +352,13 @@ def score_pair(buf, a, b, at, header, scratch, out):
     tape_a, tape_b = a + header, b + header
     size_a, size_b = _half(buf, a + at[_TAPE]), _half(buf, b + at[_TAPE])
     level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
-    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, scratch, out, 8, 10)
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, scratch, out, 8, 10, 24)
     out[11], out[12] = _quad(buf, a + at[_CONTENT_TOKENS]), _quad(buf, b + at[_CONTENT_TOKENS])
     tape_a += size_a
     tape_b += size_b
     size_a, size_b = _half(buf, a + at[_CONTENT]), _half(buf, b + at[_CONTENT])
     level_a, level_b = np.int64(buf[a + at[_CONTENT_LEVEL]]), np.int64(buf[b + at[_CONTENT_LEVEL]])
-    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, scratch, out, 13, 15)
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, scratch, out, 13, 15, -1)
 
     names_a, names_b = tape_a + size_a, tape_b + size_b
     title_a, title_b = np.int64(buf[a + at[_TITLE]]), np.int64(buf[b + at[_TITLE]])
@@ -278,27 +368,43 @@ def score_pair(buf, a, b, at, header, scratch, out):
     bytes_a, bytes_b = _half(buf, a + at[_BLOOM]), _half(buf, b + at[_BLOOM])
     full_a, full_b = is_saturated(buf, filter_a, bytes_a), is_saturated(buf, filter_b, bytes_b)
     out[16] = 0
-    if title_a > 0 and title_b > 0:
+    if _has(buf, names_a, title_a, _IN_TITLE) and _has(buf, names_b, title_b, _IN_TITLE):
         if same_site:
             out[16] = _same_site_titles(buf, names_a, title_a, names_b, title_b)
         else:
             out[16] = _both(
-                _own_name(buf, names_a, title_a, _TITLE_TWICE, _OWN_HOST, filter_b, bytes_b, full_b, names_b, all_b),
-                _own_name(buf, names_b, title_b, _TITLE_TWICE, _OWN_HOST, filter_a, bytes_a, full_a, names_a, all_a),
+                _own_name(
+                    *(buf, names_a, title_a, _TITLE_TWICE, _IN_TITLE, _OWN_HOST),
+                    *(filter_b, bytes_b, full_b, names_b, all_b),
+                ),
+                _own_name(
+                    *(buf, names_b, title_b, _TITLE_TWICE, _IN_TITLE, _OWN_HOST),
+                    *(filter_a, bytes_a, full_a, names_a, all_a),
+                ),
             )
     but_not = _ANY_DIGIT | _OWN_HOST
     at_a, at_b = names_a + title_a * NAME_BYTES, names_b + title_b * NAME_BYTES
     out[17] = _both(
-        _own_name(buf, at_a, head_a, _HEAD_THRICE, but_not, filter_b, bytes_b, full_b, names_b, all_b),
-        _own_name(buf, at_b, head_b, _HEAD_THRICE, but_not, filter_a, bytes_a, full_a, names_a, all_a),
+        _own_name(buf, at_a, head_a, _HEAD_THRICE, U8(0), but_not, filter_b, bytes_b, full_b, names_b, all_b),
+        _own_name(buf, at_b, head_b, _HEAD_THRICE, U8(0), but_not, filter_a, bytes_a, full_a, names_a, all_a),
     )
+    out[18] = same_site and _word(buf, a + at[_TAIL]) == _word(buf, b + at[_TAIL])
+    out[19] = same_site and _word(buf, a + at[_PLACE]) == _word(buf, b + at[_PLACE])
+    out[20] = same_site and _word(buf, a + at[_NAMING]) == _word(buf, b + at[_NAMING])
+    out[21] = _word(buf, a + at[_TITLING]) == _word(buf, b + at[_TITLING])
+    digits = _ALL_DIGITS | _OWN_HOST
+    out[22] = not (
+        _differs(buf, names_a, title_a, _IN_TITLE, digits, names_b, title_b, _IN_TITLE)
+        or _differs(buf, names_b, title_b, _IN_TITLE, digits, names_a, title_a, _IN_TITLE)
+    )
+    out[23] = _heading_veto(buf, names_a, title_a, names_b, title_b) if same_site else 0
 
 
 @lean_kernel
 def score_pairs(buf, a, b, at, header, scratch, out):
-    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 18].
+    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 27].
 
-    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[14]: byte offsets of
+    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[18]: byte offsets of
     FIELDS in a record, header: bytes of its header. scratch: arrays for tapes as long as the longest in buf.
     Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
     """

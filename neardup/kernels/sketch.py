@@ -7,7 +7,7 @@ import numpy as np
 from neardup.kernels import lean_kernel
 from neardup.kernels.content import blocks, choose, occurrences_in
 from neardup.kernels.mix import mix
-from neardup.kernels.names import NAME_BYTES, write_filter, write_names
+from neardup.kernels.names import NAME_BYTES, write_filter, write_names, write_namings
 from neardup.kernels.occurrences import occurrences
 from neardup.kernels.shingling import chain, minvalues, shingles, supershingles
 from neardup.kernels.simhash import simhashes
@@ -16,7 +16,8 @@ from neardup.kernels.xxh64 import xxh64
 
 U64 = np.uint64
 U8 = np.uint8
-_IN_TITLE = U8(1)
+_ANY_DIGIT = U8(8)
+_TOP_TWO, _SECOND = U64(3 << 62), U64(1 << 62)
 
 
 class Shape(NamedTuple):
@@ -84,7 +85,7 @@ class PageSpace(NamedTuple):
 
 
 #: Places in the words (uint64) and the numbers (int64) of a page.
-DIGEST, HEAD, B, C, WIDE, LOGTF, WORDS = 0, 2, 3, 9, 15, 23, 26
+DIGEST, HEAD, B, C, WIDE, LOGTF, NAMING, WORDS = 0, 2, 3, 9, 15, 23, 26, 27
 TOKENS, DISTINCT, CONTENT_TOKENS, TAPE_LEVEL, CONTENT_LEVEL = 0, 1, 2, 3, 4
 TAPE_BYTES, CONTENT_BYTES, TITLE_NAMES, HEAD_NAMES, BLOOM_BYTES, NUMBERS = 5, 6, 7, 8, 9, 10
 #: The header fields that the numbers go to, in their order.
@@ -95,12 +96,21 @@ NUMBER_FIELDS = (
 
 
 @lean_kernel
-def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers, sections):
+def _marked(g, flags):
+    """mix(token) with its top two bits 00 if the token has a digit, and not 00 if it has none: tapes show which."""
+    if flags & _ANY_DIGIT:
+        return g & ~_TOP_TWO
+    return g if g & _TOP_TWO != U64(0) else g | _SECOND
+
+
+@lean_kernel
+def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words, numbers, sections):
     """Sketch of one page's tokens.
 
     tokens: (fp uint64, flags uint8, block int32, span_start uint32, span_end uint32), each [>= n], spans in text
-    (uint8). host uint64[host_many]: tokens of the page's own host. Out: words uint64[26], numbers int64[10] (places
-    above), sections uint8: tape, content tape, title names, head names and filter, one after another.
+    (uint8). heading: first and end of the heading's tokens. host uint64[host_many]: tokens of the page's own host.
+    Out: words uint64[27], numbers int64[10] (places above), sections uint8: tape, content tape, title names, head names
+    and filter, one after another.
     """
     fp, flags, block, span_start, span_end = tokens
     limits = shape.limits
@@ -134,7 +144,11 @@ def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers,
         words[LOGTF : LOGTF + 3],
     )
     for i in range(U64(many)):
-        work.mixed[i] = mix(work.distinct[i])
+        work.left[i] = U8(0)
+    for i in range(U64(n)):
+        work.left[work.ids[i]] |= flags[i]
+    for i in range(U64(many)):
+        work.mixed[i] = _marked(mix(work.distinct[i]), work.left[i])
     numbers[TOKENS], numbers[DISTINCT] = n, many
 
     # tape
@@ -170,16 +184,14 @@ def sketch_tokens(tokens, n, text, host, host_many, shape, work, words, numbers,
 
     # names and filter
     most = limits[TITLE_NAMES_MAX]
-    names = write_names(
-        *(fp, flags, work.ids, title_start, title_end, _IN_TITLE, most),
-        *(work.mixed, work.counts, host, host_many, sections, end),
+    parts = (title_start, title_end, heading[0], heading[1])
+    names, words[NAMING] = write_namings(
+        fp, flags, work.ids, parts, most, work.mixed, work.counts, host, host_many, sections, end
     )
     numbers[TITLE_NAMES] = names
     end += names * NAME_BYTES
     head = min(n, limits[HEAD_TOKENS])
-    names = write_names(
-        fp, flags, work.ids, 0, head, U8(0), head, work.mixed, work.counts, host, host_many, sections, end
-    )
+    names = write_names(fp, flags, work.ids, head, work.mixed, work.counts, host, host_many, sections, end)
     numbers[HEAD_NAMES] = names
     end += names * NAME_BYTES
     numbers[BLOOM_BYTES] = write_filter(work.mixed, many, limits[BLOOM_MIN], limits[BLOOM_MAX], sections, end)

@@ -1,7 +1,8 @@
 """Tapes: samples of a page's tokens that keep their order, and the longest common subsequence of two of them.
 
 With g = mix(token), a token is kept at level s if the low s bits of g are 0; its byte is bit s of g (bit 0) and the top
-7 bits of g (bits 1 to 7). So a tape of level s becomes one of level s + 1 by dropping the bytes whose bit 0 is set.
+7 bits of g (bits 1 to 7); of a token with digits the top two are 00 (see `neardup.kernels.sketch`), of others never. So
+a tape of level s becomes one of level s + 1 by dropping the bytes whose bit 0 is set.
 """
 
 import numpy as np

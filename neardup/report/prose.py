@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from neardup.decider import Decider
+from neardup.index.keys import TAPE_RULES
 
 KINDS: dict[str, tuple[str, str]] = {
     "unique": ("unique", "Nothing earlier says the same. Founds a cluster of its own."),
@@ -31,6 +32,10 @@ RULED_OUT: dict[str, str] = {
     "thin": "too few words for anything but an exact duplicate",
     "title veto": "the titles name different things",
     "head veto": "the beginnings name different things",
+    "retitled": "the titles differ in numbers or signs, and the URLs end differently",
+    "heading veto": "the headings name different things",
+    "figures": "numbers differ all over the page, and it lies at another place of its site",
+    "siblings": "many pages of this site go by this name, and more than a stamp differs",
     "unproved veto": "names may differ (a long page's filter cannot prove it), so a closer match was demanded",
     "crowd": "many siblings of this template, so a closer match was demanded",
     "tape": "too little of the text is the same in the same order",
@@ -45,6 +50,10 @@ RULED_OUT: dict[str, str] = {
     "simhash": "too few agreeing simhash bits",
     "simhash64": "too few agreeing bits of 64",
 }
+
+
+#: Those that no score outweighs.
+VETOES = ("title veto", "head veto", "retitled", "heading veto", "figures", "siblings")
 
 
 def percent(share: float) -> str:
@@ -66,6 +75,8 @@ def score_and_threshold(score: float, threshold: float) -> tuple[str, str]:
 def demanded(evidence: Mapping[str, Any], decider: Decider) -> float:
     """The tape score that was demanded of this pair (the default rule, step 3 and what raises it)."""
     by = evidence.get("by", "")
+    if by == "noise":
+        return decider.noise_tape_min
     if by in ("unproved veto", "crowd") or "unproved" in (evidence.get("vetoes") or {}).values():
         return decider.strict_tape_min
     if decider.crowd_min and (evidence.get("crowd") or 0) >= decider.crowd_min:
@@ -91,7 +102,7 @@ def margin(evidence: Mapping[str, Any], decider: Decider) -> float | None:
     both are asked: each supershingle that lacks counts as more than all bits.
     """
     by = str(evidence.get("by", ""))
-    if decider.rule == "verified":
+    if decider.rule in TAPE_RULES:
         return float(evidence["tape_score"]) - demanded(evidence, decider) if compared_by_tape(evidence) else None
     numbers = [evidence.get(name) for name in ("b_similarity", "c_similarity", "simhash64_agree")]
     b, c, first = (None if number is None else float(number) for number in numbers)
@@ -116,13 +127,15 @@ def sentences(evidence: Mapping[str, Any], decider: Decider) -> list[str]:
         out.append("The same words in the same order, from first to last.")
     elif by in RULED_OUT and by not in ("shingling", "simhash", "simhash64", "tape"):
         out.append(f"Ruled out: {RULED_OUT[by]}.")
-    if by.startswith("combined") and decider.rule == "verified":
+    if by == "noise":
+        out.append("Only a stamp differs: few words about numbers, in one or two places.")
+    if by.startswith("combined") and decider.rule in TAPE_RULES:
         out.append("Too little text for a sample of it; the combined rule decides.")
     if tape is not None and compared_by_tape(evidence):
         threshold = demanded(evidence, decider)
         shown, needed = score_and_threshold(tape, threshold)
         holds = "which is enough" if tape >= threshold else "which is not enough"
-        veto = by in ("title veto", "head veto")
+        veto = by in VETOES
         ending = "" if veto and tape < threshold else (", but a veto stands" if veto else f", {holds}")
         out.append(f"{shown} of the sampled text in the same order; threshold {needed}{ending}.")
     if content is not None and by.startswith("content"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.report.prose import FLAGS, compared_by_tape, margin
+from neardup.report.prose import FLAGS, VETOES, compared_by_tape, margin
 
 Verdict = Mapping[str, Any]
 
@@ -228,7 +228,7 @@ class Tally:
         above = margin(evidence, self.decider)
         if above is None:
             return
-        vetoed = by in ("title veto", "head veto")
+        vetoed = by in VETOES
         if compared_by_tape(evidence):
             (self.tape_vetoed if vetoed else self.tape_rejected)[_bin(evidence["tape_score"])] += 1
         if not vetoed:

@@ -1,6 +1,6 @@
 """The online rules (DESIGN section 4), each one file, selectable by name."""
 
-from neardup.rules import combined, shingling, simhash, simhash64, site_split, verified
+from neardup.rules import combined, shingling, simhash, simhash64, site_split, tape, verified
 from neardup.rules.base import Pair, Rule, Ruling
 
 RULES: dict[str, Rule] = {
@@ -9,6 +9,7 @@ RULES: dict[str, Rule] = {
     "combined": combined.decide,
     "site-split": site_split.decide,
     "simhash64": simhash64.decide,
+    "tape": tape.decide,
     "verified": verified.decide,
 }
 

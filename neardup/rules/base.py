@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from neardup.decider import Decider
+from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.pair import Pair
 from neardup.verdict import Kind
 
@@ -23,4 +24,4 @@ class Ruling(NamedTuple):
 class Rule(Protocol):
     """One file each. FAMILIES are the index keys it posts and probes (`neardup.index.keys.KeyFamily`)."""
 
-    def __call__(self, pair: Pair, decider: Decider, crowd: int = 0) -> Ruling: ...
+    def __call__(self, pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling: ...

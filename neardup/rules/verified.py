@@ -1,52 +1,70 @@
-"""The default rule: an order-keeping sample of both texts decides, unless their names say that they are about
-different things; DESIGN section 5, steps 2 to 6. Step 1, equal digests, is common to all rules and done before.
+"""The default rule: `tape`, after looking at what pages of one site call themselves: title, heading, end of the URL.
+
+In a template a page meets many siblings whose text is mostly the same. Names tell them apart where they differ; where
+many pages of a site go by one name (a constant title), pages are the same only if nothing but noise differs: time
+stamps, counters, session names, which stand in few places and have digits in them.
 """
 
 from neardup.decider import Decider
-from neardup.rules import combined
+from neardup.index.namings import NO_SIBLINGS, Siblings
+from neardup.rules import tape
 from neardup.rules.base import Pair, Ruling
 from neardup.verdict import Kind
 
-#: Order of accepted candidates: pairs decided on tapes, then by `combined`, then by main content.
-_BY_TAPE, _BY_COMBINED, _BY_CONTENT = 3, 2, 1
+
+def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+    """siblings: how many pages of the new page's site go by its name."""
+    vetoed = pair.title_veto == 1 or pair.head_veto == 1
+    if not pair.same_site or vetoed or min(pair.tokens_a, pair.tokens_b) < decider.thin_tokens:
+        return tape.decide(pair, decider, crowd)
+    if apart := _named_apart(pair, decider):
+        return Ruling(None, apart)
+    crowded = pair.same_naming and _crowded(pair, decider, siblings)
+    if crowded and not _is_noise(pair, decider):
+        return Ruling(None, "siblings")
+    ruling = tape.decide(pair, decider, crowd)
+    if ruling.kind is Kind.NEAR_DUPLICATE or ruling.by in ("unproved veto", "crowd"):
+        return ruling
+    if pair.same_naming and not crowded and _is_stamp(pair, decider):
+        return Ruling(Kind.NEAR_DUPLICATE, "noise", (tape.BY_TAPE, pair.tape_score))
+    return ruling
 
 
-def decide(pair: Pair, decider: Decider, crowd: int = 0) -> Ruling:
-    fewest = min(pair.tokens_a, pair.tokens_b)
-    if fewest < decider.thin_tokens:
-        return Ruling(None, "thin")
-    if pair.title_veto == 1:
-        return Ruling(None, "title veto")
-    if pair.head_veto == 1:
-        return Ruling(None, "head veto")
-    unproved = bool(pair.title_veto or pair.head_veto)
-    if min(pair.tape_a, pair.tape_b) < decider.tape_bytes_min:
-        return _by_combined(pair, decider, fewest)
-    demanded, why = decider.tape_min, "tape"
-    if fewest < decider.short_tokens:
-        demanded, why = decider.short_tape_min, "short tape"
-    if unproved or (decider.crowd_min and crowd >= decider.crowd_min):
-        demanded, why = decider.strict_tape_min, "unproved veto" if unproved else "crowd"
-    if pair.tape_score >= demanded:
-        return Ruling(Kind.NEAR_DUPLICATE, "tape", (_BY_TAPE, pair.tape_score))
-    if pair.tape_score >= decider.tape_min or unproved:
-        return Ruling(None, why)
-    return _by_content(pair, decider)
+def _named_apart(pair: Pair, decider: Decider) -> str:
+    """Why the pages are about different things, or an empty string."""
+    # A release changes digits of its titles, but not the ends of its URLs.
+    if decider.retitled_veto and pair.same_words and not pair.same_title and not pair.same_tail:
+        return "retitled"
+    if decider.heading_veto and (pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail)):
+        return "heading veto"
+    # Counters change in many places too, but then the page lies where it lay.
+    scattered = 0 < decider.figure_gaps_min <= pair.gaps <= pair.gap_digits and pair.loose_words <= pair.gaps
+    if scattered and pair.same_naming and not pair.same_place:
+        return "figures"
+    return ""
 
 
-def _by_combined(pair: Pair, decider: Decider, fewest: int) -> Ruling:
-    ruling = combined.decide(pair, decider)
-    if ruling.kind and fewest < decider.short_tokens and pair.c_similarity < decider.c_min:
-        return Ruling(None, "combined: C of a short page")
-    return ruling._replace(rank=(_BY_COMBINED, float(pair.c_similarity)))
+def _crowded(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
+    """Whether names do not tell apart what this pair may be: two of many pages of one name."""
+    if not decider.siblings_min:
+        return False
+    return siblings.alike >= decider.alike_min or (not pair.same_tail and siblings.others >= decider.siblings_min)
 
 
-def _by_content(pair: Pair, decider: Decider) -> Ruling:
-    if pair.content_score < decider.content_tape_min:
-        return Ruling(None, "tape")
-    if min(pair.content_tokens_a, pair.content_tokens_b) < decider.content_tokens_min:
-        return Ruling(None, "content: too short")
-    smaller, page = min((pair.content_tokens_a, pair.tokens_a), (pair.content_tokens_b, pair.tokens_b))
-    if smaller < decider.content_share_min * page:
-        return Ruling(None, "content: too small a part")
-    return Ruling(Kind.SAME_CONTENT, "content", (_BY_CONTENT, pair.content_score))
+def _is_noise(pair: Pair, decider: Decider) -> bool:
+    return (
+        pair.gaps <= decider.noise_gaps_max
+        and pair.loose_words <= decider.noise_words_max
+        and pair.gap_digits <= decider.noise_digits_max
+    )
+
+
+def _is_stamp(pair: Pair, decider: Decider) -> bool:
+    """Whether pages of one title differ by noise alone, which on a short page may be a large part of the text."""
+    return (
+        pair.same_title
+        and pair.gaps > 0
+        and pair.loose_words == 0
+        and _is_noise(pair, decider)
+        and pair.tape_score >= decider.noise_tape_min
+    )

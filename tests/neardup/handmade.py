@@ -9,7 +9,7 @@ import hashlib
 import numpy as np
 import xxhash
 
-from neardup.layout import HEADER, NAME, RecordFlag, RecordKind
+from neardup.layout import HEADER, NAME, NameFlag, RecordFlag, RecordKind
 from neardup.record import url_hash
 
 _RNG = np.random.default_rng(20)
@@ -63,6 +63,9 @@ def record(
     h["fetched_at"], h["log_time"] = at, at if log_time is None else log_time
     h["offset"], h["url_hash"] = offset, np.void(url_hash(url))
     site = site_of(url)
+    # What tells apart pages of one name is tested on records made of pages; here it stays out of the way.
+    h["tail"], h["place"] = 1, int.from_bytes(url_hash(url)[:8])
+    h["titling"] = h["naming"] = _hash(_words(title)) if title else 0
     h["site"] = h["hen_site"] = xxhash.xxh64_intdigest(site.encode())
     flags = RecordFlag.TRUNCATED if truncated else RecordFlag(0)
     tape = bloom = b""
@@ -74,7 +77,7 @@ def record(
     elif len(fp):
         tape, bloom, heads = _fill(h, fp)
     h["flags"] = flags
-    names = _names(_words(title), fp)
+    names = _names(_words(title), fp, NameFlag.IN_TITLE)
     main = tape if content is None else tape[:content]
     sections = [tape, main, b"".join(names), b"".join(heads), bloom]
     texts = [part.encode() for part in (url, site, title, canonical, lang, reason)]
@@ -87,11 +90,12 @@ def record(
     return b"".join((h.tobytes(), *sections, *texts))
 
 
-def _names(chosen, fp):
+def _names(chosen, fp, flags=0):
     out = []
     for token in dict.fromkeys(chosen.tolist()):
         entry = np.zeros(1, NAME)
         entry["fingerprint"] = np.frombuffer(int(token).to_bytes(8, "little"), "u1")[:6]
+        entry["flags"] = flags
         entry["count"] = min(255, int((fp == np.uint64(token)).sum()))
         out.append(entry.tobytes())
     return out
@@ -114,7 +118,7 @@ def _fill(h, fp):
     bloom = np.zeros(512, np.uint8)
     for token in fp:
         bloom[[int(token) >> shift & 511 for shift in (0, 9, 18, 27)]] = 1
-    tape = (_mixed(fp) >> np.uint64(56)).astype(np.uint8).tobytes()[:500]
+    tape = (_mixed(fp) >> np.uint64(56) | np.uint64(0x40)).astype(np.uint8).tobytes()[:500]
     heads = _names(fp[:16], fp)
     return tape, np.packbits(bloom, bitorder="little").tobytes(), heads
 

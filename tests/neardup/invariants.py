@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 
-from neardup.index import keys, rows, sharing
+from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family
 from neardup.record import Head
 from neardup.verdict import Kind
@@ -26,13 +26,15 @@ class Checked:
         }
         self.sketches = {_id(key): value for key, value in raw[Family.SKETCHES].items()}
         self.heads = {page: self._head(page) for page in self.sketches}
-        self.digests, self.more, self.postings = {}, defaultdict(list), {}
+        self.digests, self.more, self.postings, self.namings = {}, defaultdict(list), {}, {}
         for key, value in raw[Family.KEYS].items():
             family = keys.family_of(key)
             if family in (keys.KeyFamily.DIGEST, keys.KeyFamily.OPAQUE):
                 self.digests[key] = rows.decode_digest(value)
             elif family in (keys.KeyFamily.DIGEST_MORE, keys.KeyFamily.OPAQUE_MORE):
                 self.more[key[:-8]].append(_id(key[-8:]))
+            elif family is keys.KeyFamily.NAMING:
+                self.namings[key] = namings.decode(value)
             else:
                 self.postings[key] = value
         self.live = {row.page_id: (hashed, row) for hashed, row in self.urls.items() if row.live}

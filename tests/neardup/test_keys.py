@@ -140,7 +140,8 @@ def test_unknown_posting_rows_are_refused(row):
 def test_each_rule_posts_its_own_families():
     head = Head(record("http://a.org/", LONG))
     counts = {rule: len(keys.similarity_keys(head, decider(rule))) for rule in RULES}
-    assert counts == {"shingling": 6, "simhash": 12, "combined": 6, "site-split": 18, "simhash64": 56, "verified": 15}
+    papers = {"shingling": 6, "simhash": 12, "combined": 6, "site-split": 18, "simhash64": 56}
+    assert counts == papers | {"tape": 15, "verified": 16}
     for rule in RULES:
         posted = keys.similarity_keys(head, decider(rule))
         assert {len(key) for key in posted} == {7}
@@ -151,9 +152,9 @@ def test_each_rule_posts_its_own_families():
 def test_keys_are_the_low_bytes_of_the_sketch():
     page = record("http://a.org/", LONG)
     sketch, head = Sketch(page), Head(page)
-    low = [word.to_bytes(8, "little")[:6] for word in (sketch.head, *sketch.wide)]
+    low = [word.to_bytes(8, "little")[:6] for word in (sketch.place, sketch.head, *sketch.wide)]
     blocks = [word.to_bytes(4, "little") + b"\0\0" for word in sketch.logtf]
-    places = [0x10, *range(0x30, 0x38), *range(0x40, 0x46)]
+    places = [0x60, 0x10, *range(0x30, 0x38), *range(0x40, 0x46)]
     expected = [bytes([place]) + key for place, key in zip(places, low + blocks, strict=True)]
     assert keys.similarity_keys(head, decider()) == expected
     word = sketch.simhash[5].to_bytes(8, "little")

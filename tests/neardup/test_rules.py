@@ -3,6 +3,7 @@
 import pytest
 
 from neardup.decider import Decider
+from neardup.index.namings import Siblings
 from neardup.rules import RULES, Pair
 from neardup.verdict import Kind
 
@@ -28,6 +29,15 @@ SAME = Pair(
     content_score=1.0,
     title_veto=0,
     head_veto=0,
+    same_tail=True,
+    same_place=True,
+    same_naming=True,
+    same_title=True,
+    same_words=True,
+    heading_veto=0,
+    gaps=0,
+    gap_digits=0,
+    loose_words=0,
 )
 
 
@@ -123,3 +133,74 @@ def test_accepted_candidates_rank_by_tape_then_combined_then_content() -> None:
     combined = decide(SAME._replace(tape_a=0), DECIDER, 0).rank
     content = decide(SAME._replace(tape_score=0.0), DECIDER, 0).rank
     assert content < combined < tape < better
+
+
+# what pages of one site call themselves
+
+
+def apart(**numbers: object) -> dict[str, object]:
+    """Numbers of a pair whose URLs end differently."""
+    return {"same_tail": False, "same_place": False, **numbers}
+
+
+def test_retitled_pages_at_other_places_differ() -> None:
+    assert ruled("verified", **apart(same_title=False)) == (None, "retitled")
+    assert ruled("verified", same_title=False)[0] is Kind.NEAR_DUPLICATE  # a release: the URLs end alike
+    assert ruled("verified", **apart(same_title=False, same_words=False))[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **apart(same_title=False, same_site=False))[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, retitled_veto=False)
+    assert ruled("verified", decider=off, **apart(same_title=False))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_headings_veto_by_words_anywhere_and_by_numbers_at_other_places() -> None:
+    assert ruled("verified", heading_veto=1) == (None, "heading veto")
+    assert ruled("verified", heading_veto=2)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **apart(heading_veto=2)) == (None, "heading veto")
+    off = Decider(scheme="0" * 32, heading_veto=False)
+    assert ruled("verified", decider=off, heading_veto=1)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_figures_all_over_a_page_at_another_place_are_another_record() -> None:
+    scattered = {"gaps": 6, "gap_digits": 6, "loose_words": 6}
+    assert ruled("verified", **apart(**scattered)) == (None, "figures")
+    for unlike in ({"gaps": 5}, {"gap_digits": 5}, {"loose_words": 7}, {"same_place": True}, {"same_naming": False}):
+        assert ruled("verified", **apart(**scattered) | unlike)[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, figure_gaps_min=0)
+    assert ruled("verified", decider=off, **apart(**scattered))[0] is Kind.NEAR_DUPLICATE
+
+
+def among(others: int, alike: int, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:
+    ruling = RULES["verified"](SAME._replace(**numbers), decider, 0, Siblings(others, alike, 0))
+    return ruling.kind, ruling.by
+
+
+def test_siblings_are_the_same_only_if_nothing_but_noise_differs() -> None:
+    noise = {"gaps": 2, "loose_words": 8, "gap_digits": 24}
+    assert among(2, 1, **apart(**noise))[0] is Kind.NEAR_DUPLICATE
+    for more in ({"gaps": 3}, {"loose_words": 9}, {"gap_digits": 25}):
+        assert among(2, 1, **apart(**noise | more)) == (None, "siblings")
+        assert among(1, 1, **apart(**noise | more))[0] is Kind.NEAR_DUPLICATE
+        assert among(2, 1, **noise | more)[0] is Kind.NEAR_DUPLICATE  # the URLs end alike
+        assert among(2, 1, **apart(same_naming=False, **noise | more))[0] is Kind.NEAR_DUPLICATE
+        assert among(0, 16, **noise | more) == (None, "siblings")  # so many end alike that it tells nothing
+        assert among(0, 15, **noise | more)[0] is Kind.NEAR_DUPLICATE
+        off = Decider(scheme="0" * 32, siblings_min=0)
+        assert among(9, 99, off, **apart(**noise | more))[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, **apart(tape_score=0.1, gaps=9)) == (None, "siblings")  # nor the same content
+
+
+def test_a_stamp_may_be_a_large_part_of_a_short_page() -> None:
+    stamp = {"gaps": 1, "gap_digits": 5, "tape_score": 0.6, "content_score": 0.0}
+    assert ruled("verified", **stamp) == (Kind.NEAR_DUPLICATE, "noise")
+    assert ruled("verified", tokens_a=30, tape_a=30, b_similarity=0, **stamp) == (Kind.NEAR_DUPLICATE, "noise")
+    for unlike in ({"gaps": 3}, {"gaps": 0}, {"loose_words": 1}, {"tape_score": 0.59}, {"same_title": False}):
+        assert ruled("verified", **stamp | unlike)[0] is None
+    assert ruled("verified", head_veto=2, **stamp) == (None, "unproved veto")
+    assert among(2, 1, **apart(**stamp))[0] is None  # figures of records would be noise, too
+    assert ruled("tape", **stamp)[0] is None
+
+
+@pytest.mark.parametrize("unlike", [{"same_title": False}, {"heading_veto": 1}, {"gaps": 6, "gap_digits": 9}])
+def test_the_rule_on_tapes_alone_looks_at_no_names_of_one_site(unlike: dict[str, object]) -> None:
+    assert ruled("verified", **apart(**unlike))[0] is None
+    assert ruled("tape", **apart(**unlike))[0] is Kind.NEAR_DUPLICATE

@@ -85,14 +85,23 @@ def log_weight(occurrences):
 # tapes
 
 
-def tape(tokens, bytes_max, occurrences_max=8):
-    """(level, bytes)."""
+def marked(token, word):
+    """splitmix of the token; its top two bits are 00 if the word has a digit, and only then."""
+    g = splitmix(token)
+    if any(char.isdigit() for char in word):
+        return g & ~(3 << 62)
+    return g if g >> 62 else g | 1 << 62
+
+
+def tape(tokens, bytes_max, occurrences_max=8, words=None):
+    """(level, bytes). words: those of the tokens, if bytes are to tell which have digits."""
+    values = map(splitmix, tokens) if words is None else map(marked, tokens, words)
     seen = Counter()
     eligible = []
-    for token in tokens:
+    for token, g in zip(tokens, values, strict=True):
         seen[token] += 1
         if seen[token] <= occurrences_max:
-            eligible.append(splitmix(token))
+            eligible.append(g)
     level = 0
     while sum(g % (1 << level) == 0 for g in eligible) > bytes_max:
         level += 1
@@ -111,26 +120,56 @@ def lcs(a, b):
     return row[-1]
 
 
-def strained(a, b):
-    """The elements of a that lie in a run of 3 that b has as well."""
+def shared(a, b):
+    """The positions of a that lie in a run of 3 that b has as well."""
     runs = {tuple(b[i : i + 3]) for i in range(len(b) - 2)}
     kept = set()
     for i in range(len(a) - 2):
         if tuple(a[i : i + 3]) in runs:
             kept |= {i, i + 1, i + 2}
-    return [a[i] for i in sorted(kept)]
+    return kept
+
+
+def strained(a, b):
+    """The elements of a that lie in a run of 3 that b has as well."""
+    return [a[i] for i in sorted(shared(a, b))]
+
+
+def at_level(a, b):
+    """The bytes of two tapes at the compared level, and by how much they were shifted to the right."""
+    (level_a, a), (level_b, b) = a, b
+    if level_a == level_b:
+        return list(a), list(b), 0
+    thinned_a = [x for x in a if not (level_a < level_b and x & 1)]
+    thinned_b = [x for x in b if not (level_b < level_a and x & 1)]
+    return [x >> 1 for x in thinned_a], [x >> 1 for x in thinned_b], 1
+
+
+def gaps(a, b):
+    """Of two (level, bytes): places where they differ, tokens with digits there, words far from digits or moved."""
+    if abs(a[0] - b[0]) > 1:
+        return 0, 0, 0
+    scale = 1 << max(a[0], b[0])
+    a, b, shift = at_level(a, b)
+    if min(len(a), len(b)) < 3:
+        return 0, 0, 0
+    found = []
+    for x, y in ((a, b), (b, a)):
+        kept = shared(x, y)
+        runs = "".join(" " if i in kept else "w" if byte >> 6 - shift & 3 else "d" for i, byte in enumerate(x)).split()
+        loose = sum(max(0, run.count("w") - 3 * run.count("d")) for run in runs)
+        found.append((len(runs), sum(run.count("d") for run in runs), loose))
+    places, digits, loose = (max(numbers) for numbers in zip(*found, strict=True))
+    x, y = strained(a, b), strained(b, a)
+    return places, digits * scale, (loose + min(len(x), len(y)) - lcs(x, y)) * scale
 
 
 def tape_score(a, b):
     """Of two (level, bytes): bytes of a and of b at the compared level, LJ."""
-    (level_a, a), (level_b, b) = a, b
-    if abs(level_a - level_b) > 1:
-        return len(a), len(b), 0.0
-    if level_a != level_b:
-        thinned_a = [x for x in a if not (level_a < level_b and x & 1)]
-        thinned_b = [x for x in b if not (level_b < level_a and x & 1)]
-        a, b = [x >> 1 for x in thinned_a], [x >> 1 for x in thinned_b]
-    common = lcs(strained(list(a), list(b)), strained(list(b), list(a)))
+    if abs(a[0] - b[0]) > 1:
+        return len(a[1]), len(b[1]), 0.0
+    a, b, _ = at_level(a, b)
+    common = lcs(strained(a, b), strained(b, a))
     union = len(a) + len(b) - common
     return len(a), len(b), common / union if union else 0.0
 
@@ -229,9 +268,11 @@ def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example"
         out["head"] = chain(tokens[:8], seeds[2])
     out["simhash"] = simhash(tokens, seed)
     out["logtf"] = [x >> shift & 0xFFFFFFFF for x in simhash(tokens, seed, 3, log_weight) for shift in (0, 32)]
-    out["tape_level"], out["tape"] = tape(tokens, 500)
-    out["content_level"], out["content_tape"] = tape([tokens[i] for i in chosen], 250)
-    out["title_names"] = names(tokens, words, range(title), 24, host_words)
+    out["tape_level"], out["tape"] = tape(tokens, 500, words=words)
+    out["content_level"], out["content_tape"] = tape([tokens[i] for i in chosen], 250, words=[words[i] for i in chosen])
+    out["title_names"] = [[*n[:2], n[2] | 8] for n in names(tokens, words, range(title), 24, host_words)]
+    named = dict.fromkeys(i for i in range(title) if words[i] not in words[:i])
+    out["naming"] = chain([marked(tokens[i], words[i]) for i in list(named)[:24] if not words[i].isdigit()], 0)
     out["head_names"] = names(tokens, words, range(min(16, len(words))), 16, host_words)
     out["bloom"] = bloom(tokens)
     return out
@@ -274,6 +315,20 @@ def vetoes(a, b, same_site):
     return title, both("head_names", 3, 2 | 4)
 
 
+def own_names(a, b, only, but_not, there):
+    """Names of a with the flag `only`, none of but_not, that are no name of b with a flag of `there`."""
+    known = {n[0] for n in b["title_names"] if n[2] & there}
+    return {n[0] for n in a["title_names"] if n[2] & only and not n[2] & but_not and n[0] not in known}
+
+
+def names_of_one_site(a, b):
+    """The last fields of a pair but for gaps."""
+    same = (a[field] == b[field] for field in ("tail", "place", "naming"))
+    words = [own_names(x, y, 16, 4 | 1, 24) for x, y in ((a, b), (b, a))]
+    tokens = [own_names(x, y, 16, 4, 24) for x, y in ((a, b), (b, a))]
+    return *same, 1 if all(words) else 2 if all(tokens) else 0
+
+
 def pair(a, b, *, same_site=True, same_hen_site=True):
     """The fields of a pair, in their order."""
     full = a["tokens"] > 0 and b["tokens"] > 0
@@ -283,6 +338,7 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         (a["content_level"], a["content_tape"]), (b["content_level"], b["content_tape"])
     )
     title_veto, head_veto = vetoes(a, b, same_site)
+    named = names_of_one_site(a, b) if same_site else (False, False, False, 0)
     return (
         a["digest"] == b["digest"] and full,
         same_site,
@@ -302,4 +358,9 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         content_score,
         title_veto,
         head_veto,
+        *tuple(named[:3]),
+        a["titling"] == b["titling"],
+        not own_names(a, b, 8, 4 | 1, 8) and not own_names(b, a, 8, 4 | 1, 8),
+        named[3],
+        *gaps((a["tape_level"], a["tape"]), (b["tape_level"], b["tape"])),
     )

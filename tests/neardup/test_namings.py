@@ -1,0 +1,188 @@
+"""What pages call themselves: title, heading and end of the URL, from bytes to pairs; how many go by one name."""
+
+import pytest
+
+from neardup.errors import CorruptRecord
+from neardup.index import namings
+from neardup.index.namings import COUNT_MAX, NO_SIBLINGS, Siblings
+from neardup.page import Page
+from neardup.pair import Pair
+from neardup.record import Head
+from neardup.scheme import Scheme
+from neardup.sketch import NameFlag, Sketch, compare, sketch_pages
+
+SCHEME = Scheme(seed=11)
+HERE = "http://www.shop.example/p/chair.html"
+TEXT = " ".join(f"Text{chr(97 + i)} of the page and so on." for i in range(20))
+
+
+def sketch(html: str, url: str = HERE) -> Sketch:
+    return Sketch(sketch_pages([Page(url, html.encode(), "text/html")], SCHEME)[0])
+
+
+def flags(html: str) -> list[int]:
+    return [int(name.flags) for name in sketch(html).title_names]
+
+
+TITLE, HEADING, BOTH = NameFlag.IN_TITLE, NameFlag.IN_HEADING, NameFlag.IN_TITLE | NameFlag.IN_HEADING
+DIGITS = NameFlag.ALL_DIGITS | NameFlag.ANY_DIGIT
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<title>Red</title><p>Text", [TITLE]),
+        ("<title>Red red 7</title><h1>Red chair</h1><p>Text", [BOTH, TITLE | DIGITS, HEADING]),
+        ("<h1>Red</h1><h1>chair</h1>", [HEADING]),  # the first
+        ("<h1> <!-- --> </h1><h1>Red chair</h1>", [HEADING, HEADING]),  # that has any text
+        ("<h2>Blue</h2><h1>Red chair</h1>", [HEADING, HEADING]),  # an h1 before any h2
+        ("<h2>Red chair</h2><h2>Blue</h2>", [HEADING, HEADING]),
+        ("<h2>Red<h2>chair seat</h2>", [HEADING, HEADING]),  # from the last that opened
+        ("<h1>Red", []),  # never closed
+        ("<h3>Red</h3>", []),
+        ("<template><h1>Red</h1></template><h1>chair</h1>", [HEADING]),
+        ("<h1><img src=/logo.gif></h1><p>Text", []),  # an image names nothing
+        ("<h1 class='a>b'>R<b>ed</b></h1>", [HEADING]),
+    ],
+)
+def test_names_of_title_and_heading(html: str, expected: list[int]) -> None:
+    assert flags(html) == expected
+
+
+def test_of_title_and_heading_the_first_24_names_count() -> None:
+    words = " ".join(f"w{chr(97 + i)}" for i in range(26))
+    assert flags(f"<title>{words}</title><h1>{words.upper()} x y z</h1>").count(BOTH) == 24
+    assert len(flags(f"<title>{words}</title><h1>{words.replace('w', 'v')}</h1>")) == 48
+
+
+def test_a_naming_is_the_words_in_their_order() -> None:
+    def naming(title: str, heading: str = "") -> int:
+        return sketch(f"<title>{title}</title><h1>{heading}</h1><p>{TEXT}").naming
+
+    assert naming("Red chair 7") == naming("red, chair (8)")
+    assert naming("Red chair", "chair") == naming("Red chair")
+    assert len({naming("Red chair"), naming("chair Red"), naming("Red"), naming("Red", "seat"), naming("7x")}) == 5
+    assert naming("7") == naming("", "") == 0
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same_tail", "same_place"),
+    [
+        ("/3.4/api/Foo.html", "/3.5/api/Foo.html", True, True),
+        ("/p/chair", "/p/table", False, False),
+        ("/p/chair", "/p/chair?ref=1", False, True),
+        ("/p/chair", "/p/chair/", True, True),
+        ("/show?id=1", "/show?id=2", False, True),
+        ("/item/17", "/item/18", False, False),
+        ("/item/17", "/other/17", False, False),  # a number counts with what stands before it
+        ("/17/index.html", "/18/index.html", False, False),
+        ("/3/17/index.html", "/4/17/index.html", True, True),
+        ("/", "/", True, True),
+    ],
+)
+def test_ends_of_urls(a: str, b: str, same_tail: bool, same_place: bool) -> None:
+    page = f"<title>Chair</title><p>{TEXT}"
+    pair = compare(sketch(page, f"http://a.example{a}"), sketch(page, f"http://a.example{b}"))
+    assert (pair.same_tail, pair.same_place) == (same_tail, same_place)
+    elsewhere = compare(sketch(page, f"http://a.example{a}"), sketch(page, f"http://b.example{b}"))
+    assert (elsewhere.same_tail, elsewhere.same_place, elsewhere.same_naming) == (False, False, False)
+
+
+def pair_of(a: str, b: str) -> Pair:
+    """Of titles, or of titles and headings with `/` between."""
+
+    def page(names: str) -> Sketch:
+        title, _, heading = names.partition("/")
+        return sketch(f"<title>{title}</title><h1>{heading}</h1><p>{TEXT}")
+
+    pair = compare(page(a), page(b))
+    other = compare(page(b), page(a))
+    fields = ("same_title", "same_words", "same_naming", "heading_veto")
+    assert [getattr(pair, name) for name in fields] == [getattr(other, name) for name in fields]
+    return pair
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same_title", "same_words"),
+    [
+        ("Red chair", "red  CHAIR", True, True),
+        ("Red chair", "chair Red", False, True),
+        ("operator*", "operator+", False, True),
+        ("mask_cmp_mask", "cmp_mask", False, True),
+        ("March 2024", "March 2025", False, True),
+        ("March 2024", "March", False, True),
+        ("Red chair", "Red", False, False),
+        ("Red chair", "", False, False),
+        ("", "", True, True),
+    ],
+)
+def test_titles_of_one_site(a: str, b: str, same_title: bool, same_words: bool) -> None:
+    pair = pair_of(a, b)
+    assert (pair.same_title, pair.same_words) == (same_title, same_words)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "veto"),
+    [
+        ("Shop/Red chair", "Shop/Red chair", 0),
+        ("Shop/Red chair", "Shop/Red table", 1),
+        ("Shop/Red chair", "Shop/Red", 0),  # one alone has a word of its own
+        ("Shop/Red chair", "Shop", 0),
+        ("Shop/March 2024", "Shop/March 2025", 2),
+        ("Shop/March 2024", "Shop/May 2025", 1),
+        ("Shop/March 2024", "Shop/March lamb", 2),
+        ("Red chair/Red chair", "Red chair/Shop", 0),  # the heading's words stand in the other's title
+        ("Red chair/Shop", "Blue chair/Shop", 0),
+    ],
+)
+def test_headings_of_one_site(a: str, b: str, veto: int) -> None:
+    assert pair_of(a, b).heading_veto == veto
+
+
+def test_a_stamp_is_one_gap_without_loose_words() -> None:
+    def page(stamp: str, item: str = "A chair of red wood with four legs") -> Sketch:
+        return sketch(f"<title>Chair</title><p>{item}<p>{TEXT}<p>{stamp}<p>{TEXT}")
+
+    here = page("It is now Monday, 7 March 2005 10:15:00.")
+    later = compare(here, page("It is now Friday, 8 April 2005 11:16:01."))
+    assert (later.gaps, later.loose_words) == (1, 0)
+    assert 4 <= later.gap_digits <= 6
+    item = compare(here, page("It is now Monday, 7 March 2005 10:15:00.", "Some table from another kind of tree"))
+    assert (item.gaps, item.gap_digits, item.loose_words) == (1, 0, 9)  # and the title, next to it
+    both = compare(here, page("Served by web12.", "Some table from another kind of tree"))
+    assert both.gaps == 2
+    assert both.loose_words == 9
+
+
+def test_moved_paragraphs_are_loose() -> None:
+    first, second = (" ".join(f"{word}{chr(97 + i)}" for i in range(25)) for word in ("left", "right"))
+    moved = compare(sketch(f"<p>{first}<p>{second}"), sketch(f"<p>{second}<p>{first}"))
+    assert moved.gaps == 0
+    assert moved.loose_words == 25
+
+
+def test_rows_count_pages_by_the_first_ones_end() -> None:
+    row = NO_SIBLINGS
+    for tail in (7, 7, 8, 9, 7, 8):
+        row = row.with_one(tail)
+    assert row == Siblings(others=3, alike=3, tail=7)
+    assert namings.decode(row.encode()) == row
+    for tail in (7, 8) * 300:
+        row = row.with_one(tail)
+    assert row == Siblings(COUNT_MAX, COUNT_MAX, 7)
+    assert namings.decode(row.encode()) == row
+
+
+@pytest.mark.parametrize("row", [b"", b"\x02" + bytes(10), bytes(11), NO_SIBLINGS.encode()[:-1]])
+def test_damaged_rows_are_refused(row: bytes) -> None:
+    with pytest.raises(CorruptRecord):
+        namings.decode(row)
+
+
+def test_keys_are_site_and_naming() -> None:
+    def key(title: str, url: str) -> bytes:
+        return namings.key_of(Head(sketch(f"<title>{title}</title><p>{TEXT}", url).record))
+
+    keys = {key(title, url) for title in ("Red", "Blue") for url in (HERE, HERE + "?2", "http://other.example/")}
+    assert len(keys) == 4
+    assert {len(key) for key in keys} == {17}
