@@ -7,6 +7,7 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
+from neardup.evaluation.audits import audit_section, read_audits
 from neardup.evaluation.corpus import PAGES_MAX, Corpus, corpus_of
 from neardup.evaluation.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
 from neardup.evaluation.labels import Label, join_labels, read_labels
@@ -152,17 +153,20 @@ def evaluate_command(
     threads: int = 1,
     differences_max: int = 5000,
     labels_out: Path | None = None,
+    audits: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> Evaluation:
     """Evaluates a crawl as Henzinger 2006 did, and writes it to the folder `out` if one is given.
 
     labels: files of labels. natural: also label by natural truth; releases: a regular expression of what tells
     releases apart in a path (implies natural). labels_out: a file for all labels that were used, those of natural
-    truth among them. seed: of samples, splits and intervals. Raises BadInput.
+    truth among them. seed: of samples, splits and intervals. audits: files of `neardup scan --audit` or of the matcher,
+    which get a section of their own. Raises BadInput.
     """
     if not 0 < ratio_min <= 1:
         raise BadInput(f"--ratio {ratio_min}: a share above 0, at most 1, is wanted")
     said = [label for path in labels for label in read_labels(path)]
+    audit = read_audits(audits) if audits else None
     with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
         corpus = crawl.corpus
         progress("join", 0, 0)
@@ -193,6 +197,8 @@ def evaluate_command(
         study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes)
         progress("read", 0, 0)
         evaluation = evaluate_study(study)
+    if audit is not None:
+        evaluation.sections.append(audit_section(audit, said))
     if out is not None:
         progress("write", 0, 0)
         write(evaluation, out)

@@ -21,6 +21,7 @@ from aiohttp import web
 from multidict import MultiDictProxy
 
 from neardup.errors import BadInput
+from neardup.evaluation.audits import drawn_of, read_audits
 from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling import Labelling, checked_name
 from neardup.evaluation.labelling_page import HEADERS, asset, home_html, pair_html, pair_view
@@ -229,20 +230,25 @@ def label_command(
     port: int = PORT,
     base_url: str | None = None,
     threads: int = 1,
+    audits: Sequence[Path] = (),
     progress: Progress = silent,
     ready: Callable[[str], None] = lambda url: None,
     told: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Draws pairs of a crawl and serves them on 127.0.0.1 until SIGINT or SIGTERM. Labels are appended to `labels`.
 
-    rule, count, by, seed: as `neardup.evaluation.sampling.draw` has them. port: 0 for any free one. ready: told the
+    rule, count, by, seed: as `neardup.evaluation.sampling.draw` has them. audits: files of an audit, whose pairs are
+    shown instead, at most `count`. port: 0 for any free one. ready: told the
     address once it answers. told: messages for the operator. Raises BadInput.
     """
     with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
         corpus = crawl.corpus
-        b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
-        c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
-        pairs = draw(corpus, b, c, rule=rule, count=count, by=by, seed=seed)
+        if audits:
+            pairs = drawn_of(read_audits(audits), corpus)[:count]
+        else:
+            b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
+            c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
+            pairs = draw(corpus, b, c, rule=rule, count=count, by=by, seed=seed)
         file = LabelFile(labels)
         try:
             for message in file.messages:
