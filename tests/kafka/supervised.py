@@ -34,6 +34,8 @@ from tests.crash.driver import die
 #: (partition, offset) of the pages topic.
 Place = tuple[int, int]
 _SOURCE_BATCH = 2_000
+#: A role that ends so often with the same words, and nobody else does, will not get over it.
+REFUSALS_MAX = 6
 
 
 def digest_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None) -> bytes:
@@ -191,6 +193,8 @@ class Keeper:
             code = kept.role.wait()
             if code not in (0, -signal.SIGKILL):
                 self.ended.append(Ended(name, code, (kept.role.said().splitlines() or [""])[-1]))
+                last = {(ended.name, ended.said[:30]) for ended in self.ended[-REFUSALS_MAX:]}
+                assert len(self.ended) < REFUSALS_MAX or len(last) > 1, f"again and again: {self.ended[-1]}"
             kept.role = kept.begin()
 
     def end(self) -> None:
