@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from neardup.choice import Scored, Weighed, rule_on
+from neardup.choice import Scored, Weighed, counts_names, rule_on
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.record import Head
@@ -80,6 +80,10 @@ def shadow_of(live: Decider, rule: str | None, numbers: Mapping[str, int | float
     shadow = replace(live, rule=rule or live.rule, **numbers)  # type: ignore[arg-type]
     if shadow.crowd_min and not live.crowd_min:
         raise BadInput("the live rule counts no crowds, so the shadow rule's crowd_min has nothing to compare with")
+    if counts_names(shadow) and not counts_names(live):
+        raise BadInput(
+            "the live rule counts no pages by name, so the shadow rule cannot ask for them; set its siblings_min to 0"
+        )
     if shadow == live:
         raise BadInput("the shadow rule is the live rule; give it another rule or another number")
     return shadow
