@@ -17,7 +17,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.rules import RULES
 from neardup.scheme import Scheme
-from streams import stream_cli
+from streams import evaluate_cli, stream_cli
 
 app = typer.Typer(
     name="neardup",
@@ -29,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+app.add_typer(evaluate_cli.app)
 app.add_typer(stream_cli.app)
 
 #: Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted.

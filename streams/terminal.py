@@ -59,6 +59,10 @@ class Bar:
         """For folding a log again: messages done, of how many."""
         self._progress.update(self._task, completed=done, total=total or None, rate="messages", what="folding the log")
 
+    def phase(self, name: str, done: int, total: int) -> None:
+        """For work in phases: how far the one called `name` is; total 0: unknown."""
+        self._progress.update(self._task, completed=done, total=total or None, rate="", what=name)
+
 
 @contextmanager
 def bar(console: Console, *, shown: bool) -> Iterator[Bar]:

@@ -172,7 +172,7 @@ def ablation_section(study: Study) -> Section:
 
 
 _COLUMNS = (
-    *("variant", "threshold", "pairs", "precision", "95%", "recall", "95%", "F1", "95%"),
+    *("variant", "threshold", "pairs", "precision", "precision 95%", "recall", "recall 95%", "F1", "F1 95%"),
     *("best on S1", "F1 on S2"),
 )
 _KINDS = ("text", "number", "count", "share", "text", "share", "text", "share", "text", "number", "share")

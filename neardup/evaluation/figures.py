@@ -31,6 +31,8 @@ class Table:
         widths = {len(self.columns), len(self.kinds), *map(len, self.rows)}
         if len(widths) != 1:
             raise ValueError(f"table {self.name}: columns, kinds and rows are of lengths {sorted(widths)}")
+        if len(set(self.columns)) != len(self.columns):  # in JSON the later column would hide the earlier
+            raise ValueError(f"table {self.name}: two columns have one name: {', '.join(self.columns)}")
 
     def to_csv(self) -> str:
         return _csv(self.columns, self.rows)

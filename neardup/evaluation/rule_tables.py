@@ -14,7 +14,18 @@ from neardup.index.keys import similarity_keys
 from neardup.record import Head
 from neardup.rules import RULES
 
-_COLUMNS = ("rule", "pairs", "correct", "accepted", "precision", "95%", "recall", "95%", "F1", "95%")
+_COLUMNS = (
+    "rule",
+    "pairs",
+    "correct",
+    "accepted",
+    "precision",
+    "precision 95%",
+    "recall",
+    "recall 95%",
+    "F1",
+    "F1 95%",
+)
 _KINDS = ("text", "count", "count", "count", "share", "text", "share", "text", "share", "text")
 
 

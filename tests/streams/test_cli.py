@@ -221,3 +221,24 @@ def test_a_role_without_a_seed_says_how_to_give_one(shell: Shell) -> None:
     ended = shell("match")
     assert ended.code == 1
     assert "NEARDUP_SEED_FILE" in ended.err
+
+
+def test_an_evaluation_is_written_and_told(shell: Shell) -> None:
+    for release in ("1.0", "2.0"):
+        (shell.folder / "site" / release).mkdir(parents=True)
+        for name in "abc":
+            text = f"<title>{name}</title><p>{words(name)} {release}"
+            (shell.folder / "site" / release / f"{name}.html").write_text(text)
+    ended = shell("evaluate", "site", "--base-url", "https://a.example/", "--natural", "--out", "evaluation")
+    assert ended.code == 0, ended.err
+    assert "3 correct" in ended.out
+    assert any(line.startswith("verified ") for line in ended.out.splitlines())
+    assert (shell.folder / "evaluation" / "evaluation.html").is_file()
+    told = json.loads(shell("evaluate", "site", "--out", "other", "--json").out)
+    assert told["corpus"]["pages"] == 6
+
+
+def test_an_evaluation_of_nothing_is_refused(shell: Shell) -> None:
+    ended = shell("evaluate")
+    assert ended.code == 1
+    assert "--state" in ended.err
