@@ -83,9 +83,8 @@ def evaluate(
         sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
     else:
         counts = made.counts
-        typer.echo(
-            f"{counts.pages:,} pages, and {counts.repeats:,} exact copies set aside; labelled pairs: {made.labels}"
-        )
+        said = ", ".join(f"{count:,} {label}" for label, count in made.labels.items()) or "none"
+        typer.echo(f"{counts.pages:,} pages, {counts.repeats:,} exact copies set aside; labelled pairs: {said}")
         if made.labels:
             Console().print(_rules(made.to_json()))
         typer.echo(f"evaluation: {out / 'evaluation.html'}")
