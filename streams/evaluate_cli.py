@@ -25,6 +25,9 @@ StateOption = Annotated[
 BaseUrlOption = Annotated[
     str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
 ]
+AuditOption = Annotated[
+    list[Path] | None, typer.Option("--audit", metavar="FILE", help="What a scan or the matcher drew; may be repeated.")
+]
 ThreadsOption = Annotated[int, typer.Option(min=1, max=256, help="Threads.")]
 
 
@@ -53,6 +56,7 @@ def evaluate(
     labels_out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all labels there that were used.")
     ] = None,
+    audits: AuditOption = None,
     base_url: BaseUrlOption = None,
     seed: Annotated[int, typer.Option(help="Of samples, splits and intervals.")] = 0,
     threads: ThreadsOption = _THREADS,
@@ -77,6 +81,7 @@ def evaluate(
             seed=seed,
             threads=threads,
             labels_out=labels_out,
+            audits=audits or (),
             progress=shown.phase,
         )
     if as_json:
@@ -112,6 +117,7 @@ def label(
     count: Annotated[int, typer.Option(min=1, max=100_000, help="How many pairs.")] = 200,
     by: Annotated[str, typer.Option(metavar="all|level|site", help="Evenly over what.")] = "all",
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    audits: AuditOption = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="On 127.0.0.1; 0: any free one.")] = 8765,
     base_url: BaseUrlOption = None,
     threads: ThreadsOption = _THREADS,
@@ -128,6 +134,7 @@ def label(
             count=count,
             by=by,
             seed=seed,
+            audits=audits or (),
             port=port,
             base_url=base_url,
             threads=threads,
