@@ -59,6 +59,12 @@ def test_a_directory_remembers_its_scheme_and_refuses_another(tmp_path: Path) ->
         pass
 
 
+def test_log_time_never_turns_back() -> None:
+    with open_index(scheme=SCHEME) as index:
+        told = index.add([page(1, fetched_at=100), page(2, fetched_at=50), page(3)]) + index.add([page(4)])
+    assert [verdict.fetched_at for verdict in told] == [100, 50, 100, 100]
+
+
 def test_the_index_of_another_program_is_refused(tmp_path: Path) -> None:
     store = RocksStore(tmp_path / "index")
     store.write({Family.META: {b"scheme": SCHEME.digest.encode()}})  # as a scan's state holds it

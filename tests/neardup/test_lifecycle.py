@@ -5,6 +5,11 @@ from dataclasses import replace
 from handmade import record, rejected, tombstone
 from story import FAR, FARTHER, NEAR, NEARER, SMALL, A, B, C, D, Story, text
 
+from neardup import evidence
+from neardup.pairs import compare_records
+from neardup.record import Head
+from neardup.rules import Ruling
+
 # ---- unknown URLs --------------------------------------------------------------------------------------------------
 
 
@@ -49,6 +54,22 @@ def test_a_unique_page_names_the_nearest_candidate_and_what_rejected_it():
     nearest = told["evidence"]["nearest"]
     assert (nearest["page_id"], nearest["url"]) == (1, A)
     assert 0 < nearest["score"] < 0.74
+
+
+def test_the_nearest_candidate_is_the_one_with_the_highest_score():
+    story = Story(record(A, text((20, 40))), record(B, text((0, 24))), record(C, text()))
+    first, second = story.traces[2].candidates
+    assert first.pair.tape_score < second.pair.tape_score, "the first in order is not the nearest"
+    nearest = story.json(3)["evidence"]["nearest"]
+    assert (nearest["page_id"], nearest["score"]) == (2, round(second.pair.tape_score, 4))
+
+
+def test_a_veto_says_whether_it_was_proved():
+    head = Head(record(A, text()))
+    (pair,) = compare_records(head.record, [head.record])
+    pair = pair._replace(title_veto=2, head_veto=1)
+    told = evidence.of_pair(SMALL, head, head, pair, Ruling(None, "head veto"))
+    assert told["vetoes"] == {"title": "unproved", "head": "holds"}
 
 
 def test_same_content_founds_a_cluster_of_its_own_and_is_found_itself():
@@ -231,6 +252,12 @@ def test_a_member_must_agree_with_its_previous_fetch_and_the_founding_sketch():
     assert story.kinds[-1] == "edited"
     assert [check.of for check in story.traces[-1].checks] == ["previous", "founding"]
     assert story.state.urls[next(iter(story.state.members.values())).url_hash].member == 2, "kept through edits"
+
+
+def test_a_copy_of_what_its_representative_said_before_is_no_exact_one():
+    story = Story(record(A, text()), record(B, NEAR), record(A, NEARER, at=1), record(B, text(), at=2))
+    assert story.kinds == ["unique", "near_duplicate", "edited", "edited"]
+    assert story.json(4)["standing"]["verdict"] == "near_duplicate"
 
 
 def test_an_edited_copy_takes_its_digest_along():

@@ -15,6 +15,7 @@ from neardup.errors import BadInput, InvariantBroken, StateError
 from neardup.matching import fold
 from neardup.scheme import Scheme
 from streams import matcher, records, sketcher
+from streams import scan as scanning
 from streams.compressed import Stream
 from streams.scan import Progress, scan
 from streams.state import State, VerdictLog
@@ -143,6 +144,55 @@ def numbered(verdict: Any, order: dict[int, int]) -> Any:
     if not isinstance(verdict, dict):
         return verdict
     return {k: order[v] if k in ids and v is not None else numbered(v, order) for k, v in verdict.items()}
+
+
+def test_sites_are_told_by_their_duplicates(tmp_path: Path) -> None:
+    body, other = html("t", text(1)), html("u", text(2))
+    a = write_warc(tmp_path / "a.warc", [Sample("1", body), Sample("2", body), Sample("3", other)], "http://a.example/")
+    b = write_warc(tmp_path / "b.warc", [Sample("1", body), Sample("2", body), Sample("3", other)], "http://b.example/")
+    c = write_warc(tmp_path / "c.warc", [Sample(str(i), html("v", text(9 + i))) for i in range(4)], "http://c.example/")
+    with opened(None) as state:
+        sites = scan([a, b, c], state).sites
+    assert [(site.site, site.pages, site.duplicates) for site in sites] == [
+        *(("b.example", 3, 3), ("a.example", 3, 1), ("c.example", 4, 0)),
+    ]
+
+
+def test_the_log_is_durable_before_the_verdicts_and_these_before_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_messages(monkeypatch)
+    monkeypatch.setattr(scanning, "FLUSH_MESSAGES", 2)
+    steps: list[str] = []
+    with opened(tmp_path / "state") as state:
+        verdicts = state.verdict_log.log
+
+        def noted(where: Any, name: str, step: str) -> None:
+            real = getattr(where, name)
+
+            def wrapped(*given: Any) -> Any:
+                steps.append(step)
+                return real(*given)
+
+            monkeypatch.setattr(where, name, wrapped)
+
+        noted(state.log, "append", "log")
+        noted(state.log, "sync", "log synced")
+        noted(verdicts, "append", "verdicts")
+        noted(verdicts, "sync", "verdicts synced")
+        noted(state.store, "write", "index")
+        noted(state.store, "flush", "index flushed")
+        scan([write_warc(tmp_path / "a.warc", crawl(20))], state, clock=Noon())
+        messages, done = state.log.end(), list(steps)
+    folded = [step for step in done if not step.startswith("log")]
+    flushed = [i for i, step in enumerate(folded) if step == "index flushed"]
+    assert len(flushed) == messages // 2 + 1, "every second message, and at the end"
+    assert all(folded[i - 1] == "verdicts synced" for i in flushed)
+    assert [step for step in folded if step in ("verdicts", "index")] == ["verdicts", "index"] * messages
+    written = [i for i, step in enumerate(done) if step == "log"]
+    told = [i for i, step in enumerate(done) if step == "verdicts"]
+    for first, last in zip(written, told, strict=True):
+        assert "log synced" in done[first:last], "a message is folded once it is durable"
 
 
 def test_messages_are_cut_by_their_records_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
