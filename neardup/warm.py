@@ -13,8 +13,12 @@ from neardup.sketch import Sketch, compare, sketch_pages
 
 
 def is_warm() -> bool:
-    """Whether the cache of these sources holds compiled code. Code compiled for another CPU would count, too."""
-    return next(Path(numba.config.CACHE_DIR).rglob("*.nbi"), None) is not None  # type: ignore[attr-defined]
+    """Whether the cache of these sources holds the two kernels that are compiled last, as everything is part of them.
+
+    Code compiled for another CPU would count, too.
+    """
+    cache = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
+    return all(any(cache.rglob(f"{name}-*.nbi")) for name in ("batch.sketch_batch", "pairs.score_pairs"))
 
 
 def warm() -> None:
