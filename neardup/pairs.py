@@ -27,7 +27,7 @@ def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
     out = np.zeros((len(others), kernels.COLUMNS))
     starts = np.zeros(len(others), dtype=np.int64)
     kernels.score_pairs(buffer, starts, ends[:-1], _AT, HEADER.itemsize, tape_scratch(tape), out)
-    return [_pair(row) for row in out.tolist()]
+    return [_pair(*numbers) for numbers in zip(out.tolist(), out.astype(np.int64).tolist(), strict=True)]
 
 
 def tape_scratch(tape: int) -> tuple[np.ndarray, ...]:
@@ -46,9 +46,7 @@ def tape_scratch(tape: int) -> tuple[np.ndarray, ...]:
     )
 
 
-#: bool, int or float, by field.
-_KINDS = tuple(Pair.__annotations__.values())
-
-
-def _pair(row: Sequence[float]) -> Pair:
-    return Pair(*[kind(value) for kind, value in zip(_KINDS, row, strict=True)])
+def _pair(row: Sequence[float], whole: Sequence[int]) -> Pair:
+    """row: the kernel's columns; whole: the same as integers, which all but the two scores are."""
+    first, names = map(bool, whole[:3]), map(bool, whole[18:23])
+    return Pair._make((*first, *whole[3:10], row[10], *whole[11:15], row[15], *whole[16:18], *names, *whole[23:]))

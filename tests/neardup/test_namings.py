@@ -1,15 +1,23 @@
 """What pages call themselves: title, heading and end of the URL, from bytes to pairs; how many go by one name."""
 
+from pathlib import Path
+
 import pytest
 
+from neardup.decider import Decider
 from neardup.errors import CorruptRecord
 from neardup.index import namings
+from neardup.index.memory import MemoryStore
 from neardup.index.namings import COUNT_MAX, NO_SIBLINGS, Siblings
+from neardup.index.rocks import RocksStore
+from neardup.matching import fold
 from neardup.page import Page
 from neardup.pair import Pair
 from neardup.record import Head
 from neardup.scheme import Scheme
 from neardup.sketch import NameFlag, Sketch, compare, sketch_pages
+from neardup.verdict import Kind
+from tests.neardup.invariants import Checked, contents_of
 
 SCHEME = Scheme(seed=11)
 HERE = "http://www.shop.example/p/chair.html"
@@ -186,3 +194,43 @@ def test_keys_are_site_and_naming() -> None:
     keys = {key(title, url) for title in ("Red", "Blue") for url in (HERE, HERE + "?2", "http://other.example/")}
     assert len(keys) == 4
     assert {len(key) for key in keys} == {17}
+
+
+def records_of_one_name() -> list[tuple[int, bytes]]:
+    """60 pages under one title, of which eight words in the middle differ; every fourth comes again with a stamp."""
+    pages = []
+    for i in range(45):
+        item = " ".join(f"item{chr(97 + i % 26)}{chr(97 + i // 26)}{chr(97 + k)}" for k in range(12))
+        for stamp in ("", "Page generated in 0.123 seconds.")[: 1 + (i % 3 == 0)]:
+            html = f"<title>Shop</title><h1>Shop</h1><p>{TEXT}<p>{item}<p>{TEXT}<p>{stamp}"
+            pages.append(Page(f"http://shop.example/item/{i}?{len(stamp)}", html.encode(), "text/html"))
+    return list(enumerate(sketch_pages(pages, SCHEME)))
+
+
+def test_of_many_pages_of_one_name_only_the_first_are_taken_for_each_other() -> None:
+    batch = records_of_one_name()
+    kinds: dict[str, list[str]] = {}
+    for rule in ("verified", "tape"):
+        outcome = fold(batch, MemoryStore(), Decider(SCHEME.digest, rule=rule))
+        kinds[rule] = [verdict.verdict for verdict in outcome.verdicts]
+    assert kinds["tape"].count(Kind.UNIQUE) == 1
+    assert kinds["verified"].count(Kind.NEAR_DUPLICATE) == 15 + 1  # the repeats, and one before it had siblings
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_counts_of_names_do_not_depend_on_how_the_log_is_cut(size: int, tmp_path: Path) -> None:
+    batch, decider = records_of_one_name(), Decider(SCHEME.digest)
+    whole = MemoryStore()
+    expected = fold(batch, whole, decider)
+    whole.write(expected.writes)
+    store = RocksStore(tmp_path / "index")
+    verdicts = []
+    for start in range(0, len(batch), size):
+        outcome = fold(batch[start : start + size], store, decider)
+        verdicts += outcome.verdicts
+        store.write(outcome.writes)
+    assert verdicts == expected.verdicts
+    assert contents_of(store) == contents_of(whole)
+    counted = Checked(store, decider).namings
+    assert [(row.others, row.alike) for row in counted.values()] == [(59, 1)]
+    store.close()
