@@ -1,16 +1,16 @@
 """Which representative a page repeats, if any: candidates by shared keys, their pairs' numbers, the rule's rulings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from neardup.decider import Decider
 from neardup.index import keys, namings
 from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.index.rows import id_key
 from neardup.overlay import Missing, Overlay, Wanted
-from neardup.pairs import compare_records
+from neardup.pairs import compare_pairs
 from neardup.record import Head
 from neardup.rules import RULES, Pair, Ruling
 from neardup.verdict import Kind
@@ -52,12 +52,27 @@ def gather(overlay: Overlay, page_id: int, head: Head) -> tuple[list[tuple[int, 
 
     Raises Missing with every list that was not read.
     """
-    decider = overlay.decider
+    rows = overlay.postings.get_all(overlay.posted_keys(page_id))
+    known = overlay.reads.gathered.get(page_id)
+    if known is not None and known[0] == rows:
+        return cast(_Gathered, known[1])
+    found = _gather(overlay.decider, head, rows)
+    overlay.reads.gathered[page_id] = rows, found
+    return found
+
+
+_Gathered = tuple[list[tuple[int, int]], bool]
+
+
+def _gather(decider: Decider, head: Head, rows: Sequence[bytes | None]) -> _Gathered:
     counts: dict[int, int] = {}
-    for _, row in overlay.posted_rows(page_id):
-        for word in keys.postings(row):
-            counts[word] = counts.get(word, 0) + 1
-    if decider.rule in keys.TAPE_RULES and counts:
+    for row in rows:
+        if row is not None:
+            for word in keys.postings(row):
+                counts[word] = counts.get(word, 0) + 1
+    if not counts:
+        return [], False
+    if decider.rule in keys.TAPE_RULES:
         tape, content = head.tape_logs
         gap = decider.length_gap_max
         counts = {
@@ -84,21 +99,30 @@ def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
 def pairs(overlay: Overlay, page_id: int, head: Head, others: Sequence[int]) -> list[Pair]:
     """The numbers of a page against each of `others`; remembered. Raises Missing with all that was not read."""
     known = overlay.reads.pairs
+    fresh = [other for other in others if (page_id, other) not in known]
+    if fresh:
+        score(overlay, [(page_id, fresh)])
+    return [known[page_id, other] for other in others]
+
+
+def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Iterable[int]]]) -> None:
+    """Works out and remembers the numbers of pages with others, all together. Raises Missing with all not read."""
     wanted = Wanted()
-    fresh = []
-    for other in others:
-        if (page_id, other) not in known:
+    heads = overlay.reads.heads
+    places, records = [], []
+    for page_id, others in wanted_pairs:
+        record = overlay.head(page_id).record
+        for other in others:
             try:
-                fresh.append((other, overlay.head(other).record))
+                head = heads.get(other) or overlay.head(other)
             except Missing as missing:
                 wanted.add(missing.wanted)
+            else:
+                places.append((page_id, other))
+                records.append((record, head.record))
     if wanted:
         raise Missing(wanted)
-    if fresh:
-        numbers = compare_records(head.record, [record for _, record in fresh])
-        for (other, _), pair in zip(fresh, numbers, strict=True):
-            known[page_id, other] = pair
-    return [known[page_id, other] for other in others]
+    overlay.reads.pairs.update(zip(places, compare_pairs(records), strict=True))
 
 
 def rule_on(
@@ -132,21 +156,29 @@ def choose(overlay: Overlay, page_id: int, head: Head) -> Choice:
     gathered, cut = gather(overlay, page_id, head)
     if not gathered:
         return Choice([], None, 0, cut, NO_SIBLINGS)
-    numbers = pairs(overlay, page_id, head, [candidate for candidate, _ in gathered])
     decider = overlay.decider
+    siblings = siblings_of(overlay, head)
+    rows, _ = overlay.reads.gathered[page_id]
+    known = overlay.reads.chosen.get(page_id)
+    if known is not None and known[0] is rows and known[1] == siblings and not decider.crowd_min:
+        return cast(Choice, known[2])
+    numbers = pairs(overlay, page_id, head, [candidate for candidate, _ in gathered])
     crowd = 0
     if decider.crowd_min:
         crowd = sum(_crowd(overlay, head, at[0], pair) for at, pair in zip(gathered, numbers, strict=True))
-    siblings = siblings_of(overlay, head)
     scored = []
     best: Scored | None = None
+    heads = overlay.reads.heads
     for (candidate, shared), pair in zip(gathered, numbers, strict=True):
-        other = overlay.head(candidate)
+        other = heads[candidate]  # its numbers were worked out
         one = Scored(candidate, shared, pair, rule_on(decider, head, other, pair, crowd, siblings))
         scored.append(one)
         if one.ruling.kind and (best is None or _better(one, best)):
             best = one
-    return Choice(scored, best, crowd, cut, siblings)
+    chosen = Choice(scored, best, crowd, cut, siblings)
+    # Without crowds it follows from lists, siblings and records alone.
+    overlay.reads.chosen[page_id] = rows, siblings, chosen
+    return chosen
 
 
 def siblings_of(overlay: Overlay, head: Head) -> Siblings:

@@ -249,6 +249,7 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[tuple[int
     gathered = {page_id: choice.gather(overlay, page_id, head)[0] for page_id, head in seeking}
     everyone = {candidate for found in gathered.values() for candidate, _ in found}
     reads.read_sketches(store, everyone)
+    choice.score(overlay, [(page_id, [other for other, _ in found]) for page_id, found in gathered.items()])
     if overlay.decider.crowd_min:
         return everyone
     chosen = [choice.choose(overlay, page_id, head).best for page_id, head in seeking if gathered[page_id]]

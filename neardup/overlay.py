@@ -5,7 +5,7 @@ of the batch and its read set.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
@@ -15,6 +15,7 @@ from neardup.record import Head
 from neardup.rules import Pair
 
 Row = TypeVar("Row")
+_UNKNOWN = object()
 
 #: Rows of a prefix are read at least so many at a time: a promotion is seldom the only one of its batch.
 FIRST_MIN = 4
@@ -62,6 +63,7 @@ class ReadSet:
 
     prefixes: the first keys of a prefix, and whether these are all of them. heads, posted and pairs remember decoded
     records, similarity keys and pair numbers by page id: functions of records, kept so that judging again is cheap.
+    gathered and chosen: what follows from rows, with the rows that it follows from, by page id.
     """
 
     def __init__(self, batch: Mapping[int, Head]) -> None:
@@ -71,6 +73,8 @@ class ReadSet:
         self.heads: dict[int, Head] = dict(batch)
         self.posted: dict[int, list[bytes]] = {}
         self.pairs: dict[tuple[int, int], Pair] = {}
+        self.gathered: dict[int, tuple[list[bytes | None], Any]] = {}
+        self.chosen: dict[int, tuple[list[bytes | None], Any, Any]] = {}
 
     def read(self, store: Store, wanted: Wanted) -> int:
         """Reads what is wanted and not here yet; returns the number of rows and prefixes read."""
@@ -123,17 +127,32 @@ class Table(Generic[Row]):
 
     def get(self, key: bytes) -> Row | None:
         """The row as it is now, None if there is none. Raises Missing if it was not read."""
-        try:
-            return self._now[key]
-        except KeyError:
-            pass
-        try:
-            value = self._read[key]
-        except KeyError:
-            raise Missing.row(self._family, key) from None
-        row = None if value is None else self._decode(value)
-        self._now[key] = row
-        return row
+        row: Any = self._now.get(key, _UNKNOWN)
+        if row is _UNKNOWN:
+            value: Any = self._read.get(key, _UNKNOWN)
+            if value is _UNKNOWN:
+                raise Missing.row(self._family, key)
+            row = self._now[key] = None if value is None else self._decode(value)
+        return cast("Row | None", row)
+
+    def get_all(self, wanted: Iterable[bytes]) -> list[Row | None]:
+        """The rows of many keys, in their order. Raises Missing with every one that was not read."""
+        now, read, decode = self._now, self._read, self._decode
+        out = []
+        absent = None
+        for key in wanted:
+            row: Any = now.get(key, _UNKNOWN)
+            if row is _UNKNOWN:
+                value: Any = read.get(key, _UNKNOWN)
+                if value is _UNKNOWN:
+                    absent = absent or Wanted()
+                    absent.row(self._family, key)
+                else:
+                    row = now[key] = None if value is None else decode(value)
+            out.append(row)
+        if absent:
+            raise Missing(absent)
+        return out
 
     def need(self, key: bytes) -> Row:
         """Like `get`; raises InvariantBroken where there must be a row and is none."""
@@ -194,12 +213,13 @@ class Overlay:
     def head(self, page_id: int) -> Head:
         """The sketch of a page of this batch or of the store. Raises Missing, InvariantBroken."""
         heads = self.reads.heads
-        if page_id not in heads:
+        head = heads.get(page_id)
+        if head is None:
             row = self.sketches.need(rows.id_key(page_id))
             rest = sharing.rest_of_row(row)
             rest_row = None if rest is None else self.sketches.need(rows.id_key(rest))
-            heads[page_id] = Head(sharing.record_of_rows(row, rest_row))
-        return heads[page_id]
+            head = heads[page_id] = Head(sharing.record_of_rows(row, rest_row))
+        return head
 
     def posted_keys(self, page_id: int) -> list[bytes]:
         """The similarity keys of a page."""
@@ -210,16 +230,8 @@ class Overlay:
 
     def posted_rows(self, page_id: int) -> list[tuple[bytes, bytes | None]]:
         """Similarity keys of a page with their posting lists. Raises Missing with every list that was not read."""
-        wanted = Wanted()
-        out = []
-        for key in self.posted_keys(page_id):
-            try:
-                out.append((key, self.postings.get(key)))
-            except Missing as missing:
-                wanted.add(missing.wanted)
-        if wanted:
-            raise Missing(wanted)
-        return out
+        posted = self.posted_keys(page_id)
+        return list(zip(posted, self.postings.get_all(posted), strict=True))
 
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """What this batch changed, ready for `Store.write`."""

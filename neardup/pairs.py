@@ -1,6 +1,8 @@
 """The numbers of pairs of sketch records, as the rules want them."""
 
+import struct
 from collections.abc import Sequence
+from typing import get_type_hints
 
 import numpy as np
 
@@ -9,25 +11,57 @@ from neardup.layout import HEADER
 from neardup.pair import Pair
 
 _AT = np.array([HEADER.fields[name][1] for name in kernels.FIELDS], dtype=np.int64)  # type: ignore[index]
-_TAPES = tuple(HEADER.fields[name][1] for name in ("tape_bytes", "content_bytes"))  # type: ignore[index]
+#: tape_bytes and content_bytes of a header, side by side.
+_TAPES, _TAPES_AT = struct.Struct("<HH"), HEADER.fields["tape_bytes"][1]  # type: ignore[index]
+assert HEADER.fields["content_bytes"][1] == _TAPES_AT + 2  # type: ignore[index]
+#: Types of a Pair's fields, in their order.
+_KINDS = [np.int64 if kind is int else kind for kind in get_type_hints(Pair).values()]
+#: Records that one call of the kernel gets, in bytes; of the pairs of a longer list some go in further calls.
+_BUFFER_BYTES_MAX = 16 << 20
 
 
 def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
-    """The numbers of `a` with each of the other records, in their order.
+    """The numbers of `a` with each of the other records, in their order; see `compare_pairs`."""
+    return compare_pairs([(a, other) for other in others])
+
+
+def compare_pairs(pairs: Sequence[tuple[bytes, bytes]]) -> list[Pair]:
+    """The numbers of pairs of records, in their order, by few calls of the kernel. A record of several pairs goes once.
 
     All are valid records of one scheme: lengths are trusted. B-, C- and 64-bit similarity are 0 where a page has no
     tokens. In vetoes, a filter with more than half of its bits set proves nothing, but a name of the other page is
     known to be there.
     """
-    if not others:
-        return []
-    buffer = np.frombuffer(b"".join((a, *others)), dtype=np.uint8)
-    ends = np.cumsum([len(a), *map(len, others)])
-    tape = max(int.from_bytes(r[at : at + 2], "little") for r in (a, *others) for at in _TAPES)
-    out = np.zeros((len(others), kernels.COLUMNS))
-    starts = np.zeros(len(others), dtype=np.int64)
-    kernels.score_pairs(buffer, starts, ends[:-1], _AT, HEADER.itemsize, tape_scratch(tape), out)
-    return [_pair(*numbers) for numbers in zip(out.tolist(), out.astype(np.int64).tolist(), strict=True)]
+    out: list[Pair] = []
+    parts: list[bytes] = []
+    places: dict[int, int] = {}  # by identity: equal records may as well lie there twice
+    starts: list[int] = []
+    size = 0
+    for a, b in pairs:
+        for record in (a, b):
+            place = places.get(id(record), -1)
+            if place < 0:
+                place = places[id(record)] = size
+                parts.append(record)
+                size += len(record)
+            starts.append(place)
+        if size > _BUFFER_BYTES_MAX:
+            out += _score(parts, starts)
+            parts, places, starts, size = [], {}, [], 0
+    if starts:
+        out += _score(parts, starts)
+    return out
+
+
+def _score(parts: Sequence[bytes], starts: Sequence[int]) -> list[Pair]:
+    """The numbers of the pairs at starts[0] and [1], [2] and [3], ... of the records, joined."""
+    buffer = np.frombuffer(b"".join(parts), dtype=np.uint8)
+    tape = max(max(_TAPES.unpack_from(record, _TAPES_AT)) for record in parts)
+    places = np.array(starts, dtype=np.int64).reshape(-1, 2).T.copy()
+    out = np.zeros((len(starts) // 2, kernels.COLUMNS))
+    kernels.score_pairs(buffer, places[0], places[1], _AT, HEADER.itemsize, tape_scratch(tape), out)
+    columns = [column.astype(kind).tolist() for column, kind in zip(out.T, _KINDS, strict=True)]
+    return list(map(Pair._make, zip(*columns, strict=True)))
 
 
 def tape_scratch(tape: int) -> tuple[np.ndarray, ...]:
@@ -44,9 +78,3 @@ def tape_scratch(tape: int) -> tuple[np.ndarray, ...]:
         np.empty(256 * words, np.uint64),
         np.empty(words, np.uint64),
     )
-
-
-def _pair(row: Sequence[float], whole: Sequence[int]) -> Pair:
-    """row: the kernel's columns; whole: the same as integers, which all but the two scores are."""
-    first, names = map(bool, whole[:3]), map(bool, whole[18:23])
-    return Pair._make((*first, *whole[3:10], row[10], *whole[11:15], row[15], *whole[16:18], *names, *whole[23:]))

@@ -6,6 +6,7 @@ the price. The format is derived from HEADER, so the two cannot drift apart.
 
 import hashlib
 import struct
+from functools import lru_cache
 
 import numpy as np
 
@@ -42,6 +43,9 @@ def _format() -> struct.Struct:
 
 _FORMAT = _format()
 _NO_DIGEST = bytes(16)
+# Enumerations cost a microsecond each time they are asked; a batch has thousands of records.
+_KINDS = tuple(RecordKind)
+_OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
 
 
 def field_at(name: str) -> int:
@@ -84,9 +88,9 @@ class Head:
         if size != len(record):
             raise CorruptRecord(f"a sketch record of {len(record)} bytes says it has {size}")
         self.record = record
-        self.kind = RecordKind(kind)
-        self.opaque = bool(flags & RecordFlag.OPAQUE)
-        self.truncated = bool(flags & RecordFlag.TRUNCATED)
+        self.kind = _KINDS[kind] if kind < len(_KINDS) else RecordKind(kind)
+        self.opaque = bool(flags & _OPAQUE)
+        self.truncated = bool(flags & _TRUNCATED)
         self.digest: bytes = b"" if digest == _NO_DIGEST else digest
         self.tape_logs = (log_length(tape << tape_level), log_length(content << content_level))
         self._texts_at = HEADER.itemsize + tape + content + NAME.itemsize * (title_names + head_names) + bloom
@@ -144,6 +148,7 @@ class Head:
         return self.digest == other.digest and self.opaque == other.opaque
 
 
+@lru_cache(maxsize=4096)
 def log_length(tokens: int) -> int:
     """round(8 * log2(tokens + 1)), at most 255, in integers alone: all machines agree.
 
