@@ -89,7 +89,12 @@ def shadow_of(live: Decider, rule: str | None, numbers: Mapping[str, int | float
     return shadow
 
 
+#: What goes first where a bound leaves pairs out: disagreements are few, and templates are full of vetoes.
+_ORDER: dict[str, int] = dict.fromkeys(Disagreement, 0) | {Stratum.ACCEPTED: 1, Stratum.REJECTED: 1, Stratum.REFUSED: 2}
+
+
 class _Drawn(NamedTuple):
+    order: int
     rank: int
     place: int
     line: bytes
@@ -120,8 +125,10 @@ class Auditor:
                 pairs = self._pairs(one, rulings, kind)
                 self.counts.left_out += max(0, len(pairs) - PAGE_PAIRS_MAX)
                 for sample, place in pairs[:PAGE_PAIRS_MAX]:
-                    drawn.append(_Drawn(rank, len(drawn), self._line(one, place, rulings, kind, sample)))
-        # Of a full batch the pages of least hash stay, not its first ones; they are told in the order of the log.
+                    drawn.append(
+                        _Drawn(_ORDER[sample], rank, len(drawn), self._line(one, place, rulings, kind, sample))
+                    )
+        # Of a full batch the pages of least hash stay in each order, not its first ones; lines are in the log's order.
         kept = sorted(sorted(drawn)[:BATCH_PAIRS_MAX], key=lambda one: one.place)
         self.counts.drawn += len(kept)
         self.counts.left_out += len(drawn) - len(kept)
@@ -156,7 +163,7 @@ class Auditor:
             stratum = self._stratum(pair)
             if stratum is not None and place not in taken:
                 out.append((stratum, place))
-        return out
+        return sorted(out, key=lambda one: _ORDER[one[0]])
 
     def _stratum(self, one: Scored) -> Stratum | None:
         over = one.pair.tape_score - self.live.tape_min

@@ -122,7 +122,7 @@ class Audit:
 
     def to_json(self) -> dict[str, int]:
         """The counts; those of a shadow rule or of a file only where there is one."""
-        left = set() if self.auditor.shadow else set(Disagreement)
+        left: set[str] = set() if self.auditor.shadow else {*Disagreement}
         left |= {"drawn", "left_out", "lost"} if self._file is None else set()
         return {name: value for name, value in {**asdict(self.counts), "lost": self.lost}.items() if name not in left}
 

@@ -183,6 +183,17 @@ def test_pairs_of_a_page_and_of_a_batch_are_bounded():
     assert max(ids) > 150, "not the first pages of the batch alone"
 
 
+def test_bounds_leave_out_vetoes_first():
+    vetoed = [(j, pair_of(0.99, title_veto=1)) for j in range(10)]
+    pages = [weighed(i, *vetoed, (50, pair_of(SMALL.tape_min - 0.01))) for i in range(100, 300)]
+    pages.append(weighed(400, (0, pair_of(0.5)), (1, pair_of(0.85))))
+    lines = [orjson.loads(line) for line in Auditor(SMALL, STRICT, 1.0).look(pages)]
+    samples = [line["sample"] for line in lines]
+    assert samples.count("live_merges") == 1
+    assert samples.count("rejected") == BATCH_PAIRS_MAX - 1
+    assert samples.count("refused") == 0
+
+
 def test_sites_want_the_same_of_the_shadow():
     live = replace(SMALL, sites={"c.org": SiteOverride(never_merge=True)})
     auditor = Auditor(live, replace(live, tape_min=0.3, short_tape_min=0.3))
