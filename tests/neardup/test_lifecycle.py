@@ -9,6 +9,7 @@ from neardup import evidence
 from neardup.pairs import compare_records
 from neardup.record import Head
 from neardup.rules import Ruling
+from neardup.sketch import Sketch
 
 # ---- unknown URLs --------------------------------------------------------------------------------------------------
 
@@ -44,6 +45,17 @@ def test_a_near_duplicate_says_what_was_measured():
     assert evidence["candidates"] == 1
     assert evidence["keys"]["head"] == 1
     assert 1 <= evidence["keys"]["wide"] <= 8
+
+
+def test_evidence_can_be_counted_again_from_the_sketches():
+    pages = [record(A, text()), record(B, text((10, 2)) + " and some more words")]
+    evidence = Story(*pages).json(2)["evidence"]
+    a, b = map(Sketch, pages)
+    assert evidence["tokens"] == [b.tokens, a.tokens] == [64, 60]
+    assert evidence["b_similarity"] == sum(x == y for x, y in zip(a.supershingles, b.supershingles, strict=True))
+    differing = sum((x ^ y).bit_count() for x, y in zip(a.simhash, b.simhash, strict=True))
+    assert evidence["c_similarity"] == 384 - differing
+    assert evidence["tape_score"] == round(58 / 66, 4)
 
 
 def test_a_unique_page_names_the_nearest_candidate_and_what_rejected_it():

@@ -287,6 +287,16 @@ def test_a_damaged_member_costs_its_record_alone(tmp_path: Path) -> None:
         assert len(problems) == 1, at
 
 
+def test_what_precedes_the_damage_of_a_member_of_many_records_is_read(tmp_path: Path) -> None:
+    bodies = [random.Random(i).randbytes(300).hex().encode() for i in range(20)]
+    whole = gz(b"".join(record(f"http://a.example/{i}", http(body)) for i, body in enumerate(bodies)))
+    bad = bytearray(whole)
+    bad[len(bad) * 3 // 4] ^= 0x55
+    pages, problems = read(tmp_path, bytes(bad))
+    assert [page.body for page in pages if not page.problem][:12] == bodies[:12]
+    assert problems
+
+
 @pytest.mark.parametrize(
     "data", [b"", bytes(1000), b"WARC/1.0\r\n", b"WARC/", b"\x1f\x8b", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"]
 )
