@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from neardup import shingling
 from neardup.evaluation import joining
-from neardup.evaluation.difference import common_ratio
 from neardup.evaluation.figures import Cell, Section, Table
 from neardup.evaluation.label_tables import NO_LABELS
 from neardup.evaluation.labels import Judgement
@@ -25,7 +24,7 @@ from neardup.evaluation.variants import B, C, jaccard
 _Scores = npt.NDArray[np.float64]
 _ONE = np.uint64(1)
 #: Labelled pairs that are read for this; of more, a sample by seed.
-PAIRS_MAX = 20_000
+PAIRS_MAX = 5000
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def _combined(b: B, c: C, b_min: int) -> Callable[[_Pages], _Scores]:
 
 
 def _lcs(pages: _Pages) -> _Scores:
-    return pages.each(lambda a, b: common_ratio(pages.tokens(a).fp, pages.tokens(b).fp) or 0.0)
+    return pages.each(lambda a, b: pages.study.texts.ratio(a, b) or 0.0)
 
 
 def _jaccard(k: int) -> Callable[[_Pages], _Scores]:
@@ -148,9 +147,9 @@ def ablation_section(study: Study) -> Section:
         "the LCS ratio made them, and its row says nothing.",
     )
     correct, incorrect = study.judged(Judgement.CORRECT), study.judged(Judgement.INCORRECT)
-    places = [place for place in np.flatnonzero(correct | incorrect).tolist() if _readable(study, place)]
-    if len(places) > PAIRS_MAX:
-        places = sorted(sorted(places, key=lambda place: _hash(study, place))[:PAIRS_MAX])
+    decided = np.flatnonzero(correct | incorrect).tolist()
+    places = [place for place in study.chosen(decided, PAIRS_MAX) if _readable(study, place)]
+    if len(decided) > PAIRS_MAX:
         section.text += f" {PAIRS_MAX:,} labelled pairs are read, chosen by seed."
     if not places:
         section.missing = NO_LABELS if not len(study.labels) else "No decided pair's texts can be read."

@@ -30,14 +30,24 @@ def common_tokens(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | Non
     if len(a) * (len(b) / 64) > steps_max:
         return None
     names, place = np.unique(a, return_inverse=True)
-    first = np.full(len(names), -1, np.int64)
+    order = np.argsort(place, kind="stable")  # the places of a token one after another
     following = np.full(len(a), -1, np.int64)
-    for p in range(len(a) - 1, -1, -1):
-        following[p] = first[place[p]]
-        first[place[p]] = p
+    same = place[order[1:]] == place[order[:-1]]
+    following[order[:-1][same]] = order[1:][same]
+    first = order[np.searchsorted(place[order], np.arange(len(names)))]
     at = np.minimum(np.searchsorted(names, b), len(names) - 1)
     known = np.where(names[at] == b, at, -1).astype(np.int64)
     return equal + int(alignment.common(first, following, known, np.int64(len(a))))
+
+
+def ratio_at_most(a: _Words, b: _Words) -> float:
+    """What `common_ratio` cannot exceed, from the tokens and how often they occur alone."""
+    names, counts = np.unique(np.concatenate([a, b]), return_counts=True)
+    in_a = np.zeros(len(names), np.int64)
+    mine, times = np.unique(a, return_counts=True)
+    in_a[np.searchsorted(names, mine)] = times
+    both = int(np.minimum(in_a, counts - in_a).sum())
+    return both / (len(a) + len(b) - both) if both else 0.0
 
 
 def term_difference(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | None:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.decider import Decider
+from neardup.evaluation import joining
 from neardup.evaluation.corpus import Corpus
-from neardup.evaluation.difference import term_difference
 from neardup.evaluation.graphs import Graph
 from neardup.evaluation.labels import Judgement, LabelledPairs
 from neardup.evaluation.reasons import Draft, draft
@@ -66,28 +66,34 @@ class Study:
         return np.array([pair.c_similarity for pair in self.numbers], dtype=np.int64)
 
     @cached_property
-    def label_differences(self) -> list[int | None]:
-        """Term difference of each labelled pair, None where a text is gone or too long."""
-        return self.differences(zip(self.labels.a, self.labels.b, strict=True))
+    def similar(self) -> Mask:
+        """Which labelled pairs algorithm B or C calls similar."""
+        b: Mask = self.b_similarity >= self.decider.b_min
+        return b | (self.c_similarity >= self.decider.c_min)
 
-    @cached_property
-    def drafts(self) -> list[Draft | None]:
-        """What the automatic reasons say of each correct pair; None for other pairs and where a text is gone."""
-        out: list[Draft | None] = []
-        urls = self.corpus.urls
-        for a, b, label in zip(self.labels.a, self.labels.b, self.labels.labels, strict=True):
-            one, other = None, None
-            if label.label is Judgement.CORRECT:
-                one, other = self.texts.tokens(a), self.texts.tokens(b)
-            out.append(None if one is None or other is None else draft(one.words, other.words, urls[a], urls[b]))
-        return out
+    def draft(self, place: int) -> Draft | None:
+        """What the automatic reasons say of a labelled pair; None where a text is gone, or no word differs."""
+        a, b = self.labels.a[place], self.labels.b[place]
+        one, other = self.texts.tokens(a), self.texts.tokens(b)
+        if one is None or other is None:
+            return None
+        return draft(one.words, other.words, self.corpus.urls[a], self.corpus.urls[b])
+
+    def chosen(self, places: Sequence[int], count: int) -> list[int]:
+        """At most `count` places of labelled pairs, in order, by a hash of their pages and the seed."""
+        if len(places) <= count:
+            return list(places)
+        at = np.array(places, np.int64)
+        a, b = (np.array(pages, np.uint32)[at] for pages in (self.labels.a, self.labels.b))
+        ranks = joining.ranks(a, b, np.uint64(self.seed & ((1 << 64) - 1)))
+        return sorted(at[np.argsort(ranks, kind="stable")[:count]].tolist())
 
     def differences(self, pairs: Iterable[tuple[int, int]]) -> list[int | None]:
         """Term differences, in order. Pages are read again, so neighbours in `pairs` should share them."""
         out: list[int | None] = []
         for a, b in pairs:
-            one, other = self.texts.tokens(int(a)), self.texts.tokens(int(b))
-            out.append(None if one is None or other is None else term_difference(one.fp, other.fp))
+            found = self.texts.common(int(a), int(b))
+            out.append(None if found is None else found[0] + found[1] - 2 * found[2])
         return out
 
 

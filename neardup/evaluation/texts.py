@@ -12,6 +12,7 @@ from neardup.content import main_content
 from neardup.decoding import decode
 from neardup.errors import BadInput, NeardupError
 from neardup.evaluation.corpus import Corpus
+from neardup.evaluation.difference import common_tokens
 from neardup.extraction import extract_page
 from neardup.html import text_of
 from neardup.kernels.html import TITLE_END, TITLE_START
@@ -27,6 +28,8 @@ ReadPage = Callable[[Coordinates], Page | None]
 #: Token sequences kept for the next question.
 CACHE_BYTES_MAX = 256 << 20
 PROBLEMS_MAX = 50
+#: Pairs whose common subsequence is remembered.
+COMMON_MAX = 500_000
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Texts:
         self._read_page = read_page
         self._bytes_max, self._bytes = bytes_max, 0
         self._kept: OrderedDict[int, PageTokens | None] = OrderedDict()
+        self._common: dict[tuple[int, int], int | None] = {}
 
     def page(self, number: int) -> Page:
         """Reads one page again, under its normalised URL. Raises BadInput where it is gone or has changed."""
@@ -111,6 +115,31 @@ class Texts:
             self._bytes -= _cost(self._kept.popitem(last=False)[1])
         return found
 
+    def common(self, a: int, b: int) -> tuple[int, int, int] | None:
+        """(tokens of a, tokens of b, length of their longest common subsequence), remembered for the next question.
+
+        None where a text cannot be read, or the two are too long to compare.
+        """
+        key = (min(a, b), max(a, b))
+        if key not in self._common:
+            if len(self._common) >= COMMON_MAX:
+                self._common.clear()
+            one, other = self.tokens(key[0]), self.tokens(key[1])
+            self._common[key] = None if one is None or other is None else common_tokens(one.fp, other.fp)
+        both = self._common[key]
+        if both is None:
+            return None
+        sizes = [Head(self.corpus.records[number]).tokens for number in (a, b)]
+        return sizes[0], sizes[1], both
+
+    def ratio(self, a: int, b: int) -> float | None:
+        """`neardup.evaluation.difference.common_ratio` of two pages, None as in `common`."""
+        found = self.common(a, b)
+        if found is None:
+            return None
+        n, m, both = found
+        return both / (n + m - both) if both else 0.0
+
     def text(self, number: int) -> str:
         """The text of a page for people, a line for each block. Raises BadInput where it cannot be read."""
         page = self.page(number)
@@ -119,5 +148,5 @@ class Texts:
 
 
 def _cost(tokens: PageTokens | None) -> int:
-    """Bytes, strings of the words included: they are nearly always asked for."""
-    return 200 if tokens is None else len(tokens.text) + 90 * len(tokens.fp)
+    """Bytes, without the words as strings: few pages are asked for them."""
+    return 200 if tokens is None else len(tokens.text) + 21 * len(tokens.fp)

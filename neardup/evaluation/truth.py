@@ -19,7 +19,7 @@ import numpy as np
 from neardup.errors import BadInput
 from neardup.evaluation import joining
 from neardup.evaluation.corpus import Corpus
-from neardup.evaluation.difference import common_ratio
+from neardup.evaluation.difference import ratio_at_most
 from neardup.evaluation.labels import Judgement, Label, Reason, label_of
 from neardup.evaluation.texts import Texts
 
@@ -87,15 +87,21 @@ class NaturalTruth:
                 urls[a], urls[b], Judgement.INCORRECT, reasons=(Reason.MAIN_ITEM,), labeller=LABELLER, sample=sample
             )
         one, other = self._texts.tokens(a), self._texts.tokens(b)
-        ratio = None if one is None or other is None else common_ratio(one.fp, other.fp)
+        if one is None or other is None:
+            return None
+        ratio: float | None = ratio_at_most(one.fp, other.fp)
+        if ratio is not None and ratio >= self._ratio_min:
+            ratio = self._texts.ratio(a, b)
         if ratio is None:
             return None
         judgement = Judgement.CORRECT if ratio >= self._ratio_min else Judgement.INCORRECT
         return label_of(urls[a], urls[b], judgement, labeller=LABELLER, sample=sample)
 
     def labels(self, pairs: Iterable[tuple[int, int]], sample: str = "") -> list[Label]:
-        """Labels of many pairs, in order of the first page, so that each text is read about once."""
-        found = (self.label(a, b, sample) for a, b in sorted({(min(pair), max(pair)) for pair in pairs}))
+        """Labels of many pairs, sorted by item: what is compared with each other is read together, about once."""
+        wanted = {(min(pair), max(pair)) for pair in pairs}
+        ordered = sorted(wanted, key=lambda pair: (self._split[pair[0]][0], pair))
+        found = (self.label(a, b, sample) for a, b in ordered)
         return [label for label in found if label is not None]
 
     def items(self) -> Iterator[tuple[int, int]]:

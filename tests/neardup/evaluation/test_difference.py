@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neardup.evaluation import difference
-from neardup.evaluation.difference import common_ratio, common_tokens, term_difference
+from neardup.evaluation.difference import common_ratio, common_tokens, ratio_at_most, term_difference
 
 pytestmark = pytest.mark.kernel
 
@@ -28,6 +28,7 @@ def test_both_ways_agree_with_the_table(seed: int, edits: int, monkeypatch: pyte
         both = naive(a.tolist(), b.tolist())
         assert common_tokens(a, b) == both
         assert term_difference(a, b) == n + m - 2 * both
+        assert ratio_at_most(a, b) >= common_ratio(a, b)
         assert common_ratio(a, b) == (both / (n + m - both) if both else 0)
 
 
@@ -37,6 +38,12 @@ def test_one_replaced_word_counts_two() -> None:
     b[50] = 1000
     assert term_difference(a, b) == 2
     assert term_difference(a, a) == 0
+
+
+def test_a_bound_by_occurrences() -> None:
+    a, b = np.array([1, 2, 2, 3], np.uint64), np.array([3, 2, 1, 4], np.uint64)
+    assert ratio_at_most(a, b) == 3 / 5
+    assert ratio_at_most(a[:0], b) == 0
 
 
 def test_sequences_too_long_are_not_guessed_at(monkeypatch: pytest.MonkeyPatch) -> None:
