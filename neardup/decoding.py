@@ -32,6 +32,7 @@ class Decoded:
 # Bytes that are looked at to tell binary from text and to guess a charset; bounds both whatever the page.
 _SAMPLE = 4096
 _GUESS_SAMPLE = 4096
+_HEADER_CHARS = 1024  # of a content type
 _PRESCAN = 1024  # "Prescan a byte stream to determine its encoding", HTML standard
 
 # Types that say nothing (MIME sniffing standard, section 7): the bytes decide.
@@ -99,6 +100,7 @@ def decode(body: bytes, content_type: str) -> Decoded:
     Bodies in ASCII or declared as UTF-8 come back as they are, undecodable bytes included. Time is linear in the
     body, at most some hundredths of a second a megabyte.
     """
+    content_type = content_type[:_HEADER_CHARS]
     kind = _kind(content_type)
     if kind == "opaque" or _MAGIC.match(body):
         return Decoded(body, "", PLAIN, True)
@@ -121,6 +123,7 @@ def decode(body: bytes, content_type: str) -> Decoded:
     return Decoded(utf8, charset, PLAIN if kind == "plain" else HTML)
 
 
+@lru_cache(maxsize=256)
 def _kind(content_type: str) -> str:
     """html, xml, plain, unknown or opaque."""
     essence = re.split(r"[;,]", content_type[:256], maxsplit=1)[0].strip().lower()
@@ -133,8 +136,9 @@ def _kind(content_type: str) -> str:
     return "plain" if essence.startswith("text/") else "opaque"
 
 
+@lru_cache(maxsize=256)
 def _of_content_type(content_type: str) -> str:
-    found = _CHARSET.search(content_type[:1024])
+    found = _CHARSET.search(content_type)
     charset = _of_label(found[1]) if found else ""
     # Real UTF-16 has been seen by its mark or its NULs: this header lies.
     return "" if charset.startswith("utf-16") else charset

@@ -14,6 +14,7 @@ from neardup.scheme import Scheme
 from neardup.sketch import Sketch, compare, sketch_pages
 from tests.bench.documents import documentation_page, web_page, worst_cases
 from tests.bench.rivals import lexbor_and_kernels, regex_and_numpy
+from tests.bench.stages import batch_of, to_tokens
 from tests.bench.table import Row, in_turn, seconds
 
 _PAGES = 200
@@ -67,8 +68,6 @@ def speed(scheme: Scheme) -> list[Row]:
 
 def kernels_alone(pages: list[Page], scheme: Scheme) -> float:
     """us a page of the compiled part of the same call."""
-    from tests.bench.stages import batch_of
-
     run = batch_of(pages, scheme)
     return 1e6 * statistics.median(seconds(run) for _ in range(_REPEATS)) / len(pages)
 
@@ -91,37 +90,35 @@ def _rivals_find(pages: list[Page], scheme: Scheme) -> str:
 
 
 def worst(scheme: Scheme) -> list[Row]:
-    """ns a byte of inputs made to be slow, at two sizes: linear if the second costs no more a byte."""
+    """ns a byte of inputs made to be slow, to tokens and to sketches, and what a byte costs in four times as many."""
     size = 500_000
     small, large = worst_cases(size), worst_cases(4 * size)
-    slowest = ("", 0.0)
-    crooked = ("", 0.0)
-    notes: dict[str, float | str] = {}
-    for name, body in small.items():
-        sides = []
-        for one in (body, large[name]):
-            page = [Page("https://w.example/", one, "text/html; charset=utf-8", 0)]
-            sketch_pages(page, scheme)
-            sides.append(lambda page=page: seconds(lambda: sketch_pages(page, scheme)))
-        first, second = in_turn(sides, 3)
-        each = 1e9 * second / len(large[name])
-        notes[name] = each
-        slowest = max(slowest, (name, each), key=lambda pair: pair[1])
-        crooked = max(crooked, (name, second / first * len(body) / len(large[name])), key=lambda pair: pair[1])
-    told = dict(sorted(notes.items(), key=lambda pair: -float(pair[1]))[:6])
-    return [
-        Row(
-            f"slowest input, whole sketch: {slowest[0]}",
-            "ns/byte",
-            slowest[1],
-            10,
-            "limit",
-            10 / slowest[1],
-            "1 x",
-            notes=told,
-        ),
-        Row(f"four times the bytes, time a byte: {crooked[0]}", "times", crooked[1], reach="1.2 at most"),
-    ]
+    rows = []
+
+    def sketched(body: bytes) -> Callable[[], object]:
+        page = [Page("https://w.example/", body, "text/html; charset=utf-8", 0)]
+        return lambda: sketch_pages(page, scheme)
+
+    for what, make, limit in (("to tokens", to_tokens, 10.0), ("to sketch", sketched, None)):
+        each: dict[str, float | str] = {}
+        growth: dict[str, float] = {}
+        for name, body in small.items():
+            one, four = make(body), make(large[name])
+            first, second = in_turn([lambda one=one: seconds(one), lambda four=four: seconds(four)], 3)
+            each[name] = 1e9 * second / len(large[name])
+            growth[name] = second * len(body) / first / len(large[name])
+        ordered = sorted(each, key=lambda name: -float(each[name]))
+        slowest = float(each[ordered[0]])
+        row = Row(f"slowest input, bytes {what}: {ordered[0]}", "ns/byte", slowest)
+        row.notes = {name: each[name] for name in ordered[1:5]}
+        if limit:
+            row.peer, row.peer_name, row.ratio, row.reach = limit, "limit", limit / slowest, "1 x"
+        crooked = max(growth, key=growth.__getitem__)
+        rows += [
+            row,
+            Row(f"four times the bytes {what}, a byte: {crooked}", "times", growth[crooked], reach="1.2 at most"),
+        ]
+    return rows
 
 
 _FIRST = """

@@ -58,6 +58,21 @@ def batch_of(pages: Sequence[Page], scheme: Scheme) -> Callable[[], None]:
     return run
 
 
+def to_tokens(body: bytes) -> Callable[[], None]:
+    """A call that takes a page in UTF-8 to its tokens, and no further."""
+    page = space_for(len(body), Scheme(seed=1)).page
+    buffer = np.frombuffer(body + bytes(PADDING_BYTES), np.uint8)
+    host, facts, seed = np.frombuffer(b"s.example", np.uint8), np.zeros(FACTS, np.int64), np.uint64(1)
+    arrays = (page.fp, page.flags, page.block, page.span_start, page.span_end)
+
+    def run() -> None:
+        n_text = extract(buffer, 0, len(body), 0, host, 0, 9, tables(), page.text, facts)
+        tokenise(page.text, n_text, facts[TITLE_START], facts[TITLE_END], seed, tables(), *arrays)
+
+    run()
+    return run
+
+
 class OnePage:
     """One page between the stages: what each stage reads lies ready in arrays of its own."""
 
