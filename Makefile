@@ -6,12 +6,16 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser lint types imports unit plain bounds test demo demo-kafka clean
+.PHONY: help setup browser lint types imports unit plain bounds test gate test-cluster soak bench bench-large bench-stream profile demo demo-kafka clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
 	@echo "make test        lint, types, import rules, all tests"
 	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live"
+	@echo "make gate        how many pages of known truth each class of templates loses"
+	@echo "make bench       speed against peers, as ratios"
+	@echo "make soak        the stream under random kills, MINUTES=5"
+	@echo "make test-cluster  the same with one of three brokers lost"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
 
@@ -50,6 +54,32 @@ test: lint types imports unit plain bounds
 
 demo: $(READY)
 	@$(BIN)/python deploy/demo/demo.py demo
+
+# The accuracy gate alone: pages of known truth by class of template. NEARDUP_GATE_PAGES=10000 makes it longer.
+gate: $(READY)
+	$(BIN)/pytest -n auto --dist worksteal tests/gate
+
+# Three brokers, each lost in turn; and minutes of random kills, all verdicts compared.
+test-cluster: $(READY)
+	$(BIN)/pytest tests/cluster
+
+MINUTES ?= 5
+soak: $(READY)
+	$(BIN)/python tests/kafka/soak.py --minutes $(MINUTES)
+
+# Against peers and formulas: build/bench.md. Peers get an environment of their own.
+bench: $(READY)
+	$(BIN)/python -m tests.bench --out build
+
+bench-large: $(READY)
+	$(BIN)/python -m tests.bench --out build --large
+
+# Where a page's microseconds go; and the stream against the scan of the same pages.
+profile: $(READY)
+	$(BIN)/python -m tests.bench.profile
+
+bench-stream: $(READY)
+	$(BIN)/python tests/bench/stream.py --out build/bench-stream.md
 
 # The stream on a real broker: needs Java and Maven, which fetch and run Apache Kafka without containers.
 demo-kafka: $(READY)
