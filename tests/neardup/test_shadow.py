@@ -136,6 +136,17 @@ def test_another_representative_is_a_disagreement_and_both_pairs_are_drawn():
     assert [("chosen" in line["live"], "chosen" in line["shadow"]) for line in lines] == [(True, False), (False, True)]
 
 
+def test_the_shadow_chooses_among_its_candidates_as_the_live_rule_does():
+    pages = [
+        weighed(8, (1, pair_of(0.93)), (2, pair_of(0.99)), (3, pair_of(0.95))),
+        weighed(9, (4, pair_of(0.95)), (3, pair_of(0.95)), (5, pair_of(0.95))),
+    ]
+    assert [page.choice.best.page_id for page in pages] == [2, 3]
+    auditor = Auditor(SMALL, STRICT)
+    auditor.look(pages)
+    assert auditor.counts.other_representative == 0
+
+
 @pytest.mark.parametrize(
     ("live", "shadow", "kind"),
     [
