@@ -91,6 +91,8 @@ class Explanation:
         yield Text(meaning)
         if verdict.get("reason"):
             yield safe(str(verdict["reason"]))
+        if verdict.get("standing"):
+            yield self._standing(verdict["standing"])
         for role in ("representative", "content_of"):
             if verdict.get(role):
                 told = "the representative" if role == "representative" else "the page with the same content"
@@ -108,6 +110,15 @@ class Explanation:
             told = ", ".join(f"{KINDS.get(kind, (kind,))[0]} (page {page_id})" for page_id, kind in self.history)
             yield ""
             yield Text(f"All verdicts about this URL: {told}.")
+
+    def _standing(self, standing: dict[str, Any]) -> Text:
+        """What holds of the URL now, as this verdict left it there."""
+        kind = str(standing["verdict"])
+        other = standing.get("representative") or {}
+        told = f"The URL stands as: {KINDS.get(kind, (kind,))[0]}"
+        if other and other["url"] != self.trace.url:
+            return Text.assemble(f"{told}, represented by page {other['page_id']}, ", safe(other["url"]))
+        return Text(f"{told}.")
 
     def _weighed(self) -> RenderResult:
         trace = self.trace

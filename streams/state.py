@@ -148,7 +148,9 @@ class State:
         if latest is None:
             record = found
         elif latest.finished and not again:
-            return latest
+            # Where it is now, should it have moved: reports read pages again.
+            record = replace(latest, path=found.path, size=found.size, mtime_ns=found.mtime_ns)
+            self._readable.clear()
         elif latest.finished:
             run = latest.run + 1
             record = replace(found, run=run, id=xxhash.xxh3_128_hexdigest(f"{found.content} run {run}".encode()))

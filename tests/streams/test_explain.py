@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,13 @@ def test_a_verdict_that_cannot_be_repeated_is_an_alarm(state: State, monkeypatch
     monkeypatch.setattr(state, "verdicts", altered)
     with pytest.raises(InvariantBroken, match=r"page 1 .* is judged otherwise than it was: evidence was"):
         explain_command(state, BASE + "a1.html")
+
+
+def test_a_url_that_was_fetched_again_says_where_it_stands(state: State, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    again.mkdir()
+    shutil.copy(tmp_path / "site" / "a1.html", again)
+    scan([again], state, base_url=BASE)
+    told = shown(explain_command(state, BASE + "a1.html"))
+    assert told.startswith("UNCHANGED")
+    assert f"The URL stands as: near duplicate, represented by page 0, {BASE}a0.html" in told

@@ -143,6 +143,20 @@ def test_pages_can_be_read_again_until_they_change(tmp_path: Path) -> None:
         assert state.read_page(places[-1]).body == bodies[-1]
 
 
+def test_a_source_that_moved_is_found_again_where_it_is_named(tmp_path: Path) -> None:
+    archive = write_warc(tmp_path / "a.warc", crawl(3))
+    with State.open(tmp_path / "state", scheme=SCHEME) as state:
+        scan([archive], state)
+        moved = archive.rename(tmp_path / "b.warc")
+        first = Coordinates(next(iter(state.sources)))
+        with pytest.raises(BadInput):
+            state.read_page(first)
+        assert scan([moved], state).skipped == [str(moved)]
+        assert state.read_page(first).url == "http://a.example/page0.html"
+    with State.open(tmp_path / "state") as state:
+        assert state.read_page(first).url == "http://a.example/page0.html"
+
+
 def test_a_throw_away_state_leaves_nothing(tmp_path: Path) -> None:
     with State.open(None) as state:
         place = state.path
