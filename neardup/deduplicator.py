@@ -37,18 +37,20 @@ class Deduplicator:
         """Verdicts in the order of `pages`, one a page; after a page's own, those that it caused (`promoted`).
 
         How pages are split into calls changes no verdict; larger calls are faster (hundreds of pages). A page that
-        cannot be read is `rejected` with its reason, never raised.
+        cannot be read is `rejected` with its reason, never raised. Raises StateError where the index cannot be
+        written: then nothing of the call counts, and the same call may be made again.
         """
-        times = []
+        log_time, times = self._log_time, []
         for page in pages:
-            self._log_time = max(self._log_time, page.fetched_at or 0)
-            times.append(self._log_time)
+            log_time = max(log_time, page.fetched_at or 0)
+            times.append(log_time)
         places = [Coordinates(offset=self._next + i) for i in range(len(pages))]
         records = sketch_pages(pages, self.scheme, coordinates=places, log_times=times, threads=threads)
         outcome = fold(list(enumerate(records, self._next)), self._store, self.decider)
-        self._next += len(pages)
-        meta = {_NEXT: b"%d" % self._next, _LOG_TIME: b"%d" % self._log_time}
+        following = self._next + len(pages)
+        meta = {_NEXT: b"%d" % following, _LOG_TIME: b"%d" % log_time}
         self._store.write({**outcome.writes, Family.META: meta})
+        self._next, self._log_time = following, log_time
         return outcome.verdicts
 
     def flush(self) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from neardup import BadInput, Decider, Page, Scheme, StateError, Verdict, open_index
 from neardup.errors import NeardupError
-from neardup.index.base import Family
+from neardup.index.base import Family, Writes
+from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 
 SCHEME = Scheme(seed=7)
@@ -63,6 +64,20 @@ def test_log_time_never_turns_back() -> None:
     with open_index(scheme=SCHEME) as index:
         told = index.add([page(1, fetched_at=100), page(2, fetched_at=50), page(3)]) + index.add([page(4)])
     assert [verdict.fetched_at for verdict in told] == [100, 50, 100, 100]
+
+
+def test_a_call_that_could_not_be_written_can_be_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(store: MemoryStore, writes: Writes) -> None:
+        raise StateError("as planned")
+
+    with open_index(scheme=SCHEME) as index:
+        whole = said(index.add(STREAM))
+    with open_index(scheme=SCHEME) as index:
+        with monkeypatch.context() as patch:
+            patch.setattr(MemoryStore, "write", full)
+            with pytest.raises(StateError):
+                index.add([page(9, fetched_at=999), *STREAM])
+        assert said(index.add(STREAM)) == whole
 
 
 def test_the_index_of_another_program_is_refused(tmp_path: Path) -> None:
