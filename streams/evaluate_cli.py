@@ -90,7 +90,7 @@ def evaluate(
         counts = made.counts
         said = ", ".join(f"{count:,} {label}" for label, count in made.labels.items()) or "none"
         typer.echo(f"{counts.pages:,} pages, {counts.repeats:,} exact copies set aside; labelled pairs: {said}")
-        if made.labels:
+        if any(made.labels.values()):
             Console().print(_rules(made.to_json()))
         typer.echo(f"evaluation: {out / 'evaluation.html'}")
 
@@ -100,7 +100,7 @@ def _rules(told: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("rule", "precision", "recall", "F1", "F1 95%"):
         table.add_column(name, justify="left" if name == "rule" else "right")
-    for row in told["sections"]["rules"]["tables"]["rules-all"]:
+    for row in told["sections"]["rules"]["tables"].get("rules-all", []):
         shares = [f"{row[name]:.2f}" if row[name] is not None else "-" for name in ("precision", "recall", "F1")]
         table.add_row(row["rule"], *shares, str(row["F1 95%"] or "-"))
     return table

@@ -319,3 +319,14 @@ def test_an_audit_that_cannot_be_read_is_one_clear_line(folder: Path, tmp_path: 
     assert len(found.pairs) == whole.count(b"\n") - 1, "a pair that comes twice counts once"
     assert "1 lines are none of an audit" in audit_section(found, []).missing
     assert audit_section(read_audits([path]), []).tables[1].rows[0][4:] == [None, None]
+
+
+def test_the_commands_take_audits_without_any_label(shell: Shell) -> None:  # noqa: F811
+    site(shell.folder / "site")
+    assert shell("scan", "site", "--base-url", BASE_URL, "-q", "--audit", "audit", "--shadow", "tape").code == 0
+    ended = shell("evaluate", "--state", "neardup-state", "--audit", "audit", "--out", "evaluation")
+    assert (ended.code, ended.err) == (0, "")
+    assert "Live accuracy" in (shell.folder / "evaluation" / "evaluation.html").read_text()
+    ended = shell("label", "--state", "neardup-state", "--audit", "none", "--labels", "labels", "--port", "0")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert "cannot read the audit" in ended.err
