@@ -289,23 +289,23 @@ def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> No
         view.keyboard.press("a")  # takes the draft: a visitor's number differs
         assert view.locator('input[value="visitor_count"]').is_checked()
         view.keyboard.press("Enter")
-        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 2 of 5'")
+        view.get_by_role("heading", name="Pair 2 of 5", exact=True).wait_for()
         view.keyboard.press("i")
         assert view.locator('fieldset[data-for="incorrect"]').is_visible()
         view.keyboard.press("1")
         view.keyboard.press("Enter")
-        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 3 of 5'")
+        view.get_by_role("heading", name="Pair 3 of 5", exact=True).wait_for()
         view.keyboard.press("s")
-        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 4 of 5'")
+        view.get_by_role("heading", name="Pair 4 of 5", exact=True).wait_for()
         said = [(label.label, label.reasons, label.labeller) for label in read_labels(labels)]
         assert said == [("correct", ("visitor_count",), "Ana Zoë"), ("incorrect", ("main_item",), "Ana Zoë")]
 
         view.keyboard.press("z")
-        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 2 of 5'")
+        view.get_by_role("heading", name="Pair 2 of 5", exact=True).wait_for()
         assert len(read_labels(labels)) == 1
         view.keyboard.press("u")
         view.click("#save")
-        view.wait_for_function("document.querySelector('h1').innerText === 'Pair 3 of 5'")
+        view.get_by_role("heading", name="Pair 3 of 5", exact=True).wait_for()
         view.goto(f"http://{server.host}/pair?labeller=Ana%20Zo%C3%AB&place=0")
         assert view.locator('input[value="correct"]').is_checked()  # what was said before is shown
         view.click("#whole summary")

@@ -40,6 +40,14 @@ def test_one_replaced_word_counts_two() -> None:
     assert term_difference(a, a) == 0
 
 
+def test_a_carry_crosses_words_without_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(difference, "_EDITS", 3)
+    a = np.arange(1000, 1192, dtype=np.uint64)
+    a[[1, 150]] = 7  # in the first and the third word of 64 places, none in the second
+    assert common_tokens(a, np.array([7], np.uint64)) == 1
+    assert common_tokens(a, np.array([7, 7, 7], np.uint64)) == 2
+
+
 def test_a_bound_by_occurrences() -> None:
     a, b = np.array([1, 2, 2, 3], np.uint64), np.array([3, 2, 1, 4], np.uint64)
     assert ratio_at_most(a, b) == 3 / 5
