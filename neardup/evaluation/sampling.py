@@ -5,7 +5,7 @@ of a sample are a uniform sample themselves: labelling may stop at any point.
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.graphs import Graph
 from neardup.evaluation.paper import C_LEVELS, COMBINED_CUTOFF, c_level_name
 
-Rule = Literal["B", "C", "combined", "site-split", "B-only", "C-only"]
 RULES: dict[str, str] = {
     "B": "all B-similar pairs",
     "C": "all C-similar pairs",

@@ -43,10 +43,6 @@ class Study:
         """The numbers of each labelled pair."""
         return score(self.corpus, self.labels.a, self.labels.b)
 
-    @cached_property
-    def judgements(self) -> npt.NDArray[np.object_]:
-        return np.array([label.label for label in self.labels.labels], dtype=object)
-
     def judged(self, judgement: Judgement) -> Mask:
         return np.array([label.label is judgement for label in self.labels.labels], dtype=bool)
 
