@@ -18,6 +18,7 @@ from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.rules import RULES
 from neardup.scheme import Scheme
 from streams import evaluate_cli, stream_cli
+from streams.settings import OPTIONS
 
 app = typer.Typer(
     name="neardup",
@@ -233,15 +234,16 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
     if rule is not None and rule not in RULES:
         raise BadInput(f"--rule {rule}: there is {', '.join(RULES)}")
     values: dict[str, Any] = {}
-    known = {name: type(value) for name, value in asdict(Decider(scheme="")).items() if type(value) in (int, float)}
     for text in numbers or []:
         name, _, value = text.partition("=")
-        if name not in known or name == "rule_version":
-            raise BadInput(f"--set {text}: there is {', '.join(sorted(known.keys() - {'rule_version'}))}")
+        option = OPTIONS.get("decider." + name)
+        if option is None or name in ("rule", "sites"):
+            names = (known.removeprefix("decider.") for known in OPTIONS if known.startswith("decider."))
+            raise BadInput(f"--set {text}: there is {', '.join(sorted(set(names) - {'rule', 'sites'}))}")
         try:
-            values[name] = known[name](value)
-        except ValueError:
-            raise BadInput(f"--set {text}: {value!r} is no {known[name].__name__}") from None
+            values[name] = option.kind.parse(value)
+        except (ValueError, TypeError):
+            raise BadInput(f"--set {text}: {name} is {option.kind.allowed}") from None
     return lambda scheme: Decider(scheme=scheme.digest, rule=rule or "verified", **values)
 
 

@@ -97,7 +97,16 @@ def _sites(raw: Any) -> dict[str, SiteOverride]:
     return sites
 
 
+def _flag(raw: Any) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    if raw.lower() not in ("true", "false"):
+        raise ValueError
+    return bool(raw.lower() == "true")
+
+
 _SHARE = Kind("a number from 0 to 1", _share)
+_FLAG = Kind("true or false", _flag)
 _TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
 _MS = _whole(1, 3_600_000)
 _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
@@ -120,6 +129,15 @@ _DECIDER: dict[str, tuple[Kind, str]] = {
     "content_tape_min": (_SHARE, "Score of the main contents' tapes for same_content"),
     "content_tokens_min": (_whole(0, 100_000), "Tokens that a main content has at least"),
     "content_share_min": (_SHARE, "Share of the page that its main content is at least"),
+    "retitled_veto": (_FLAG, "Titles of the same words that differ in digits, and URLs that end otherwise, tell apart"),
+    "heading_veto": (_FLAG, "Headings that each have a word of their own tell pages apart"),
+    "figure_gaps_min": (_whole(0, 500), "Places that differ by digits alone, from which pages are records; 0: off"),
+    "siblings_min": (_whole(0, 255), "Pages of one name, their URLs ending otherwise, that are a crowd; 0: off"),
+    "alike_min": (_whole(1, 255), "The same for pages whose URLs end alike"),
+    "noise_gaps_max": (_whole(0, 500), "Places in which siblings may differ"),
+    "noise_words_max": (_whole(0, 10_000), "Words away from digits in which siblings may differ"),
+    "noise_digits_max": (_whole(0, 10_000), "Tokens with digits in which siblings may differ"),
+    "noise_tape_min": (_SHARE, "Tape score of pages of one name that differ by noise alone"),
     "postings_max": (_whole(1, 64), "A key with more pages than this turns hot and finds nothing any more"),
     "candidates_max": (_whole(1, 64), "Candidates of a page that are verified at most"),
     "length_gap_max": (
