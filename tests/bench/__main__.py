@@ -57,7 +57,7 @@ def _run(
         "command": "python -m tests.bench " + " ".join(sys.argv[1:]),
         "commit": commit(),
         "machine": machine(),
-        "versions": {**versions(_OURS), **{peer: PACKAGES[peer].partition("==")[2] for peer in PACKAGES}},
+        "versions": {**versions(_OURS), **{peer: PACKAGES[peer].partition("==")[2].split()[0] for peer in PACKAGES}},
         "not installed": missing or "nothing",
         "how": "medians; the sides of a row take turns in one run",
     }

@@ -13,7 +13,7 @@ PACKAGES = {
     "rensa": "rensa==0.5.0",
     "gaoya": "gaoya==0.2.2",
     "text_dedup": "text-dedup==0.4.0",
-    "datatrove": "datatrove[processing,multilingual]==0.10.1",
+    "datatrove": "datatrove[processing,multilingual]==0.10.1 numba",
 }
 _INSTALL_S_MAX = 300
 
@@ -27,7 +27,7 @@ def environment(folder: Path) -> tuple[Path, dict[str, str]]:
     subprocess.run(["uv", "venv", "-q", "--allow-existing", "--python", sys.executable, str(folder)], check=True)
     missing = {}
     for name, package in {"xxhash": "xxhash", **PACKAGES}.items():
-        command = ["uv", "pip", "install", "-q", "--python", str(python), package]
+        command = ["uv", "pip", "install", "-q", "--python", str(python), *package.split()]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_S_MAX, check=False)
             if done.returncode:

@@ -1,8 +1,9 @@
 """Rows of the matcher: into growing stores, worst cases, rebuilding, bytes and memory a page."""
 
-import resource
+import gc
 import statistics
 import tempfile
+import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -152,18 +153,12 @@ def rebuild(scheme: Scheme) -> list[Row]:
 
 
 def memory(scheme: Scheme) -> list[Row]:
-    """Bytes of memory that a page of an index in memory takes."""
-    decider, log, store = Decider(scheme=scheme.digest), Log(), MemoryStore()
-    fill(store, log, 0, 1000, decider)
-    before = _resident()
-    fill(store, log, 1000, 20_000, decider)
+    """Bytes of memory that a page of an index in memory takes, as Python counts them."""
+    decider, log, store, count = Decider(scheme=scheme.digest), Log(), MemoryStore(), 3_000
+    tracemalloc.start()
+    fill(store, log, 0, count, decider)
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     size = sum(len(record) for record in log.records(0, 1000)) / 1000
-    return [Row("memory a page, index in memory", "bytes", (_resident() - before) / 20_000, notes={"record": size})]
-
-
-def _resident() -> int:
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return pages * resource.getpagesize()
+    return [Row("memory a page, index in memory", "bytes", held / count, notes={"record": size})]
