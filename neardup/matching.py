@@ -6,6 +6,7 @@ they came one by one, and slicing the log in other batches changes no verdict an
 absent from the read set it reports as Missing; `fold` reads that too and judges again.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -274,25 +275,30 @@ def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -
     """Reads what goes with fetches that their URL's next one replaces: digests, postings, and who would take over."""
     reads = overlay.reads
     wanted = Wanted()
-    lost = []  # clusters whose representative goes
+    lost = set()  # clusters whose representative goes
+    leaving: Counter[int] = Counter()
     for page_id, row in known.items():
         head, held = reads.batch[page_id], overlay.head(row.page_id)
         cluster = overlay.clusters.get(id_key(row.cluster))
         if cluster is None or not _replaces(head, held, row):
             continue
+        leaving[row.cluster] += 1
         gone = [held]
         if not row.member and not _stays(overlay, page_id, cluster):
             founding = overlay.head(cluster.founding)
             gone.append(founding)
             wanted.rows.setdefault(Family.KEYS, set()).update(overlay.posted_keys(cluster.founding))
             if cluster.size > 1:
-                lost.append(row.cluster)
-                wanted.prefixes[Family.MEMBERS, id_key(row.cluster)] = FIRST_MIN
+                lost.add(row.cluster)
         for one in gone:
             if one.digest:
                 wanted.row(Family.KEYS, keys.digest_key(one))
+    # Where a mirror goes page by page, each heir goes next: found out one by one, each would cost a pass of `judge`.
+    heirs = {cluster: leaving[cluster] for cluster in lost}
+    for cluster_id, count in heirs.items():
+        wanted.prefixes[Family.MEMBERS, id_key(cluster_id)] = max(FIRST_MIN, count + 1)
     reads.read(store, wanted)
-    _read_heirs(overlay, store, lost)
+    _read_heirs(overlay, store, heirs)
 
 
 def _replaces(head: Head, held: Head, row: UrlRow) -> bool:
@@ -308,10 +314,10 @@ def _stays(overlay: Overlay, page_id: int, cluster: ClusterRow) -> bool:
     return head.kind is RecordKind.PAGE and choice.verify(overlay, page_id, cluster.founding)[0]
 
 
-def _read_heirs(overlay: Overlay, store: Store, lost: Sequence[int]) -> None:
-    """Reads the earliest members of clusters: their URLs, sketches and posting lists."""
+def _read_heirs(overlay: Overlay, store: Store, heirs: Mapping[int, int]) -> None:
+    """Reads the earliest members of clusters, so many of each: their URLs, sketches and posting lists."""
     reads = overlay.reads
-    firsts = [reads.prefixes[Family.MEMBERS, id_key(cluster)][0][:1] for cluster in lost]
+    firsts = [reads.prefixes[Family.MEMBERS, id_key(cluster)][0][:count] for cluster, count in heirs.items()]
     members = [overlay.members.get(key) for found in firsts for key in found]
     hashes = [member.url_hash for member in members if member is not None]
     wanted = Wanted()

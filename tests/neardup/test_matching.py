@@ -166,6 +166,19 @@ def test_reading_ahead_is_nearly_all_that_is_needed():
             assert passes <= 3
 
 
+def test_a_mirror_that_goes_page_by_page_is_read_ahead():
+    words = " ".join(VOCABULARY)
+    urls = [f"http://mirror{i}.org/" for i in range(60)]
+    records = [record(url, words + (f" and{i}" if i % 3 else ""), at=1) for i, url in enumerate(urls)]
+    verdicts, store = folded(records, endless(60))
+    assert {verdict.cluster for verdict in verdicts} == {1}
+    goes = [tombstone(url, at=2) for url in urls[:30]]
+    fresh = [record(url, " ".join(f"x{i}y{j}" for j in range(40)), at=2) for i, url in enumerate(urls[30:])]
+    outcome = fold(list(enumerate(goes + fresh, 61)), store, SMALL)
+    assert sum(verdict.verdict == "promoted" for verdict in outcome.verdicts) == 59
+    assert outcome.effort[0] <= 3, "each heir that has to go next would cost a pass of its own"
+
+
 def test_writes_hold_only_what_changed():
     records = [record("http://a.org/", " ".join(VOCABULARY), at=1)]
     _, store = folded(records, endless(1))
