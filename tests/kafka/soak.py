@@ -45,6 +45,8 @@ FOLD_AGAIN_MAX = 30_000
 DAMAGE_SHARE = 0.6
 #: A line on which nothing moves for so long is stuck. Longer than the watchdog of a hanging transaction.
 STUCK_SECONDS = 120.0
+#: After so long it is told what all are doing.
+STILL_SECONDS = 25.0
 
 SKETCHERS = ("sketch-static", "sketch-dynamic")
 
@@ -129,7 +131,7 @@ class Soak:
                 self._wait_for_room()
 
     def _wait_for_room(self) -> None:
-        moved, seen = time.monotonic(), self.watch.pages
+        moved, seen, told = time.monotonic(), self.watch.pages, False
         while True:
             self.keeper.look()
             self.watch.alive()
@@ -140,6 +142,9 @@ class Soak:
             now = time.monotonic()
             if self.watch.pages != seen:
                 moved, seen = now, self.watch.pages
+            if now - moved > STILL_SECONDS and not told:
+                told = True
+                self._say(f"no verdict for {STILL_SECONDS:.0f} s\n{self.keeper.where()}")
             assert now - moved < STUCK_SECONDS, f"no verdict for {STUCK_SECONDS:.0f} s: {self.keeper.ended[-3:]}"
 
     # What is done to whom. Whoever was killed or stopped begins again at the next look.

@@ -197,6 +197,15 @@ class Keeper:
                 assert len(self.ended) < REFUSALS_MAX or len(last) > 1, f"again and again: {self.ended[-1]}"
             kept.role = kept.begin()
 
+    def where(self) -> str:
+        """What each role that runs has said, and where its threads are now."""
+        for name in self.names():
+            role = self.role(name)
+            if role.running and role.said():  # before its first word it would die of the signal
+                role.signal(signal.SIGUSR1)
+                eventually(lambda role=role: "hread 0x" in role.said() or not role.running, "the stacks")
+        return "\n".join(f"--- {name}\n{self.role(name).said()[-3_000:]}" for name in self.names())
+
     def end(self) -> None:
         """SIGTERM for all; they end well."""
         for name in self.names():
