@@ -63,7 +63,7 @@ def sketch_pages(
     """One record a page, in their order; how pages are grouped into calls changes no byte of them.
 
     A page whose `problem` is set, whose URL is none, or whose status is neither 2xx, 404 nor 410 gives a REJECTED
-    record with the reason; a null body, 404 and 410 give a TOMBSTONE. Of a body over the scheme's body_bytes_max only
+    record with the reason; 404, 410, and a null body with a status of 2xx give a TOMBSTONE. Of a body over the scheme's body_bytes_max only
     the first part is sketched. coordinates and log_times (ms): one a page; a page without `fetched_at` takes its log
     time. threads: how many share the batch, by bytes. Never raises for what a page holds; raises BadInput for a scheme
     that does not fit the record's layout.
@@ -150,7 +150,7 @@ def _identify(page: Page, scheme: Scheme) -> _Identity:
         site, hen = site_of(host).encode(), hen_site(host).encode()
     except BadPage as error:
         return _Identity(RecordKind.REJECTED, _cut(page.url, scheme.url_bytes_max), reason=_cut(reason or str(error)))
-    if not reason and page.body is not None and page.status not in _GONE and not 200 <= page.status <= 299:
+    if not reason and page.status not in _GONE and not 200 <= page.status <= 299:
         reason = f"HTTP status {page.status}"
     if reason:
         kind = RecordKind.REJECTED

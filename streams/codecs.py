@@ -55,12 +55,13 @@ class Codec:
             body = self._bodies.read(headers["body-ref"].decode("utf-8", "replace"))
         elif record.value() is None:
             body = None
+        status = _number(headers, "http-status")
         return Page(
             url=url,
             body=body,
             content_type=headers.get("content-type", b"").decode("latin-1"),
             fetched_at=_number(headers, "fetched-at"),
-            status=_number(headers, "http-status") or 200,
+            status=200 if status is None else status,
         )
 
     def _json(self, url: str, value: bytes, record: Record) -> Page:

@@ -177,12 +177,9 @@ def decode_json_page(line: bytes) -> Page:
         raise BadPage("no url")
     try:
         status = _typed(value, "http_status", int)
-        body = _json_body(value)
-        if body is None and status is not None and status not in (404, 410) and not 200 <= status <= 299:
-            body = b""  # nothing came of this fetch, which does not say that the page is gone
         return Page(
             url=url,
-            body=body,
+            body=_json_body(value),
             content_type=_typed(value, "content_type", str) or "",
             fetched_at=_typed(value, "fetched_at", int),
             status=200 if status is None else status,

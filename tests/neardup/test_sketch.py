@@ -125,6 +125,8 @@ def test_a_page_without_time_takes_the_log_time():
         (Page("http://h.example/", b"words", status=404), RecordKind.TOMBSTONE, ""),
         (Page("http://h.example/", b"words", status=410), RecordKind.TOMBSTONE, ""),
         (Page("http://h.example/", b"words", status=503), RecordKind.REJECTED, "HTTP status 503"),
+        (Page("http://h.example/", None, status=503), RecordKind.REJECTED, "HTTP status 503"),
+        (Page("http://h.example/", b"words", status=0), RecordKind.REJECTED, "HTTP status 0"),
         (Page("http://h.example/", b"words", status=301), RecordKind.REJECTED, "HTTP status 301"),
         (Page("http://h.example/", b"words", problem="cut short"), RecordKind.REJECTED, "cut short"),
         (Page("http://h.example/", None, problem="cut short"), RecordKind.REJECTED, "cut short"),

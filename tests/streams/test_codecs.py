@@ -38,6 +38,7 @@ def test_raw() -> None:
     assert found == Page("http://a.example/", b"<p>", "text/html", 123, 203)
     assert page("raw", b"<p>") == Page("http://a.example/", b"<p>")
     assert page("raw", b"x", http_status=b"404").status == 404
+    assert page("raw", b"x", http_status=b"0").status == 0
 
 
 @pytest.mark.parametrize("codec", ["raw", "json", "warc"])

@@ -117,7 +117,7 @@ def test_json_tombstones(rest: bytes) -> None:
 @pytest.mark.parametrize("status", [0, 301, 503])
 def test_a_failed_fetch_without_a_body_says_not_that_the_page_is_gone(status: int) -> None:
     page = decode_json_page(b'{"url":"http://a/","body":null,"http_status":%d}' % status)
-    assert (page.body, page.status) == (b"", status)
+    assert (page.body, page.status) == (None, status)
     (record,) = sketch_pages([page], Scheme(seed=7))
     assert (Sketch(record).kind, Sketch(record).reason) == (RecordKind.REJECTED, f"HTTP status {status}")
 
