@@ -23,10 +23,10 @@ from neardup.verdict import Kind
 #: Steps of each role, in their order.
 STEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "sketch": ("poll", "decode", "sketch", "produce", "acknowledge", "commit"),
-    "match": ("poll", "decode", "candidates", "judge", "produce", "commit", "write", "flush"),
+    "match": ("poll", "judge", "produce", "commit", "write", "flush"),
 }
 #: Why a role began again at its committed position without a new process.
-RESTARTS: Final = ("rebalance", "abort", "lost_connection")
+RESTARTS: Final = (("sketch", "rebalance"), ("match", "abort"))
 #: Classes of reasons, each with the words that tell it; the first that fits counts.
 REASONS: Final[Mapping[str, str]] = {
     "unreadable": r"\Acannot read\b",  # first: a path follows, without quotes
@@ -147,7 +147,7 @@ class Metrics:
             ["role", "cause"],
             registry=registry,
         )
-        self.restarts = {(role, cause): restarts.labels(role, cause) for role in roles for cause in RESTARTS}
+        self.restarts = {(role, cause): restarts.labels(role, cause) for role, cause in RESTARTS}
 
         # RocksDB.
         stored = Gauge("neardup_rocksdb_bytes", "Table files of a column family", ["family"], registry=registry)

@@ -99,6 +99,10 @@ class PageReader(Protocol):
 
     @property
     def topic(self) -> Topic: ...
+    @property
+    def rebalances(self) -> int:
+        """Assignments so far: each begins anew at the committed positions."""
+        ...
 
     def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> RecordBatch | None:
         """Waits `wait_s` for a first record, then `linger_s` for more; None if there was none."""
@@ -151,7 +155,10 @@ class LogFollower(Protocol):
 
 
 class VerdictTransactions(Protocol):
-    """Verdicts and the log's next offset, visible together or not at all."""
+    """Verdicts and the log's next offset, visible together or not at all. aborted: attempts so far that were not."""
+
+    @property
+    def aborted(self) -> int: ...
 
     def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int) -> None:
         """Commits (key, value) pairs; when it returns, they are. Raises where that is not so, or not known."""

@@ -90,11 +90,13 @@ class ScriptedPages:
     def __init__(self, topic: PagesTopic) -> None:
         self.topic = topic
         self.cut_off = False
+        self.rebalances = 0
         self._positions: dict[int, int] = {}
 
     def assign(self, partitions: Sequence[int]) -> None:
         """Cooperative: partitions that stay keep their positions, new ones begin where the group has committed."""
         self._positions = {p: self._positions.get(p, self.topic.committed[p]) for p in partitions}
+        self.rebalances += 1
 
     def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> _Batch | None:
         """Up to `count` records, of each partition in turn."""
@@ -203,6 +205,7 @@ class Transactions:
 
     def __init__(self, line: VerdictLine, around: Callable[[str], None] = lambda moment: None) -> None:
         self._line, self._around = line, around
+        self.aborted = 0
         line.owner = self
 
     def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int) -> None:

@@ -59,6 +59,7 @@ class RocksStore:
     def __init__(self, path: Path, *, cache_bytes: int = 256 << 20, write_bytes: int = 128 << 20) -> None:
         """Opens or makes the directory. Raises StateError: locked, read-only, full, a file, or no index."""
         self.path = path
+        self.stalled_s = 0.0  # that writes have waited for RocksDB, all in all
         self._db: Any = None
         self._families: dict[Family, Any] = {}
         self._handles: dict[Family, Any] = {}
@@ -172,6 +173,7 @@ class RocksStore:
                     return
             self._check_background()
             time.sleep(_STALL_STEP_S)
+            self.stalled_s += _STALL_STEP_S
 
     def _check_background(self) -> None:
         """Raises StateError if flushes or compactions fail: RocksDB would wait for the disk to become free."""

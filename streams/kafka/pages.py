@@ -60,6 +60,7 @@ class KafkaPages(TopicClient):
         self._closing = False
         self._due: dict[int, int] = {}  # acknowledged, but the commit did not get through yet
         self._begin_group()
+        self.rebalances = 0
         self._consumer.subscribe([topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
 
     def _begin_group(self) -> None:
@@ -92,6 +93,7 @@ class KafkaPages(TopicClient):
                 # A partition added after the group began; from its first record on, if none has been lost.
                 each.offset = 0
         starts = {each.partition: each.offset for each in known}
+        self.rebalances += 1
         self._must_hold(starts)
         self._starts.update(starts)
         consumer.incremental_assign(known)

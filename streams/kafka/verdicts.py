@@ -53,6 +53,7 @@ class KafkaVerdicts:
         """deadline_s: for each of init, committed and commit. watchdog: for calls that hang beyond it."""
         self.topic = topic
         self.transactional_id = transactional_id
+        self.aborted = 0
         self._log = log_topic
         self._deadline_s = deadline_s
         self._cause = Cause()
@@ -113,6 +114,7 @@ class KafkaVerdicts:
                 error = self._transaction(verdicts, next_offset)
                 if error is None:
                     return
+                self.aborted += 1
                 log.warning("transaction up to offset %d aborted: %s: %s", next_offset, error.name(), error.str())
             raise NotCommitted(
                 f"verdicts up to offset {next_offset} of {self._log} cannot be written to {self.topic}: "

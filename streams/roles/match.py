@@ -73,6 +73,7 @@ class MatchRole:
         self._held: list[tuple[int, bytes]] = []
         self._settled: set[tuple[Decision, int]] = set()
         self._flushed = self._gauged = time.monotonic()
+        self._stalled_s = 0.0
         self._dirty = False
         self.matcher = Matcher(store, decider, settled=self._is_settled)
         self._audit = audit
@@ -151,8 +152,10 @@ class MatchRole:
     def _commit(self, prepared: Prepared) -> None:
         with self._metrics.step("match", "produce"):
             lines = [(verdict.url.encode("utf-8", "replace"), verdict.to_json()) for verdict in prepared.verdicts]
+        before = self._verdicts.aborted
         with self._metrics.step("match", "commit"):
             self._verdicts.commit(lines, prepared.next_offset)
+        self._metrics.restarts["match", "abort"].inc(self._verdicts.aborted - before)
         self._committed = prepared.next_offset
         self._count(prepared)
 
@@ -197,6 +200,8 @@ class MatchRole:
             pending, stopped = self._store.pressure()
             self._metrics.rocksdb_pending.set(pending)
             self._metrics.rocksdb_stopped.set(stopped)
+            self._metrics.rocksdb_stall_seconds.inc(self._store.stalled_s - self._stalled_s)
+            self._stalled_s = self._store.stalled_s
 
     def _flush(self) -> None:
         with self._metrics.step("match", "flush"):

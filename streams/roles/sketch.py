@@ -105,12 +105,15 @@ class SketchRole:
     def _poll(self, wait_s: float) -> tuple[Sequence[Record], list[Range]] | None:
         settings = self._settings
         # With batches on their way the wait is short: their commit follows it.
-        batch = self._pages.read(
-            settings.batch_pages,
-            bytes_max=settings.batch_bytes,
-            linger_s=settings.batch_ms / 1000,
-            wait_s=min(wait_s, 0.02) if self._inflight else wait_s,
-        )
+        before = self._pages.rebalances
+        with self._metrics.step("sketch", "poll"):
+            batch = self._pages.read(
+                settings.batch_pages,
+                bytes_max=settings.batch_bytes,
+                linger_s=settings.batch_ms / 1000,
+                wait_s=min(wait_s, 0.02) if self._inflight else wait_s,
+            )
+        self._metrics.restarts["sketch", "rebalance"].inc(self._pages.rebalances - before)
         self._metrics.lag["sketch"].set(sum(self._pages.lag().values()))
         return None if batch is None else (batch.records, batch.ranges)
 
