@@ -83,10 +83,9 @@ class BrokerFailed(Exception):
 
 def version() -> str:
     """The Kafka version that pom.xml names."""
-    names = {"m": "http://maven.apache.org/POM/4.0.0"}
-    for dependency in ElementTree.parse(POM).getroot().iterfind(".//m:dependency", names):
-        if dependency.findtext("m:groupId", "", names) == "org.apache.kafka":
-            return dependency.findtext("m:version", "", names)
+    for dependency in ElementTree.parse(POM).getroot().iterfind(".//dependency"):
+        if dependency.findtext("groupId", "") == "org.apache.kafka":
+            return dependency.findtext("version", "")
     raise BrokerFailed(f"{POM} names no org.apache.kafka dependency")
 
 
