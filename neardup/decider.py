@@ -17,7 +17,7 @@ class SiteOverride:
 
 @dataclass(frozen=True)
 class Decider:
-    """Every number that can change a verdict (DESIGN words: decider). Frozen; named by `digest`.
+    """Every number that can change a verdict. Frozen; named by `digest`.
 
     Scores are shares (0 to 1), c_* are agreeing bits of 384, b_min equal supershingles of 6.
     """

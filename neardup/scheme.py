@@ -21,7 +21,7 @@ def _splitmix(state: int) -> int:
 
 @dataclass(frozen=True)
 class Scheme:
-    """Parameters of a sketch (DESIGN words: scheme). Frozen; named by `digest`.
+    """Parameters of a sketch. Frozen; named by `digest`.
 
     seed: 64-bit secret of a deployment; it makes collisions with other people's pages hard to build.
     body_bytes_max: of a longer body only this first part is sketched, and the sketch is marked truncated.

@@ -17,7 +17,7 @@ def schema() -> str:
 
 
 class Kind(StrEnum):
-    """DESIGN section 8. Values are persisted and published: they never change."""
+    """What becomes of a page. Values are persisted and published: they never change."""
 
     UNIQUE = "unique"
     EXACT_DUPLICATE = "exact_duplicate"

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Family(IntEnum):
-    """Column families (DESIGN section 6). Persisted: values never change."""
+    """Column families. Persisted: values never change."""
 
     META = 0
     KEYS = 1

@@ -1,4 +1,4 @@
-"""The online rules (DESIGN section 4), each one file, selectable by name."""
+"""The online rules, each one file, selectable by name."""
 
 from neardup.rules import combined, shingling, simhash, simhash64, site_split, tape, verified
 from neardup.rules.base import Pair, Rule, Ruling
