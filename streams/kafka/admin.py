@@ -99,7 +99,11 @@ class Admin:
 
         def ask() -> dict[int, int]:
             futures = self._client.list_offsets(places, isolation_level=level, request_timeout=self._try_s)
-            return {place.partition: future.result().offset for place, future in futures.items()}
+            found = {place.partition: future.result().offset for place, future in futures.items()}
+            if not isinstance(when, int) and any(offset < 0 for offset in found.values()):
+                # Every partition has a first and a last; the client says -1 while it knows of no leader.
+                raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "no offset was told"))
+            return found
 
         found = cast(dict[int, int], self._ask(f"offsets of topic {topic.name}", ask))
         if any(offset < 0 for offset in found.values()):  # nothing that late
