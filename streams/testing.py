@@ -111,7 +111,8 @@ class ScriptedPages:
 
     def commit(self, ranges: Sequence[Range]) -> None:
         for span in ranges:
-            if span.partition in self._positions and not self.cut_off:
+            mine = span.partition in self._positions and not self.cut_off
+            if mine and span.stop > self.topic.committed[span.partition]:  # never back, as KafkaPages
                 self.topic.committed[span.partition] = span.stop
 
     def check(self) -> None:

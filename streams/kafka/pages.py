@@ -58,6 +58,7 @@ class KafkaPages(TopicClient):
         self.group = group
         self._starts: dict[int, int] = {}  # assigned partition -> `stop` of its last range
         self._closing = False
+        self._floors: dict[int, int] = {}  # assigned partition -> the offset below which nothing is to be committed
         self._due: dict[int, int] = {}  # acknowledged, but the commit did not get through yet
         self._begin_group()
         self.rebalances = 0
@@ -96,6 +97,7 @@ class KafkaPages(TopicClient):
         self.rebalances += 1
         self._must_hold(starts)
         self._starts.update(starts)
+        self._floors.update(starts)
         consumer.incremental_assign(known)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -109,6 +111,7 @@ class KafkaPages(TopicClient):
         gone = {each.partition for each in partitions}
         for partition in gone:
             self._starts.pop(partition, None)
+            self._floors.pop(partition, None)
             self._due.pop(partition, None)
         self._held = [message for message in self._held if message.partition() not in gone]
 
@@ -151,8 +154,9 @@ class KafkaPages(TopicClient):
         with the partition: at worst its new owner reads the range again, and the matcher drops it.
         """
         for span in ranges:
-            if span.partition in self._starts:
-                self._due[span.partition] = span.stop
+            # Never back: a partition may have gone to another member, which went on, and come again meanwhile.
+            if span.partition in self._floors and span.stop > self._floors[span.partition]:
+                self._floors[span.partition] = self._due[span.partition] = span.stop
         self._commit_due(set(self._due))
 
     def _commit_due(self, partitions: set[int]) -> None:

@@ -133,6 +133,20 @@ def test_an_open_transaction_holds_later_records_back(broker: str, connection: C
     reader.close()
 
 
+def test_a_commit_never_goes_back(connection: Connection, pages: str) -> None:
+    put(connection, pages, 10)
+    reader = KafkaPages(connection, pages, f"{pages}.group")
+    early, late = read(reader, 4), read(reader, 3)
+    reader.commit(late.ranges)
+    reader.commit(early.ranges)  # of an assignment before, acknowledged late
+    reader.close()
+
+    reader = KafkaPages(connection, pages, f"{pages}.group")
+    _, ranges = read_all(reader, 3)
+    assert ranges[0].start == late.ranges[0].stop
+    reader.close()
+
+
 def test_what_was_not_committed_is_read_again_with_the_same_start(connection: Connection, pages: str) -> None:
     put(connection, pages, 10)
     reader = KafkaPages(connection, pages, f"{pages}.group")

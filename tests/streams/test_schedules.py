@@ -213,7 +213,10 @@ class World:
             step()
         if not self.sketchers:
             self.start_sketcher()
+        rounds = 0
         while any(len(records) > self.topic.committed[p] for p, records in enumerate(self.topic.partitions)):
+            rounds += 1
+            assert rounds < 10_000, f"pages that nobody reads: {self.topic.committed}"
             for role, _, writer in self.sketchers:
                 role.round()
                 writer.deliver(100)
