@@ -48,12 +48,13 @@ def test_a_broker_that_is_not_there_is_told_in_time() -> None:
 
 
 def test_a_failed_handshake_is_told_as_such(broker: str) -> None:
-    """The call itself only times out."""
+    """The call itself only times out. A broker that speaks no TLS may answer or just hang up."""
     settings = {"security.protocol": "SSL"}
+    told = r"last cause: .*SSL (handshake failed|connection closed by peer)"
 
-    with pytest.raises(BrokerError, match=r"last cause: .*SSL handshake failed"):
+    with pytest.raises(BrokerError, match=told):
         Admin(Connection(broker, settings, request_s=0.5)).cluster_id()
-    with pytest.raises(BrokerError, match=r"last cause: .*SSL handshake failed"):
+    with pytest.raises(BrokerError, match=told):
         verdicts(Connection(broker, settings), deadline_s=0.5).init()
 
 
