@@ -1,6 +1,7 @@
 """The peers in an environment of their own, so that their versions and ours do not meet."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -24,10 +25,10 @@ def environment(folder: Path) -> tuple[Path, dict[str, str]]:
     told = folder / "peers.json"
     if told.exists() and json.loads(told.read_text())["packages"] == PACKAGES:
         return python, json.loads(told.read_text())["missing"]
-    subprocess.run(["uv", "venv", "-q", "--allow-existing", "--python", sys.executable, str(folder)], check=True)
+    install = _make(folder, python)
     missing = {}
     for name, package in {"xxhash": "xxhash", **PACKAGES}.items():
-        command = ["uv", "pip", "install", "-q", "--python", str(python), *package.split()]
+        command = [*install, *package.split()]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_S_MAX, check=False)
             if done.returncode:
@@ -38,12 +39,22 @@ def environment(folder: Path) -> tuple[Path, dict[str, str]]:
     return python, missing
 
 
+def _make(folder: Path, python: Path) -> list[str]:
+    """Makes an empty environment, with uv where it is installed, and returns the command that installs into it."""
+    if shutil.which("uv"):
+        subprocess.run(["uv", "venv", "-q", "--allow-existing", "--python", sys.executable, str(folder)], check=True)
+        return ["uv", "pip", "install", "-q", "--python", str(python)]
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    return [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+
+
 class Peers:
     """A process of theirs that answers requests; a context."""
 
     def __init__(self, python: Path) -> None:
         self._process = subprocess.Popen(
-            [str(python), str(Path(__file__).with_name("peer.py"))],
+            # -P: not the script's folder but only their own packages; else their `import profile` finds ours.
+            [str(python), "-P", str(Path(__file__).with_name("peer.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
