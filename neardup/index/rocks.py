@@ -65,9 +65,9 @@ class RocksStore:
         self._handles: dict[Family, Any] = {}
         _refuse_strangers(path)
         cache = rocksdict.Cache(cache_bytes)
-        families = {family.name.lower(): _options(cache, write_bytes) for family in Family}
+        families = {family.name.lower(): _options(family, cache, write_bytes) for family in Family}
         with _explained("open", path):
-            self._db = rocksdict.Rdict(str(path), _options(cache, write_bytes), column_families=families)
+            self._db = rocksdict.Rdict(str(path), _options(Family.META, cache, write_bytes), column_families=families)
             for family in Family:
                 self._families[family] = self._db.get_column_family(family.name.lower())
                 self._handles[family] = self._db.get_column_family_handle(family.name.lower())
@@ -132,6 +132,10 @@ class RocksStore:
             )
             for family in Family
         }
+
+    def tables_bytes(self) -> int:
+        """Memory for filters and indexes of the files."""
+        return sum(self._property(family, "rocksdb.estimate-table-readers-mem") for family in Family)
 
     def pressure(self) -> tuple[int, bool]:
         """Bytes that wait for compaction, and whether writes stand still because of it."""
@@ -207,22 +211,28 @@ class RocksStore:
         gc.collect()
 
 
-def _options(cache: Any, write_bytes: int) -> Any:
+def _options(family: Family, cache: Any, write_bytes: int) -> Any:
+    """What the store needs to be right, and room for what `_tune` adds to make it fast."""
     options = rocksdict.Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
     options.set_atomic_flush(True)
     options.set_db_write_buffer_size(write_bytes)
-    options.set_compression_type(rocksdict.DBCompressionType.zstd())
     options.set_keep_log_file_num(_LOG_FILES)
     options.set_max_log_file_size(_LOG_FILE_BYTES)
     tables = rocksdict.BlockBasedOptions()
-    tables.set_block_size(_BLOCK_BYTES)
-    tables.set_bloom_filter(_FILTER_BITS, False)
     tables.set_format_version(5)
     tables.set_block_cache(cache)
+    _tune(family, options, tables)
     options.set_block_based_table_factory(tables)
     return options
+
+
+def _tune(family: Family, options: Any, tables: Any) -> None:
+    """Options for speed and size alone: whatever is set here, files written before stay readable."""
+    options.set_compression_type(rocksdict.DBCompressionType.zstd())
+    tables.set_block_size(_BLOCK_BYTES)
+    tables.set_bloom_filter(_FILTER_BITS, False)
 
 
 def _refuse_strangers(path: Path) -> None:

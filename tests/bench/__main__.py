@@ -1,19 +1,23 @@
 """`python -m tests.bench`: every row of the table, ours and the peers' in turn, to build/bench.md and bench.json."""
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from neardup.errors import NeardupError
 from neardup.scheme import Scheme
 from neardup.warm import warm
-from tests.bench import html_rows, store_rows, text_rows
+from tests.bench import html_rows, store_rows, text_rows, worst_matching
 from tests.bench.peers import PACKAGES, Peers, environment
 from tests.bench.table import Row, commit, machine, versions, write
 
 SIZES = (10_000, 100_000, 1_000_000)
-LARGE = (10_000_000,)
+LARGE = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
+#: Pages of one template, in a row.
+TEMPLATE, LARGE_TEMPLATE = 20_000, 1_000_000
 _OURS = ("numpy", "numba", "llvmlite", "rocksdict", "selectolax", "xxhash")
 
 
@@ -24,27 +28,42 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose group has this in its name")
     parser.add_argument("--large", action="store_true", help="only the matcher, into a store of 10,000,000 pages")
     parser.add_argument("--sizes", default="", help="sizes of stores, with commas between")
+    parser.add_argument("--template", type=int, default=0, help="pages of one template, in a row")
+    parser.add_argument("--scratch", type=Path, help="folder for large indexes; by default that of temporary files")
     asked = parser.parse_args()
+    # Whoever ends it with a signal gets the disk back: temporary folders go as for any other exit.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
+    try:
+        _main(asked)
+    except NeardupError as error:
+        sys.exit(f"bench: {error}")
+
+
+def _main(asked: argparse.Namespace) -> None:
     started = time.monotonic()
     scheme = Scheme(seed=1)
-    sizes = [int(size) for size in asked.sizes.split(",")] if asked.sizes else SIZES
+    sizes = [int(size) for size in asked.sizes.split(",")] if asked.sizes else LARGE if asked.large else SIZES
+    pages = asked.template or (LARGE_TEMPLATE if asked.large else TEMPLATE)
+    matcher: dict[str, Callable[[], list[Row]]] = {
+        "growth": lambda: store_rows.growth(scheme, sizes, asked.scratch),
+        "template": lambda: worst_matching.one_template(scheme, pages, asked.scratch),
+    }
     if asked.large:
-        groups: dict[str, Callable[[], list[Row]]] = {"growth": lambda: store_rows.growth(scheme, LARGE)}
-        missing: dict[str, str] = {}
-        _run(groups, "", asked.out, "bench-large", missing, started)
+        _run(matcher, asked.only, asked.out, "bench-large", {}, started)
         return
     python, missing = environment(asked.tools / "peers")
     with Peers(python) as peers:
-        groups = {
+        groups: dict[str, Callable[[], list[Row]]] = {
             "start": html_rows.start,
             "html": lambda: html_rows.speed(scheme),
             "worst pages": lambda: html_rows.worst(scheme),
             "sketches": lambda: text_rows.sketches(peers, missing, scheme),
             "verdicts": lambda: text_rows.verdicts(peers, missing, scheme),
             "rebuild": lambda: store_rows.rebuild(scheme),
-            "worst matching": lambda: store_rows.worst(scheme),
+            "worst matching": lambda: worst_matching.matching(scheme),
             "memory": lambda: store_rows.memory(scheme),
-            "growth": lambda: store_rows.growth(scheme, sizes),
+            "record": lambda: store_rows.by_field(scheme),
+            **matcher,
         }
         _run(groups, asked.only, asked.out, "bench", missing, started)
 

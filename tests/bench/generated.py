@@ -132,3 +132,30 @@ def mixed(log: Log, first: int, count: int) -> Iterator[bytes]:
             yield changed(old, number)
         else:
             yield changed(old, number, digest=np.frombuffer(random.bytes(16), "V16")[0])
+
+
+#: Of the new pages of a stream one in so many is kept, to be repeated later.
+_KEPT_EVERY = 10
+
+
+def stream(log: Log, count: int) -> Iterator[bytes]:
+    """`count` records one after another: 7 of 10 new, 2 near and 1 exact duplicate of earlier ones, from anywhere."""
+    random = np.random.default_rng((log.seed, 3))
+    kept: list[bytes] = []
+    fresh: Iterator[bytes] = iter(())
+    new = 0
+    for number in range(count):
+        kind = number % 10
+        if kind >= 7 and kept:
+            old = kept[int(random.integers(len(kept)))]
+            digest = {} if kind == 9 else {"digest": np.frombuffer(random.bytes(16), "V16")[0]}
+            yield changed(old, number, **digest)
+            continue
+        record = next(fresh, None)
+        if record is None:
+            fresh = iter(log.records(new, _BLOCK_PAGES))
+            record = next(fresh)
+        if new % _KEPT_EVERY == 0:
+            kept.append(record)
+        new += 1
+        yield record

@@ -1,21 +1,29 @@
-"""Rows of the matcher: into growing stores, worst cases, rebuilding, bytes and memory a page."""
+"""Rows of the matcher: into growing stores, rebuilding, bytes and memory a page."""
 
 import gc
+import shutil
 import statistics
+import sys
 import tempfile
+import time
 import tracemalloc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from neardup.decider import Decider
+from neardup.errors import BadInput
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
+from neardup.layout import HEADER, SECTIONS
 from neardup.matching import fold
+from neardup.page import Page
 from neardup.scheme import Scheme
-from tests.bench.generated import Log, changed, fill, mixed
+from neardup.sketch import sketch_pages
+from tests.bench.documents import documentation_page, plain_pages, texts
+from tests.bench.generated import Log, fill, mixed
 from tests.bench.table import Row, seconds
 
 _BATCH = 512
@@ -30,16 +38,18 @@ def same_as_folding(decider: Decider) -> bool:
     return all(list(folded.scan(family)) == list(filled.scan(family)) for family in Family)
 
 
-class _Folding:
+class Folding:
     """Batches into a store, one after another."""
 
     def __init__(self, store: RocksStore | MemoryStore, decider: Decider, first: int) -> None:
         self.store, self.decider, self.next = store, decider, first
-        self.scored = self.pages = 0
+        self.scored = self.pages = self.cut = 0
         self.kinds: dict[str, int] = {}
 
-    def run(self, records: Iterable[bytes], *, told: bool = True) -> float:
-        """Seconds a page: decided, told as JSON, written."""
+    def run(
+        self, records: Iterable[bytes], *, told: bool = True, clock: Callable[[], float] = time.perf_counter
+    ) -> float:
+        """Seconds a page, by the clock: decided, told as JSON, written."""
         batch = list(enumerate(records, self.next))
         self.next += len(batch)
 
@@ -50,87 +60,98 @@ class _Folding:
                     verdict.to_json()
             self.store.write(outcome.writes)
             self.scored += outcome.scored
+            self.cut += outcome.cut
             self.pages += len(batch)
             for verdict in outcome.verdicts:
                 self.kinds[verdict.verdict] = self.kinds.get(verdict.verdict, 0) + 1
 
-        return seconds(work) / len(batch)
+        started = clock()
+        work()
+        return (clock() - started) / len(batch)
 
 
-def growth(scheme: Scheme, sizes: Iterable[int]) -> list[Row]:
-    """Sketches a second into stores of these sizes; each grows out of the one before."""
+def growth(scheme: Scheme, sizes: Sequence[int], scratch: Path | None = None) -> list[Row]:
+    """Sketches a second into stores of these sizes; each grows out of the one before.
+
+    scratch: folder for the index, which takes some 2 kB a page and goes afterwards. Raises BadInput if the disk has no
+    room for it.
+    """
     decider, log = Decider(scheme=scheme.digest), Log()
     rows, filled = [], 0
     good = same_as_folding(decider)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        enough_room(Path(folder), max(sizes))
         store = RocksStore(Path(folder) / "index")
         for size in sizes:
             taken = seconds(lambda size=size, filled=filled: fill(store, log, filled, size - filled, decider))
-            filled = size
+            many, filled = size - filled, size
             store.flush()
             # Numbers far beyond what is filled later, so that both can go on.
-            folding = _Folding(store, decider, 10**9 + 10 * size)
-            batches = [list(mixed(log, size, _BATCH * (_BATCHES + 1)))[i * _BATCH : (i + 1) * _BATCH] for i in range(7)]
-            times = [folding.run(batch) for batch in batches][1:]
-            each = statistics.median(times)
+            folding = Folding(store, decider, 10**9 + 10 * size)
+            records = list(mixed(log, size, _BATCH * (_BATCHES + 1)))
+            parts = [records[at : at + _BATCH] for at in range(0, len(records), _BATCH)]
+            # The first batch opens files.
+            each = statistics.median([folding.run(part) for part in parts][1:])
             duplicates = folding.kinds.get("near_duplicate", 0) + folding.kinds.get("exact_duplicate", 0)
             on_disk = {family: part.file_bytes / size for family, part in store.sizes().items() if part.file_bytes}
             notes: dict[str, float | str] = {
                 "candidates a page": folding.scored / folding.pages,
-                "filled in s": taken,
+                "written before, pages/s": many / taken,
                 "disk bytes a page": round(sum(on_disk.values())),
                 **{family.name.lower(): round(part) for family, part in on_disk.items() if part > 1},
+                "filters and indexes in memory, bytes a page": store.tables_bytes() / size,
+                "memory of the process, MB": memory_mb(),
             }
-            rows.append(
-                Row(
-                    f"matcher into a store of {size:,} pages",
-                    "sketches/s",
-                    1 / each,
-                    20_000,
-                    "target",
-                    1 / each / 20_000,
-                    "1 x",
-                    f"{duplicates} of {round(0.3 * folding.pages)} planted found",
-                    "" if good and duplicates >= 0.29 * folding.pages else "wrong verdicts, or fill differs from fold",
-                    notes,
-                )
-            )
+            row = Row(f"matcher into a store of {size:,} pages", "sketches/s", 1 / each, 20_000, "target")
+            row.ratio, row.reach, row.notes = 1 / each / 20_000, "1 x", notes
+            row.check = f"{duplicates} of {round(0.3 * folding.pages)} planted found"
+            if not good or duplicates < 0.29 * folding.pages:
+                row.void = "wrong verdicts, or fill differs from fold"
+            rows.append(row)
+            print(f"{row.name}: {row.ours:,.0f} a second; {notes}", file=sys.stderr, flush=True)
         store.close()
     return rows
 
 
-def worst(scheme: Scheme) -> list[Row]:
-    """us a page where every probe is hot, where each page has many candidates, against pages like any others."""
-    decider, log = Decider(scheme=scheme.digest), Log()
-    count = _BATCH * (_BATCHES + 1)
-    plain = log.records(0, count)
-    random = np.random.default_rng(3)
+#: Of the finished index, and what compaction needs beside it, a page; and what is left to the others on the machine.
+_DISK_BYTES, _SPARE_BYTES = 2_600, 2 << 30
 
-    def digest() -> np.void:
-        return np.frombuffer(random.bytes(16), "V16")[0]
 
-    same = {"head": 7, "wide": np.arange(8), "logtf": np.arange(6)}
-    cases = {
-        "pages like any others": plain,
-        "every probe is hot: one template": [changed(r, i, **same) for i, r in enumerate(plain)],
-        "64 candidates a page": [
-            changed(r, i, head=i // 64, wide=[(i + 32) // 64 + 10**6, *range(i * 8, i * 8 + 7)])
-            for i, r in enumerate(plain)
-        ],
-        "one text for ever": [changed(plain[0], i) for i in range(count)],
-        "one near-duplicate for ever": [changed(plain[0], i, digest=digest()) for i in range(count)],
-    }
-    rows, normal = [], 0.0
-    for name, records in cases.items():
-        with tempfile.TemporaryDirectory() as folder:
-            store = RocksStore(Path(folder) / "index")
-            folding = _Folding(store, decider, 1)
-            times = [folding.run(records[i : i + _BATCH]) for i in range(0, count, _BATCH)][1:]
-            store.close()
-        each = 1e6 * statistics.median(times)
-        normal = normal or each
-        notes: dict[str, float | str] = {"candidates a page": folding.scored / folding.pages, **folding.kinds}
-        rows.append(Row(f"matcher: {name}", "us a page", each, normal, "any others", normal / each, notes=notes))
+def enough_room(folder: Path, pages: int) -> None:
+    """Raises BadInput if an index of so many pages does not fit the folder's disk."""
+    need, free = pages * _DISK_BYTES + _SPARE_BYTES, shutil.disk_usage(folder).free
+    if free < need:
+        raise BadInput(
+            f"an index of {pages:,} pages needs {need / 1e9:.0f} GB of disk, {folder} has {free / 1e9:.0f} GB free;"
+            " name a folder on another disk (--scratch), or a smaller size (--sizes)"
+        )
+
+
+def memory_mb() -> float:
+    """Resident memory of this process; 0 where the system does not tell."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0.0
+    held = [line.split()[1] for line in status.read_text().splitlines() if line.startswith("VmRSS")]
+    return round(int(held[0]) / 1024)
+
+
+def by_field(scheme: Scheme) -> list[Row]:
+    """Bytes of a sketch record, by field, before compression: of texts of 350 words and of documentation pages."""
+    rows = []
+    documentation = [
+        Page(f"https://s{i}.example/{i}", documentation_page(i), "text/html; charset=utf-8", i) for i in range(20)
+    ]
+    for name, pages in (("text of 350 words", plain_pages(texts(100))), ("documentation page", documentation)):
+        records = sketch_pages(pages, scheme)
+        header = np.frombuffer(b"".join(record[: HEADER.itemsize] for record in records), HEADER)
+        notes: dict[str, float | str] = {
+            field: round(float(header[length].mean()) * unit) for field, length, unit in SECTIONS
+        }
+        keys = sum(HEADER[field].itemsize for field in ("supershingles", "simhash", "wide", "logtf", "head", "place"))
+        notes = {"identity and counts": HEADER.itemsize - keys, "B, C and index keys": keys, **notes}
+        size = sum(map(len, records)) / len(records)
+        rows.append(Row(f"record of a {name}, by field", "bytes", size, notes={k: v for k, v in notes.items() if v}))
     return rows
 
 
@@ -142,7 +163,7 @@ def rebuild(scheme: Scheme) -> list[Row]:
     for name, size, told in (("live", _BATCH, True), ("rebuild", 8 * _BATCH, False)):
         with tempfile.TemporaryDirectory() as folder:
             store = RocksStore(Path(folder) / "index")
-            folding = _Folding(store, decider, 1)
+            folding = Folding(store, decider, 1)
             parts = [records[i : i + size] for i in range(0, len(records), size)]
             times[name] = sum(folding.run(part, told=told) * len(part) for part in parts) / len(records)
             store.close()

@@ -1,11 +1,13 @@
 """The bench measures what it says: filled stores are folded ones, planted duplicates are duplicates."""
 
+from collections import Counter
+
 from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.matching import fold
 from neardup.scheme import Scheme
-from tests.bench.generated import Log, fill, mixed
+from tests.bench.generated import Log, fill, mixed, stream
 from tests.bench.table import Row, markdown
 
 DECIDER = Decider(scheme=Scheme(seed=1).digest)
@@ -32,3 +34,11 @@ def test_a_void_row_says_so():
     table = markdown([Row("x", "us", 2.0, 4.0, "peer", 2.0, void="peer found nothing")], {"machine": "m"})
     assert "void: peer found nothing" in table
     assert "2.00 x" not in table
+
+
+def test_a_stream_repeats_itself_from_anywhere():
+    records = list(stream(Log(), 300))
+    outcome = fold(list(enumerate(records, 1)), MemoryStore(), DECIDER)
+    kinds = Counter(verdict.verdict for verdict in outcome.verdicts)
+    assert kinds == {"unique": 210, "near_duplicate": 60, "exact_duplicate": 30}
+    assert list(stream(Log(), 200)) == records[:200]
