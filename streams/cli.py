@@ -111,10 +111,9 @@ def scan(
     for path in paths:
         if not os.path.exists(path):
             raise BadInput(f"{path}: no such file or folder")
-        if report is not None and report.exists() and path.samefile(report):
-            raise BadInput(f"{report} is one of the files to scan, and would be overwritten; name another one")
-    if audit is not None and audit.absolute() in [Path(one).absolute() for one in (out, report) if one is not None]:
-        raise BadInput(f"{audit} is named twice; the audit needs a file of its own")
+    outputs = [Path(one) for one in (report, audit, out) if one is not None and one != "-"]
+    if twice := [one for i, one in enumerate(outputs) if one.absolute() in map(Path.absolute, outputs[:i])]:
+        raise BadInput(f"{twice[0]} is named twice; each output needs a file of its own")
     others = numbers_of(shadow_numbers or [])
     told = Console(stderr=out == "-" or as_json)
     watched = Console(stderr=True)
@@ -131,6 +130,7 @@ def scan(
                 opened,
                 base_url=base_url,
                 out=out,
+                written=outputs,
                 again=again,
                 threads=threads,
                 progress=shown.update,

@@ -7,6 +7,7 @@ its sorted list of (URL, XXH128). A page's offset is its ordinal in the source; 
 
 import codecs
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -23,9 +24,9 @@ from neardup.verdict import Coordinates
 from streams.compressed import Damaged, Stream
 from streams.ports import SourcedPage
 from streams.records import decode_json_page
-from streams.warc import Problem, WarcReader, page_of
+from streams.warc import Problem, WarcReader, holds_converted, page_of
 
-SourceKind = Literal["warc", "folder", "jsonl"]
+SourceKind = Literal["warc", "wet", "folder", "jsonl"]
 
 _CONTENT_TYPES = {
     ".html": "text/html",
@@ -33,12 +34,13 @@ _CONTENT_TYPES = {
     ".xhtml": "application/xhtml+xml",
     ".txt": "text/plain",
 }
-_ARCHIVES = (".warc", ".warc.gz", ".warc.zst")
+_ARCHIVES = (".warc", ".warc.gz", ".warc.zst", ".wet", ".wet.gz")
 _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
 _BESIDE_PAGES = "not scanned, as it lies beside pages; name the file itself to scan it"
 #: HTTP headers in front of a body, and room for a content encoding that enlarges.
 _CONTENT_SLACK_BYTES = 1 << 20
 _DIGEST_PIECE_BYTES = 1 << 20
+_TYPES_TOLD_MAX = 10
 
 
 @dataclass
@@ -78,6 +80,7 @@ class LocalSource:
         self.bytes_total = record.size
         self.bytes_read = 0
         self._bound = body_bytes_max
+        self._left_out = ""  # records that are no pages, in words
 
     def read(self, offset: int = 0, position: int | None = None) -> Iterator[SourcedPage]:
         """Pages from ordinal `offset` on. position: that of the page before `offset`, which saves reading up to it.
@@ -105,9 +108,11 @@ class LocalSource:
         what = f"cannot be read: {error.strerror or error}"
         self.problems.append(Problem(str(error.filename or self.record.path), self.bytes_read, what))
 
-    def is_file(self, path: Path) -> bool:
-        """Whether `path` is this source's file, under whatever name."""
-        return self.record.kind != "folder" and path.exists() and path.samefile(self.record.path)
+    def holds(self, path: Path) -> bool:
+        """Whether `path` is this source's file, or one of its files, under whatever name."""
+        root = Path(self.record.path)
+        files = [root / name for name, _ in self.record.files] if self.record.kind == "folder" else [root]
+        return path.exists() and any(file.exists() and path.samefile(file) for file in files)
 
     def _member_shared(self, position: int) -> bool:
         """Whether the record at `position` cannot be told by that alone, as another starts in the same gzip member."""
@@ -122,23 +127,29 @@ class LocalSource:
         return bool(reader.problems) or (len(pair) == 2 and pair[1].shared)
 
     def _pages(self, position: int, ordinal: int) -> Iterator[SourcedPage]:
-        readers = {"warc": self._warc, "folder": self._folder, "jsonl": self._lines}
+        readers = {"warc": self._warc, "wet": self._warc, "folder": self._folder, "jsonl": self._lines}
         for page, at in readers[self.record.kind](position):
             date = page.fetched_at if page.fetched_at is not None else self.record.mtime_ns // 1_000_000
             yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), date)
             ordinal += 1
+        if not ordinal and not self.problems:
+            nothing = "the file holds no page" if self.record.size else "the file is empty"
+            self.problems.append(Problem(self.record.path, 0, nothing + self._left_out))
 
     def _warc(self, position: int) -> Iterator[tuple[Page, int]]:
         reader = WarcReader(Path(self.record.path), self._bound + _CONTENT_SLACK_BYTES, position, self.problems)
-        if self.record.size == 0:
-            self.problems.append(Problem(self.record.path, 0, "the file is empty"))
+        others: Counter[str] = Counter()
         with closing(reader.stream):
             for record in reader.records():
                 self.bytes_read = reader.stream.bytes_read
-                page = page_of(record, self._bound)
+                page = page_of(record, self._bound, converted=self.record.kind == "wet")
                 if page is not None:
                     yield page, record.position
+                elif len(others) < _TYPES_TOLD_MAX:
+                    others[record.headers["warc-type"][:40].lower()] += 1
         self.bytes_read = self.bytes_total
+        counts = [f"{count} {'record' if count == 1 else 'records'} of type {kind}" for kind, count in others.items()]
+        self._left_out = f": {', '.join(counts)}" if counts else ""
 
     def _lines(self, position: int) -> Iterator[tuple[Page, int]]:
         line_max = 4 * self._bound + _CONTENT_SLACK_BYTES  # base64, or text with every character escaped
@@ -230,19 +241,18 @@ def _file_source(path: Path, body_bytes_max: int, on_bytes: Callable[[int], None
 
 def _kind(path: Path) -> SourceKind:
     name = path.name.lower()
-    if name.endswith(_ARCHIVES):
-        return "warc"
     if name.endswith(_LINES):
         return "jsonl"
-    with closing(Stream(path)) as stream:
-        with suppress(Damaged):
-            stream.want(64)
-        start = bytes(stream.buffer[:64]).lstrip()
-    if start.startswith(b"WARC/"):
-        return "warc"
-    if start.startswith(b"{"):
-        return "jsonl"
-    raise BadInput(f"{path}: neither WARC, JSON lines, nor one of {', '.join(sorted(_CONTENT_TYPES))}")
+    if not name.endswith(_ARCHIVES):
+        with closing(Stream(path)) as stream:
+            with suppress(Damaged):
+                stream.want(64)
+            start = bytes(stream.buffer[:64]).lstrip()
+        if start.startswith(b"{"):
+            return "jsonl"
+        if not start.startswith(b"WARC/"):
+            raise BadInput(f"{path}: neither WARC, JSON lines, nor one of {', '.join(sorted(_CONTENT_TYPES))}")
+    return "wet" if holds_converted(path) else "warc"
 
 
 def _folder_sources(

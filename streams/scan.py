@@ -139,6 +139,7 @@ def scan(
     *,
     base_url: str | None = None,
     out: str | None = None,
+    written: Sequence[Path] = (),
     again: bool = False,
     threads: int = 1,
     progress: Callable[[Progress], None] = lambda now: None,
@@ -148,15 +149,15 @@ def scan(
     """Judges every page of `paths` that `state` has not judged yet, each against all before it.
 
     base_url: what the file names of folders are appended to. out: a file for the verdicts of these sources as JSON
-    lines, written anew, `-` for standard output. again: scan finished sources once more. threads: for sketching.
-    audit: what looks on; it changes no verdict and no stored byte.
+    lines, written anew, `-` for standard output. written: other files that the caller writes. again: scan finished
+    sources once more. threads: for sketching. audit: what looks on; it changes no verdict and no stored byte.
     SIGINT and SIGTERM end the scan after the message at work; the same call goes on from there.
-    Raises BadInput for paths that are no sources, and for an `out` that is one of them, before anything is changed;
+    Raises BadInput for paths that are no sources, and where `out` or `written` is in them, before anything is changed;
     StateError where state or `out` cannot be written; InvariantBroken where pages in and verdicts out differ.
     """
     state.catch_up()  # what an interrupted scan on this state left in the log
     run = _Scan(state, threads, progress, clock or SystemClock())
-    run.enlist(paths, base_url, again, out)
+    run.enlist(paths, base_url, again, [*written, *([Path(out)] if out else [])])
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
         state.verdict_log.listener = listener.write if listener else None
@@ -191,7 +192,7 @@ class _Scan:
         self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
         self._sketcher = Sketcher(state.scheme, state.log, clock, log_time=state.matcher.log_time, threads=threads)
 
-    def enlist(self, paths: Sequence[str | Path], base_url: str | None, again: bool, out: str | None) -> None:
+    def enlist(self, paths: Sequence[str | Path], base_url: str | None, again: bool, written: Sequence[Path]) -> None:
         """Opens all sources, before any is read, and finds out where each goes on."""
         digested = 0
 
@@ -205,8 +206,9 @@ class _Scan:
             found += open_sources(
                 path, base_url=base_url, body_bytes_max=self.state.scheme.body_bytes_max, on_bytes=on_bytes
             )
-        if out is not None and any(source.is_file(Path(out)) for source in found):
-            raise BadInput(f"{out} is one of the files to scan, and would be overwritten; name another one")
+        for file in written:
+            if any(source.holds(file) for source in found):
+                raise BadInput(f"{file} is one of the files to scan, and would be overwritten; name another one")
         for source in found:
             if any(source.record.content == other.record.content for other in self.sources):
                 self.result.skipped.append(source.record.path)  # named twice

@@ -8,8 +8,10 @@ reading goes on with the next record that can be found. Source: ISO 28500:2017 (
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from neardup.page import Page
@@ -22,6 +24,8 @@ _START = re.compile(rb"(?:\A|(?<=\n))WARC/[01]\.\d")
 _MAGIC = b"WARC/"
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
 _PAGES = ("response", "resource", "revisit")
+#: A WET file, as Common Crawl makes them: the text of pages, as records of their own.
+_CONVERTED = ("conversion",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,15 +203,27 @@ class WarcReader:
         self.problems.append(Problem(str(self.path), byte, what))
 
 
-def page_of(record: WarcRecord, body_bytes_max: int) -> Page | None:
+def holds_converted(path: Path) -> bool:
+    """Whether a WARC file is one of converted records (a WET file): the first that is no warcinfo. Raises OSError.
+
+    Beside what they were made from, conversions are no pages: they would be second fetches of them.
+    """
+    reader = WarcReader(path, 0)
+    with closing(reader.stream):
+        kinds = (record.headers.get("warc-type", "").lower() for record in islice(reader.records(), 8))
+        return next((kind for kind in kinds if kind != "warcinfo"), "") in _CONVERTED
+
+
+def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False) -> Page | None:
     """The page in a record; None if it holds none (requests, warcinfo, DNS answers and so on).
 
-    Bodies are decoded from their transfer and content encodings, and cut after body_bytes_max + 1 bytes.
+    converted: conversion records are pages, too. Bodies are decoded from their transfer and content encodings, and cut
+    after body_bytes_max + 1 bytes.
     """
     headers = record.headers
     kind = headers.get("warc-type", "").lower()
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if (kind and kind not in _PAGES) or media == "text/dns":
+    if (kind and kind not in _PAGES + _CONVERTED * converted) or media == "text/dns":
         return None
     url = headers.get("warc-target-uri", "").strip().removeprefix("<").removesuffix(">")
     fetched_at = warc_date(headers.get("warc-date", ""))
@@ -223,7 +239,7 @@ def page_of(record: WarcRecord, body_bytes_max: int) -> Page | None:
         return rejected("a WARC record without WARC-Target-URI")
     if kind == "revisit":
         return rejected("a revisit record: its archive does not hold the body")
-    if kind == "resource" or media != "application/http":
+    if kind in ("resource", *_CONVERTED) or media != "application/http":
         body = record.content[: body_bytes_max + 1]
         return Page(url=url, body=body, content_type=headers.get("content-type", ""), fetched_at=fetched_at)
     return _http_page(record.content, url, fetched_at, body_bytes_max)

@@ -119,13 +119,21 @@ def test_a_mistyped_name_leaves_nothing_behind(shell: Shell) -> None:
     assert list(shell.folder.iterdir()) == []
 
 
-def test_the_report_is_never_a_file_to_scan(shell: Shell) -> None:
+@pytest.mark.parametrize("option", ["--report", "--out"])
+@pytest.mark.parametrize("path", ["site", "site/a.html"])
+def test_nothing_is_written_over_a_file_to_scan(shell: Shell, path: str, option: str) -> None:
     page = site(shell.folder / "site") / "a.html"
     held = page.read_bytes()
-    ended = shell("scan", "site/a.html", "--report", "site/a.html")
+    ended = shell("scan", path, option, "site/a.html")
     assert ended.code == 1
     assert "would be overwritten" in ended.err
     assert page.read_bytes() == held
+
+
+def test_two_outputs_want_two_files(shell: Shell) -> None:
+    site(shell.folder / "site")
+    ended = shell("scan", "site", "--out", "x", "--report", "./x")
+    assert (ended.code, ended.err) == (1, "neardup: x is named twice; each output needs a file of its own\n")
 
 
 def test_a_wrong_seed_is_not_repeated(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

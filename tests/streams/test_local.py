@@ -157,6 +157,14 @@ def test_json_lines_with_bad_lines(tmp_path: Path) -> None:
     check_places(source)
 
 
+@pytest.mark.parametrize(("data", "told"), [(b"", "the file is empty"), (b"\n \n", "the file holds no page")])
+def test_json_lines_without_a_page_are_told(tmp_path: Path, data: bytes, told: str) -> None:
+    (tmp_path / "x.jsonl").write_bytes(data)
+    (source,) = sources(tmp_path / "x.jsonl")
+    assert list(source.read()) == []
+    assert [problem.what for problem in source.problems] == [told]
+
+
 def test_a_byte_order_mark_costs_no_page(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"url":"http://a/","body":"x"}\n')
     (source,) = sources(tmp_path / "a.jsonl")

@@ -434,6 +434,18 @@ def test_out_is_never_a_file_to_scan(tmp_path: Path) -> None:
             scan([copy], state, out=str(copy))
 
 
+def test_nothing_is_written_over_a_page_of_a_folder(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "pages", crawl(3))
+    page = folder / "page1.html"
+    held = page.read_bytes()
+    with opened(None) as state:
+        for written in ({"out": str(page)}, {"written": [page]}):
+            with pytest.raises(BadInput, match=r"page1\.html is one of the files to scan"):
+                scan([folder], state, **written)  # type: ignore[arg-type]
+        assert scan([folder], state, out=str(folder / "new.html")).pages == len(crawl(3))
+    assert page.read_bytes() == held
+
+
 def test_threads_change_nothing(tmp_path: Path) -> None:
     archive = write_warc(tmp_path / "a.warc.gz", crawl(40))
     logs = []

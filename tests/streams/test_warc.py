@@ -297,6 +297,30 @@ def test_what_precedes_the_damage_of_a_member_of_many_records_is_read(tmp_path: 
     assert problems
 
 
+def test_the_text_records_of_a_wet_file_are_pages(tmp_path: Path) -> None:
+    about = record(None, b"software: x", kind="warcinfo", media="application/warc-fields")
+    texts = [record(f"http://a.example/{i}", b"text %d" % i, kind="conversion", media="text/plain") for i in range(3)]
+    pages, problems = read(tmp_path, b"".join(map(gz, [about, *texts])))
+    assert [(page.url, page.body, page.content_type) for page in pages] == [
+        (f"http://a.example/{i}", b"text %d" % i, "text/plain") for i in range(3)
+    ]
+    assert problems == []
+
+
+def test_what_was_converted_is_no_second_fetch_of_a_page_beside_it(tmp_path: Path) -> None:
+    text = record("http://a.example/0", b"hello", kind="conversion", media="text/plain")
+    pages, _ = read(tmp_path, RECORDS[0] + text)
+    assert [page.body for page in pages] == BODIES[:1]
+
+
+def test_a_file_without_any_page_says_what_it_holds(tmp_path: Path) -> None:
+    about = record(None, b"software: x", kind="warcinfo", media="application/warc-fields")
+    other = record("http://a.example/", b"{}", kind="metadata", media="application/json")
+    pages, problems = read(tmp_path, about + other * 2)
+    assert pages == []
+    assert problems == ["0: the file holds no page: 1 record of type warcinfo, 2 records of type metadata"]
+
+
 @pytest.mark.parametrize(
     "data", [b"", bytes(1000), b"WARC/1.0\r\n", b"WARC/", b"\x1f\x8b", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"]
 )
