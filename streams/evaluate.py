@@ -1,6 +1,6 @@
 """`neardup evaluate`: pages from files or a state directory, labels, and the evaluation written out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,13 @@ from neardup.evaluation.audits import audit_section, read_audits
 from neardup.evaluation.corpus import PAGES_MAX, Corpus, corpus_of
 from neardup.evaluation.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
 from neardup.evaluation.labels import Label, join_labels, read_labels
-from neardup.evaluation.report import Evaluation, write
+from neardup.evaluation.report import Evaluation, evaluate_run, write
 from neardup.evaluation.report import evaluate as evaluate_study
+from neardup.evaluation.run_tables import RunPages, RunStudy
+from neardup.evaluation.runs import Run, read_run, run_of, stream
 from neardup.evaluation.study import Study
 from neardup.evaluation.texts import ReadPage, Texts
-from neardup.evaluation.truth import LABELLER, RATIO_MIN, NaturalTruth, Releases, thinned
+from neardup.evaluation.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, thinned
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketching import sketch_pages
@@ -44,11 +46,16 @@ def silent(phase: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Crawl:
-    """A corpus with the means to read its pages again, and the thresholds of its rules."""
+    """A corpus with the means to read its pages again, the thresholds of its rules, and what a run made of it.
+
+    unread: places of the input that could not be read.
+    """
 
     corpus: Corpus
     texts: Texts
     decider: Decider
+    run: Run | None = None
+    unread: Sequence[str] = ()
 
 
 @contextmanager
@@ -63,8 +70,8 @@ def open_crawl(
 ) -> Iterator[Crawl]:
     """The crawl of some files, or of a state directory. Sketches are held in memory, texts are read when asked for.
 
-    Raises BadInput for neither or both, for what is no source, and for more than pages_max pages; StateError for a
-    directory that is in use.
+    Raises BadInput for neither or both, for what is no source, for sources without a readable page, and for more than
+    pages_max pages; StateError for a directory that is in use.
     """
     if bool(paths) == (state is not None):
         raise BadInput("name either files to evaluate, or a state directory with --state")
@@ -72,7 +79,8 @@ def open_crawl(
         with State.open(state) as opened:
             records = _logged(opened, progress)
             corpus = corpus_of(records, pages_max=pages_max)
-            yield Crawl(corpus, Texts(corpus, opened.read_page, opened.scheme), opened.decider)
+            run = run_of(f"the run of {state.name}: {opened.decider.rule}", opened.verdicts())
+            yield Crawl(corpus, Texts(corpus, opened.read_page, opened.scheme), opened.decider, run)
         return
     sources = [
         source
@@ -80,10 +88,11 @@ def open_crawl(
         for source in open_sources(Path(path), base_url=base_url, body_bytes_max=SCHEME.body_bytes_max)
     ]
     corpus = corpus_of(_sketched(sources, threads, progress), pages_max=pages_max)
-    problems = [str(problem) for source in sources for problem in source.problems]
-    texts = Texts(corpus, _reader(sources), SCHEME)
-    texts.problems += problems[:20]
-    yield Crawl(corpus, texts, Decider(scheme=SCHEME.digest))
+    unread = [str(problem) for source in sources for problem in source.problems]
+    if corpus.counts.fetches == corpus.counts.rejected:
+        names, why = ", ".join(map(str, paths)), f": {unread[0]}" if unread else ""
+        raise BadInput(f"{names}: no page could be read{why}; if these are verdicts, name them with --verdicts")
+    yield Crawl(corpus, Texts(corpus, _reader(sources), SCHEME), Decider(scheme=SCHEME.digest), unread=unread)
 
 
 def _logged(state: State, progress: Progress) -> Iterator[bytes]:
@@ -121,31 +130,43 @@ def _reader(sources: Sequence[LocalSource]) -> ReadPage:
 
 
 def natural_labels(
-    crawl: Crawl, graphs: Sequence[Graph], releases: Releases, ratio_min: float, seed: int
+    crawl: Crawl, graphs: Sequence[Graph], editions: Editions, ratio_min: float, seed: int
 ) -> list[Label]:
-    """Labels by natural truth of the pairs of the graphs, of pairs of one item, and of as many of different items."""
-    truth = NaturalTruth(crawl.corpus, crawl.texts, releases, ratio_min)
-    if len(truth.releases) < 2:
+    """Labels by natural truth of the pairs of the graphs, of pairs of one item, and of as many of different items.
+
+    Each label says from which of these samples its pair was drawn.
+    """
+    truth = NaturalTruth(crawl.corpus, crawl.texts, editions, ratio_min)
+    if isinstance(editions, Items):
+        if not truth.known:
+            raise BadInput("the items are of other pages than those of this crawl")
+    elif len(truth.editions) < 2:
         raise BadInput(
-            f"natural truth needs pages of at least two releases, and the URLs name {len(truth.releases)}; give "
+            f"natural truth needs pages of at least two releases, and the URLs name {len(truth.editions)}; give "
             "--releases a regular expression of what tells releases apart in a path"
         )
-    out: list[Label] = []
-    for graph in graphs:
-        pairs = list(zip(graph.a.tolist(), graph.b.tolist(), strict=True))
-        out += truth.labels(thinned(pairs, TRUTH_PAIRS, seed), graph.name)
-    out += truth.labels(thinned(truth.items(), TRUTH_PAIRS, seed), "items")
-    out += truth.labels(truth.others(min(TRUTH_PAIRS, max(1, len(out))), seed), "others")
-    return list({label.pair: label for label in out}.values())
+    samples: dict[tuple[int, int], str] = {}
+
+    def draw(name: str, pairs: Iterable[tuple[int, int]], count: int = TRUTH_PAIRS) -> None:
+        for pair in thinned(pairs, count, seed):
+            samples[pair] = f"{samples[pair]} + {name}" if pair in samples else name
+
+    for name, graph in zip(("B", "C", "wide"), graphs, strict=False):
+        draw(name, zip(graph.a.tolist(), graph.b.tolist(), strict=True))
+    draw("items", truth.items())
+    draw("others", truth.others(min(TRUTH_PAIRS, max(1, len(samples))), seed))
+    return truth.labels(samples)
 
 
 def evaluate_command(
     paths: Sequence[Path | str] = (),
     *,
     state: Path | None = None,
+    verdicts: Path | None = None,
     labels: Sequence[Path] = (),
     releases: str | None = None,
     natural: bool = False,
+    items: Path | None = None,
     ratio_min: float = RATIO_MIN,
     out: Path | None = None,
     base_url: str | None = None,
@@ -158,51 +179,109 @@ def evaluate_command(
 ) -> Evaluation:
     """Evaluates a crawl as Henzinger 2006 did, and writes it to the folder `out` if one is given.
 
-    labels: files of labels. natural: also label by natural truth; releases: a regular expression of what tells
-    releases apart in a path (implies natural). labels_out: a file for all labels that were used, those of natural
-    truth among them. seed: of samples, splits and intervals. audits: files of `neardup scan --audit` or of the matcher,
-    which get a section of their own. Raises BadInput.
+    verdicts: a file of verdicts: the run that is told of; without paths and state only what it tells is made. labels:
+    files of labels. natural: also label by natural truth; releases: a regular expression of what tells releases apart
+    in a path (implies natural); items: a file that says what pages are about (likewise). labels_out: a file for all
+    labels that were used, those of natural truth among them. seed: of samples, splits and intervals. audits: files of
+    `neardup scan --audit` or of the matcher, which get a section of their own. Raises BadInput.
     """
     if not 0 < ratio_min <= 1:
         raise BadInput(f"--ratio {ratio_min}: a share above 0, at most 1, is wanted")
+    if releases is not None and items is not None:
+        raise BadInput("--items and --releases both say what pages are about; choose one")
+    editions: Editions | None = None
+    if items is not None:
+        editions = Items.read(items)
+    elif natural or releases is not None:
+        editions = Releases.by(releases)
     said = [label for path in labels for label in read_labels(path)]
     audit = read_audits(audits) if audits else None
-    with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
-        corpus = crawl.corpus
-        progress("join", 0, 0)
-        b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
-        c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
-        wide = None
-        if len(corpus) <= ALL_PAIRS_PAGES_MAX:
-            wide = c_graph_of_all(corpus, c_min=WIDE_C_MIN, seed=seed, threads=threads, pairs_max=WIDE_PAIRS)
-        notes = []
-        if len(corpus) < 2:
-            notes.append(f"The corpus has {len(corpus)} pages with words of their own: there are no pairs to evaluate.")
-        if natural or releases is not None:
-            progress("read", 0, 0)
-            graphs = [b, c] if wide is None else [b, c, wide]
-            made = natural_labels(crawl, graphs, Releases.by(releases), ratio_min, seed)
-            known = {label.pair for label in said}
-            said += [label for label in made if label.pair not in known]
-            notes.append(
-                f"Labels by {LABELLER}: two releases of one page are correct if the LCS ratio of their full token "
-                f"sequences is at least {ratio_min:g}, else incorrect, as are pairs of different paths. Nothing is "
-                "undecided; aliases of a page count as incorrect; people would judge otherwise."
+    run = None if verdicts is None else read_run(verdicts)
+    if run is not None and not paths and state is None:
+        evaluation = _evaluate_verdicts(run, said, editions, seed)
+    else:
+        with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
+            evaluation = _evaluate_crawl(
+                crawl, run, said, editions, ratio_min, seed, threads, differences_max, progress
             )
-        joined = join_labels(said, corpus)
-        if labels_out is not None:
-            _write_labels(labels_out, said)
-        if said and not len(joined):
-            raise BadInput("no label fits: " + "; ".join(joined.problems()))
-        study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes)
-        progress("read", 0, 0)
-        evaluation = evaluate_study(study)
+    if labels_out is not None:
+        _write_labels(labels_out, said)
     if audit is not None:
         evaluation.sections.append(audit_section(audit, said))
     if out is not None:
         progress("write", 0, 0)
         write(evaluation, out)
     return evaluation
+
+
+def _evaluate_verdicts(run: Run, said: list[Label], editions: Editions | None, seed: int) -> Evaluation:
+    if editions is not None:
+        raise BadInput("natural truth reads pages: name the files or the state directory beside --verdicts")
+    pages = RunPages(run)
+    joined = join_labels(said, pages)
+    if said and not len(joined):
+        raise BadInput("no label fits these verdicts: " + "; ".join(joined.problems()))
+    return evaluate_run(RunStudy(run, pages, joined, seed))
+
+
+def _evaluate_crawl(
+    crawl: Crawl,
+    run: Run | None,
+    said: list[Label],
+    editions: Editions | None,
+    ratio_min: float,
+    seed: int,
+    threads: int,
+    differences_max: int,
+    progress: Progress,
+) -> Evaluation:
+    """Adds the labels of natural truth to `said`."""
+    corpus = crawl.corpus
+    progress("join", 0, 0)
+    b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
+    c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
+    wide = None
+    if len(corpus) <= ALL_PAIRS_PAGES_MAX:
+        wide = c_graph_of_all(corpus, c_min=WIDE_C_MIN, seed=seed, threads=threads, pairs_max=WIDE_PAIRS)
+    notes = []
+    if len(corpus) < 2:
+        count = "one page" if len(corpus) else "no page"
+        notes.append(f"The corpus has {count} with words of its own: there are no pairs to evaluate.")
+    if editions is not None:
+        progress("read", 0, 0)
+        graphs = [b, c] if wide is None else [b, c, wide]
+        made = natural_labels(crawl, graphs, editions, ratio_min, seed)
+        known = {label.pair for label in said}
+        said += [label for label in made if label.pair not in known]
+        notes.append(_on_truth(editions, ratio_min))
+    joined = join_labels(said, corpus)
+    if said and not len(joined):
+        raise BadInput("no label fits: " + "; ".join(joined.problems()))
+    if run is None:
+        run = crawl.run or stream(corpus.records, crawl.decider)
+    elif not any(run.says(url, url) for url in corpus.urls):
+        raise BadInput("the verdicts are of other pages than those of this crawl")
+    if crawl.unread:
+        notes.append(f"{len(crawl.unread):,} places of the input could not be read, as: {crawl.unread[0]}")
+    study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes, run)
+    progress("read", 0, 0)
+    evaluation = evaluate_study(study)
+    evaluation.unread = len(crawl.unread)
+    return evaluation
+
+
+def _on_truth(editions: Editions, ratio_min: float) -> str:
+    if isinstance(editions, Items):
+        return (
+            f"Labels by {LABELLER}: the file of items says what each page is about. Pairs of one item are correct, of "
+            f"two items incorrect; two editions of one item are correct if the LCS ratio of their full token sequences "
+            f"is at least {ratio_min:g}, else incorrect. Nothing is undecided."
+        )
+    return (
+        f"Labels by {LABELLER}: two releases of one page are correct if the LCS ratio of their full token sequences is "
+        f"at least {ratio_min:g}, else incorrect, as are pairs of different paths. Nothing is undecided; aliases of a "
+        "page count as incorrect; people would judge otherwise."
+    )
 
 
 def _write_labels(path: Path, labels: Sequence[Label]) -> None:

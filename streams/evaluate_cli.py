@@ -33,7 +33,8 @@ ThreadsOption = Annotated[int, typer.Option(min=1, max=256, help="Threads.")]
 
 @app.command(
     epilog="Examples:  neardup evaluate crawl.warc.gz --out evaluation   |   neardup evaluate --state DIR --labels "
-    "labels.jsonl --out evaluation   |   neardup evaluate crawl.warc.gz --releases '[0-9.]+' --out evaluation"
+    "labels.jsonl --out evaluation   |   neardup evaluate crawl.warc.gz --releases '[0-9.]+' --out evaluation   |   "
+    "neardup evaluate --verdicts verdicts.jsonl --labels labels.jsonl"
 )
 def evaluate(
     paths: PathsArgument = None,
@@ -46,6 +47,13 @@ def evaluate(
     ] = False,
     releases: Annotated[
         str | None, typer.Option(metavar="REGEX", help="What tells releases apart in a path; implies --natural.")
+    ] = None,
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What pages are about, where it is known; implies --natural.")
+    ] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What `scan --out` wrote: the run to tell of; alone, only what it tells."),
     ] = None,
     ratio: Annotated[
         float, typer.Option(help="Two releases of a page are duplicates from this share of common text on.")
@@ -75,6 +83,8 @@ def evaluate(
             labels=labels or (),
             natural=natural,
             releases=releases,
+            items=items,
+            verdicts=verdicts,
             ratio_min=ratio,
             out=out,
             base_url=base_url,
@@ -89,10 +99,15 @@ def evaluate(
     else:
         counts = made.counts
         said = ", ".join(f"{count:,} {label}" for label, count in made.labels.items()) or "none"
-        typer.echo(f"{counts.pages:,} pages, {counts.repeats:,} exact copies set aside; labelled pairs: {said}")
+        aside = "exact copies set aside" if paths or state else "of them exact copies"
+        typer.echo(f"{counts.pages:,} pages, {counts.repeats:,} {aside}; labelled pairs: {said}")
         if any(made.labels.values()):
             Console().print(_rules(made.to_json()))
+        for note in made.notes:
+            typer.echo(f"neardup: {note}", err=True)
         typer.echo(f"evaluation: {out / 'evaluation.html'}")
+    if made.unread:
+        raise typer.Exit(3)  # as after a scan that could not read everything
 
 
 def _rules(told: dict[str, Any]) -> Table:

@@ -21,7 +21,7 @@ def combined_section(study: Study) -> Section:
         "it is judged. The knee is the point farthest above the straight line between the ends of the curve, both "
         f"axes scaled to 0..1; cutoffs that keep fewer than {KEPT_MIN} pairs do not count.",
     )
-    similar = study.b_similarity >= study.decider.b_min
+    similar = study.of_b
     if not len(study.labels) or not similar.any():
         section.missing = NO_LABELS if not len(study.labels) else "No labelled pair is B-similar."
         return section

@@ -52,7 +52,7 @@ class Knee:
 
 def halves(study: Study) -> tuple[_Mask, _Mask]:
     """The labelled B pairs in two halves, by a hash of pages and seed."""
-    similar = study.b_similarity >= study.decider.b_min
+    similar = study.of_b
     words = [
         int(joining.chosen(a, b, np.uint64(study.seed ^ 0x51)))
         for a, b in zip(study.labels.a, study.labels.b, strict=True)
@@ -125,14 +125,15 @@ def equal_correct(study: Study) -> EqualCorrect:
     b_correct: float | None = 0.0
     for level in range(study.b.least, 7):
         if b_levels[level]:
-            share = _share(correct, study.b_similarity == level)
+            share = _share(correct, study.drawn("B") & (study.b_similarity == level))
             b_correct = None if share is None or b_correct is None else b_correct + share * int(b_levels[level])
     graph = study.wide or study.c
     pairs = graph.joint.sum(axis=(0, 1))
     ranges = [*C_LEVELS[:-1], *[(low, low + 2) for low in range(373, graph.least - 3, -3)]]
+    drawn = study.drawn("C", "wide")  # both uniform within a level, and as long as they reach, the same pairs
     shares: dict[int, float | None] = {}
     for low, high in ranges:
-        share = _share(correct, (study.c_similarity >= low) & (study.c_similarity <= high))
+        share = _share(correct, drawn & (study.c_similarity >= low) & (study.c_similarity <= high))
         shares.update(dict.fromkeys(range(low, high + 1), share))
     table: list[tuple[int, int, float | None]] = []
     total, right = 0, 0.0

@@ -32,7 +32,7 @@ def term_differences(study: Study) -> Section:
     section = Section(
         "7",
         "Term differences",
-        "Words that `diff` of the two token sequences prints, inserted and deleted ones; one replaced word counts 2. "
+        "Words that diff of the two token sequences prints, inserted and deleted ones; one replaced word counts 2. "
         "Exact: an O(ND) difference, for distant pairs the longest common subsequence by bits.",
     )
     for graph in (study.b, study.c):

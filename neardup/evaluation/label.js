@@ -45,4 +45,5 @@
     }
     event.preventDefault();
   });
+  form.dataset.ready = "yes";
 })();

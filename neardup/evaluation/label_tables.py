@@ -9,7 +9,7 @@ import numpy as np
 from neardup.evaluation import paper
 from neardup.evaluation.figures import Cell, Section, Table, ratio
 from neardup.evaluation.labels import Judgement, Reason
-from neardup.evaluation.study import Mask, Study
+from neardup.evaluation.study import LabelledStudy, Mask, Study
 
 _COLUMNS = (
     *("", "labelled pairs", "correct", "not correct", "undecided", "(forms)"),
@@ -23,22 +23,23 @@ SITES_TOLD = 20
 DRAFTS_MAX = 1000
 
 
-def b_judged(study: Study) -> Section:
+def b_judged(study: LabelledStudy) -> Section:
     """3. Algorithm B, judged."""
-    similar = study.b_similarity >= study.decider.b_min
+    similar = study.of_b
     masks = {
         "all": similar,
         "same site": similar & study.same_site,
         "different sites": similar & ~study.same_site,
-        **{f"B-similarity {level}": study.b_similarity == level for level in range(2, 7)},
+        **{f"B-similarity {level}": similar & (study.b_similarity == level) for level in range(2, 7)},
     }
-    table = judged_table(study, "3-b-judged", "Labelled pairs of the B graph", masks, paper.B_ROWS)
-    return Section("3", "Algorithm B, judged", _SHARES, [table], missing=_missing(study, similar, "B"))
+    caption = f"Labelled pairs {study.graph_words.format('B')}"
+    table = judged_table(study, "3-b-judged", caption, masks, paper.B_ROWS)
+    return Section("3", "Algorithm B, judged", _shares(study, "B"), [table], missing=_missing(study, similar, "B"))
 
 
-def c_judged(study: Study) -> Section:
+def c_judged(study: LabelledStudy) -> Section:
     """4. Algorithm C, judged."""
-    similar = study.c_similarity >= study.decider.c_min
+    similar = study.of_c
     masks = {
         "all": similar,
         "same site": similar & study.same_site,
@@ -47,20 +48,31 @@ def c_judged(study: Study) -> Section:
     for low, high in paper.C_LEVELS:
         in_range = similar & (study.c_similarity >= low) & (study.c_similarity <= high)
         masks[paper.c_level_name(low, high)] = in_range
-    table = judged_table(study, "4-c-judged", "Labelled pairs of the C graph", masks, paper.C_ROWS)
-    return Section("4", "Algorithm C, judged", _SHARES, [table], missing=_missing(study, similar, "C"))
+    caption = f"Labelled pairs {study.graph_words.format('C')}"
+    table = judged_table(study, "4-c-judged", caption, masks, paper.C_ROWS)
+    return Section("4", "Algorithm C, judged", _shares(study, "C"), [table], missing=_missing(study, similar, "C"))
 
 
-_SHARES = "Shares of the labelled pairs of each row, as they were labelled; no row is weighted."
+def _shares(study: LabelledStudy, name: str) -> str:
+    """How far the rows stand for the whole graph."""
+    samples: set[str] = set().union(*(label.samples for label in study.labels.labels))
+    text = "Shares of the labelled pairs of each row; no row is weighted."
+    if name in samples:
+        return text + f" Only pairs that were drawn from the {name} graph count, as others would not stand for it."
+    if samples:
+        return text + f" None of them was drawn from the {name} graph as such, so they need not stand for it."
+    return text
 
 
-def _missing(study: Study, mask: Mask, name: str) -> str:
+def _missing(study: LabelledStudy, mask: Mask, name: str) -> str:
     if not len(study.labels):
         return NO_LABELS
     return "" if mask.any() else f"None of the {len(study.labels):,} labelled pairs is {name}-similar."
 
 
-def judged_table(study: Study, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.Row]) -> Table:
+def judged_table(
+    study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.Row]
+) -> Table:
     """Shares of the judgements for each mask, with the paper's row of the same name."""
     rows: list[list[Cell]] = []
     for row, mask in masks.items():
@@ -69,7 +81,7 @@ def judged_table(study: Study, name: str, caption: str, masks: dict[str, Mask], 
     return Table(name, caption, _COLUMNS, _KINDS, rows, paper=_PAPER)
 
 
-def judged(study: Study, mask: Mask) -> list[Cell]:
+def judged(study: LabelledStudy, mask: Mask) -> list[Cell]:
     """(pairs, correct, incorrect, undecided, prefilled forms) of the labelled pairs in `mask`, as shares."""
     chosen = list(compress(study.labels.labels, mask.tolist()))
     tally = Counter(label.label for label in chosen)
@@ -94,13 +106,13 @@ _DIFFERENCE_ROWS: tuple[tuple[str, Reason], ...] = (
 )
 
 
-def kinds_of_difference(study: Study) -> Section:
+def kinds_of_difference(study: LabelledStudy) -> Section:
     """5. What differs in correct pairs."""
     tables, drafted = [], 0
     correct = study.judged(Judgement.CORRECT)
     groups = {
-        "B": correct & (study.b_similarity >= study.decider.b_min),
-        "C": correct & (study.c_similarity >= study.decider.c_min),
+        "B": correct & study.of_b,
+        "C": correct & study.of_c,
     }
     kinds: dict[int, Reason] = {}
     silent: list[int] = []
@@ -144,19 +156,19 @@ def kinds_of_difference(study: Study) -> Section:
     return Section("5", "Kinds of difference of the correct pairs", text, tables, missing=_none(study, correct))
 
 
-def _none(study: Study, mask: Mask) -> str:
+def _none(study: LabelledStudy, mask: Mask) -> str:
     if not len(study.labels):
         return NO_LABELS
     return "" if mask.any() else "No labelled pair is of this kind."
 
 
-def reasons_of_undecided(study: Study) -> Section:
+def reasons_of_undecided(study: LabelledStudy) -> Section:
     """6. Why pairs are undecided."""
     undecided = study.judged(Judgement.UNDECIDED)
     rows: list[list[Cell]] = []
     groups = {
-        "B": undecided & (study.b_similarity >= study.decider.b_min),
-        "C": undecided & (study.c_similarity >= study.decider.c_min),
+        "B": undecided & study.of_b,
+        "C": undecided & study.of_c,
     }
     for name, mask in groups.items():
         chosen = list(compress(study.labels.labels, mask.tolist()))
@@ -191,14 +203,13 @@ def _with(labels: Sequence[object], reason: Reason | None) -> int:
 
 def far_apart(study: Study, least: int = 200) -> Section:
     """8. Pairs whose token sequences differ a lot."""
-    similar = study.similar
+    similar = study.of_b | study.of_c
     far = np.zeros(len(study.labels), bool)
     places = study.chosen(np.flatnonzero(similar).tolist(), study.differences_max)
     found = study.differences((study.labels.a[place], study.labels.b[place]) for place in places)
     far[places] = [size is not None and size > least for size in found]
-    b, c = study.b_similarity >= study.decider.b_min, study.c_similarity >= study.decider.c_min
     rows: list[list[Cell]] = []
-    for name, mask in (("B", b & far), ("C", c & far)):
+    for name, mask in (("B", study.of_b & far), ("C", study.of_c & far)):
         for text, part in (
             ("all", mask),
             ("same site", mask & study.same_site),
@@ -213,18 +224,18 @@ def far_apart(study: Study, least: int = 200) -> Section:
     return Section("8", f"Pairs with a term difference over {least}", text, [table], missing=missing)
 
 
-def worst_sites(study: Study) -> Section:
+def worst_sites(study: LabelledStudy) -> Section:
     """11. Where the incorrect pairs come from."""
     incorrect = study.judged(Judgement.INCORRECT)
     tables = []
     groups = {
-        "B": incorrect & (study.b_similarity >= study.decider.b_min),
-        "C": incorrect & (study.c_similarity >= study.decider.c_min),
+        "B": incorrect & study.of_b,
+        "C": incorrect & study.of_c,
     }
     for name, mask in groups.items():
         counts: Counter[str] = Counter()
         for place in np.flatnonzero(mask).tolist():
-            counts.update({study.corpus.sites[page] for page in (study.labels.a[place], study.labels.b[place])})
+            counts.update(study.sites(place))
         rows: list[list[Cell]] = [
             [site, n, ratio(n, int(mask.sum()))]
             for site, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SITES_TOLD]

@@ -13,12 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
 from neardup.errors import BadInput, BadPage
-from neardup.evaluation.corpus import Corpus
 from neardup.page import normalise_url
 
 LABEL_VERSION = 1
@@ -76,11 +75,16 @@ class Label:
     reasons: tuple[Reason, ...] = ()
     labeller: str = ""
     labelled_at: int | None = None
-    sample: str = ""  # how the pair was drawn, as "B" or "C"
+    sample: str = ""  # how the pair was drawn, as "B", "C: same site", or "B + C" if from two samples
 
     @property
     def pair(self) -> tuple[str, str]:
         return self.a, self.b
+
+    @property
+    def samples(self) -> frozenset[str]:
+        """The samples that the pair was drawn from, without their strata."""
+        return frozenset(name.partition(":")[0].strip() for name in self.sample.split("+")) - {""}
 
     def to_json(self) -> bytes:
         """One line, its newline included."""
@@ -233,7 +237,13 @@ class LabelledPairs:
         return out
 
 
-def join_labels(labels: Sequence[Label], corpus: Corpus) -> LabelledPairs:
+class Pages(Protocol):
+    """What tells the number of a URL's page; None for a URL that it does not know."""
+
+    def find(self, url: str) -> int | None: ...
+
+
+def join_labels(labels: Sequence[Label], corpus: Pages) -> LabelledPairs:
     """The labels whose pages the corpus holds, one a pair, sorted by pages."""
     out = LabelledPairs()
     votes: dict[tuple[int, int], list[Label]] = {}

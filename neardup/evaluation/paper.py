@@ -41,6 +41,8 @@ COMBINED_ROWS = {
 }
 COMBINED_R = 0.79
 COMBINED_CUTOFF = 355
+#: The threshold t of algorithm C.
+C_MIN = 372
 C_LEVELS = ((382, 384), (379, 381), (376, 378), (0, 375))
 
 

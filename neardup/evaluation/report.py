@@ -30,18 +30,25 @@ from neardup.evaluation.labels import Judgement
 from neardup.evaluation.pairs_tables import b_section, between_section, graph_section
 from neardup.evaluation.plots import standalone
 from neardup.evaluation.rule_tables import rules_section
-from neardup.evaluation.study import Study
+from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
+from neardup.evaluation.study import LabelledStudy, Study
 from neardup.report import visible
+from neardup.verdict import Kind
 
 
 @dataclass
 class Evaluation:
-    """All sections, in order; counts of the corpus; notes: what a reader must know before believing a figure."""
+    """All sections, in order; counts of the corpus; notes: what a reader must know before believing a figure.
+
+    fetched: a sentence on what the corpus was made of. unread: places of the input that could not be read.
+    """
 
     sections: list[Section]
     counts: Counts
+    fetched: str
     notes: list[str] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
+    unread: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """For machines: every table, row by row."""
@@ -62,14 +69,37 @@ _PARTS = (
 def evaluate(study: Study) -> Evaluation:
     """The eleven tables and plots of the paper, the choice of t, all rules side by side, and the variants."""
     sections = [part(study) for part in _PARTS]
+    if study.run is not None:
+        sections.append(run_section(study.run, study))
     notes = [*study.notes, *study.labels.problems()]
     if not study.b.whole or not study.c.whole:
         notes.append("Of the larger graph a sample of pairs is kept; its counts and degrees are exact all the same.")
     if study.texts.problems:
         unread = study.texts.problems
         notes.append(f"{len(unread)} pages could not be read again, as: {unread[0]}")
-    counts = {str(judgement): study.labels.count(judgement) for judgement in list(Judgement)[:3]}
-    return Evaluation(sections, study.corpus.counts, notes, counts)
+    return Evaluation(sections, study.corpus.counts, _fetched(study.corpus.counts), notes, _labels(study))
+
+
+def evaluate_run(study: RunStudy) -> Evaluation:
+    """What verdicts alone can tell; the sections that need pages say so."""
+    run = study.run
+    counts = Counts(fetches=sum(run.kinds.values()), pages=len(run.clusters), repeats=len(run.exact))
+    counts.rejected, counts.gone = run.kinds[Kind.REJECTED], run.kinds[Kind.GONE]
+    lost = f"{counts.rejected:,} pages could not be read, {counts.gone:,} went"
+    fetched = f"From {counts.fetches:,} verdicts alone; {lost}."
+    return Evaluation(run_sections(study), counts, fetched, study.labels.problems(), _labels(study))
+
+
+def _labels(study: LabelledStudy) -> dict[str, int]:
+    return {str(judgement): study.labels.count(judgement) for judgement in list(Judgement)[:3]}
+
+
+def _fetched(counts: Counts) -> str:
+    return (
+        f"Of {counts.fetches:,} fetches: {counts.fetched_again:,} were of URLs fetched again later, "
+        f"{counts.rejected:,} could not be read, {counts.gone:,} are gone, {counts.opaque:,} are neither HTML nor "
+        f"text, {counts.empty:,} have no words. The paper set aside 25% to 33% of a crawl as identical."
+    )
 
 
 def to_html(evaluation: Evaluation, title: str = "Evaluation") -> str:

@@ -1,7 +1,8 @@
 """All rules side by side on labelled pairs, with intervals."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,10 +10,12 @@ from neardup.evaluation.figures import Cell, Section, Table
 from neardup.evaluation.label_tables import NO_LABELS
 from neardup.evaluation.labels import Judgement
 from neardup.evaluation.measures import Interval, Measured, measure
-from neardup.evaluation.study import Mask, Study
+from neardup.evaluation.runs import Run
+from neardup.evaluation.study import LabelledStudy, Mask, Study
 from neardup.index.keys import similarity_keys
 from neardup.record import Head
-from neardup.rules import RULES
+from neardup.rules import RULES, Ruling
+from neardup.verdict import Kind
 
 _COLUMNS = (
     "rule",
@@ -29,10 +32,38 @@ _COLUMNS = (
 _KINDS = ("text", "count", "count", "count", "share", "text", "share", "text", "share", "text")
 
 
-def accepted_by(study: Study, rule: str) -> Mask:
-    """Which labelled pairs a rule calls duplicates, by its numbers alone."""
+#: A rule that tells the same main content in other surroundings apart gets a second row, in which that counts, too.
+CONTENT_TOO = ", same content too"
+
+
+def rulings(study: Study, rule: str) -> list[Ruling]:
+    """What a rule says of each labelled pair, by its numbers alone."""
     decider = replace(study.decider, rule=rule)
-    return np.array([RULES[rule](pair, decider).kind is not None for pair in study.numbers], dtype=bool)
+    return [RULES[rule](pair, decider) for pair in study.numbers]
+
+
+def accepted(study: Study) -> dict[str, Mask]:
+    """Which labelled pairs each rule calls near-duplicates."""
+    out: dict[str, Mask] = {}
+    for rule in RULES:
+        kinds = [ruling.kind for ruling in rulings(study, rule)]
+        out[rule] = np.array([kind is Kind.NEAR_DUPLICATE for kind in kinds], dtype=bool)
+        if Kind.SAME_CONTENT in kinds:
+            out[rule + CONTENT_TOO] = np.array([kind is not None for kind in kinds], dtype=bool)
+    return out
+
+
+class Clustered(NamedTuple):
+    """Labelled pairs that a run knows, and those whose pages it left in one cluster: bool[labels] each."""
+
+    known: Mask
+    accepted: Mask
+
+
+def clustered(study: LabelledStudy, run: Run, urls: Callable[[int], tuple[str, str]]) -> Clustered:
+    """What a run made of the labelled pairs. urls: of the pair at a place."""
+    said = [run.says(*urls(place)) for place in range(len(study.labels))]
+    return Clustered(np.array([one is not None for one in said], bool), np.array([one is True for one in said], bool))
 
 
 def found_by(study: Study, rule: str) -> Mask:
@@ -58,13 +89,19 @@ def range_text(one: Interval) -> str | None:
     return None if one.low is None or one.high is None else f"{one.low:.2f}-{one.high:.2f}"
 
 
-def sites(study: Study, decided: Mask) -> Mapping[str, Mask]:
+def sites(study: LabelledStudy, decided: Mask) -> Mapping[str, Mask]:
     """The decided pairs: all, on one site, on two."""
     return {
         "all": decided,
         "same site": decided & study.same_site,
         "different sites": decided & ~study.same_site,
     }
+
+
+RUN_TEXT = (
+    "The run's row is what its verdicts did: pages that it left in one cluster count as duplicates of each other, "
+    "whether or not they were compared, and its index, its caps and the order of the crawl had their say."
+)
 
 
 def rules_section(study: Study) -> Section:
@@ -75,33 +112,42 @@ def rules_section(study: Study) -> Section:
         "Every labelled pair is put to every rule; undecided pairs are left out. Recall is of the labelled correct "
         "pairs, however they were drawn: pairs drawn through algorithms B and C flatter these two. Intervals are 95% "
         "bootstrap percentiles over pairs. The last column is the share of correct pairs that share an index key of "
-        "the rule: a rule cannot take in a stream what its index does not find.",
+        "the rule: a rule cannot take in a stream what its index does not find. Here no rule knows how many pages of "
+        "a site go by one name, as it does in a stream.",
     )
     correct, incorrect = study.judged(Judgement.CORRECT), study.judged(Judgement.INCORRECT)
     decided = correct | incorrect
     if not decided.any():
         section.missing = NO_LABELS if not len(study.labels) else "All labelled pairs are undecided."
         return section
-    accepted = {rule: accepted_by(study, rule) for rule in RULES}
+    masks = accepted(study)
     found = {rule: found_by(study, rule) for rule in RULES}
+    run = None if study.run is None else clustered(study, study.run, study.urls)
+    if run is not None:
+        section.text += " " + RUN_TEXT
     for text, mask in sites(study, decided).items():
         if not mask.any():
             continue
+        meeting = correct & mask
         rows: list[list[Cell]] = []
-        for rule in RULES:
-            row = measured_row(rule, measure(accepted[rule][mask], correct[mask], study.seed))
-            meeting = correct & mask
-            row.append(float(found[rule][meeting].mean()) if meeting.any() else None)
-            rows.append(row)
-        name = "rules-" + text.replace(" ", "-")
-        columns, kinds = (*_COLUMNS, "correct ones an index finds"), (*_KINDS, "share")
-        section.tables.append(Table(name, f"Labelled pairs: {text}", columns, kinds, rows))
+        for name, taken in masks.items():
+            row = measured_row(name, measure(taken[mask], correct[mask], study.seed))
+            keys = found[name.removesuffix(CONTENT_TOO)]
+            rows.append([*row, float(keys[meeting].mean()) if meeting.any() else None])
+        if run is not None and study.run is not None:
+            here = mask & run.known
+            rows.append([*measured_row(study.run.name, measure(run.accepted[here], correct[here], study.seed)), None])
+        section.tables.append(rules_table(text, rows, found=True))
     if not correct.any() or not incorrect.any():
         kind = "correct" if correct.any() else "incorrect"
         section.missing = f"All decided pairs are {kind}: what needs both kinds is left out."
     return section
 
 
-def measured_table(name: str, caption: str, rows: list[list[Cell]], note: str = "") -> Table:
-    """A table of `measured_row` rows."""
-    return Table(name, caption, _COLUMNS, _KINDS, rows, note)
+def rules_table(sites: str, rows: list[list[Cell]], *, found: bool) -> Table:
+    """A table of measured rows, of the pairs of `sites`. found: each row ends in what an index finds."""
+    columns: tuple[str, ...] = _COLUMNS
+    kinds: tuple[str, ...] = _KINDS
+    if found:
+        columns, kinds = (*columns, "correct ones an index finds"), (*kinds, "share")
+    return Table("rules-" + sites.replace(" ", "-"), f"Labelled pairs: {sites}", columns, kinds, rows)

@@ -1,5 +1,6 @@
 """What the sections of an evaluation are made from: a corpus, its graphs, labelled pairs and their numbers."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,18 +14,88 @@ from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.graphs import Graph
 from neardup.evaluation.labels import Judgement, LabelledPairs
 from neardup.evaluation.reasons import Draft, draft
+from neardup.evaluation.runs import Run
 from neardup.evaluation.texts import Texts
 from neardup.pair import Pair
 from neardup.pairs import compare_records
 
 Mask = npt.NDArray[np.bool_]
+Levels = npt.NDArray[np.int64]
+
+
+class LabelledStudy(ABC):
+    """Labelled pairs with their levels of similarity. decider: the thresholds of algorithms B and C. seed: of samples.
+
+    graph_words: how captions name the pairs of algorithm {}.
+    """
+
+    labels: LabelledPairs
+    decider: Decider
+    seed: int
+    graph_words = "of the {} graph"
+
+    @property
+    @abstractmethod
+    def b_similarity(self) -> Levels:
+        """int64[labels]: 0 to 6, -1 where it is not known."""
+
+    @property
+    @abstractmethod
+    def c_similarity(self) -> Levels:
+        """int64[labels]: 0 to 384, -1 where it is not known."""
+
+    @property
+    @abstractmethod
+    def same_site(self) -> Mask:
+        """bool[labels], by Henzinger's rule for sites."""
+
+    @abstractmethod
+    def sites(self, place: int) -> set[str]:
+        """The sites of a labelled pair."""
+
+    @abstractmethod
+    def draft(self, place: int) -> Draft | None:
+        """What the automatic reasons say of a labelled pair; None where a text is gone, or no word differs."""
+
+    def judged(self, judgement: Judgement) -> Mask:
+        return np.array([label.label is judgement for label in self.labels.labels], dtype=bool)
+
+    def drawn(self, *samples: str) -> Mask:
+        """The pairs that were drawn from one of these samples ("B", "C"): so they stand for it.
+
+        All pairs where none was: labels need not say how their pairs were drawn.
+        """
+        found: Mask = np.array([not label.samples.isdisjoint(samples) for label in self.labels.labels], dtype=bool)
+        return found if found.any() else np.ones(len(self.labels), bool)
+
+    @cached_property
+    def of_b(self) -> Mask:
+        """The labelled pairs that stand for the B graph: similar by B, and drawn from it if any say so."""
+        similar: Mask = self.b_similarity >= self.decider.b_min
+        return similar & self.drawn("B")
+
+    @cached_property
+    def of_c(self) -> Mask:
+        """The same for the C graph."""
+        similar: Mask = self.c_similarity >= self.decider.c_min
+        return similar & self.drawn("C")
+
+    def chosen(self, places: Sequence[int], count: int) -> list[int]:
+        """At most `count` places of labelled pairs, in order, by a hash of their pages and the seed."""
+        if len(places) <= count:
+            return list(places)
+        at = np.array(places, np.int64)
+        a, b = (np.array(pages, np.uint32)[at] for pages in (self.labels.a, self.labels.b))
+        ranks = joining.ranks(a, b, np.uint64(self.seed & ((1 << 64) - 1)))
+        return sorted(at[np.argsort(ranks, kind="stable")[:count]].tolist())
 
 
 @dataclass
-class Study:
+class Study(LabelledStudy):
     """b, c: the graphs at the thresholds of algorithms B and C. wide: every pair down to a lower C-similarity, counts
     only; None where the corpus is too large. labels: pairs with one judgement each. seed: of every random choice.
-    differences_max: pairs whose term difference is computed; they are read again from their sources.
+    differences_max: pairs whose term difference is computed; they are read again from their sources. run: what a run
+    made of the crawl, if one is known.
     """
 
     corpus: Corpus
@@ -37,52 +108,40 @@ class Study:
     seed: int = 0
     differences_max: int = 5000
     notes: list[str] = field(default_factory=list)
+    run: Run | None = None
 
     @cached_property
     def numbers(self) -> list[Pair]:
         """The numbers of each labelled pair."""
         return score(self.corpus, self.labels.a, self.labels.b)
 
-    def judged(self, judgement: Judgement) -> Mask:
-        return np.array([label.label is judgement for label in self.labels.labels], dtype=bool)
-
     @cached_property
     def same_site(self) -> Mask:
-        """By Henzinger's rule for sites."""
         site = self.corpus.site
         same: Mask = site[np.array(self.labels.a, np.int64)] == site[np.array(self.labels.b, np.int64)]
         return same
 
     @cached_property
-    def b_similarity(self) -> npt.NDArray[np.int64]:
+    def b_similarity(self) -> Levels:
         return np.array([pair.b_similarity for pair in self.numbers], dtype=np.int64)
 
     @cached_property
-    def c_similarity(self) -> npt.NDArray[np.int64]:
+    def c_similarity(self) -> Levels:
         return np.array([pair.c_similarity for pair in self.numbers], dtype=np.int64)
 
-    @cached_property
-    def similar(self) -> Mask:
-        """Which labelled pairs algorithm B or C calls similar."""
-        b: Mask = self.b_similarity >= self.decider.b_min
-        return b | (self.c_similarity >= self.decider.c_min)
+    def urls(self, place: int) -> tuple[str, str]:
+        """The URLs of a labelled pair, as the corpus has them: of identity sets those of the page that was kept."""
+        return self.corpus.urls[self.labels.a[place]], self.corpus.urls[self.labels.b[place]]
+
+    def sites(self, place: int) -> set[str]:
+        return {self.corpus.sites[page] for page in (self.labels.a[place], self.labels.b[place])}
 
     def draft(self, place: int) -> Draft | None:
-        """What the automatic reasons say of a labelled pair; None where a text is gone, or no word differs."""
         a, b = self.labels.a[place], self.labels.b[place]
         one, other = self.texts.tokens(a), self.texts.tokens(b)
         if one is None or other is None:
             return None
         return draft(one.words, other.words, self.corpus.urls[a], self.corpus.urls[b])
-
-    def chosen(self, places: Sequence[int], count: int) -> list[int]:
-        """At most `count` places of labelled pairs, in order, by a hash of their pages and the seed."""
-        if len(places) <= count:
-            return list(places)
-        at = np.array(places, np.int64)
-        a, b = (np.array(pages, np.uint32)[at] for pages in (self.labels.a, self.labels.b))
-        ranks = joining.ranks(a, b, np.uint64(self.seed & ((1 << 64) - 1)))
-        return sorted(at[np.argsort(ranks, kind="stable")[:count]].tolist())
 
     def differences(self, pairs: Iterable[tuple[int, int]]) -> list[int | None]:
         """Term differences, in order. Pages are read again, so neighbours in `pairs` should share them."""

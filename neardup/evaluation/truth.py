@@ -6,24 +6,32 @@ pages of different items. Limits, to be kept in mind with every figure made so: 
 count as incorrect; a page rewritten between releases counts as incorrect though it is the same document; an item that
 moved to another path is missed; nothing is ever undecided; and pages that differ in one decisive word (a price, a
 name) under one path count as correct. People's labels have none of these faults and others.
+
+Where a generator or an archive knows what each page is about, a file of items says so, and its word is taken.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import numpy as np
+import orjson
 
-from neardup.errors import BadInput
+from neardup.errors import BadInput, BadPage
 from neardup.evaluation import joining
 from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.difference import ratio_at_most
-from neardup.evaluation.labels import Judgement, Label, Reason, label_of
+from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label, Reason, label_of
 from neardup.evaluation.texts import Texts
+from neardup.page import normalise_url
 
 RATIO_MIN = 0.75
+#: Pages of one item that are paired: a parked domain's provider may have thousands.
+ITEM_PAGES_MAX = 100
 #: The first folder of a path that reads as a release.
 FIRST_RELEASE = re.compile(
     r"(?<=/)(?:[vr]?\d+(?:[._-]\d+)*(?:[._-]?(?:rc|alpha|beta|dev|final|ga|m)\d*)?|latest|stable|current|main|master|devel?"
@@ -31,6 +39,14 @@ FIRST_RELEASE = re.compile(
     re.IGNORECASE,
 )
 LABELLER = "natural truth"
+
+
+class Editions(Protocol):
+    """Tells what a page is about, and which edition of it the page is."""
+
+    def split(self, url: str) -> tuple[str, str]:
+        """(item, edition). An empty item: nothing is known. An empty edition: not one of several, or not known."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -68,24 +84,78 @@ LAYOUTS: dict[str, str] = {
 }
 
 
-class NaturalTruth:
-    """Labels pairs of a corpus. ratio_min: the least LCS ratio of two releases of one page that count as correct."""
+@dataclass(frozen=True)
+class Items:
+    """What a file says that pages are about: normalised URL -> (item, edition)."""
 
-    def __init__(self, corpus: Corpus, texts: Texts, releases: Releases, ratio_min: float = RATIO_MIN) -> None:
+    items: dict[str, tuple[str, str]]
+
+    @classmethod
+    def read(cls, path: Path) -> "Items":
+        """JSON lines {"url": ..., "item": ..., "edition": ...}; without an edition, pages of one item say the same.
+
+        Raises BadInput, naming file and line, for what cannot be read, is no such line, or says two things of a URL.
+        """
+        held: dict[str, tuple[str, str]] = {}
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if line.strip():
+                        url, said = _item(line, f"{path}:{number}")
+                        if held.setdefault(url, said) != said:
+                            raise BadInput(f"{path}:{number}: {url} is another item than a line before it says")
+        except OSError as error:
+            raise BadInput(f"cannot read items {path}: {error.strerror or error}") from error
+        if not held:
+            raise BadInput(f'{path} names no page; a line is {{"url": ..., "item": ...}}')
+        return cls(held)
+
+    def split(self, url: str) -> tuple[str, str]:
+        return self.items.get(url, ("", ""))
+
+
+def _item(line: bytes, place: str) -> tuple[str, tuple[str, str]]:
+    try:
+        if len(line) > LINE_BYTES_MAX:
+            raise ValueError(f"a line of more than {LINE_BYTES_MAX} bytes")
+        value = orjson.loads(line)
+        url, item, edition = value["url"], value["item"], value.get("edition", "")
+        if not isinstance(item, str) or not item or not isinstance(edition, str):
+            raise ValueError("item and edition must be texts, and item not empty")
+        return normalise_url(url), (item, edition)
+    except (ValueError, TypeError, KeyError, AttributeError, BadPage) as error:
+        raise BadInput(f'{place}: a line is {{"url": ..., "item": ...}}: {error}') from error
+
+
+class NaturalTruth:
+    """Labels pairs of a corpus. ratio_min: the least LCS ratio of two editions of one item that count as correct."""
+
+    def __init__(self, corpus: Corpus, texts: Texts, editions: Editions, ratio_min: float = RATIO_MIN) -> None:
         self._corpus, self._texts, self._ratio_min = corpus, texts, ratio_min
-        self._split = [releases.split(url) for url in corpus.urls]
+        self._sure = isinstance(editions, Items)
+        self._split = [editions.split(url) for url in corpus.urls]
 
     @property
-    def releases(self) -> set[str]:
-        return {release for _, release in self._split if release}
+    def editions(self) -> set[str]:
+        return {edition for _, edition in self._split if edition}
+
+    @property
+    def known(self) -> int:
+        """Pages of which it is known what they are about."""
+        return sum(bool(item) for item, _ in self._split)
 
     def label(self, a: int, b: int, sample: str = "") -> Label | None:
-        """The label of a pair of pages; None where a text cannot be read or is too long to compare."""
+        """The label of a pair of pages; None where nothing is known, or texts cannot be read or are too long."""
         urls = self._corpus.urls
-        if self._split[a][0] != self._split[b][0]:
+        (item, edition), (other_item, other_edition) = self._split[a], self._split[b]
+        if not item or not other_item:
+            return None
+        if item != other_item:
             return label_of(
                 urls[a], urls[b], Judgement.INCORRECT, reasons=(Reason.MAIN_ITEM,), labeller=LABELLER, sample=sample
             )
+        if self._sure and (not edition or not other_edition or edition == other_edition):
+            return label_of(urls[a], urls[b], Judgement.CORRECT, labeller=LABELLER, sample=sample)
         one, other = self._texts.tokens(a), self._texts.tokens(b)
         if one is None or other is None:
             return None
@@ -97,21 +167,23 @@ class NaturalTruth:
         judgement = Judgement.CORRECT if ratio >= self._ratio_min else Judgement.INCORRECT
         return label_of(urls[a], urls[b], judgement, labeller=LABELLER, sample=sample)
 
-    def labels(self, pairs: Iterable[tuple[int, int]], sample: str = "") -> list[Label]:
-        """Labels of many pairs, sorted by item: what is compared with each other is read together, about once."""
-        wanted = {(min(pair), max(pair)) for pair in pairs}
-        ordered = sorted(wanted, key=lambda pair: (self._split[pair[0]][0], pair))
-        found = (self.label(a, b, sample) for a, b in ordered)
+    def labels(self, samples: Mapping[tuple[int, int], str]) -> list[Label]:
+        """Labels of pairs a < b with the samples that they are of, sorted by item: so each page is read about once."""
+        ordered = sorted(samples, key=lambda pair: (self._split[pair[0]][0], pair))
+        found = (self.label(a, b, samples[a, b]) for a, b in ordered)
         return [label for label in found if label is not None]
 
     def items(self) -> Iterator[tuple[int, int]]:
-        """All pairs of pages of one item, in order."""
+        """All pairs of pages of one item, in order; of pages that are one of several editions, or surely known.
+
+        Of an item of more than ITEM_PAGES_MAX pages the first ones.
+        """
         groups: dict[str, list[int]] = {}
-        for page, (item, release) in enumerate(self._split):
-            if release:
+        for page, (item, edition) in enumerate(self._split):
+            if item and (edition or self._sure):
                 groups.setdefault(item, []).append(page)
         for pages in groups.values():
-            yield from combinations(pages, 2)
+            yield from combinations(pages[:ITEM_PAGES_MAX], 2)
 
     def others(self, count: int, seed: int) -> list[tuple[int, int]]:
         """About `count` pairs of different items on one site, drawn by seed; fewer where there are few."""
@@ -126,7 +198,8 @@ class NaturalTruth:
                 break
             a = int(rng.integers(n))
             b = int(order[starts[a] + rng.integers(sizes[a])])
-            if self._split[a][0] != self._split[b][0]:
+            one, other = self._split[a][0], self._split[b][0]
+            if one and other and one != other:
                 out.add((min(a, b), max(a, b)))
         return sorted(out)
 

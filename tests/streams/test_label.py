@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -265,6 +266,12 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 CHROMIUM = shutil.which("chromium")
 
 
+def arrived(view: Any, number: int) -> None:
+    """The pair is shown, and its script listens: a key pressed before would be lost."""
+    view.get_by_role("heading", name=f"Pair {number} of 5", exact=True).wait_for()
+    view.locator("form#judge[data-ready]").wait_for()
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
 def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> None:
     complaints: list[str] = []
@@ -280,7 +287,7 @@ def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> No
         view.fill("#labeller", "Ana Zoë")
         view.press("#labeller", "Enter")
         view.wait_for_url("**/pair?labeller=Ana*")
-        assert view.locator("h1").inner_text() == "Pair 1 of 5"
+        arrived(view, 1)
         assert view.locator("del").first.is_visible()
         assert "window.hurt=3" in view.locator(".row").first.inner_text()  # shown as text
         assert view.locator("#save").is_disabled()
@@ -289,23 +296,23 @@ def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> No
         view.keyboard.press("a")  # takes the draft: a visitor's number differs
         assert view.locator('input[value="visitor_count"]').is_checked()
         view.keyboard.press("Enter")
-        view.get_by_role("heading", name="Pair 2 of 5", exact=True).wait_for()
+        arrived(view, 2)
         view.keyboard.press("i")
         assert view.locator('fieldset[data-for="incorrect"]').is_visible()
         view.keyboard.press("1")
         view.keyboard.press("Enter")
-        view.get_by_role("heading", name="Pair 3 of 5", exact=True).wait_for()
+        arrived(view, 3)
         view.keyboard.press("s")
-        view.get_by_role("heading", name="Pair 4 of 5", exact=True).wait_for()
+        arrived(view, 4)
         said = [(label.label, label.reasons, label.labeller) for label in read_labels(labels)]
         assert said == [("correct", ("visitor_count",), "Ana Zoë"), ("incorrect", ("main_item",), "Ana Zoë")]
 
         view.keyboard.press("z")
-        view.get_by_role("heading", name="Pair 2 of 5", exact=True).wait_for()
+        arrived(view, 2)
         assert len(read_labels(labels)) == 1
         view.keyboard.press("u")
         view.click("#save")
-        view.get_by_role("heading", name="Pair 3 of 5", exact=True).wait_for()
+        arrived(view, 3)
         view.goto(f"http://{server.host}/pair?labeller=Ana%20Zo%C3%AB&place=0")
         assert view.locator('input[value="correct"]').is_checked()  # what was said before is shown
         view.click("#whole summary")

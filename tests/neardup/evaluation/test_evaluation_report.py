@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import xml.etree.ElementTree as xml
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -89,6 +90,21 @@ def test_tables_agree_with_the_graph_and_the_labels(crawl: Crawl, evaluation: Ev
     assert list(variants["combined, as published (B >= 2, C >= 355)"][3:9]) == list(rules["combined"][4:10])
 
 
+def test_only_pairs_drawn_from_a_graph_stand_for_it(crawl: Crawl) -> None:
+    plain = labels_of(crawl)
+    study = crawl.study(plain)
+    similar = {label.pair for label, b in zip(study.labels.labels, study.b_similarity, strict=True) if b >= 2}
+    assert len(similar) > 10
+    chosen = set(sorted(similar)[::3])
+    drawn = [replace(label, sample="items + B" if label.pair in chosen else "C: same site") for label in plain]
+    tables = by_name(evaluate(crawl.study(drawn)).sections)
+    assert {row[0]: row[1] for row in tables["3-b-judged"].rows}["all"] == len(chosen)
+    kept = {row[0]: row[1] for row in tables["10-alternatives"].rows}["B alone"]
+    assert kept == len(chosen) // 2  # S2 is the smaller half
+    # Nothing was drawn from the C graph itself in the first study: there all labels count.
+    assert crawl.study(plain).of_b.sum() == len(similar)
+
+
 def test_far_pairs_are_those_over_two_hundred_terms(crawl: Crawl) -> None:
     from neardup.evaluation.label_tables import far_apart
 
@@ -161,7 +177,7 @@ def test_labels_of_one_kind_say_so(crawl: Crawl, judgement: Judgement) -> None:
 
 
 def test_strangers_text_stays_text(tmp_path: Path) -> None:
-    evaluation = Evaluation([], crawl_of([]).corpus.counts, notes=[HOSTILE, "turned \u202e around"])
+    evaluation = Evaluation([], crawl_of([]).corpus.counts, "", notes=[HOSTILE, "turned \u202e around"])
     text = to_html(evaluation, title=HOSTILE)
     assert "<script>" not in text
     assert html.escape(HOSTILE).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in text

@@ -140,3 +140,13 @@ def test_kappa_of_a_known_table() -> None:
 def test_every_reason_goes_with_a_judgement() -> None:
     assert {reason for reasons in REASONS.values() for reason in reasons} == set(Reason)
     assert Reason.PREFILLED_FORM not in REASONS[Judgement.CORRECT]
+
+
+def test_a_label_names_the_samples_of_its_pair() -> None:
+    def samples(text: str) -> set[str]:
+        return set(label_of(A, B, Judgement.CORRECT, sample=text).samples)
+
+    assert samples("") == set()
+    assert samples("B") == {"B"}
+    assert samples("C: different sites") == {"C"}
+    assert samples("B + C + items") == {"B", "C", "items"}

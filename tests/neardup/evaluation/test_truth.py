@@ -1,10 +1,12 @@
 """Natural truth: what is a release, what follows for pairs."""
 
+from pathlib import Path
+
 import pytest
 
 from neardup.errors import BadInput
 from neardup.evaluation.labels import Judgement
-from neardup.evaluation.truth import LAYOUTS, NaturalTruth, Releases
+from neardup.evaluation.truth import LAYOUTS, Items, NaturalTruth, Releases
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
 
@@ -57,7 +59,7 @@ def test_releases_of_a_page_are_judged_by_their_texts_and_others_by_their_paths(
     ]
     crawl = crawl_of(pages)
     truth = NaturalTruth(crawl.corpus, crawl.texts, Releases())
-    labels = truth.labels([(1, 0), (0, 2), (0, 3), (0, 1)])
+    labels = truth.labels({(0, 2): "B", (0, 3): "B + C", (0, 1): ""})
     assert [label.label for label in labels] == [Judgement.CORRECT, Judgement.INCORRECT, Judgement.INCORRECT]
     assert sorted(truth.items()) == [(0, 1), (0, 2), (1, 2)]
     lenient = NaturalTruth(crawl.corpus, crawl.texts, Releases(), ratio_min=0.2)
@@ -83,7 +85,7 @@ def test_an_unreadable_page_gives_no_label() -> None:
     pages = manual(items=1, sites=("a.example",))
     crawl = crawl_of(pages, read=lambda place: None)
     truth = NaturalTruth(crawl.corpus, crawl.texts, Releases())
-    assert truth.labels(truth.items()) == []
+    assert truth.labels(dict.fromkeys(truth.items(), "")) == []
     assert "its source is gone" in crawl.texts.problems[0]
 
 
@@ -97,3 +99,41 @@ def test_a_page_that_has_changed_since_is_not_compared() -> None:
 def test_a_bad_pattern_is_refused() -> None:
     with pytest.raises(BadInput, match="no regular expression"):
         Releases.by("(")
+
+
+def test_a_file_of_items_is_believed_and_editions_are_compared(tmp_path: Path) -> None:
+    text = words(1, 200)
+    urls = [f"https://a.example/{name}" for name in ("one", "print", "next", "rewritten", "other", "unknown")]
+    texts = [text, words(9, 200), [*text[:195], *words(3, 5)], words(4, 200), [*text, "y"], [*text, "z"]]
+    crawl = crawl_of([page(url, "X", one) for url, one in zip(urls, texts, strict=True)])
+    path = tmp_path / "items.jsonl"
+    path.write_text(
+        f'{{"url": "{urls[0]}", "item": "x", "edition": "1"}}\n{{"url": "{urls[1]}", "item": "x"}}\n\n'
+        f'{{"url": "{urls[2]}", "item": "x", "edition": "2"}}\n{{"url": "{urls[3]}", "item": "x", "edition": "3"}}\n'
+        f'{{"url": "HTTPS://A.example/other", "item": "y"}}\n'
+    )
+    truth = NaturalTruth(crawl.corpus, crawl.texts, Items.read(path))
+    assert truth.known == 5
+    pairs = [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5)]
+    found = [truth.label(*pair) for pair in pairs]
+    assert [label and str(label.label) for label in found] == ["correct", "correct", "incorrect", "incorrect", None]
+    assert sorted(truth.items()) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    assert all(5 not in pair for pair in truth.others(20, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "names no page"),
+        ("{", "items.jsonl:1"),
+        ('{"url": "https://a.example/"}', "items.jsonl:1.*item"),
+        ('{"url": "nowhere", "item": "x"}', "items.jsonl:1"),
+        ('{"url": "https://a.example/", "item": ""}', "not empty"),
+        ('{"url": "https://a.example/", "item": "x"}\n{"url": "https://a.example", "item": "y"}', ":2.*another item"),
+    ],
+)
+def test_items_that_are_none_are_named(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=message):
+        Items.read(path)

@@ -1,0 +1,218 @@
+"""What a run made of its crawl, and what its verdicts alone can tell: pairs, levels of similarity, precision."""
+
+from collections import Counter
+from functools import cached_property
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.errors import BadPage
+from neardup.evaluation import paper
+from neardup.evaluation.figures import Cell, Section, Table, ratio
+from neardup.evaluation.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided, worst_sites
+from neardup.evaluation.labels import Judgement, LabelledPairs
+from neardup.evaluation.measures import measure
+from neardup.evaluation.reasons import Draft
+from neardup.evaluation.rule_tables import RUN_TEXT, clustered, measured_row, range_text, rules_table, sites
+from neardup.evaluation.runs import Merge, Run
+from neardup.evaluation.study import LabelledStudy, Levels, Mask
+from neardup.page import hen_site, host_of, normalise_url
+from neardup.verdict import Kind
+
+#: Merges are told by the step that decided; there are some ten.
+STEPS_TOLD = 20
+
+
+class RunPages:
+    """The URLs of a run as pages by number: what `join_labels` asks for."""
+
+    def __init__(self, run: Run) -> None:
+        self.urls = list(run.clusters)
+        self._places = {url: place for place, url in enumerate(self.urls)}
+
+    def find(self, url: str) -> int | None:
+        try:
+            return self._places.get(normalise_url(url))
+        except BadPage:
+            return None
+
+
+class RunStudy(LabelledStudy):
+    """Labelled pairs of a run of which there is nothing but the verdicts: levels are known of the pairs it merged."""
+
+    graph_words = "that the run merged and algorithm {} calls similar"
+
+    def __init__(self, run: Run, pages: RunPages, labels: LabelledPairs, seed: int = 0) -> None:
+        self.run, self.pages, self.labels, self.seed = run, pages, labels, seed
+        self.decider = Decider(scheme="")
+        self._merges = {frozenset((merge.url, merge.other)): merge for merge in run.merges}
+
+    @cached_property
+    def merged(self) -> list[Merge | None]:
+        """The merge that each labelled pair is, if it is one."""
+        return [self._merges.get(frozenset(self.urls(place))) for place in range(len(self.labels))]
+
+    @cached_property
+    def b_similarity(self) -> Levels:
+        return np.array([_level(merge.b_similarity if merge else None) for merge in self.merged], dtype=np.int64)
+
+    @cached_property
+    def c_similarity(self) -> Levels:
+        return np.array([_level(merge.c_similarity if merge else None) for merge in self.merged], dtype=np.int64)
+
+    @cached_property
+    def same_site(self) -> Mask:
+        return np.array([len(self.sites(place)) == 1 for place in range(len(self.labels))], dtype=bool)
+
+    def urls(self, place: int) -> tuple[str, str]:
+        return self.pages.urls[self.labels.a[place]], self.pages.urls[self.labels.b[place]]
+
+    def sites(self, place: int) -> set[str]:
+        return {hen_site(host_of(url)) for url in self.urls(place)}
+
+    def draft(self, place: int) -> Draft | None:
+        return None
+
+
+def _level(value: int | None) -> int:
+    return -1 if value is None else value
+
+
+def run_sections(study: RunStudy) -> list[Section]:
+    """All sections of a run without its pages; those that need pages say so."""
+    made = {
+        "2": _levels(study.run),
+        "3": b_judged(study),
+        "4": c_judged(study),
+        "5": kinds_of_difference(study),
+        "6": reasons_of_undecided(study),
+        "11": worst_sites(study),
+    }
+    for key, (title, why) in _NEEDS_PAGES.items():
+        made[key] = Section(key, title, missing=f"Not told by verdicts: {why}")
+    return [
+        run_section(study.run, study),
+        *[made[str(key)] for key in range(1, 12)],
+        made["t"],
+        _rules(study),
+        made["ablations"],
+    ]
+
+
+_NEEDS_PAGES = {
+    "1": (
+        "Degrees of the B graph and the C graph",
+        "a verdict names one page that its page repeats, not all pages like it. Name the files or the state directory.",
+    ),
+    "7": ("Term differences", "they need both texts. Name the files or the state directory."),
+    "8": ("Pairs with a term difference over 200", "they need both texts. Name the files or the state directory."),
+    "9": (
+        "C-similarity for each B-similarity, and the other way round",
+        "of the pairs that the run merged section 2 has it; of all pairs it needs the sketches.",
+    ),
+    "10": (
+        "The combined algorithm",
+        "its cutoff is chosen among all B-similar pairs, merged or not. Name the files or the state directory.",
+    ),
+    "t": ("The choice of t", "it needs all pairs of both graphs. Name the files or the state directory."),
+    "ablations": ("Variants of the algorithms", "they need the texts. Name the files or the state directory."),
+}
+
+
+def run_section(run: Run, study: LabelledStudy | None = None) -> Section:
+    """What the run said, how often, and by which steps."""
+    total = sum(run.kinds.values())
+    rows: list[list[Cell]] = [[str(kind), run.kinds[kind], ratio(run.kinds[kind], total)] for kind in Kind]
+    kinds = Table("run-kinds", "Its verdicts", ("verdict", "pages", "share"), ("text", "count", "share"), rows)
+    section = Section("run", f"The run: {run.name}", "", [kinds, _clusters(run)])
+    if run.merges:
+        section.tables.append(_steps(run, study))
+    else:
+        section.missing = "The run called no page a near-duplicate: it has no pairs."
+    if run.unreadable:
+        section.missing = f"{section.missing} {run.unreadable:,} lines are no verdicts, and were passed over.".strip()
+    return section
+
+
+def _clusters(run: Run) -> Table:
+    sizes = Counter(Counter(run.clusters.values()).values())
+    count, pages = sum(sizes.values()), sum(size * n for size, n in sizes.items())
+    rows: list[list[Cell]] = [
+        ["pages that an index holds", pages],
+        ["clusters, of which it shows one page each", count],
+        ["clusters of two pages or more", count - sizes[1]],
+        ["pages of the largest", max(sizes, default=0)],
+        ["pages a cluster, on average", ratio(pages, count)],
+    ]
+    return Table("run-clusters", "What it left at its end", ("", "here"), ("text", "number"), rows)
+
+
+def _steps(run: Run, study: LabelledStudy | None) -> Table:
+    """Merges by the step that decided, with what labels say of them."""
+    judged: dict[frozenset[str], Judgement] = {}
+    if study is not None:
+        for label in study.labels.labels:
+            judged[frozenset(label.pair)] = label.label
+    rows: list[list[Cell]] = []
+    steps = Counter(merge.by for merge in run.merges)
+    for step, count in [("all", len(run.merges)), *steps.most_common(STEPS_TOLD)]:
+        here = [merge for merge in run.merges if step in ("all", merge.by)]
+        said = [judged.get(frozenset((merge.url, merge.other))) for merge in here]
+        right, wrong = said.count(Judgement.CORRECT), said.count(Judgement.INCORRECT)
+        found = measure(np.ones(right + wrong, bool), np.arange(right + wrong) < right, 0).precision
+        one_kind = not right or not wrong
+        value = ratio(right, right + wrong)
+        row: list[Cell] = [step or "(not said)", count, ratio(sum(merge.same_site for merge in here), count)]
+        rows.append([*row, right, wrong, value, None if one_kind else range_text(found)])
+    columns = ("decided by", "near-duplicates", "of them on one site", "labelled correct", "incorrect")
+    kinds = ("text", "count", "share", "count", "count", "share", "text")
+    note = "Pairs of a page and the page that it was verified against. A dash: nothing is labelled, or only one kind."
+    name = "Near-duplicates by the step that decided"
+    return Table("run-steps", name, (*columns, "precision", "precision 95%"), kinds, rows, note)
+
+
+def _levels(run: Run) -> Section:
+    """2. and part of 9., of the pairs that the run merged."""
+    rows: list[list[Cell]] = []
+    told = [merge for merge in run.merges if merge.b_similarity is not None and merge.c_similarity is not None]
+    for level in range(7):
+        here = [merge for merge in told if merge.b_similarity == level]
+        c = [merge.c_similarity or 0 for merge in here]
+        rows.append(
+            [
+                str(level),
+                len(here),
+                ratio(len(here), len(told)),
+                ratio(sum(merge.same_site for merge in here), len(here)),
+                ratio(sum(c), len(c)),
+                ratio(sum(bits >= paper.C_MIN for bits in c), len(c)),
+                round(paper.b_share(level), 3) if level >= 2 else None,
+            ]
+        )
+    columns = ("B-similarity", "pairs", "share", "of them on one site", "mean C-similarity")
+    kinds = ("text", "count", "share", "share", "number", "share", "share")
+    more = (f"share of C-similarity {paper.C_MIN} or more", "paper (share of its B pairs)")
+    table = Table("2-b-similarity", "Near-duplicates by B-similarity", (*columns, *more), kinds, rows, paper=(6,))
+    text = "The pairs that the run merged: a page and the page that it was verified against."
+    missing = "" if told else "No pair: the run merged none, or its verdicts have no evidence."
+    if told and len(told) < len(run.merges):
+        missing = f"{len(run.merges) - len(told):,} near-duplicates come without evidence, and are left out."
+    return Section("2", "Pairs by B-similarity", text, [table], missing=missing)
+
+
+def _rules(study: RunStudy) -> Section:
+    section = Section("rules", "The run on labelled pairs", RUN_TEXT)
+    correct, incorrect = study.judged(Judgement.CORRECT), study.judged(Judgement.INCORRECT)
+    decided = correct | incorrect
+    run = clustered(study, study.run, study.urls)
+    for text, mask in sites(study, decided & run.known).items():
+        if mask.any():
+            found = measure(run.accepted[mask], correct[mask], study.seed)
+            section.tables.append(rules_table(text, [measured_row(study.run.name, found)], found=False))
+    if not section.tables:
+        section.missing = "No pair of the run is labelled correct or incorrect."
+    elif not correct.any() or not incorrect.any():
+        kind = "correct" if correct.any() else "incorrect"
+        section.missing = f"All decided pairs are {kind}: what needs both kinds is left out."
+    section.missing = f"{section.missing} Other rules need the pages: name the files or the state directory.".strip()
+    return section

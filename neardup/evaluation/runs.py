@@ -1,0 +1,145 @@
+"""What a run made of a crawl: its verdicts, read from a state directory or a file, or made here in memory."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, BadPage
+from neardup.index.memory import MemoryStore
+from neardup.matching import fold
+from neardup.page import hen_site, host_of, normalise_url
+from neardup.verdict import VERDICT_VERSION, Kind
+
+#: A line of verdicts is some 2 kB; evidence and titles are bounded.
+LINE_BYTES_MAX = 1_000_000
+_BATCH = 250
+
+
+class Merge(NamedTuple):
+    """A page that a run called a near-duplicate, with the page it was verified against, and the numbers of the pair.
+
+    c_similarity, b_similarity: None where the verdict's evidence has none.
+    """
+
+    url: str
+    other: str
+    b_similarity: int | None
+    c_similarity: int | None
+    same_site: bool
+    by: str
+
+
+@dataclass
+class Run:
+    """name: of its row in tables. kinds: how often each verdict was given. merges: in the order of the verdicts.
+
+    clusters: URL -> number of the cluster in which the run left it. Pages of one cluster count as duplicates of each
+    other: an index shows one of them. exact: URLs whose last content repeated another page word for word. unreadable:
+    lines of a file that are no verdicts.
+    """
+
+    name: str
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    merges: list[Merge] = field(default_factory=list)
+    clusters: dict[str, int] = field(default_factory=dict)
+    exact: set[str] = field(default_factory=set)
+    unreadable: int = 0
+
+    def take(self, verdict: dict[str, Any]) -> None:
+        """Goes on with the next verdict in the order of the log; KeyError, TypeError, ValueError for what is none."""
+        kind = Kind(verdict["verdict"])
+        url = verdict["url"]
+        if not isinstance(url, str) or not url:
+            raise ValueError("a verdict without a URL")
+        merge = _merge(verdict, url) if kind is Kind.NEAR_DUPLICATE else None
+        cluster = verdict.get("cluster", (verdict.get("standing") or {}).get("cluster"))
+        if cluster is not None:
+            cluster = int(cluster)
+        self.kinds[kind] += 1
+        if kind is Kind.GONE:
+            self.clusters.pop(url, None)
+        elif kind not in (Kind.STALE, Kind.REJECTED) and cluster is not None:
+            self.clusters[url] = cluster
+        if kind is Kind.EXACT_DUPLICATE:
+            self.exact.add(url)
+        elif kind in (Kind.UNIQUE, Kind.NEAR_DUPLICATE, Kind.SAME_CONTENT, Kind.EDITED):
+            self.exact.discard(url)
+        if merge is not None:
+            self.merges.append(merge)
+
+    def says(self, a: str, b: str) -> bool | None:
+        """Whether two URLs ended in one cluster; None if the run does not know both."""
+        one, other = self.clusters.get(a), self.clusters.get(b)
+        return None if one is None or other is None else one == other
+
+
+def _merge(verdict: dict[str, Any], url: str) -> Merge:
+    evidence = verdict.get("evidence") or {}
+    other = str(verdict["representative"]["url"])
+    same = hen_site(host_of(url)) == hen_site(host_of(other))
+    levels = [evidence.get(name) for name in ("b_similarity", "c_similarity")]
+    b, c = (None if level is None else int(level) for level in levels)
+    if (b is not None and not 0 <= b <= 6) or (c is not None and not 0 <= c <= 384):
+        raise ValueError("similarities beyond 6 supershingles or 384 bits")
+    return Merge(url, other, b, c, same, str(evidence.get("by", ""))[:100])
+
+
+def run_of(name: str, verdicts: Iterable[dict[str, Any]]) -> Run:
+    """The run of verdicts that are known to be sound, as a state directory holds them."""
+    run = Run(name)
+    for verdict in verdicts:
+        run.take(verdict)
+    return run
+
+
+def read_run(path: Path) -> Run:
+    """The run of a file of verdicts, JSON lines as `neardup scan --out` writes them.
+
+    Lines that are no verdicts are counted. Raises BadInput for a file that cannot be read, is of another version, or
+    holds no verdict at all.
+    """
+    run = Run(f"the run of {path.name}")
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    _take_line(run, line, f"{path}:{number}")
+    except OSError as error:
+        raise BadInput(f"cannot read the verdicts {path}: {error.strerror or error}") from error
+    if not run.kinds:
+        raise BadInput(f"{path} holds no verdict; `neardup scan --out FILE` writes them")
+    return run
+
+
+def _take_line(run: Run, line: bytes, place: str) -> None:
+    try:
+        if len(line) > LINE_BYTES_MAX:
+            raise ValueError("too long")
+        verdict = orjson.loads(line)
+        version = verdict["version"]
+        if version == VERDICT_VERSION:
+            run.take({**verdict, "url": normalise_url(verdict["url"])})
+    except (ValueError, TypeError, KeyError, AttributeError, BadPage):
+        run.unreadable += 1
+        return
+    if version != VERDICT_VERSION:
+        raise BadInput(f"{place}: version {version!r}; this program reads version {VERDICT_VERSION}")
+
+
+def stream(records: Sequence[bytes], decider: Decider) -> Run:
+    """The run of sketch records through an index in memory, as a scan would have judged them in this order."""
+    return run_of(f"{decider.rule}, as a stream", _judged(records, decider))
+
+
+def _judged(records: Sequence[bytes], decider: Decider) -> Iterator[dict[str, Any]]:
+    store = MemoryStore()
+    for start in range(0, len(records), _BATCH):
+        outcome = fold(list(enumerate(records[start : start + _BATCH], start)), store, decider)
+        store.write(outcome.writes)
+        for verdict in outcome.verdicts:
+            yield orjson.loads(verdict.to_json())

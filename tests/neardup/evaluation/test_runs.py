@@ -1,0 +1,124 @@
+"""What verdicts tell of a run: clusters at its end, its merges, lines that are none."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from neardup.decider import Decider
+from neardup.errors import BadInput
+from neardup.evaluation.figures import by_name
+from neardup.evaluation.labels import Judgement, join_labels, label_of
+from neardup.evaluation.report import evaluate, evaluate_run
+from neardup.evaluation.run_tables import RunPages, RunStudy
+from neardup.evaluation.runs import Run, read_run, run_of, stream
+from tests.neardup.evaluation.crawl import SCHEME, crawl_of, manual
+
+
+def verdict(kind: str, name: str, cluster: int | None = None, **more: Any) -> dict[str, Any]:
+    out = {"version": 1, "verdict": kind, "page_id": 0, "n": 0, "url": f"https://{name}", **more}
+    return out if cluster is None else {**out, "cluster": cluster}
+
+
+def near(name: str, other: str, cluster: int, b: int = 3, c: int = 376, by: str = "tape") -> dict[str, Any]:
+    evidence = {"b_similarity": b, "c_similarity": c, "by": by}
+    return verdict("near_duplicate", name, cluster, representative={"url": f"https://{other}"}, evidence=evidence)
+
+
+def test_the_last_word_on_a_url_counts() -> None:
+    run = run_of(
+        "r",
+        [
+            verdict("unique", "a.example/", 1),
+            near("b.example/", "a.example/", 1),
+            verdict("unique", "c.example/", 3),
+            verdict("unchanged", "b.example/", standing={"verdict": "near_duplicate", "cluster": 1}),
+            verdict("stale", "b.example/", standing={"verdict": "unique", "cluster": 9}),
+            near("d.example/", "c.example/", 3),
+            verdict("gone", "a.example/"),
+            verdict("promoted", "b.example/", 1),
+            verdict("unique", "d.example/", 8),
+            verdict("rejected", "e.example/", reason="empty"),
+        ],
+    )
+    assert run.clusters == {"https://b.example/": 1, "https://c.example/": 3, "https://d.example/": 8}
+    assert run.says("https://c.example/", "https://d.example/") is False  # d has other content by now
+    assert run.says("https://a.example/", "https://b.example/") is None
+    assert [merge.same_site for merge in run.merges] == [False, False]
+    assert run.kinds["near_duplicate"] == 2
+
+
+def test_lines_that_are_no_verdicts_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.jsonl"
+    bad: list[Any] = [1, [], {}, verdict("perhaps", "a.example/"), verdict("unique", "", 1), near("a", "b", 1, b=7)]
+    bad += [near("x.example/", "b.example/", 1, c=900), verdict("near_duplicate", "a.example/", 1)]
+    lines = [orjson.dumps(line) for line in bad] + [b"{", b'"\xff"', orjson.dumps(near("B.example", "a.example/", 1))]
+    path.write_bytes(b"\n".join(lines) + b"\n\n")
+    run = read_run(path)
+    assert (len(run.merges), run.unreadable) == (1, len(bad) + 2)
+    assert run.clusters == {"https://b.example/": 1}
+    path.write_bytes(orjson.dumps({**verdict("unique", "a.example/", 1), "version": 2}))
+    with pytest.raises(BadInput, match=r"verdicts\.jsonl:1.*version 2"):
+        read_run(path)
+    path.write_bytes(b"\n")
+    with pytest.raises(BadInput, match="holds no verdict"):
+        read_run(path)
+    with pytest.raises(BadInput, match="cannot read"):
+        read_run(tmp_path)
+
+
+def test_figures_of_a_run_alone_by_hand() -> None:
+    a, b, c, d = (f"https://{name}.example/" for name in "abcd")
+    run = run_of(
+        "r",
+        [
+            verdict("unique", "a.example/", 1),
+            near("b.example/", "a.example/", 1, b=2, c=360),
+            near("c.example/", "a.example/", 1, b=6, c=384, by="noise"),
+            verdict("unique", "d.example/", 4),
+        ],
+    )
+    pages = RunPages(run)
+    said = {(a, b): Judgement.INCORRECT, (a, c): Judgement.CORRECT, (b, d): Judgement.CORRECT}
+    said |= {(c, d): Judgement.INCORRECT, (b, c): Judgement.UNDECIDED}
+    labels = join_labels([label_of(*pair, one, labeller="ana") for pair, one in said.items()], pages)
+    tables = by_name(evaluate_run(RunStudy(run, pages, labels)).sections)
+    # Of the pairs labelled correct or incorrect it merged (a, b) and (a, c); (b, d) is missed.
+    assert [tables["rules-all"].rows[0][at] for at in (1, 2, 3, 4, 6, 8)] == [4, 2, 2, 0.5, 0.5, 0.5]
+    steps = {row[0]: row[1:6] for row in tables["run-steps"].rows}
+    assert steps == {"all": [2, 0, 1, 1, 0.5], "tape": [1, 0, 0, 1, 0], "noise": [1, 0, 1, 0, 1]}
+    levels = {row[0]: row[1:6] for row in tables["2-b-similarity"].rows}
+    assert levels["2"] == [1, 0.5, 0, 360, 0]
+    assert levels["6"] == [1, 0.5, 0, 384, 1]
+    judged = {row[0]: row[1:4] for row in tables["3-b-judged"].rows}
+    assert judged["all"] == [2, 0.5, 0.5]
+    assert judged["B-similarity 6"] == [1, 1, 0]
+    assert {row[0]: row[1] for row in tables["4-c-judged"].rows}["all"] == 1
+    assert {row[0]: row[1] for row in tables["11-sites-b"].rows} == {"a.example": 1, "b.example": 1}
+    sizes = [row[1] for row in tables["run-clusters"].rows]
+    assert sizes == [4, 2, 1, 3, 2]
+
+
+def test_a_run_without_merges_and_without_labels_divides_by_nothing() -> None:
+    run = run_of("r", [verdict("gone", "a.example/")])
+    pages = RunPages(run)
+    made = evaluate_run(RunStudy(run, pages, join_labels([], pages)))
+    told = {section.key: section for section in made.sections}
+    assert "no pairs" in told["run"].missing
+    assert [row[1] for row in told["run"].tables[1].rows] == [0, 0, 0, 0, None]
+    assert told["rules"].missing.startswith("No pair of the run")
+
+
+def test_a_stream_in_memory_counts_as_a_run() -> None:
+    crawl = crawl_of(manual(items=8))
+    run = stream(crawl.corpus.records, Decider(scheme=SCHEME.digest))
+    assert set(run.clusters) == set(crawl.corpus.urls)
+    assert 0 < len(run.merges) < len(crawl.corpus)
+    pairs = [(crawl.corpus.find(merge.url), crawl.corpus.find(merge.other)) for merge in run.merges]
+    labels = [label_of(merge.url, merge.other, Judgement.CORRECT, sample="B") for merge in run.merges[::2]]
+    study = crawl.study(labels, run=run)
+    row = by_name(evaluate(study).sections)["rules-all"].rows[-1]
+    assert row[:4] == ["verified, as a stream", len(labels), len(labels), len(labels)]
+    assert all(a is not None and b is not None and b < a for a, b in pairs)
+    assert isinstance(study.run, Run)
