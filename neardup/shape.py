@@ -8,7 +8,7 @@ from neardup.errors import BadInput
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.lanes import LANES
 from neardup.kernels.occurrences import FIRST_SLOTS
-from neardup.kernels.simhash import COUNTERS, DIGITS
+from neardup.kernels.simhash import COUNTERS
 from neardup.kernels.sketch import PageSpace, Shape, Workspace
 from neardup.layout import NAME
 from neardup.scheme import Scheme
@@ -126,6 +126,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         shingle=np.empty(tokens, dtype=np.uint64),
         fronts=np.empty(padded, dtype=np.uint64),
         leading=np.empty(padded, dtype=np.uint16),
+        pieces=np.empty(tokens, dtype=np.uint16),
         low=np.empty(functions, dtype=np.uint64),
         left=np.empty(tokens, dtype=np.uint8),
         byte=np.empty(tokens, dtype=np.uint8),
@@ -138,8 +139,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         histogram=np.empty(64, dtype=np.int64),
         place=np.empty(len(LOG_WEIGHTS) + 1, dtype=np.int64),
         order=np.empty(tokens, dtype=np.uint32),
-        counters=np.empty(2 * COUNTERS, dtype=np.uint64),
-        fill=np.empty(2 * DIGITS, dtype=np.int64),
+        counters=np.empty(COUNTERS, dtype=np.uint64),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.kernels import shingling as kernels
-from neardup.kernels.lanes import LANES
+from neardup.kernels.lanes import BLOCK, LANES, PIECES
 
 _Words = npt.NDArray[np.uint64]
 
@@ -30,8 +30,9 @@ def minvalues(shingled: _Words, multipliers: _Words, functions: int = 84) -> _Wo
         raise ValueError(f"{len(multipliers)} multipliers for {functions} functions")
     padded = 4 * len(multipliers)
     fronts, leading = np.empty(padded, np.uint64), np.empty(padded, np.uint16)
-    low = np.empty(functions, np.uint64)
-    kernels.minvalues(shingled, len(shingled), multipliers, fronts, leading, low)
+    low, pieces = np.empty(functions, np.uint64), np.empty(len(shingled) // 2 + PIECES, np.uint16)
+    padded_shingles = np.concatenate([shingled, np.empty(BLOCK, np.uint64)])
+    kernels.minvalues(padded_shingles, len(shingled), multipliers, fronts, leading, pieces, low)
     return low
 
 

@@ -38,10 +38,11 @@ def simhash(
     ids, slots = np.empty(n, np.uint32), np.empty(max(4096, 8 * n), np.uint32)
     many = occurrences(tokens, len(tokens), ids, slots, distinct, counts)
     raw, log = np.empty(6, np.uint64), np.empty(3, np.uint64)
-    counters, fill = np.empty(2 * kernels.COUNTERS, np.uint64), np.empty(2 * kernels.DIGITS, np.int64)
+    counters = np.empty(kernels.COUNTERS, np.uint64)
     weights = np.array(LOG_WEIGHTS, dtype=np.uint64)
-    place, order = np.empty(len(weights) + 1, np.int64), np.empty(n, np.uint32)
-    kernels.simhashes(distinct, counts, many, weights, offsets, place, order, counters, fill, raw, log)
+    place = np.empty(len(weights) + 1, np.int64)
+    order, others = np.empty(n, np.uint32), np.empty(n, np.uint32)
+    kernels.simhashes(distinct, counts, many, weights, offsets, place, order, others, counters, raw, log)
     return raw, log
 
 

@@ -4,18 +4,18 @@ import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import trailing_zeros
-from neardup.kernels.lanes import GROUP, LANES, any_contender, contenders, lower, shingle
+from neardup.kernels.lanes import BLOCK, GROUP, LANES, PIECES, equal_pieces, least_pieces, least_turned, lower, shingle
 from neardup.kernels.mix import mix
 
 U64 = np.uint64
 U32 = np.uint32
 U16 = np.uint16
 _ONES = U64(0xFFFFFFFFFFFFFFFF)
-#: So many shingles are computed in full: a measured optimum, it changes no bit.
-_FIRST = 128
-#: After so many groups with a possible new minimum, and one in 128 of the groups, looking first does not pay: the text
-#: repeats itself, and a repeated minimum is a possible one each time. Changes no bit, bounds the time.
-_ALARMS = 256
+#: Up to so many shingles are computed in full: a measured optimum, it changes no bit.
+_FULL = 512
+#: With more places than this, and one in each block, where 28 functions may have their minima, looking there one by one
+#: does not pay: the text repeats itself. Changes no bit, bounds the time.
+_PLACES = 96
 
 
 @lean_kernel
@@ -57,77 +57,70 @@ def shingles(fp, n, factors, out):
 
 
 @lean_kernel
-def _contend(shingled, s, multiplier, at, leading, low):
-    """Lower the minima of functions 4 at to 4 at + 31 to what shingled[s] gives."""
-    mask = contenders(shingled, s, multiplier, at, leading, 4 * at)
-    while mask != U32(0):
-        lane = np.int64(trailing_zeros(U64(mask)))
-        mask &= mask - U32(1)
-        f = 4 * at + lane
-        if f >= len(low):
-            break
-        z = shingled[s] * multiplier[at + (lane >> 2)]
-        z ^= z >> U64(32)
-        turn = U64(48 - 16 * (lane & 3))
-        # in two steps: a shift by 64 has no defined result, and turn is 0 for the highest piece
-        value = (z << turn) | ((z >> U64(1)) >> (U64(63) - turn))
-        if value < low[f]:
-            low[f] = value
-            leading[f] = U16(value >> U64(48))
-
-
-@lean_kernel
-def _compute_in_full(shingled, start, end, multiplier, at, fronts, low):
-    """Lower the minima of functions 4 at to 4 at + 31 to what shingled[start:end], whole groups, gives."""
+def _compute_in_full(shingled, many, multiplier, at, fronts, low):
+    """low[f] of functions 4 at to 4 at + 31 from shingled[:many], whole groups."""
     products = len(multiplier)
     for j in range(4):
         fronts[j * products + at : j * products + at + LANES] = _ONES
-    for s in range(start, end, GROUP):
+    for s in range(0, many, GROUP):
         lower(shingled, s, multiplier, at, fronts, at, products)
     for f in range(4 * at, min(4 * (at + LANES), len(low))):
-        low[f] = min(low[f], fronts[(f & 3) * products + (f >> 2)])
+        low[f] = fronts[(f & 3) * products + (f >> 2)]
 
 
 @lean_kernel
-def minvalues(shingled, many, multiplier, fronts, leading, low):
+def _look_up(shingled, blocks, multiplier, at, pieces, leading, low):
+    """low[f] of functions 4 at to 4 at + 31 from the blocks that hold a least leading piece -> whether it was done."""
+    rest = _PLACES + blocks
+    for f in range(4 * at, min(4 * (at + LANES), len(low))):
+        low[f] = _ONES
+    for block in range(blocks):
+        mask = equal_pieces(pieces, block * PIECES, leading, 4 * at)
+        while mask != U32(0):
+            lane = np.int64(trailing_zeros(U64(mask)))
+            mask &= mask - U32(1)
+            f = 4 * at + lane
+            if f >= len(low):
+                break
+            rest -= 1
+            if rest < 0:
+                return False
+            turn = U64(48 - 16 * (lane & 3))
+            low[f] = min(low[f], least_turned(shingled, block * BLOCK, multiplier[at + (lane >> 2)], turn))
+    return True
+
+
+@lean_kernel
+def minvalues(shingled, many, multiplier, fronts, leading, pieces, low):
     """low[f] = min over s of f(shingled[s]); all ones if there are no shingles.
 
     Function 4 w + j: with z = s * multiplier[w], y = z ^ (z >> 32), it is y with its piece of bits 16 j to 16 j + 15
     turned to the front: rotate_left(y, 48 - 16 j). Each is a bijection of 64-bit words (multipliers are odd); those of
-    one product are ordered by different bits of it. So one product serves four functions, and whether any of 32 values
-    can be a new minimum is seen from the leading pieces at once; of n shingles that happens about 84 ln n times
-    (Broder 1997 computes leading bits first for the same reason).
+    one product are ordered by different bits of it. So one product serves four functions. Of many shingles first only
+    the leading pieces are compared, 32 of them at once, in blocks of 64 shingles (Broder 1997 computes leading bits
+    first, too); then the whole values of the few blocks that hold a least one.
 
-    The first shingles, each of which is a minimum of many functions, are computed in full.
-
-    shingled uint64[>= many]; multiplier uint64[words], a multiple of 8; fronts uint64[4 * words], leading uint16[4 *
-    words] scratch; low uint64[functions <= 4 * words].
+    shingled uint64[>= many, rounded up to 64], overwritten beyond many; multiplier uint64[words], a multiple of 8;
+    fronts uint64[4 * words], leading uint16[4 * words], pieces uint16[>= many / 2 + 32] scratch; low uint64[functions
+    <= 4 * words].
     """
-    functions, products = len(low), len(multiplier)
-    groups = np.int64(many) // GROUP * GROUP
-    first = min(groups, _FIRST)
-    fronts[:] = _ONES
-    for at in range(0, products, LANES):
-        for s in range(0, first, GROUP):
-            lower(shingled, s, multiplier, at, fronts, at, products)
-    for f in range(len(leading)):
-        value = fronts[(f & 3) * products + (f >> 2)]
-        leading[f] = U16(value >> U64(48)) if f < functions else U16(0)
-        if f < functions:
-            low[f] = value
-    for at in range(0, products, LANES):
-        alarms = _ALARMS + ((groups - first) >> 7)
-        s = first
-        while s < groups and alarms > 0:
-            if any_contender(shingled, s, multiplier, at, leading, 4 * at) != U32(0):
-                alarms -= 1
-                for j in range(s, s + GROUP):
-                    _contend(shingled, j, multiplier, at, leading, low)
-            s += GROUP
-        if s < groups:
-            _compute_in_full(shingled, s, groups, multiplier, at, fronts, low)
-        for j in range(groups, many):
-            _contend(shingled, j, multiplier, at, leading, low)
+    if many == 0:
+        low[:] = _ONES
+        return
+    blocks = (np.int64(many) + BLOCK - 1) // BLOCK
+    # a repeated shingle changes no minimum
+    for s in range(many, blocks * BLOCK):
+        shingled[s] = shingled[many - 1]
+    groups = (np.int64(many) + GROUP - 1) // GROUP * GROUP
+    leading[:] = U16(0xFFFF)
+    for at in range(0, len(multiplier), LANES):
+        done = False
+        if many > _FULL:
+            for block in range(blocks):
+                least_pieces(shingled, block * BLOCK, multiplier, at, pieces, block * PIECES, leading, 4 * at)
+            done = _look_up(shingled, blocks, multiplier, at, pieces, leading, low)
+        if not done:
+            _compute_in_full(shingled, groups, multiplier, at, fronts, low)
 
 
 @lean_kernel

@@ -51,6 +51,7 @@ class Workspace(NamedTuple):
     shingle: Any  # uint64[tokens]
     fronts: Any  # uint64[m, padded to 32]
     leading: Any  # uint16[m, padded to 32]
+    pieces: Any  # uint16[tokens]
     low: Any  # uint64[m]
     left: Any  # uint8[tokens]
     byte: Any  # uint8[tokens]
@@ -63,8 +64,7 @@ class Workspace(NamedTuple):
     histogram: Any  # int64[64]
     place: Any  # int64[257]
     order: Any  # uint32[tokens]
-    counters: Any  # uint64[2 * COUNTERS]
-    fill: Any  # int64[2 * DIGITS]
+    counters: Any  # uint64[COUNTERS]
 
 
 class PageSpace(NamedTuple):
@@ -124,7 +124,7 @@ def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words,
 
     # algorithm B
     many = shingles(fp, n, shape.shingle, work.shingle)
-    minvalues(work.shingle, many, shape.multiplier, work.fronts, work.leading, work.low)
+    minvalues(work.shingle, many, shape.multiplier, work.fronts, work.leading, work.pieces, work.low)
     supershingles(work.low, limits[PER_SUPERSHINGLE], shape.chains[0], words[B : B + 6])
     supershingles(work.low, limits[PER_WIDE], shape.chains[1], words[WIDE : WIDE + 8])
 
@@ -138,8 +138,8 @@ def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words,
         shape.offsets,
         work.place,
         work.order,
+        work.starts,
         work.counters,
-        work.fill,
         words[C : C + 6],
         words[LOGTF : LOGTF + 3],
     )

@@ -9,7 +9,7 @@ from neardup.kernels import sketch as kernels
 from neardup.kernels.content import blocks, choose, occurrences_in
 from neardup.kernels.html import FACTS, PADDING_BYTES, TITLE_END, TITLE_START, extract
 from neardup.kernels.mix import mix
-from neardup.kernels.names import write_filter, write_names
+from neardup.kernels.names import write_filter, write_names, write_namings
 from neardup.kernels.occurrences import occurrences
 from neardup.kernels.shingling import minvalues, shingles, supershingles
 from neardup.kernels.simhash import simhashes
@@ -115,7 +115,9 @@ class OnePage:
 
     def minvalues(self) -> None:
         work = self.space.work
-        minvalues(work.shingle, self.many_shingles, self.shape.multiplier, work.fronts, work.leading, work.low)
+        minvalues(
+            work.shingle, self.many_shingles, self.shape.multiplier, work.fronts, work.leading, work.pieces, work.low
+        )
         supershingles(work.low, 14, self.shape.chains[0], self.words[3:9])
         supershingles(work.low, 3, self.shape.chains[1], self.words[15:23])
 
@@ -125,7 +127,7 @@ class OnePage:
 
     def simhashes(self) -> None:
         w, s = self.space.work, self.shape
-        arrays = (w.place, w.order, w.counters, w.fill, self.words[9:15], self.words[23:26])
+        arrays = (w.place, w.order, w.starts, w.counters, self.words[9:15], self.words[23:26])
         simhashes(w.distinct, w.counts, self.many, s.weights, s.offsets, *arrays)
 
     def mix(self) -> None:
@@ -154,10 +156,9 @@ class OnePage:
 
     def names(self) -> None:
         page, work = self.space.page, self.space.work
-        for only, most in ((np.uint8(1), 24), (np.uint8(0), 16)):
-            last = min(self.n, 40)
-            given = (page.fp, page.flags, work.ids, 0, last, only, most, work.mixed, work.counts)
-            write_names(*given, self.hosts, 2, self.sections, 800)
+        given = (work.mixed, work.counts, self.hosts, 2, self.sections, 800)
+        write_namings(page.fp, page.flags, work.ids, (0, min(self.n, 8), 0, 0), 24, *given)
+        write_names(page.fp, page.flags, work.ids, min(self.n, 16), *given)
 
     def bloom(self) -> None:
         write_filter(self.space.work.mixed, self.many, 512, 8192, self.sections, 800)

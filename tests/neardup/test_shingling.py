@@ -131,3 +131,10 @@ def test_texts_that_repeat_themselves(period):
     tokens = np.concatenate([np.tile(fingerprints(period, 1), 9000 // period), fingerprints(50, 2)])
     shingled = shingling.shingles(tokens, SHAPE.shingle)
     assert shingling.minvalues(shingled, SHAPE.multiplier).tolist() == oracle.minvalues(set(shingled.tolist()), SEED)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("count", [511, 512, 513, 575, 576, 577, 641])
+def test_minvalues_of_as_many_shingles_as_fill_blocks(count):
+    words = fingerprints(count, count)
+    assert shingling.minvalues(words, SHAPE.multiplier).tolist() == oracle.minvalues(set(words.tolist()), SEED)

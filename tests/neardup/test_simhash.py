@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.kernels import lanes
+from neardup.kernels import lanes, planes
 from neardup.simhash import LOG_WEIGHTS, agreeing_bits, simhash
 from tests.neardup.hostile import EXAMPLES
 from tests.neardup.sketch_inputs import SEED, SHAPE, fingerprints
@@ -108,19 +108,30 @@ def test_wide_loads_check_their_range():
     # with bounds checks, and with the JIT off; unchecked code trusts its indices
     if not (lanes.numba.config.BOUNDSCHECK or lanes.numba.config.DISABLE_JIT):
         pytest.skip("unchecked")
-    words = np.zeros(20, U64)
-    lanes.copy_row(words, 0, words, 12)
+    words, order = np.zeros(40, U64), np.zeros(20, np.uint32)
+    planes.add_planes(words, 0, 2, 16, 3)
+    for source, digits, target, top in ((0, 2, 24, 3), (-1, 2, 16, 3), (32, 2, 0, 2)):
+        with pytest.raises(IndexError):
+            planes.add_planes(words, source, digits, target, top)
+    planes.add_tokens(words, order, 4, words, words, 4)
+    for at, offsets, digits in ((5, words, 4), (-1, words, 4), (4, words[:7], 4), (4, words, 6)):
+        with pytest.raises(IndexError):
+            planes.add_tokens(words, order, at, offsets, words, digits)
     with pytest.raises(IndexError):
-        lanes.copy_row(words, 0, words, 13)
+        planes.add_tokens(words[:0], order, 4, words, words, 4)
+    planes.add_token(words, order, 19, words, words, 1)
     with pytest.raises(IndexError):
-        lanes.copy_row(words, -1, words, 0)
+        planes.add_token(words, order, 20, words, words, 1)
     with pytest.raises(IndexError):
-        lanes.add_rows(words, 0, words, 0, 0)
+        lanes.shingle(words, 26, words, words)
+    pieces, many = np.zeros(96, np.uint16), np.zeros(70, U64)
+    lanes.least_pieces(many, 6, words, 32, pieces, 64, pieces, 0)
+    for index, at, to, first in ((7, 0, 0, 0), (0, 33, 0, 0), (0, 0, 65, 0), (0, 0, 0, 65)):
+        with pytest.raises(IndexError):
+            lanes.least_pieces(many, index, words, at, pieces, to, pieces, first)
     with pytest.raises(IndexError):
-        lanes.shingle(words, 6, words, words)
+        lanes.equal_pieces(pieces, 65, pieces, 0)
     with pytest.raises(IndexError):
-        lanes.project(U64(1), words[:7], words, 0)
+        lanes.least_turned(many, 7, U64(1), U64(0))
     with pytest.raises(IndexError):
-        lanes.any_contender(words, 13, words, 0, np.zeros(32, np.uint16), 0)
-    with pytest.raises(IndexError):
-        lanes.contenders(words, 0, words, 0, np.zeros(31, np.uint16), 0)
+        lanes.lower(many, 63, words, 0, many, 0, 8)
