@@ -80,7 +80,7 @@ def normalise_url(url: str, url_bytes_max: int = 2048) -> str:
         path = _without_dot_segments(_encode(path)) or "/"
         normal = f"{scheme}://{authority}{path}{_encode(query or '')}"
     except ValueError as error:  # UnicodeError of a lone surrogate among them
-        raise BadPage(f"URL {url[:200]!r}: {error}") from error
+        raise BadPage(f"not a URL: {error}: {url[:200]!r}") from error
     if len(normal) > url_bytes_max:
         raise BadPage(f"URL of more than {url_bytes_max} bytes: {normal[:80]!r}...")
     return normal

@@ -1,5 +1,6 @@
 """The command line: the composition root, the only place that picks adapters and prints."""
 
+import errno
 import gc
 import json
 import os
@@ -296,6 +297,12 @@ def main() -> None:
         sys.exit(EXIT_ERROR)
     except BrokenPipeError:  # the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_ERROR)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _complain("cannot write the output: no space left on device")
         sys.exit(EXIT_ERROR)
     except KeyboardInterrupt:
         _complain("interrupted")

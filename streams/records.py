@@ -29,6 +29,15 @@ PLACE_BITS = 12
 MESSAGE_PAGES_MAX = 512
 MESSAGE_BYTES_MAX = 900_000
 
+_JSON_TYPES: dict[type | None, str] = {
+    str: "text",
+    int: "an integer",
+    float: "a fraction",
+    bool: "true or false",
+    list: "an array",
+    dict: "an object",
+    type(None): "null",
+}
 _CONTROL = 1
 _HEAD = struct.Struct("<BBHI16s")
 _RANGE = struct.Struct("<16sIqq")
@@ -169,9 +178,10 @@ def decode_json_page(line: bytes) -> Page:
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise BadPage(f"not JSON: {error}") from error
+        # Not its own text: that counts lines within this one.
+        raise BadPage(f"not JSON: {error.msg}, at character {error.pos}") from error
     if not isinstance(value, dict):
-        raise BadPage(f"not a JSON object but a {type(value).__name__}")
+        raise BadPage(f"not a JSON object but {_JSON_TYPES[type(value)]}")
     url = value.get("url")
     if not isinstance(url, str) or not url:
         raise BadPage("no url")
@@ -194,7 +204,7 @@ def _typed(value: dict[str, Any], name: str, kind: type) -> Any:
     if found is None:
         return None
     if not isinstance(found, kind) or isinstance(found, bool):
-        raise BadPage(f"{name} is a {type(found).__name__}, not {kind.__name__}")
+        raise BadPage(f"{name} is {_JSON_TYPES[type(found)]}, and {_JSON_TYPES[kind]} is wanted")
     return found
 
 
@@ -207,13 +217,13 @@ def _json_body(value: dict[str, Any]) -> bytes | None:
     if isinstance(body, dict):
         encoded = body.get("base64")
     elif body is not None:
-        raise BadPage(f"body is a {type(body).__name__}, neither text nor an object with base64")
+        raise BadPage(f"body is {_JSON_TYPES[type(body)]}, neither text nor an object with base64")
     elif encoded is None:
         if "body" not in value and value.get("http_status") not in (404, 410):
             raise BadPage("no body")
         return None
     if not isinstance(encoded, str):
-        raise BadPage(f"the base64 of the body is a {type(encoded).__name__}, not text")
+        raise BadPage(f"the base64 of the body is {_JSON_TYPES[type(encoded)]}, and text is wanted")
     try:
         return base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError) as error:

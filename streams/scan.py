@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from neardup.errors import BadInput, InvariantBroken
+from neardup.report.prose import reason_kind
 from neardup.verdict import Kind, Verdict
 from streams.audit import Audit
 from streams.folder import state_error
@@ -31,6 +32,9 @@ from streams.state import FLUSH_MESSAGES, State
 QUEUE_MESSAGES = 4
 #: Problems kept with their text, per source; all are counted.
 PROBLEMS_MAX = 100
+#: Kinds of reasons for rejections that are told apart; what comes later is counted as others.
+REASONS_MAX = 100
+OTHER_REASONS = "other reasons"
 _DUPLICATES = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
 
 
@@ -61,7 +65,8 @@ class ScanResult:
     """What a scan did. Verdict counts are by kind; `promoted` ones are in `counts`, and are no pages.
 
     pages: read and judged by this scan. bytes: of the sources, as stored, that this scan read. sites: by duplicates,
-    then pages. sources: ids (32 hex digits) of all named sources. skipped: paths of those that were finished before.
+    then pages. reasons: why pages were rejected, the most frequent first. sources: ids (32 hex digits) of all named
+    sources. skipped: paths of those that were finished before, or named twice.
     problems: what could not be read of the sources that ended, also before an interruption, up to PROBLEMS_MAX lines a
     source, of problems_total. interrupted: by a signal.
     audit: counts of the shadow rule and of the pairs drawn, empty without an audit.
@@ -72,6 +77,7 @@ class ScanResult:
     seconds: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
     sites: list[SiteCount] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
@@ -101,7 +107,7 @@ class Verdicts:
     def __init__(self, target: str, sources: set[bytes], state: State) -> None:
         """Starts the file anew with what is decided of these sources already. Raises StateError."""
         self._sources = sources
-        self._path = Path(target)
+        self._path = Path("standard output" if target == "-" else target)
         try:
             self._file: BinaryIO = sys.stdout.buffer if target == "-" else self._path.open("wb")
         except OSError as error:
@@ -115,12 +121,14 @@ class Verdicts:
             raise
 
     def write(self, source: bytes, lines: bytes) -> None:
-        """Writes the verdicts of one message. Raises StateError."""
+        """Writes the verdicts of one message. Raises StateError, and BrokenPipeError where nobody reads on."""
         if source not in self._sources:
             return
         try:
             self._file.write(lines)
             self._file.flush()
+        except BrokenPipeError:
+            raise
         except OSError as error:
             raise state_error("write", self._path, error) from error
 
@@ -183,6 +191,7 @@ class _Scan:
         self._started = time.monotonic()
         self._counts: Counter[str] = Counter()
         self._sites: dict[str, SiteCount] = {}
+        self._reasons: Counter[str] = Counter()
         self._marks: dict[str, Mark] = {}
         self._pages_in = 0
         self._bytes_total = 0
@@ -345,6 +354,10 @@ class _Scan:
             site = self._sites.setdefault(verdict.site or "", SiteCount(verdict.site or ""))
             site.pages += 1
             site.duplicates += verdict.verdict in _DUPLICATES
+            if verdict.verdict is Kind.REJECTED:
+                reason = reason_kind(verdict.reason)
+                known = reason in self._reasons or len(self._reasons) < REASONS_MAX
+                self._reasons[reason if known else OTHER_REASONS] += 1
 
     def _tell(self, phase: str, path: str, bytes_done: int) -> None:
         seconds = time.monotonic() - self._started
@@ -358,6 +371,7 @@ class _Scan:
         result.bytes = sum(min(source.bytes_read, source.bytes_total) for source in self.sources)
         result.counts = {kind.value: self._counts[kind.value] for kind in Kind if self._counts[kind.value]}
         result.sites = sorted(self._sites.values(), key=lambda s: (-s.duplicates, -s.pages, s.site))
+        result.reasons = dict(sorted(self._reasons.items(), key=lambda item: (-item[1], item[0])))
         result.seconds = time.monotonic() - self._started
         told = sum(count for kind, count in result.counts.items() if kind != Kind.PROMOTED)
         before = sum(mark.offset for mark in self._marks.values())

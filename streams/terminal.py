@@ -13,7 +13,7 @@ from neardup.report import visible
 from streams.scan import Progress as Where
 from streams.scan import ScanResult
 
-SITES_SHOWN, PROBLEMS_SHOWN = 10, 10
+SITES_SHOWN, PROBLEMS_SHOWN, REASONS_SHOWN = 10, 10, 5
 
 #: In the order of the summary, with a plain word for each.
 KINDS = {
@@ -89,16 +89,17 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
     )
     if result.pages or result.counts:
         console.print(_kinds(result))
+        if result.reasons:
+            console.print(_reasons(result), soft_wrap=True)
         console.print(_sites(result))
     if result.audit:
         for line in audit_lines(result.audit):
             console.print(line, highlight=False, soft_wrap=True, markup=False)
     for path in result.skipped:
-        console.print(
-            Text("finished before, skipped: ").append_text(safe(path)).append("  (--again scans it once more)")
-        )
+        told = Text("scanned already, skipped: ").append_text(safe(path)).append("  (--again scans it once more)")
+        console.print(told, soft_wrap=True)
     for path in result.resumed:
-        console.print(Text("went on where an earlier scan stopped: ").append_text(safe(path)))
+        console.print(Text("went on where an earlier scan stopped: ").append_text(safe(path)), soft_wrap=True)
     for problem in result.problems[:PROBLEMS_SHOWN]:
         console.print(Text("problem: ", style="yellow").append_text(safe(problem, 400)), soft_wrap=True)
     if result.problems_total > PROBLEMS_SHOWN:
@@ -138,6 +139,14 @@ def _kinds(result: ScanResult) -> Table:
             share = "" if kind == "promoted" or not result.pages else f"{count / result.pages:.1%}"
             table.add_row(kind, f"{count:,}", share, words)
     return table
+
+
+def _reasons(result: ScanResult) -> Text:
+    """Why pages were rejected, on one line."""
+    shown = list(result.reasons.items())[:REASONS_SHOWN]
+    others = sum(result.reasons.values()) - sum(count for _, count in shown)
+    said = [Text(f"{count:,} ").append_text(safe(reason, 80)) for reason, count in shown]
+    return Text("rejected: ").append_text(Text(", ").join([*said, *([Text(f"{others:,} others")] if others else [])]))
 
 
 def _sites(result: ScanResult) -> Table:

@@ -56,6 +56,11 @@ RULED_OUT: dict[str, str] = {
 VETOES = ("title veto", "head veto", "retitled", "heading veto", "figures", "siblings")
 
 
+def reason_kind(reason: str | None) -> str:
+    """What reasons for rejections are counted by: the words before what is particular to one page."""
+    return (reason or "no reason given").partition(": ")[0]
+
+
 def percent(share: float) -> str:
     """A share for people: never 100% or 0% unless it is."""
     if share in (0, 1):
@@ -169,6 +174,7 @@ _KEYS: dict[str, tuple[int, str, str]] = {  # family: (how many a page has, one,
     "opaque": (1, "the digest of the body", ""),
     "head": (1, "the first 8 words", ""),
     "supershingle": (6, "supershingle", "supershingles"),
+    "place": (1, "the same name at the same place of the site", ""),
     "wide": (8, "small supershingle", "small supershingles"),
     "logtf": (6, "simhash block", "simhash blocks"),
     "block": (12, "simhash block", "simhash blocks"),

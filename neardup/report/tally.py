@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.report.prose import FLAGS, VETOES, compared_by_tape, margin
+from neardup.report.prose import FLAGS, VETOES, compared_by_tape, margin, reason_kind
 
 Verdict = Mapping[str, Any]
 
@@ -112,12 +112,15 @@ class Clusters:
         self._max = clusters_max
         self._sizes: dict[int, int] = {}
         self._large: dict[int, Cluster] = {}
+        self._member_of: dict[str, int] = {}  # of the URLs that are kept
         self._least = 0  # no cluster of this size or less enters a full table
 
     def add(self, verdict: Verdict) -> None:
         cluster, size = verdict.get("cluster"), verdict.get("cluster_size")
         if verdict.get("verdict") in FOUNDING:
             self.founded += 1
+        if verdict.get("verdict") not in ("rejected", "stale"):  # these change nothing
+            self._leave(verdict.get("url", ""), cluster)
         if cluster is None or size is None:
             return
         if size >= 2 and (cluster in self._sizes or len(self._sizes) < self._max):
@@ -126,6 +129,7 @@ class Clusters:
             self.unfollowed = True
         else:
             self._sizes.pop(cluster, None)
+            self._drop(cluster)
         if size >= 2 and (cluster in self._large or len(self._large) < LARGEST_KEPT or size > self._least):
             self._follow(cluster, size, verdict)
 
@@ -138,11 +142,28 @@ class Clusters:
         url = verdict.get("url", "")
         if verdict.get("verdict") == "promoted":
             kept.representative = url
-        elif url and url not in kept.members:
-            kept.members = [*kept.members, url][-MEMBERS_SHOWN:]
+            self._leave(url, None)
+        elif url and url not in kept.members and url != kept.representative:
+            kept.members.append(url)
+            self._member_of[url] = cluster
+        if len(kept.members) > MEMBERS_SHOWN:
+            del self._member_of[kept.members.pop(0)]
         if len(self._large) > LARGEST_KEPT:
             smallest = min(self._large, key=lambda cluster: (self._large[cluster].size, -cluster))
-            self._least = self._large.pop(smallest).size
+            self._least = self._large[smallest].size
+            self._drop(smallest)
+
+    def _drop(self, cluster: int) -> None:
+        if cluster in self._large:
+            for url in self._large.pop(cluster).members:
+                del self._member_of[url]
+
+    def _leave(self, url: str, cluster: int | None) -> None:
+        """A URL that is in another cluster now, or in none, is no member of its former one."""
+        former = self._member_of.get(url)
+        if former is not None and former != cluster:
+            self._large[former].members.remove(url)
+            del self._member_of[url]
 
     def largest(self) -> list[Cluster]:
         best = sorted(self._large.items(), key=lambda item: (-item[1].size, item[0]))
@@ -198,7 +219,7 @@ class Tally:
         for flag in FLAGS:
             self.flags[flag] += bool(verdict.get(flag))
         if kind == "rejected":
-            self.reasons.add(str(verdict.get("reason") or "no reason given"))
+            self.reasons.add(reason_kind(verdict.get("reason")))
         if kind in ("unique", "same_content", *DUPLICATES):
             self.sites.add(str(verdict.get("site") or "(no site)"), int(kind in DUPLICATES), 1)
         evidence = verdict.get("evidence") or {}

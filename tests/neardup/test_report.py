@@ -12,10 +12,11 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
+from neardup.index.keys import FAMILIES
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.report.charts import bars, sizes, thinned
-from neardup.report.prose import KINDS, demanded, margin, percent, score_and_threshold, sentences
+from neardup.report.prose import KINDS, demanded, key_name, margin, percent, score_and_threshold, sentences
 from neardup.report.tally import LARGEST_KEPT, Clusters, Leaders, Sample, Tally, by_hash
 from neardup.verdict import Kind
 from tests.neardup.verdict_stream import MadeUpCrawl
@@ -236,6 +237,46 @@ def test_clusters_follow_sizes_and_keep_the_largest() -> None:
     assert largest[0].members == [f"u89/{size}" for size in range(86, 91)]
     assert not clusters.unfollowed
     assert len(clusters._large) == LARGEST_KEPT
+
+
+def test_a_cluster_lists_its_members_alone() -> None:
+    clusters = Clusters()
+
+    def told(kind: str, url: str, cluster: int | None, size: int | None) -> None:
+        verdict = {"verdict": kind, "url": url, "cluster": cluster, "cluster_size": size}
+        clusters.add({**verdict, "representative": {"url": "r"}, "title": "T"})
+
+    def members() -> tuple[str, list[str]]:
+        return clusters.largest()[0].representative, clusters.largest()[0].members
+
+    told("unique", "r", 1, 1)
+    for size, url in enumerate("abc", 2):
+        told("near_duplicate", url, 1, size)
+    told("unchanged", "r", 1, 4)
+    assert members() == ("r", ["a", "b", "c"])
+    told("unique", "a", 2, 1)
+    told("gone", "b", None, None)
+    told("stale", "c", None, None)
+    assert members() == ("r", ["c"])
+    told("near_duplicate", "d", 1, 3)
+    told("promoted", "c", 1, 2)
+    assert members() == ("c", ["d"])
+    told("gone", "d", None, None)
+    told("unchanged", "c", 1, 1)
+    assert clusters.largest() == []
+
+
+def test_every_family_of_keys_has_words() -> None:
+    families = {family.name for posted in FAMILIES.values() for family in posted}
+    assert [name for name in families if key_name(name) == name] == []
+
+
+def test_reasons_are_counted_without_what_is_one_pages_own() -> None:
+    tally = Tally(DECIDER)
+    for i in range(30):
+        tally.add({"verdict": "rejected", "url": "", "reason": f"not JSON: bad, at character {i}"})
+    tally.add({"verdict": "rejected", "url": "", "reason": "HTTP status 500"})
+    assert [(name, count) for name, count, _ in tally.reasons.top(9)] == [("not JSON", 30), ("HTTP status 500", 1)]
 
 
 def test_more_clusters_than_are_followed() -> None:

@@ -1,6 +1,8 @@
 """The command line as its users meet it: output, exit codes, one-line errors."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -89,6 +91,28 @@ def test_verdicts_in_a_pipe_are_all_that_is_printed(shell: Shell) -> None:
     assert [verdict["verdict"] for verdict in verdicts] == ["unique", "near_duplicate", "unique"]
     assert ended.err == ""
     assert not (shell.folder / "neardup-state").exists()
+
+
+def test_a_reader_that_goes_away_and_a_full_disk_end_a_scan_quietly(shell: Shell) -> None:
+    site(shell.folder / "site")
+    command = [sys.executable, "-c", "from streams.cli import main; main()", "scan", "site"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    left = subprocess.run([*command, "--out", "-"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (left.returncode, left.stderr) == (1, "")
+    with open("/dev/full", "w") as full:
+        left = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (left.returncode, left.stderr) == (1, "neardup: cannot write the output: no space left on device\n")
+    assert [json.loads(line)["page_id"] for line in shell("scan", "site", "--out", "-").out.splitlines()] == [0, 1, 2]
+
+
+def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:
+    fetches = [{"url": f"https://a.example/{i}", "http_status": 500 + (i > 2), "body": "x"} for i in range(5)]
+    lines = [*map(json.dumps, fetches), "not json"]
+    (shell.folder / "a.jsonl").write_text("\n".join(lines))
+    told = "rejected: 3 HTTP status 500, 2 HTTP status 501, 1 not JSON"
+    assert told in shell("scan", "a.jsonl", "--memory").out.splitlines()
 
 
 @pytest.mark.parametrize(

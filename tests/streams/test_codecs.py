@@ -69,7 +69,7 @@ def test_json() -> None:
         "http_status": 200,
     }
     assert page("json", json.dumps(value).encode()) == Page("http://c.example/", b"hi", "text/plain", 7)
-    assert page("json", b"[]").problem == "not a JSON object but a list"
+    assert page("json", b"[]").problem == "not a JSON object but an array"
     assert page("json", b"[]").url == "http://a.example/"
 
 

@@ -134,14 +134,14 @@ def test_json_that_is_no_page(line: bytes) -> None:
     ("rest", "problem"),
     [
         (b"", "no body"),
-        (b',"body":7', "body is a int"),
+        (b',"body":7', "body is an integer"),
         (b',"body":{"base64":7}', "base64 of the body"),
         (b',"body":{}', "base64 of the body"),
         (b',"body_base64":"a"', "not base64"),
-        (b',"body":"x","fetched_at":"now"', "fetched_at is a str"),
-        (b',"body":"x","fetched_at":1.5', "fetched_at is a float"),
-        (b',"body":"x","http_status":true', "http_status is a bool"),
-        (b',"body":"x","content_type":[]', "content_type is a list"),
+        (b',"body":"x","fetched_at":"now"', "fetched_at is text, and an integer is wanted"),
+        (b',"body":"x","fetched_at":1.5', "fetched_at is a fraction"),
+        (b',"body":"x","http_status":true', "http_status is true or false"),
+        (b',"body":"x","content_type":[]', "content_type is an array, and text is wanted"),
     ],
 )
 def test_json_pages_with_a_bad_field_are_rejected_by_name(rest: bytes, problem: str) -> None:

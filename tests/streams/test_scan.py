@@ -260,6 +260,21 @@ def test_what_cannot_be_read_is_rejected_with_its_reason(tmp_path: Path) -> None
     assert all(v["reason"] for v in verdicts[1:5])
     assert verdicts[6]["truncated"]
     assert result.pages == len(lines)
+    assert result.reasons == {
+        "HTTP status 500": 1,
+        "URL of more than 2048 bytes": 1,
+        "no url": 1,
+        "not an absolute URL": 1,
+    }
+
+
+def test_kinds_of_reasons_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "REASONS_MAX", 2)
+    lines = [f'{{"url":"http://a/{i}","http_status":{500 + i % 4},"body":"x"}}' for i in range(8)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    with opened(None) as state:
+        result = scan([tmp_path / "a.jsonl"], state)
+    assert result.reasons == {"other reasons": 4, "HTTP status 500": 2, "HTTP status 501": 2}
 
 
 def test_a_damaged_archive_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -288,7 +303,7 @@ def test_a_source_that_fails_while_read_is_left_unfinished(tmp_path: Path, monke
     whole = Stream._piece
 
     def failing(stream: Stream) -> bytes:
-        if stream._file.name.endswith("a.warc"):
+        if stream._file.name.endswith("a.warc") and threading.current_thread() is not threading.main_thread():
             raise OSError(5, "Input/output error", "a.warc")
         return whole(stream)
 
