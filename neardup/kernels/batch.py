@@ -31,7 +31,7 @@ class Batch(NamedTuple):
     sections: Any  # uint8[pages, bytes]
     titles: Any  # uint8[pages, bytes]
     title_bytes: Any  # int64[pages]
-    facts: Any  # int64[pages, 16]
+    facts: Any  # int64[pages, FACTS]
 
 
 @lean_kernel

@@ -28,14 +28,15 @@ U64 = np.uint64
 _ZERO = U64(0)
 _ONE = U64(1)
 
-#: Places in the array of facts, int64[FACTS]: ranges, -1 where missing. Those from 8 to 12 are the kernels' own.
+#: Places in the array of facts, int64[FACTS]: ranges, -1 where missing. 8 to 12 are those of `attributes`, and the last
+#: three those of a <base>.
 TITLE_START, TITLE_END = 0, 1
 CANONICAL_START, CANONICAL_END = 2, 3
 BASE_START, BASE_END = 4, 5
 LANG_START, LANG_END = 6, 7
 HEADING_START, HEADING_END = 13, 14
 _HEADING_KIND = 15  # of the heading that the range is of
-FACTS = 16
+FACTS = 19
 
 #: Marks in the text; all other bytes below 0x20 of the input have become spaces.
 TERM_START, TERM_END, BLOCK, ANCHOR_START, ANCHOR_END = 1, 2, 3, 4, 5
@@ -282,6 +283,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     limit = index - _SLACK_BYTES
     facts[:] = -1
     facts[8:13] = 0
+    facts[16:] = 0
     o = np.int64(0)
     if mode != 0:
         return _copy(buf, at, end, text, o, limit)

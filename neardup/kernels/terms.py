@@ -13,8 +13,8 @@ TERM_START, TERM_END = 1, 2
 BASE_BYTES_MAX = 2048
 #: Resolving against a foreign <base> repeats the base in every term: no more than this many bytes of a page do.
 BASE_BUDGET_BYTES = 32768
-# Places in the array of facts, after those of `attributes`.
-BASE_SPENT, BASE_LENGTH, BASE_CUTS = 13, 14, 15
+# Places in the array of facts that nothing else may use.
+BASE_SPENT, BASE_LENGTH, BASE_CUTS = 16, 17, 18
 
 _RELATIVE, _ROOTED, _HOSTED, _ABSOLUTE, _OPAQUE = range(5)
 

@@ -20,7 +20,8 @@ needs_jit = pytest.mark.skipif(JIT_OFF, reason="input too large with the JIT off
 _ARCHIVES = Path(__file__).parents[3] / "shared" / "data"
 
 _MARKUP_TEXT = """< & > ' " / = - ! ? a B c7 word Long <!-- --> --!> <!--> <!---> <!> <?php?> </> </b> <b> <B> <br>
-<br/> <span> <wbr> <a> <a/href=x> </a> <input> <hr/> <h1> <table> <td> <ul><li> <body> <html/lang=en> <noscript>
+<br/> <span> <wbr> <a> <a/href=x> </a> <input> <hr/> <h1> </h1> <h2> </h2> <table> <td>
+<ul><li> <body> <html/lang=en> <noscript>
 </noscript>
 <script> </script> <!--<script> </script/ <style> </style> <title> </title> <textarea> </textarea> <xmp> </xmp>
 <template> </template> <img/src=a/b.png> <img/src='//o.com/x/../y.png?q#f'> <img/src="http://own.example/z.gif?1">

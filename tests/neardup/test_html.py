@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from neardup.html import extract_page, facts_of, text_of
-from neardup.kernels.html import FACTS, PADDING_BYTES, extract, text_bytes_needed
+from neardup.kernels.html import FACTS, HEADING_END, HEADING_START, PADDING_BYTES, extract, text_bytes_needed
 from neardup.tokens import tables, tokens_of, words
 from tests.neardup.hostile import EXAMPLES, OWN_HOST, archive_pages, hostile_pages, needs_jit
 from tests.oracle import text as oracle
@@ -111,8 +111,8 @@ def run_kernel(page: bytes, before: bytes, after: int, mode: int = 0) -> tuple[b
     host = np.frombuffer(b"xx" + OWN_HOST.encode(), np.uint8).copy()
     start = len(before)
     n = extract(buf, start, start + len(page), mode, host, 2, host.size, tables(), text, facts)
-    title, rest = facts[:2].tolist(), [place - start if place >= 0 else -1 for place in facts[2:8].tolist()]
-    return text[:n].tobytes(), title + rest
+    in_text = facts[[0, 1, HEADING_START, HEADING_END]].tolist()
+    return text[:n].tobytes(), in_text + [place - start if place >= 0 else -1 for place in facts[2:8].tolist()]
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -145,6 +145,17 @@ def test_facts():
     none = facts_of(b"<p>x")
     assert (none.title, none.canonical, none.base, none.lang) == (None, None, None, None)
     assert facts_of(("<title>" + "é" * 900).encode(), title_bytes_max=101).title == "é" * 50
+
+
+@pytest.mark.parametrize(
+    "after", ["", "<img src=a/b.png>" * 3, "<img src=//o.com/x>", "<base href=//o.com/d/><img src=e>"]
+)
+def test_a_heading_and_the_urls_after_it_leave_each_other_alone(after):
+    page = b"<h1>Red <i>chair</i></h1>" + after.encode()
+    extracted = extract_page(page, host=OWN_HOST)
+    start, end = extracted.facts[[HEADING_START, HEADING_END]].tolist()
+    assert extracted.text[start:end].tobytes() == b"Red chair\x03"
+    assert words(page, host=OWN_HOST) == oracle.stream_words(page, OWN_HOST)
 
 
 def test_text_for_people():
