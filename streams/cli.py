@@ -20,6 +20,7 @@ from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.rules import RULES
 from neardup.scheme import Scheme
 from streams import evaluate_cli, stream_cli
+from streams.options import examples
 from streams.settings import OPTIONS
 
 app = typer.Typer(
@@ -48,10 +49,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on 
 
 
 @app.command(
-    epilog="Examples:  neardup scan crawl.warc.gz   |   neardup scan --memory --out - site/ --base-url https://a.example/"
-    "   |   neardup scan more.warc.gz --state DIR --report report.html.   "
-    "Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted "
-    "(the same command goes on from there)."
+    short_help="Judge every page of some files, each against all before it.",
+    epilog=examples(
+        "neardup scan crawl.warc.gz",
+        "neardup scan more.warc.gz --state DIR --report report.html",
+        "neardup scan site/ --base-url https://a.example/ --memory --out -",
+        codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, "
+        "130 interrupted (the same command goes on from there).",
+    ),
 )
 def scan(
     paths: Annotated[
@@ -153,7 +158,10 @@ def scan(
         raise typer.Exit(EXIT_PROBLEMS)
 
 
-@app.command(epilog="Example:  neardup report --state DIR --out report.html")
+@app.command(
+    short_help="Write what a state directory knows as one HTML file.",
+    epilog=examples("neardup report --state DIR --out report.html"),
+)
 def report(
     state: StateOption = DEFAULT_STATE,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write it.")] = Path("report.html"),
@@ -167,7 +175,13 @@ def report(
     typer.echo(f"report: {out}")
 
 
-@app.command(epilog="Example:  neardup compare old.html new.html")
+@app.command(
+    short_help="Put two files before every rule.",
+    epilog=examples(
+        "neardup compare old.html new.html",
+        "neardup compare a.html b.html --a-url https://a.example/1/x --b-url https://a.example/2/x",
+    ),
+)
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A")],
     b: Annotated[Path, typer.Argument(metavar="B")],
@@ -185,7 +199,10 @@ def compare(
     _show(compare_command(a, b, a_url=a_url, b_url=b_url, decider=make(SCHEME) if make else None), as_json)
 
 
-@app.command(epilog="Example:  neardup explain https://a.example/page.html --state DIR")
+@app.command(
+    short_help="Say why a page got its verdict.",
+    epilog=examples("neardup explain https://a.example/page.html --state DIR"),
+)
 def explain(
     url: Annotated[str, typer.Argument(metavar="URL")],
     state: StateOption = DEFAULT_STATE,
@@ -208,7 +225,7 @@ def explain(
         _show(result, as_json)
 
 
-@app.command(epilog="Example:  neardup schema > verdict.schema.json")
+@app.command(short_help="Print the JSON Schema of a verdict.", epilog=examples("neardup schema > verdict.schema.json"))
 def schema() -> None:
     """Print the JSON Schema of a verdict, for those who read them."""
     from neardup.verdict import schema as text

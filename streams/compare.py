@@ -51,7 +51,10 @@ class RuleResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that is known of a pair of files. names: what the vetoes rest on, in words."""
+    """All that is known of a pair of files. names: what the vetoes rest on, in words.
+
+    if_urls_end_alike: what the decider's rule would say then, where no URLs were given and that makes a difference.
+    """
 
     files: tuple[Path, Path]
     sketches: tuple[Sketch, Sketch]
@@ -61,6 +64,7 @@ class Comparison:
     names: list[str]
     difference: Difference | None
     passages: Passages | None
+    if_urls_end_alike: Kind | None = None
 
     @property
     def same_digest(self) -> bool:
@@ -97,6 +101,7 @@ class Comparison:
                 }
                 for one in self.rules
             ],
+            "if_urls_end_alike": self.if_urls_end_alike,
             "names": self.names,
             "differences": None if self.difference is None else _differences(self.difference, self.passages),
             "scheme": self.decider.scheme,
@@ -107,6 +112,12 @@ class Comparison:
         yield self._files()
         yield ""
         yield self._rules()
+        if self.if_urls_end_alike:
+            yield Text(
+                f"The names of the files stand for URLs here. Of pages whose URLs end alike {self.decider.rule} says: "
+                f"{self.if_urls_end_alike.replace('_', ' ')}. Give URLs with --a-url and --b-url.",
+                style="bold",
+            )
         yield ""
         yield self._evidence()
         yield from map(safe, self.names)
@@ -192,6 +203,8 @@ def compare_command(
     pair = compare(*sketches)
     words = [text_words(text) if (text := page_text(page)) is not None else None for page in pages]
     difference = None if words[0] is None or words[1] is None else compare_texts(words[0], words[1])
+    told, alike = (RULES[decider.rule](one, decider).kind for one in (pair, pair._replace(same_tail=True)))
+    unsaid = not a_url and not b_url and not pair.same_digest and alike is not told
     return Comparison(
         files,
         sketches,
@@ -201,6 +214,7 @@ def compare_command(
         [] if difference is None else veto_names(difference, sketches, pair),
         difference,
         None if difference is None else passages(difference, count_max=12),
+        alike if unsaid else None,
     )
 
 

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from streams.options import examples
 from streams.terminal import bar
 
 app = typer.Typer(rich_markup_mode=None)
@@ -32,9 +33,13 @@ ThreadsOption = Annotated[int, typer.Option(min=1, max=256, help="Threads.")]
 
 
 @app.command(
-    epilog="Examples:  neardup evaluate crawl.warc.gz --out evaluation   |   neardup evaluate --state DIR --labels "
-    "labels.jsonl --out evaluation   |   neardup evaluate crawl.warc.gz --releases '[0-9.]+' --out evaluation   |   "
-    "neardup evaluate --verdicts verdicts.jsonl --labels labels.jsonl"
+    short_help="Make the tables of Henzinger 2006 over a crawl.",
+    epilog=examples(
+        "neardup evaluate crawl.warc.gz --out evaluation",
+        "neardup evaluate --state DIR --labels labels.jsonl --out evaluation",
+        "neardup evaluate crawl.warc.gz --releases '[0-9.]+' --out evaluation",
+        "neardup evaluate --verdicts verdicts.jsonl --labels labels.jsonl",
+    ),
 )
 def evaluate(
     paths: PathsArgument = None,
@@ -121,7 +126,10 @@ def _rules(told: dict[str, Any]) -> Table:
     return table
 
 
-@app.command(epilog="Example:  neardup label crawl.warc.gz --labels labels.jsonl --rule B --count 100")
+@app.command(
+    short_help="Label pairs of a crawl in a browser.",
+    epilog=examples("neardup label crawl.warc.gz --labels labels.jsonl --rule B --count 100"),
+)
 def label(
     labels: Annotated[
         Path, typer.Option("--labels", metavar="FILE", help="Labels are appended there, and read again.")

@@ -20,6 +20,11 @@ AUDITING = ("audit", "audit_rate", "audit_bytes_max", "shadow", "shadow_set")
 WATCHING = ("stall_ms", "metrics_host", "metrics_port", "log_level", "log_format")
 
 
+def examples(*commands: str, codes: str = "") -> str:
+    """The end of a command's help: examples, one a line whatever the terminal's width, and exit codes."""
+    return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands), "", codes])
+
+
 def takes_settings(names: Sequence[str], *, role: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator for typer commands: `settings`, their first parameter, is made from flags for `names`, --config and
     --kafka, the environment, and the file. role: what `load` asks for. Other parameters stay as they are.

@@ -19,7 +19,7 @@ from streams.options import takes_settings
 from streams.settings import OPTIONS, Settings
 
 app = typer.Typer(rich_markup_mode=None)
-topics = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Make the topics of the stream, or check them.")
+topics = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Kafka: make the topics, or check them.")
 app.add_typer(topics, name="topics")
 
 _ALL = (*options.CONNECTION, *options.TOPICS)
@@ -31,7 +31,11 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on 
 OffsetArgument = Annotated[int, typer.Argument(metavar="OFFSET", min=0, help="Of the message in the sketch log.")]
 
 
-@topics.command("create", epilog="Example:  neardup topics create --bootstrap 127.0.0.1:9092 --partitions 8")
+@topics.command(
+    "create",
+    short_help="Make the topics that are missing.",
+    epilog=options.examples("neardup topics create --bootstrap 127.0.0.1:9092 --partitions 8"),
+)
 @takes_settings(_ALL)
 def create(
     settings: Settings,
@@ -51,7 +55,11 @@ def create(
         typer.echo(f"{name}: {'made' if name in made else 'as it should be'}")
 
 
-@topics.command("check", epilog="Example:  neardup topics check --bootstrap 127.0.0.1:9092")
+@topics.command(
+    "check",
+    short_help="Say what is wrong with the topics.",
+    epilog=options.examples("neardup topics check --bootstrap 127.0.0.1:9092"),
+)
 @takes_settings(_ALL)
 def check(settings: Settings) -> None:
     """Say what is wrong with the topics, and why it matters; exit code 1 if anything is."""
@@ -66,7 +74,10 @@ def check(settings: Settings) -> None:
     typer.echo("all topics are as they should be")
 
 
-@app.command(epilog="Example:  NEARDUP_SEED_FILE=seed neardup sketch --bootstrap 127.0.0.1:9092")
+@app.command(
+    short_help="Kafka: pages in, sketches to the log.",
+    epilog=options.examples("NEARDUP_SEED_FILE=seed neardup sketch --bootstrap 127.0.0.1:9092"),
+)
 @takes_settings(_SKETCH, role="sketch")
 def sketch(settings: Settings) -> None:
     """Run a sketcher: pages in, sketches to the log. Any number of them share the work.
@@ -78,7 +89,10 @@ def sketch(settings: Settings) -> None:
     run_sketcher(settings)
 
 
-@app.command(epilog="Example:  NEARDUP_SEED_FILE=seed neardup match --bootstrap 127.0.0.1:9092 --state DIR")
+@app.command(
+    short_help="Kafka: the log in, verdicts out, exactly once.",
+    epilog=options.examples("NEARDUP_SEED_FILE=seed neardup match --bootstrap 127.0.0.1:9092 --state DIR"),
+)
 @takes_settings(_MATCH, role="match")
 def match(settings: Settings) -> None:
     """Run the matcher: the log in, verdicts out, exactly once. One at a time: a second one takes over from the first.
@@ -90,7 +104,10 @@ def match(settings: Settings) -> None:
     run_matcher(settings)
 
 
-@app.command(epilog="Example:  neardup run --bootstrap 127.0.0.1:9092 --state DIR")
+@app.command(
+    short_help="Kafka: sketcher and matcher in one process.",
+    epilog=options.examples("neardup run --bootstrap 127.0.0.1:9092 --state DIR"),
+)
 @takes_settings(_BOTH)
 def run(settings: Settings) -> None:
     """Run sketcher and matcher in one process: for trying the stream, and for small deployments.
@@ -102,7 +119,10 @@ def run(settings: Settings) -> None:
     run_both(_with_seed(settings))
 
 
-@app.command(epilog="Example:  neardup publish crawl.warc.gz --bootstrap 127.0.0.1:9092")
+@app.command(
+    short_help="Kafka: publish the pages of some files.",
+    epilog=options.examples("neardup publish crawl.warc.gz --bootstrap 127.0.0.1:9092"),
+)
 @takes_settings((*options.CONNECTION, "pages_topic", *options.PAGES))
 def publish(
     settings: Settings,
@@ -141,7 +161,8 @@ def publish(
 
 
 @app.command(
-    epilog="Examples:  neardup verdicts --kind unique --site a.example   |   neardup verdicts --no-follow --json"
+    short_help="Kafka: show verdicts as they come.",
+    epilog=options.examples("neardup verdicts --kind unique --site a.example", "neardup verdicts --no-follow --json"),
 )
 @takes_settings((*options.CONNECTION, "verdicts_topic"))
 def verdicts(
@@ -170,7 +191,11 @@ def verdicts(
     show(settings, Console(), json_out=out, start=began, wanted=wanted, follow=follow)
 
 
-@app.command("accept-gap", epilog="Example:  neardup accept-gap 1234")
+@app.command(
+    "accept-gap",
+    short_help="Kafka: go on over pages that are missing.",
+    epilog=options.examples("neardup accept-gap 1234"),
+)
 @takes_settings(_ALL, role="match")
 def accept_gap(settings: Settings, *, offset: OffsetArgument) -> None:
     """Let the line go on over pages that the message at OFFSET leaves out. The decision goes into the log."""
@@ -179,7 +204,11 @@ def accept_gap(settings: Settings, *, offset: OffsetArgument) -> None:
     typer.echo(f"written at offset {accept(settings, offset)}; start the matcher again")
 
 
-@app.command("skip-record", epilog="Example:  neardup skip-record 1234")
+@app.command(
+    "skip-record",
+    short_help="Kafka: leave out what cannot be read.",
+    epilog=options.examples("neardup skip-record 1234"),
+)
 @takes_settings(_ALL, role="match")
 def skip_record(settings: Settings, *, offset: OffsetArgument) -> None:
     """Leave out what of the message at OFFSET cannot be read. The decision goes into the log."""
@@ -188,7 +217,10 @@ def skip_record(settings: Settings, *, offset: OffsetArgument) -> None:
     typer.echo(f"written at offset {skip(settings, offset)}; start the matcher again")
 
 
-@app.command(epilog="Example:  neardup config --config neardup.toml")
+@app.command(
+    short_help="Show every setting, and where it comes from.",
+    epilog=options.examples("neardup config --config neardup.toml"),
+)
 @takes_settings(tuple(name for name, option in OPTIONS.items() if not option.kind.secret and name != "decider.sites"))
 def config(settings: Settings, *, as_json: JsonOption = False) -> None:
     """Show every setting in force, and where it comes from. Secrets are not shown."""

@@ -103,7 +103,10 @@ def test_a_reader_that_goes_away_and_a_full_disk_end_a_scan_quietly(shell: Shell
     assert (left.returncode, left.stderr) == (1, "")
     with open("/dev/full", "w") as full:
         left = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (left.returncode, left.stderr) == (1, "neardup: cannot write the output: no space left on device\n")
+    # With cold kernels it says so first.
+    assert (left.returncode, left.stderr.splitlines()[-1]) == (
+        *(1, "neardup: cannot write the output: no space left on device"),
+    )
     assert [json.loads(line)["page_id"] for line in shell("scan", "site", "--out", "-").out.splitlines()] == [0, 1, 2]
 
 
@@ -212,7 +215,10 @@ def test_compare_puts_two_files_before_every_rule(shell: Shell) -> None:
 def test_help_has_examples(shell: Shell, command: tuple[str, ...]) -> None:
     ended = shell(*command, "--help")
     assert ended.code == 0
-    assert not command or "neardup " + command[0] in ended.out
+    if command:
+        assert any(line.startswith("    neardup " + command[0]) for line in ended.out.splitlines())
+    else:
+        assert "..." not in ended.out.partition("Commands:")[2], "a command's line is cut"
 
 
 def test_the_version_is_told(shell: Shell) -> None:

@@ -91,6 +91,19 @@ def test_urls_decide_about_sites(tmp_path: Path) -> None:
     assert "two (Henzinger's rule: two)" in shown(apart)
 
 
+def test_file_names_in_the_place_of_urls_are_told_where_they_decide(tmp_path: Path) -> None:
+    old, new = (page(tmp_path, f"{i}.html", LINES, title=f"A manual, release {i}") for i in (1, 2))
+    result = compare_command(old, new)
+    assert (rulings(result)["verified"], result.if_urls_end_alike) == (None, "near_duplicate")
+    assert "Of pages whose URLs end alike verified says: near duplicate." in shown(result)
+    assert result.to_json()["if_urls_end_alike"] == "near_duplicate"
+    for end, said in (("x", "near_duplicate"), ("y", None)):
+        result = compare_command(old, new, a_url="https://a.example/1/x", b_url=f"https://a.example/2/{end}")
+        assert (rulings(result)["verified"], result.if_urls_end_alike) == (said, None)
+    edited = page(tmp_path, "3.html", [*LINES, "Added words."], title="A manual, release 1")
+    assert compare_command(old, edited).if_urls_end_alike is None
+
+
 def test_thresholds_are_those_of_the_decider(tmp_path: Path) -> None:
     a, b = page(tmp_path, "a.html", LINES), page(tmp_path, "b.html", LINES[:-3])
     strict = Decider(scheme=SCHEME.digest, tape_min=0.999, content_tape_min=0.999, c_min=384)
