@@ -6,14 +6,14 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser lint types imports unit plain bounds test gate test-cluster soak bench bench-large bench-stream profile demo demo-kafka clean
+.PHONY: help setup browser lint types imports unit plain bounds test gate test-cluster soak bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
 	@echo "make test        lint, types, import rules, all tests"
 	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live"
 	@echo "make gate        how many pages of known truth each class of templates loses"
-	@echo "make bench       speed against peers, as ratios"
+	@echo "make bench       speed against peers, as ratios; bench-large: with 10,000,000 pages"
 	@echo "make soak        the stream under random kills, MINUTES=5"
 	@echo "make test-cluster  the same with one of three brokers lost"
 	@echo "make setup       only the environment (.venv)"
@@ -73,6 +73,16 @@ bench: $(READY)
 
 bench-large: $(READY)
 	$(BIN)/python -m tests.bench --out build --large
+
+# How many keys should a page post? PAGES, and CRAWLS: folders of HTML that the pages are drawn from, too; and RUNS, how
+# many choices of keys are folded for their cost. RocksDB's options under the matcher's load, each against its default.
+PAGES ?= 100000
+RUNS ?= 4
+bench-curve: $(READY)
+	$(BIN)/python -m tests.bench.curve --pages $(PAGES) --runs $(RUNS) $(foreach crawl,$(CRAWLS),--real $(crawl))
+
+bench-options: $(READY)
+	$(BIN)/python -m tests.bench.options --out build/options.md
 
 # Where a page's microseconds go; and the stream against the scan of the same pages.
 profile: $(READY)

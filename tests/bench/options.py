@@ -274,6 +274,8 @@ def main() -> None:
     names = [
         name for name in VARIANTS if name != _DEFAULT and any(part in name for part in wanted) and name not in unwanted
     ]
+    if not names:
+        parser.error("--only and --without leave no variant")
     scheme = Scheme(seed=1)
     with tempfile.TemporaryDirectory(dir=asked.scratch) as folder:
         calls, pages = asked.calls or Path(folder) / "calls", asked.pages

@@ -114,7 +114,7 @@ def growth(scheme: Scheme, sizes: Sequence[int], scratch: Path | None = None) ->
 
 
 #: Of the finished index, and what compaction needs beside it, a page; and what is left to the others on the machine.
-_DISK_BYTES, _SPARE_BYTES = 2_600, 2 << 30
+_DISK_BYTES, _SPARE_BYTES = 2_300, 2 << 30
 
 
 def enough_room(folder: Path, pages: int) -> None:

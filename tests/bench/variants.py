@@ -69,9 +69,12 @@ def _busy(options: Any, _: Any) -> None:
     options.set_max_subcompactions(2)
 
 
-def _memtable_filter(options: Any, _: Any) -> None:
-    options.set_memtable_prefix_bloom_ratio(0.05)
-    options.set_memtable_whole_key_filtering(True)
+def _memtable_filter(share: float) -> Callable[[Any, Any], None]:
+    def change(options: Any, _: Any) -> None:
+        options.set_memtable_prefix_bloom_ratio(share)
+        options.set_memtable_whole_key_filtering(share > 0)
+
+    return change
 
 
 def _blobs(options: Any, _: Any) -> None:
@@ -89,7 +92,13 @@ VARIANTS = {
     "filter 16 bits": Variant("", _all(lambda _, t: t.set_bloom_filter(16, False))),
     "no filter": Variant("of no family", _all(lambda _, t: t.set_bloom_filter(0, False))),
     "filters for hits": Variant("no filter in the last level", _all(_filters_for_hits)),
-    "memtable filter": Variant("a Bloom filter of what is in memory", _all(_memtable_filter)),
+    "no memtable filter": Variant("of what is in memory", _all(_memtable_filter(0.0))),
+    "memtable filter 1%": Variant("of a write buffer", _all(_memtable_filter(0.01))),
+    "memtable filter 2%": Variant("", _all(_memtable_filter(0.02))),
+    "memtable filter 5%": Variant("", _all(_memtable_filter(0.05))),
+    "memtable filter 10%": Variant("", _all(_memtable_filter(0.1))),
+    "keys: memtable filter 2%": Variant("", _only(Family.KEYS, _memtable_filter(0.02))),
+    "keys: memtable filter 5%": Variant("", _only(Family.KEYS, _memtable_filter(0.05))),
     "blocks of 4 kB": Variant("", _all(lambda _, t: t.set_block_size(4 << 10))),
     "blocks of 8 kB": Variant("", _all(lambda _, t: t.set_block_size(8 << 10))),
     "blocks of 16 kB": Variant("", _all(lambda _, t: t.set_block_size(16 << 10))),
