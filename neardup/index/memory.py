@@ -1,11 +1,12 @@
 """A store in dictionaries, for tests and throw-away runs."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from neardup.errors import StateError
 from neardup.index.base import Family, Writes
 
-#: MEMBERS are asked for by cluster, often: they are grouped by these first bytes of their keys.
+#: MEMBERS are asked for by cluster, often: their keys are kept in order, grouped by these first bytes.
 _CLUSTER_BYTES = 8
 
 
@@ -14,7 +15,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._rows: dict[Family, dict[bytes, bytes]] = {family: {} for family in Family}
-        self._members: dict[bytes, set[bytes]] = {}
+        self._members: dict[bytes, list[bytes]] = {}
         self._closed = False
 
     def get_many(self, family: Family, keys: Sequence[bytes]) -> list[bytes | None]:
@@ -23,11 +24,12 @@ class MemoryStore:
 
     def first(self, family: Family, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
         rows = self._open(family)
-        keys: Iterable[bytes] = rows
-        if family is Family.MEMBERS and len(prefix) >= _CLUSTER_BYTES:
-            keys = self._members.get(prefix[:_CLUSTER_BYTES], ())
-        # Of the other families nobody asks often: all keys are looked at.
-        return [(key, rows[key]) for key in sorted(key for key in keys if key.startswith(prefix))[:limit]]
+        keys: Iterable[bytes]
+        if family is Family.MEMBERS and len(prefix) == _CLUSTER_BYTES:
+            keys = self._members.get(prefix, ())[:limit]
+        else:  # nobody asks often: all keys are looked at
+            keys = sorted(key for key in rows if key.startswith(prefix))[:limit]
+        return [(key, rows[key]) for key in keys]
 
     def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
         rows = self._open(family)
@@ -39,12 +41,12 @@ class MemoryStore:
         for family, changes in writes.items():
             rows = self._open(family)
             for key, value in changes.items():
+                if family is Family.MEMBERS and (key in rows) is (value is None):
+                    self._regroup(key)
                 if value is None:
                     rows.pop(key, None)
                 else:
                     rows[key] = value
-                if family is Family.MEMBERS:
-                    self._regroup(key, value is not None)
 
     def flush(self) -> None:
         self._open(Family.META)
@@ -52,14 +54,16 @@ class MemoryStore:
     def close(self) -> None:
         self._closed = True
 
-    def _regroup(self, key: bytes, present: bool) -> None:
-        group = self._members.setdefault(key[:_CLUSTER_BYTES], set())
-        if present:
-            group.add(key)
-        else:
-            group.discard(key)
-            if not group:
-                del self._members[key[:_CLUSTER_BYTES]]
+    def _regroup(self, key: bytes) -> None:
+        """Takes a member's key into its group, or out of it if it is there."""
+        group = self._members.setdefault(key[:_CLUSTER_BYTES], [])
+        at = bisect_left(group, key)
+        if group[at : at + 1] != [key]:
+            group.insert(at, key)
+            return
+        del group[at]
+        if not group:
+            del self._members[key[:_CLUSTER_BYTES]]
 
     def _open(self, family: Family) -> dict[bytes, bytes]:
         if self._closed:

@@ -103,10 +103,8 @@ def test_a_reader_that_goes_away_and_a_full_disk_end_a_scan_quietly(shell: Shell
     assert (left.returncode, left.stderr) == (1, "")
     with open("/dev/full", "w") as full:
         left = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    # With cold kernels it says so first.
-    assert (left.returncode, left.stderr.splitlines()[-1]) == (
-        *(1, "neardup: cannot write the output: no space left on device"),
-    )
+    assert left.returncode == 1
+    assert left.stderr.splitlines()[-1] == "neardup: cannot write the output: no space left on device"  # cold: more
     assert [json.loads(line)["page_id"] for line in shell("scan", "site", "--out", "-").out.splitlines()] == [0, 1, 2]
 
 
