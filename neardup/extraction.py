@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.kernels import html as kernel
+from neardup.kernels.facts import FACTS
 from neardup.tables import tables
 
 
@@ -26,6 +27,6 @@ def extract_page(page: bytes, mode: int = 0, host: str = "") -> Extracted:
     buf[:size] = np.frombuffer(page, np.uint8)
     own = np.frombuffer(host.encode(), np.uint8).copy()
     text = np.zeros(kernel.text_bytes_needed(size), np.uint8)
-    facts = np.zeros(kernel.FACTS, np.int64)
+    facts = np.zeros(FACTS, np.int64)
     n_text = kernel.extract(buf, 0, size, mode, own, 0, own.size, tables(), text, facts)
     return Extracted(page, text, int(n_text), facts)

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.extraction import Extracted, extract_page
-from neardup.kernels import html as kernel
+from neardup.kernels import facts as told
+from neardup.kernels import writing
 
 __all__ = ["Extracted", "Facts", "extract_page", "facts_of", "text_of", "title_text", "unescape_value"]
 
 FACT_BYTES_MAX = 2048
-_TERM = re.compile(b"%c[^%c]*%c" % (kernel.TERM_START, kernel.TERM_END, kernel.TERM_END))
-_ANCHORS = bytes([kernel.ANCHOR_START, kernel.ANCHOR_END])
+_TERM = re.compile(b"%c[^%c]*%c" % (writing.TERM_START, writing.TERM_END, writing.TERM_END))
+_ANCHORS = bytes([writing.ANCHOR_START, writing.ANCHOR_END])
 _REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]+;?|#[0-9]+;?|[A-Za-z0-9]{1,32};|[A-Za-z0-9]{1,6}(?![A-Za-z0-9=]))")
 
 
@@ -37,7 +38,7 @@ def text_of(page: bytes, mode: int = 0, *, terms: bool = False) -> str:
     extracted = extract_page(page, mode)
     marked = extracted.text[: extracted.n_text].tobytes()
     plain = _TERM.sub(_named if terms else b" [img] ", marked).translate(None, _ANCHORS)
-    lines = (" ".join(line.split()) for line in plain.decode("utf-8", "replace").split(chr(kernel.BLOCK)))
+    lines = (" ".join(line.split()) for line in plain.decode("utf-8", "replace").split(chr(writing.BLOCK)))
     return "\n".join(line for line in lines if line)
 
 
@@ -57,15 +58,15 @@ def facts_of(page: bytes, *, title_bytes_max: int = 512) -> Facts:
 
     return Facts(
         title_text(extracted.text, extracted.facts, title_bytes_max),
-        value(kernel.CANONICAL_START),
-        value(kernel.BASE_START),
-        value(kernel.LANG_START),
+        value(told.CANONICAL_START),
+        value(told.BASE_START),
+        value(told.LANG_START),
     )
 
 
 def title_text(text: npt.NDArray[np.uint8], facts: npt.NDArray[np.int64], bytes_max: int) -> str | None:
     """The title in the kernel's text (before `tokenise` folds it), at most `bytes_max` bytes; None without a title."""
-    start, end = facts[kernel.TITLE_START : kernel.TITLE_END + 1].tolist()
+    start, end = facts[told.TITLE_START : told.TITLE_END + 1].tolist()
     if start < 0:
         return None
     # White space may be long; what is cut in the middle of a character is dropped.

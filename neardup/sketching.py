@@ -16,7 +16,8 @@ from neardup.errors import BadPage
 from neardup.html import unescape_value
 from neardup.kernels import batch as batches
 from neardup.kernels import sketch as kernels
-from neardup.kernels.html import BASE_START, CANONICAL_START, FACTS, LANG_START, PADDING_BYTES
+from neardup.kernels.facts import BASE_START, CANONICAL_START, FACTS, LANG_START
+from neardup.kernels.html import PADDING_BYTES
 from neardup.layout import HEADER, NAME, SECTIONS, SKETCH_VERSION, RecordFlag, RecordKind
 from neardup.page import Page, hen_site, host_of, normalise_url, site_of
 from neardup.record import url_hash

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.extraction import Extracted, extract_page
-from neardup.kernels.html import TITLE_END, TITLE_START
+from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tokenise
 from neardup.tables import tables
 

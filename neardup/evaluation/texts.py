@@ -15,7 +15,7 @@ from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.difference import common_tokens
 from neardup.extraction import extract_page
 from neardup.html import text_of
-from neardup.kernels.html import TITLE_END, TITLE_START
+from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.tokens import tokenise
 from neardup.page import Page, host_of
 from neardup.record import Head

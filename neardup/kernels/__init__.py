@@ -30,3 +30,6 @@ kernel = numba.njit(cache=True, nogil=True, error_model="numpy")
 #: The same for kernels that allocate no array: without reference counts on arrays, which cost an atomic operation
 #: each time an array is passed or unpacked from a tuple.
 lean_kernel = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+
+#: The same for a kernel of one caller that must share its registers.
+inlined_kernel = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)

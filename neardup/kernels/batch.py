@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.html import HEADING_END, HEADING_START, TITLE_END, TITLE_START, extract
+from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
+from neardup.kernels.html import extract
 from neardup.kernels.sketch import DIGEST, sketch_tokens
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.xxh64 import xxh64

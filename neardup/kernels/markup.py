@@ -6,8 +6,9 @@ Every scan here moves forward over what it looked at, so hostile input (unclosed
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import below, find_byte, odd_up_to, tag_masks, trailing_zeros, word_at
+from neardup.kernels.bits import below, odd_up_to, trailing_zeros, word_at
 from neardup.kernels.entities import byte_at
+from neardup.kernels.windows import find_byte, tag_masks
 
 U64 = np.uint64
 _ZERO = U64(0)
@@ -110,11 +111,11 @@ def tag_kind(first, second, tags):
 
 @lean_kernel
 def short_tag_kind(buf, name, length, tags):
-    """Kind of a tag name of 1 to 8 bytes, which lies in one word."""
+    """Kind of a tag name of 1 to 8 bytes, which lies in one word; without BREAKOUT."""
     first = (word_at(buf, name) | _CASE) & (_ALL >> U64(64 - 8 * length))
     at = U64(2) + U64(3) * (first * tags[0] >> _SLOT_SHIFT)
     known = (tags[at] == first) & (tags[at + _ONE] == _ZERO)
-    return np.int64(tags[at + U64(2)] & (_ZERO - U64(known)))
+    return np.int64(tags[at + U64(2)] & (_ZERO - U64(known))) & (BREAKOUT - 1)
 
 
 @lean_kernel
@@ -199,45 +200,81 @@ def attributes(buf, at, end, first, first_length, second, second_length, facts):
 
 
 @lean_kernel
-def plain_tag_end(buf, name, length, end):
-    """2 * the position after the `>` that ends a tag, + 1 if it has an href with a value; 0: `attributes` must look.
+def simple_tag_end(buf, at, end, link):
+    """(position after the `>` that ends a tag, 1 if it has an href with a value) for most tags.
 
-    name, length: of the tag. Every `=` outside quotes must follow a letter and precede a `"`, every opening quote must
-    follow such a `=`: then the first `>` outside quotes ends it; and so does the first `>` of a tag without quotes. (An
-    href without a value may be there where none is told.)
+    at: where its name ends. A position beyond `end` means that `attributes` must look. link: 1 asks for the href.
+    """
+    last = buf[U64(at)]
+    _, greater, double, single, equals, letters = tag_masks(buf, at)
+    first = greater & (_ZERO - greater)
+    before = first - _ONE  # all, if there is no end here
+    double &= before
+    single &= before
+    # If quotes that follow a `=` open values and all others close them, the difference of the two has the values' bits.
+    opening = double & (equals << _ONE)
+    quoted = (double ^ opening) - opening
+    signs = equals & ~quoted & before
+    odd = (quoted ^ (quoted << _ONE)) ^ double  # else it is not so
+    odd |= quoted & first
+    odd |= single & ~quoted
+    odd |= signs & ~(letters << _ONE)
+    odd |= (signs << _ONE) ^ opening
+    if double | single == _ZERO:
+        # The first `>` of a tag without quotes ends it; its values are not looked at.
+        odd = signs = _ZERO
+    if first == _ZERO or odd != _ZERO or not (is_space(last) or last == 47):
+        return _quoted_tag_end(buf, at, end)
+    if link:
+        return at + trailing_zeros(first) + 1, _has_href(buf, at, at, signs)
+    return at + trailing_zeros(first) + 1, np.int64(0)
+
+
+@lean_kernel
+def _has_href(buf, name_end, at, signs):
+    """1 if one of these `=` of the window at buf[at] follows ` href`."""
+    while signs != _ZERO:
+        sign = at + trailing_zeros(signs)
+        signs &= signs - _ONE
+        if sign - 5 >= name_end and (word_at(buf, sign - 5) | _CASE_OF_HREF) & _FIVE == _SPACE_HREF:
+            return np.int64(1)
+    return np.int64(0)
+
+
+@lean_kernel
+def _quoted_tag_end(buf, name_end, end):
+    """`simple_tag_end` for tags of several windows, and those with a `>` in quotes.
+
+    Every `=` outside quotes must follow a letter and precede a `"`, every opening quote must follow such a `=`: then
+    the first `>` outside quotes ends the tag. (An href without a value may be there where none is told.)
     """
     quoted_last = sign_last = letter_last = _ZERO
     href = np.int64(0)
-    at = name
+    at = name_end
+    beyond = end + 1
+    last = buf[at]
+    if not (is_space(last) or last == 47):
+        return beyond, href
     for _ in range(_WINDOWS_MAX):
         _, greater, double, single, equals, letters = tag_masks(buf, at)
         quoted = odd_up_to(double) ^ (_ZERO - quoted_last)
         outside = greater & ~quoted & below(end - at)
         first = outside & (_ZERO - outside)
-        before = first - _ONE  # all, if there is no end here
-        if at == name:
-            if first != _ZERO and (double | single) & before == _ZERO:
-                return (name + trailing_zeros(first) + 1) << 1
-            equals &= ~below(length)  # those of the name are part of it
+        before = first - _ONE
         signs = equals & ~quoted & before
         odd = single & ~quoted & before
         odd |= signs & ~(letters << _ONE | letter_last)
         odd |= (signs << _ONE | sign_last) ^ (double & quoted & before)
         if odd != _ZERO:
-            return np.int64(0)
-        rest = signs
-        while rest != _ZERO:
-            sign = at + trailing_zeros(rest)
-            rest &= rest - _ONE
-            if sign - 5 > name and (word_at(buf, sign - 5) | _CASE_OF_HREF) & _FIVE == _SPACE_HREF:
-                href = np.int64(1)
+            return beyond, href
+        href |= _has_href(buf, name_end, at, signs)
         if first != _ZERO:
-            return (at + trailing_zeros(first) + 1) << 1 | href
+            return at + trailing_zeros(first) + 1, href
         quoted_last, sign_last, letter_last = quoted >> _S63, signs >> _S63, letters >> _S63
         at += 64
         if at >= end:
             break
-    return np.int64(0)
+    return beyond, href
 
 
 @lean_kernel

@@ -7,8 +7,9 @@ tokens. Lower-casing happens in `text` itself, so that a span read after the cal
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import below, leading_zeros, lower_case, odd_up_to, ones, trailing_zeros, word_masks
+from neardup.kernels.bits import below, leading_zeros, odd_up_to, ones, trailing_zeros
 from neardup.kernels.spans import hash_spans
+from neardup.kernels.windows import lower_case, word_masks
 
 U64 = np.uint64
 _ZERO = U64(0)

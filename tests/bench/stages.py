@@ -7,7 +7,8 @@ import numpy as np
 from neardup.kernels import batch as batches
 from neardup.kernels import sketch as kernels
 from neardup.kernels.content import blocks, choose, occurrences_in
-from neardup.kernels.html import FACTS, PADDING_BYTES, TITLE_END, TITLE_START, extract
+from neardup.kernels.facts import FACTS, TITLE_END, TITLE_START
+from neardup.kernels.html import PADDING_BYTES, extract
 from neardup.kernels.mix import mix
 from neardup.kernels.names import write_filter, write_names, write_namings
 from neardup.kernels.occurrences import occurrences

@@ -9,7 +9,7 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.kernels import bits
+from neardup.kernels import bits, windows
 from neardup.kernels.spans import hash_spans
 from neardup.kernels.xxh64 import xxh64
 from tests.neardup.hostile import EXAMPLES
@@ -54,20 +54,20 @@ def test_golden():
 def test_words_and_masks_of_a_window():
     array = np.frombuffer(b"<A&z 9>='\"\x03\x04\x01\xc3/" + b"-" * 70, np.uint8).copy()
     target = np.zeros(80, np.uint8)
-    bits.copy_text(array, 0, target, 5)
+    windows.copy_text(array, 0, target, 5)
     assert target[5:20].tobytes() == b"<A&z 9>='\"   \xc3/"
-    name_end, greater, double, single, equals, letters = (int(mask) for mask in bits.tag_masks(array, 0))
+    name_end, greater, double, single, equals, letters = (int(mask) for mask in windows.tag_masks(array, 0))
     assert (name_end, greater, double, single, equals, letters) == (0x4050, 0x40, 0x200, 0x100, 0x80, 0xA)
-    assert int(bits.markup_mask(array, 0)) == 5
-    assert [int(bits.name_length(array, at)) for at in (0, 5, 15)] == [4, 1, 16]
-    assert int(bits.find_byte(array, 1, np.uint8(ord("9")))) == 16
-    bits.lower_case(array, 0)
+    assert int(windows.markup_mask(array, 0)) == 5
+    assert [int(windows.name_length(array, at)) for at in (0, 5, 15)] == [4, 1, 16]
+    assert int(windows.find_byte(array, 1, np.uint8(ord("9")))) == 16
+    windows.lower_case(array, 0)
     assert array[1] == ord("a")
-    words, digits, breaks, borders, others = (int(mask) for mask in bits.word_masks(array, 0))
+    words, digits, breaks, borders, others = (int(mask) for mask in windows.word_masks(array, 0))
     assert (words, digits, breaks, borders, others) == (0x2A, 0x20, 0x400, 0x800, 0x3000)
     assert int(bits.odd_up_to(U64(0b100010))) == 0b011110
-    bits.put_half(array, 3, 0x1234)
-    assert int(bits.half_at(array, 3)) == 0x1234
+    bits.put_quad(array, 3, 0x12345678)
+    assert int(bits.quad_at(array, 3)) == 0x12345678
     assert [int(bits.below(n)) for n in (0, 1, 63, 64, 99)] == [0, 1, 2**63 - 1, 2**64 - 1, 2**64 - 1]
     counts = [bits.trailing_zeros(U64(0)), bits.leading_zeros(U64(0)), bits.ones(U64(0xFF))]
     assert [int(count) for count in counts] == [64, 64, 8]
@@ -75,7 +75,7 @@ def test_words_and_masks_of_a_window():
 
 _CANARY = """
 import numpy as np, sys
-from neardup.kernels import bits, kernel, lean_kernel
+from neardup.kernels import bits, kernel, lean_kernel, windows
 from neardup.kernels.entities import put_point
 
 @kernel
@@ -89,9 +89,9 @@ def lean(array, index):
 small = np.zeros(40, np.uint8)
 reads = [
     lambda: plain(small, 40), lambda: lean(small, 40), lambda: bits.word_at(small, 33),
-    lambda: bits.find_byte(small, 0, np.uint8(1)), lambda: bits.tag_masks(small, -1),
-    lambda: bits.word_masks(small, 0), lambda: bits.copy_text(np.zeros(64, np.uint8), 0, small, 0),
-    lambda: bits.lower_case(small, 0), lambda: bits.half_at(small, 39), lambda: bits.name_length(small, 30),
+    lambda: windows.find_byte(small, 0, np.uint8(1)), lambda: windows.tag_masks(small, -1),
+    lambda: windows.word_masks(small, 0), lambda: windows.copy_text(np.zeros(64, np.uint8), 0, small, 0),
+    lambda: windows.lower_case(small, 0), lambda: bits.quad_at(small, 37), lambda: windows.name_length(small, 30),
     lambda: put_point(small, 38, 0xFFFD),
 ]
 for number, read in enumerate(reads):
