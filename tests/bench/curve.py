@@ -82,12 +82,11 @@ def choices(functions: int) -> list[Choice]:
 #: Choices that are folded for their cost, in this order.
 RUNS = (
     DEFAULT,
-    Choice(3, 8, 2),
-    Choice(3, 8, 0),
-    Choice(3, 4, 6),
-    Choice(3, 4, 2),
-    Choice(2, 8, 2),
+    Choice(2, 6, 0),
     Choice(2, 4, 2),
+    Choice(3, 8, 0),
+    Choice(3, 8, 2),
+    Choice(2, 8, 6),
     Choice(4, 8, 6),
     DEFAULT._replace(head=False),
 )

@@ -77,6 +77,20 @@ def _memtable_filter(share: float) -> Callable[[Any, Any], None]:
     return change
 
 
+def _lz4_then_zstd(options: Any, _: Any) -> None:
+    options.set_compression_type(_LZ4())
+    options.set_bottommost_compression_type(_ZSTD())
+
+
+def _together(share: float, files: int) -> Callable[[Any, Any], None]:
+    def change(options: Any, tables: Any) -> None:
+        _memtable_filter(share)(options, tables)
+        options.set_min_level_to_compress(2)
+        options.set_level_zero_file_num_compaction_trigger(files)
+
+    return change
+
+
 def _blobs(options: Any, _: Any) -> None:
     options.set_enable_blob_files(True)
     options.set_min_blob_size(512)
@@ -118,6 +132,10 @@ VARIANTS = {
     "sketches: lz4": Variant("", _only(Family.SKETCHES, lambda o, _: o.set_compression_type(_LZ4()))),
     "sketches: no compression": Variant("", _only(Family.SKETCHES, lambda o, _: o.set_compression_type(_NONE()))),
     "zstd from level 2 on": Variant("none above", _all(lambda o, _: o.set_min_level_to_compress(2))),
+    "lz4, zstd in the last level": Variant("", _all(_lz4_then_zstd)),
+    "memtable filter 2%, zstd from level 2 on, level 0: 4 files": Variant("", _all(_together(0.02, 4))),
+    "memtable filter 2%, zstd from level 2 on, level 0: 8 files": Variant("", _all(_together(0.02, 8))),
+    "memtable filter 2%, writes 64 MB": Variant("", _all(_memtable_filter(0.02)), sizes=(("write_bytes", 64 * _MB),)),
     "sketches in blobs": Variant("apart from their keys", _only(Family.SKETCHES, _blobs)),
     "cache 64 MB": Variant("of blocks", sizes=(("cache_bytes", 64 * _MB),)),
     "cache 256 MB": Variant("", sizes=(("cache_bytes", 256 * _MB),)),
