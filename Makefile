@@ -6,13 +6,15 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser lint types imports unit plain bounds test gate test-cluster soak bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka clean
+.PHONY: help setup browser lint types imports unit plain bounds test gate web corpora test-cluster soak bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
 	@echo "make test        lint, types, import rules, all tests"
 	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live"
 	@echo "make gate        how many pages of known truth each class of templates loses"
+	@echo "make web         evaluate all rules on a made-up web with mirrors, PAGES=10000"
+	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios; bench-large: with 10,000,000 pages"
 	@echo "make soak        the stream under random kills, MINUTES=5"
 	@echo "make test-cluster  the same with one of three brokers lost"
@@ -58,6 +60,15 @@ demo: $(READY)
 # The accuracy gate alone: pages of known truth by class of template. NEARDUP_GATE_PAGES=10000 makes it longer.
 gate: $(READY)
 	$(BIN)/pytest -n auto --dist worksteal tests/gate
+
+# All rules on pages whose truth is known: a made-up web (docs beside it: see tests/gate/web.py), and public archives.
+PAGES ?= 10000
+web: $(READY)
+	$(BIN)/python -m tests.gate.web build/web --pages $(PAGES)
+	$(BIN)/neardup evaluate build/web/pages.jsonl --items build/web/items.jsonl --out build/web/evaluation
+
+corpora: $(READY)
+	$(BIN)/python -m tests.gate.corpora $(SETS) build/corpora
 
 # Three brokers, each lost in turn; and minutes of random kills, all verdicts compared.
 test-cluster: $(READY)

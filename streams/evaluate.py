@@ -76,6 +76,8 @@ def open_crawl(
     if bool(paths) == (state is not None):
         raise BadInput("name either files to evaluate, or a state directory with --state")
     if state is not None:
+        if not (state / "scheme.json").exists():
+            raise BadInput(f"{state} is no state directory; `neardup scan --state {state}` makes one")
         with State.open(state) as opened:
             records = _logged(opened, progress)
             corpus = corpus_of(records, pages_max=pages_max)
@@ -262,7 +264,7 @@ def _evaluate_crawl(
     elif not any(run.says(url, url) for url in corpus.urls):
         raise BadInput("the verdicts are of other pages than those of this crawl")
     if crawl.unread:
-        notes.append(f"{len(crawl.unread):,} places of the input could not be read, as: {crawl.unread[0]}")
+        notes.append(f"Places of the input that could not be read: {len(crawl.unread):,}, as {crawl.unread[0]}")
     study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes, run)
     progress("read", 0, 0)
     evaluation = evaluate_study(study)

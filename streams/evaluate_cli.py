@@ -106,7 +106,7 @@ def evaluate(
         said = ", ".join(f"{count:,} {label}" for label, count in made.labels.items()) or "none"
         aside = "exact copies set aside" if paths or state else "of them exact copies"
         typer.echo(f"{counts.pages:,} pages, {counts.repeats:,} {aside}; labelled pairs: {said}")
-        if any(made.labels.values()):
+        if made.labels["correct"] or made.labels["incorrect"]:
             Console().print(_rules(made.to_json()))
         for note in made.notes:
             typer.echo(f"neardup: {note}", err=True)

@@ -219,17 +219,22 @@ class LabelledPairs:
         out = []
         if self.unknown:
             named = ", ".join(dict.fromkeys(self.unknown[:_TOLD]))
-            out.append(f"{len(self.unknown):,} labels are of pages that are not in this crawl, as {named}")
+            out.append(f"labels of pages that are not in this crawl: {len(self.unknown):,}, as {named}")
         if self.identical:
             out.append(
-                f"{self.identical:,} labelled pairs are equal word for word: identity sets are set aside before "
+                f"labelled pairs that are equal word for word: {self.identical:,}; identity sets are set aside before "
                 "anything is measured"
             )
         if self.split:
-            out.append(f"{self.split:,} pairs are left out: their labellers contradict each other without a majority")
+            out.append(
+                f"labelled pairs that are left out, as their labellers contradict each other without a majority: "
+                f"{self.split:,}"
+            )
         if self.outvoted:
-            out.append(f"on {self.outvoted:,} pairs a labeller was outvoted")
+            out.append(f"pairs on which a labeller was outvoted: {self.outvoted:,}")
         correct, incorrect = self.count(Judgement.CORRECT), self.count(Judgement.INCORRECT)
+        if len(self) and not correct and not incorrect:
+            return [*out, "all labelled pairs are undecided: there is nothing to measure a rule by"]
         if len(self) and not correct:
             out.append("no pair is labelled correct: recall and F1 cannot be told, and precision says nothing")
         if len(self) and not incorrect:

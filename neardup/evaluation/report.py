@@ -76,7 +76,7 @@ def evaluate(study: Study) -> Evaluation:
         notes.append("Of the larger graph a sample of pairs is kept; its counts and degrees are exact all the same.")
     if study.texts.problems:
         unread = study.texts.problems
-        notes.append(f"{len(unread)} pages could not be read again, as: {unread[0]}")
+        notes.append(f"Pages that could not be read again: {len(unread)}, as {unread[0]}")
     return Evaluation(sections, study.corpus.counts, _fetched(study.corpus.counts), notes, _labels(study))
 
 

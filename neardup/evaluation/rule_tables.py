@@ -86,7 +86,7 @@ def measured_row(name: str, found: Measured) -> list[Cell]:
 
 
 def range_text(one: Interval) -> str | None:
-    return None if one.low is None or one.high is None else f"{one.low:.2f}-{one.high:.2f}"
+    return None if one.low is None or one.high is None else f"{one.low:.3f}-{one.high:.3f}"
 
 
 def sites(study: LabelledStudy, decided: Mask) -> Mapping[str, Mask]:

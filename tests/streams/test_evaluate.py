@@ -130,7 +130,7 @@ def test_labels_of_another_crawl_are_refused_and_single_ones_told(folder: Path, 
     with path.open("ab") as file:
         file.write(label_of(f"{BASE}1.0/item1.html", f"{BASE}1.1/item1.html", Judgement.CORRECT).to_json())
     notes = evaluate_command([folder], base_url=BASE, labels=[path]).notes
-    assert any("1 labels are of pages that are not in this crawl" in note for note in notes)
+    assert any("labels of pages that are not in this crawl: 1, as https://x" in note for note in notes)
 
 
 def test_one_page_and_one_release_are_enough_for_nothing(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_cannot_be_read_is_told_and_nothing_is_evaluated_of_nothing(folder:
     pages = tmp_path / "pages.jsonl"
     evaluation = evaluate_command([cut])
     assert evaluation.unread == 1
-    assert any("1 places of the input could not be read, as: " in note for note in evaluation.notes)
+    assert any("that could not be read: 1, as " in note for note in evaluation.notes)
     assert evaluate_command([folder], base_url=BASE).unread == 0
     pages.write_text('{"version": 1, "verdict": "unique", "url": "https://a.example/"}\n')
     with pytest.raises(BadInput, match=r"no page could be read.*--verdicts"):
@@ -162,6 +162,9 @@ def test_bad_input_is_named(folder: Path, tmp_path: Path) -> None:
         evaluate_command([folder], state=tmp_path)
     with pytest.raises(BadInput, match="no such file"):
         evaluate_command([tmp_path / "nowhere"])
+    with pytest.raises(BadInput, match="no state directory"):
+        evaluate_command(state=tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
     with pytest.raises(BadInput, match="--ratio"):
         evaluate_command([folder], ratio_min=0)
     with pytest.raises(BadInput, match="no regular expression"):
