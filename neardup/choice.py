@@ -10,9 +10,10 @@ from neardup.index import keys, namings
 from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.index.rows import id_key
 from neardup.overlay import Missing, Overlay, Wanted
-from neardup.pairs import compare_pairs
+from neardup.pairs import numbers_of
 from neardup.record import Head
 from neardup.rules import RULES, Pair, Ruling
+from neardup.scores import Scores, nearness, possible
 from neardup.verdict import Kind
 
 
@@ -47,82 +48,94 @@ class Weighed(NamedTuple):
     heads: list[Head]
 
 
-def gather(overlay: Overlay, page_id: int, head: Head) -> tuple[list[tuple[int, int]], bool]:
-    """(founding page id, shared keys) of the candidates, most shared keys first, then oldest; and whether any was cut.
+class Search:
+    """A `Choice` as far as it was needed: the rulings on the other candidates are made when somebody asks.
 
-    Raises Missing with every list that was not read.
+    candidates: founding page ids in their order; shared: keys that each shares with the page.
     """
-    rows = overlay.postings.get_all(overlay.posted_keys(page_id))
-    known = overlay.reads.gathered.get(page_id)
-    if known is not None and known[0] == rows:
-        return cast(_Gathered, known[1])
-    found = _gather(overlay.decider, head, rows)
-    overlay.reads.gathered[page_id] = rows, found
-    return found
 
+    __slots__ = ("_decider", "_head", "_scores", "best", "candidates", "crowd", "cut", "shared", "siblings")
 
-_Gathered = tuple[list[tuple[int, int]], bool]
+    def __init__(self, decider: Decider, head: Head, candidates: list[int], shared: list[int], cut: bool) -> None:
+        self._decider = decider
+        self._head = head
+        self._scores = Scores()
+        self.candidates = candidates
+        self.shared = shared
+        self.cut = cut
+        self.best: Scored | None = None
+        self.crowd = 0
+        self.siblings = NO_SIBLINGS
 
+    def decide(self, overlay: Overlay, scores: Scores, crowd: int, siblings: Siblings) -> None:
+        """Asks the rule about the candidates that it may accept."""
+        self._scores, self.crowd, self.siblings = scores, crowd, siblings
+        for candidate in scores.possible(self.candidates):
+            one = self.scored(overlay, candidate)
+            if one.ruling.kind and (self.best is None or _better(one, self.best)):
+                self.best = one
 
-def _gather(decider: Decider, head: Head, rows: Sequence[bytes | None]) -> _Gathered:
-    counts: dict[int, int] = {}
-    for row in rows:
-        if row is not None:
-            for word in keys.postings(row):
-                counts[word] = counts.get(word, 0) + 1
-    if not counts:
-        return [], False
-    if decider.rule in keys.TAPE_RULES:
-        tape, content = head.tape_logs
-        gap = decider.length_gap_max
-        counts = {
-            word: count
-            for word, count in counts.items()
-            if -gap <= (word >> 8 & 255) - tape <= gap or -gap <= (word & 255) - content <= gap
-        }
-    # A word starts with the page id, so words order like page ids; the sort by count is stable.
-    ordered = sorted(sorted(counts), key=counts.__getitem__, reverse=True)
-    cut = len(ordered) > decider.candidates_max
-    return [(word >> 16, counts[word]) for word in ordered[: decider.candidates_max]], cut
+    def scored(self, overlay: Overlay, candidate: int) -> Scored:
+        pair = self._scores.pair(candidate)
+        ruling = rule_on(self._decider, self._head, overlay.head(candidate), pair, self.crowd, self.siblings)
+        return Scored(candidate, self.shared[self.candidates.index(candidate)], pair, ruling)
+
+    def nearest(self, overlay: Overlay) -> Scored:
+        """Where no candidate was accepted: the one that came nearest."""
+        return self.scored(overlay, self._scores.nearest(self.candidates))
+
+    def choice(self, overlay: Overlay) -> Choice:
+        scored = [self.scored(overlay, candidate) for candidate in self.candidates]
+        return Choice(scored, self.best, self.crowd, self.cut, self.siblings)
 
 
 def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
     """Names of the key families that two pages share, with the number of shared keys that are not hot."""
     out: dict[str, int] = {}
-    for key, row in overlay.posted_rows(page_id):
-        if any(word >> 16 == candidate for word in keys.postings(row)):
-            name = keys.family_of(key).name.lower()
-            out[name] = out.get(name, 0) + 1
+    for key in overlay.lists.sharing(page_id, candidate):
+        name = keys.family_name(key[0])
+        out[name] = out.get(name, 0) + 1
     return out
 
 
-def pairs(overlay: Overlay, page_id: int, head: Head, others: Sequence[int]) -> list[Pair]:
-    """The numbers of a page against each of `others`; remembered. Raises Missing with all that was not read."""
-    known = overlay.reads.pairs
-    fresh = [other for other in others if (page_id, other) not in known]
-    if fresh:
-        score(overlay, [(page_id, fresh)])
-    return [known[page_id, other] for other in others]
+def scores_of(overlay: Overlay, page_id: int, others: Sequence[int]) -> Scores:
+    """The numbers of a page against others, these among them; remembered. Raises Missing with all that was not read."""
+    known = overlay.reads.scores.get(page_id)
+    if known is None or known.lacking(others):
+        score(overlay, [(page_id, others)])
+    return overlay.reads.scores[page_id]
 
 
-def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Iterable[int]]]) -> None:
+def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -> None:
     """Works out and remembers the numbers of pages with others, all together. Raises Missing with all not read."""
+    known = overlay.reads.scores
     wanted = Wanted()
-    heads = overlay.reads.heads
     places, records = [], []
     for page_id, others in wanted_pairs:
+        scores = known.get(page_id)
+        fresh = others if scores is None else scores.lacking(others)
         record = overlay.head(page_id).record
-        for other in others:
+        for other in fresh:
             try:
-                head = heads.get(other) or overlay.head(other)
+                head = overlay.head(other)
             except Missing as missing:
                 wanted.add(missing.wanted)
             else:
-                places.append((page_id, other))
                 records.append((record, head.record))
+        if fresh:
+            places.append((page_id, fresh))
     if wanted:
         raise Missing(wanted)
-    overlay.reads.pairs.update(zip(places, compare_pairs(records), strict=True))
+    if not records:
+        return
+    numbers = numbers_of(records, overlay.reads.threads)
+    may = possible(numbers, overlay.decider).tolist()
+    near = nearness(numbers, overlay.decider).tolist()
+    at = 0
+    for page_id, others in places:
+        end = at + len(others)
+        known.setdefault(page_id, Scores()).add(others, numbers[at:end], may[at:end], near[at:end])
+        at = end
 
 
 def rule_on(
@@ -151,34 +164,27 @@ def _raised(decider: str, tape_min: float) -> Decider:
     return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict, noise_tape_min=noise)
 
 
-def choose(overlay: Overlay, page_id: int, head: Head) -> Choice:
+def choose(overlay: Overlay, page_id: int, head: Head) -> Search:
     """Scores the candidates of a page whose URL is not in the index, so none is the page itself. Raises Missing."""
-    gathered, cut = gather(overlay, page_id, head)
-    if not gathered:
-        return Choice([], None, 0, cut, NO_SIBLINGS)
+    gathered = overlay.lists.gather(page_id)
+    if gathered is None:
+        raise overlay.lacking(page_id)
     decider = overlay.decider
+    search = Search(decider, head, *gathered)
+    if not search.candidates:
+        return search
     siblings = siblings_of(overlay, head)
-    rows, _ = overlay.reads.gathered[page_id]
     known = overlay.reads.chosen.get(page_id)
-    if known is not None and known[0] is rows and known[1] == siblings and not decider.crowd_min:
-        return cast(Choice, known[2])
-    numbers = pairs(overlay, page_id, head, [candidate for candidate, _ in gathered])
+    if known is not None and known[0] == (gathered, siblings):
+        return cast(Search, known[1])
+    scores = scores_of(overlay, page_id, search.candidates)
     crowd = 0
     if decider.crowd_min:
-        crowd = sum(_crowd(overlay, head, at[0], pair) for at, pair in zip(gathered, numbers, strict=True))
-    scored = []
-    best: Scored | None = None
-    heads = overlay.reads.heads
-    for (candidate, shared), pair in zip(gathered, numbers, strict=True):
-        other = heads[candidate]  # its numbers were worked out
-        one = Scored(candidate, shared, pair, rule_on(decider, head, other, pair, crowd, siblings))
-        scored.append(one)
-        if one.ruling.kind and (best is None or _better(one, best)):
-            best = one
-    chosen = Choice(scored, best, crowd, cut, siblings)
-    # Without crowds it follows from lists, siblings and records alone.
-    overlay.reads.chosen[page_id] = rows, siblings, chosen
-    return chosen
+        crowd = sum(_crowd(overlay, head, candidate, scores.pair(candidate)) for candidate in search.candidates)
+    search.decide(overlay, scores, crowd, siblings)
+    if not decider.crowd_min:  # it follows from lists, siblings and records alone
+        overlay.reads.chosen[page_id] = (gathered, siblings), search
+    return search
 
 
 def siblings_of(overlay: Overlay, head: Head) -> Siblings:
@@ -195,7 +201,7 @@ def counts_names(decider: Decider) -> bool:
 
 def sight(overlay: Overlay, page_id: int, head: Head) -> None:
     """Counts a page among those of its names, if it can be found again. Raises Missing."""
-    if counts_names(overlay.decider) and overlay.posted_keys(page_id):
+    if counts_names(overlay.decider) and page_id in overlay.reads.posted.place_of:
         row = siblings_of(overlay, head).with_one(head.tail)
         overlay.namings.put(namings.key_of(head), row)
 
@@ -218,7 +224,7 @@ def _crowd(overlay: Overlay, head: Head, candidate: int, pair: Pair) -> int:
 def verify(overlay: Overlay, page_id: int, other: int) -> tuple[bool, Pair, Ruling]:
     """Whether a page still says the same as another: equal digests, or near_duplicate by the rule (no crowd)."""
     head, held = overlay.head(page_id), overlay.head(other)
-    (pair,) = pairs(overlay, page_id, head, (other,))
+    pair = scores_of(overlay, page_id, (other,)).pair(other)
     if head.digest and head.same_content(held):
         return True, pair, Ruling(Kind.EXACT_DUPLICATE, "digest")
     ruling = rule_on(overlay.decider, head, held, pair)

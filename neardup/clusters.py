@@ -13,7 +13,7 @@ _NO_URL = bytes(16)
 def found(overlay: Overlay, page_id: int, head: Head, url: UrlRow, content_of: int = NO_PAGE) -> None:
     """The page becomes the representative of a cluster of its own. url: the URL's row to be."""
     contents.arrive(overlay, page_id, head)
-    contents.post(overlay, page_id, head)
+    overlay.post(page_id)
     row = ClusterRow(page_id, head.url_hash, page_id, 1, 1, 0, content_of, _wanted(head), "")
     overlay.clusters.put(id_key(page_id), row)
     overlay.urls.put(head.url_hash, url)
@@ -85,7 +85,7 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
         change(overlay, row.cluster, size=cluster.size - 1, crowd=cluster.crowd - member.counted, canonical=canonical)
         contents.forget(overlay, row.page_id)
         return None
-    contents.unpost(overlay, cluster.founding, overlay.head(cluster.founding))
+    overlay.unpost(cluster.founding)
     if row.page_id != cluster.founding:
         contents.forget(overlay, row.page_id)
     contents.forget(overlay, cluster.founding)
@@ -108,7 +108,7 @@ def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
     head = overlay.head(url.page_id)
     overlay.members.put(first[0], None)
     overlay.urls.put(member.url_hash, url._replace(member=0, standing=Kind.UNIQUE))
-    contents.post(overlay, url.page_id, head)
+    overlay.post(url.page_id)
     wanted, canonical = canonical_of(overlay, cluster_id, head)
     change(
         overlay,

@@ -98,21 +98,3 @@ def _stored(overlay: Overlay, page_id: int, head: Head, digest: DigestRow) -> Di
 
 def _put(overlay: Overlay, key: bytes, row: DigestRow) -> None:
     overlay.digests.put(key, row if row.live or row.refs else None)
-
-
-def post(overlay: Overlay, page_id: int, head: Head) -> None:
-    """Posts a founding sketch under its similarity keys; a key with too many postings turns hot."""
-    entry = keys.posting(page_id, head)
-    postings_max = overlay.decider.postings_max
-    for key, row in overlay.posted_rows(page_id):
-        after = keys.with_posting(row, entry, postings_max)
-        if after is keys.HOT and row != keys.HOT:
-            overlay.hot_turned += 1
-        overlay.postings.put(key, after)
-
-
-def unpost(overlay: Overlay, page_id: int, head: Head) -> None:
-    """Takes a founding sketch out of its lists, hot ones excepted."""
-    entry = keys.posting(page_id, head)
-    for key, row in overlay.posted_rows(page_id):
-        overlay.postings.put(key, keys.without_posting(row, entry))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from neardup.choice import Choice, Scored, families
+from neardup.choice import Scored, Search, families
 from neardup.decider import Decider
 from neardup.index import keys
 from neardup.index.rows import ClusterRow, UrlRow, id_key
@@ -98,31 +98,31 @@ def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Rulin
     return out | _langs(head, other)
 
 
-def of_choice(overlay: Overlay, page_id: int, head: Head, choice: Choice, best: Scored) -> dict[str, Any]:
+def of_choice(overlay: Overlay, page_id: int, head: Head, search: Search, best: Scored) -> dict[str, Any]:
     """Evidence of a page that repeats `best`."""
     out = of_pair(overlay.decider, head, overlay.head(best.page_id), best.pair, best.ruling)
     out["keys"] = families(overlay, page_id, best.page_id)
-    out["candidates"] = len(choice.scored)
-    return out | _crowds(overlay.decider, choice)
+    out["candidates"] = len(search.candidates)
+    return out | _crowds(overlay.decider, search)
 
 
-def _crowds(decider: Decider, choice: Choice) -> dict[str, Any]:
+def _crowds(decider: Decider, search: Search) -> dict[str, Any]:
     """How many pages like this one there are, where the rule may have asked."""
     out: dict[str, Any] = {}
     if decider.crowd_min:
-        out["crowd"] = choice.crowd
-    if choice.siblings.alike:
-        out["siblings"] = [choice.siblings.others, choice.siblings.alike]
+        out["crowd"] = search.crowd
+    if search.siblings.alike:
+        out["siblings"] = [search.siblings.others, search.siblings.alike]
     return out
 
 
-def of_none(overlay: Overlay, head: Head, choice: Choice) -> dict[str, Any]:
+def of_none(overlay: Overlay, head: Head, search: Search) -> dict[str, Any]:
     """Evidence of a page that repeats nothing: how many candidates there were, and what rejected the nearest."""
-    out: dict[str, Any] = {"candidates": len(choice.scored)}
-    if choice.scored:
-        out |= _crowds(overlay.decider, choice)
+    out: dict[str, Any] = {"candidates": len(search.candidates)}
+    if search.candidates:
+        out |= _crowds(overlay.decider, search)
         decider = overlay.decider
-        nearest = max(choice.scored, key=lambda one: (score_of(decider, one.pair), -one.page_id))
+        nearest = search.nearest(overlay)
         other = overlay.head(nearest.page_id)
         out["nearest"] = {
             **_place(nearest.page_id, other),

@@ -35,10 +35,10 @@ class Check(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What one record led to. verdicts: the page's own first. choice: its candidates, if any were looked for."""
+    """What one record led to. verdicts: the page's own first. search: its candidates, if any were looked for."""
 
     verdicts: list[Verdict]
-    choice: choice.Choice | None
+    search: choice.Search | None
     checks: list[Check]
     holder: int | None
 
@@ -51,7 +51,7 @@ class Life:
         self._page_id = page_id
         self._head = head
         self._checks: list[Check] = []
-        self._choice: choice.Choice | None = None
+        self._search: choice.Search | None = None
         self._holder: int | None = None
         self._promoted: int | None = None
 
@@ -61,7 +61,7 @@ class Life:
         verdicts = [verdict]
         if self._promoted is not None:
             verdicts.append(self._tell_promoted(self._promoted))
-        return Told(verdicts, self._choice, self._checks, self._holder)
+        return Told(verdicts, self._search, self._checks, self._holder)
 
     def _judge(self) -> Verdict:
         head, overlay = self._head, self._overlay
@@ -179,7 +179,7 @@ class Life:
 
     def _alone_or_near(self, newest: int) -> Verdict:
         overlay, head, page_id = self._overlay, self._head, self._page_id
-        chosen = self._choice = choice.choose(overlay, page_id, head)
+        chosen = self._search = choice.choose(overlay, page_id, head)
         best = chosen.best
         if best is None:
             proof = evidence.of_none(overlay, head, chosen)

@@ -9,17 +9,19 @@ absent from the read set it reports as Missing; `fold` reads that too and judges
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
-from neardup import choice, contents
+from neardup import choice
 from neardup.choice import Weighed
+from neardup.columns import Pages
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index import keys, namings
+from neardup.index import keys
 from neardup.index.base import Family, Store
-from neardup.index.keys import PAGE_ID_MAX
 from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
 from neardup.layout import RecordKind
 from neardup.lifecycle import Check, Life, Told
+from neardup.newcomers import Newcomers
 from neardup.overlay import FIRST_MIN, Missing, Overlay, ReadSet, Wanted
 from neardup.record import Head, url_hash
 from neardup.rules import Pair, Ruling
@@ -89,14 +91,16 @@ def fold(
     *,
     trace: Callable[[Trace], None] | None = None,
     weigh: bool = False,
+    threads: int = 1,
 ) -> Outcome:
     """Judges a batch against a store. Does not write: the caller writes `outcome.writes` with its own marks, at once.
 
     batch: (page id, sketch record) with ascending page ids, all greater than any the store holds. trace: called for
     each page in order, once it is settled. weigh: tell in the outcome what was weighed; changes nothing else.
+    threads: how many read and score.
     Raises CorruptRecord, InvariantBroken, StateError.
     """
-    reads = candidates(batch, store, decider)
+    reads = candidates(batch, store, decider, threads)
     passes = 0
     while True:
         passes += 1
@@ -123,14 +127,18 @@ def judge(
     outcome = Outcome([], {})
     traces = []
     wanted = Wanted()
-    for page_id, _ in batch:
+    newcomers = Newcomers(overlay)
+    for place, (page_id, _) in enumerate(batch):
         try:
-            told = Life(overlay, page_id, reads.batch[page_id]).live()
+            if newcomers.settle(place):
+                told = Told([newcomers.tell(place)], None, [], None)
+            else:
+                told = Life(overlay, page_id, reads.batch[page_id]).live()
             if trace is not None:
                 traces.append(_trace(overlay, page_id, reads.batch[page_id], told))
-            if weigh and told.choice is not None and told.choice.scored:
-                heads = [overlay.head(one.page_id) for one in told.choice.scored]
-                outcome.weighed.append(Weighed(page_id, reads.batch[page_id], told.choice, heads))
+            if weigh and told.search is not None and told.search.candidates:
+                heads = [overlay.head(candidate) for candidate in told.search.candidates]
+                outcome.weighed.append(Weighed(page_id, reads.batch[page_id], told.search.choice(overlay), heads))
         except Missing as missing:
             # The remaining pages are judged on a state that lacks this one's effects, only to learn what they need too.
             wanted.add(missing.wanted)
@@ -140,14 +148,14 @@ def judge(
                 raise
             continue
         outcome.verdicts += told.verdicts
-        outcome.scored_by_page.append(len(told.choice.scored) if told.choice else 0)
-        if told.choice is not None:
-            outcome.scored += len(told.choice.scored)
-            outcome.cut += told.choice.cut
+        outcome.scored_by_page.append(len(told.search.candidates) if told.search else 0)
+        if told.search is not None:
+            outcome.scored += len(told.search.candidates)
+            outcome.cut += told.search.cut
     if wanted:
         raise Missing(wanted)
-    outcome.hot_turned = overlay.hot_turned
     outcome.writes = overlay.writes()
+    outcome.hot_turned = overlay.hot_turned
     if trace is not None:
         for one in traces:
             trace(one)
@@ -156,7 +164,8 @@ def judge(
 
 def _trace(overlay: Overlay, page_id: int, head: Head, told: Told) -> Trace:
     weighed = []
-    for one in told.choice.scored if told.choice else ():
+    found = told.search.choice(overlay) if told.search else None
+    for one in found.scored if found else ():
         other = overlay.head(one.page_id)
         weighed.append(
             Candidate(
@@ -167,24 +176,25 @@ def _trace(overlay: Overlay, page_id: int, head: Head, told: Told) -> Trace:
                 one.ruling,
                 one.shared,
                 choice.families(overlay, page_id, one.page_id),
-                told.choice.crowd if told.choice else 0,
+                found.crowd if found else 0,
             )
         )
-    cut = bool(told.choice and told.choice.cut)
+    cut = bool(found and found.cut)
     return Trace(page_id, head.url, weighed, told.checks, told.holder, cut)
 
 
-def candidates(batch: Batch, store: Store, decider: Decider) -> ReadSet:
+def candidates(batch: Batch, store: Store, decider: Decider, threads: int = 1) -> ReadSet:
     """Reads what the batch will most likely need. Raises CorruptRecord, InvariantBroken for unusable page ids."""
-    reads = ReadSet(_heads(batch))
+    reads = ReadSet(Pages(batch), decider, threads)
     overlay = Overlay(reads, decider)  # only looked through: nothing is put here
     known = _read_urls(overlay, store)
     found = _read_holders(overlay, store)
+    kinds = reads.batch.headers["kind"].tolist()
     seeking = [
-        (page_id, head)
-        for page_id, head in reads.batch.items()
-        if head.kind is RecordKind.PAGE and page_id not in found
-        if page_id not in known or not head.same_content(overlay.head(known[page_id].page_id))
+        page_id
+        for place, page_id in enumerate(reads.batch)
+        if kinds[place] == RecordKind.PAGE and page_id not in found
+        if page_id not in known or not reads.batch[page_id].same_content(overlay.head(known[page_id].page_id))
     ]
     leading = set(found.values()) | _read_candidates(overlay, store, seeking)
     _read_clusters(overlay, store, known, leading)
@@ -192,29 +202,17 @@ def candidates(batch: Batch, store: Store, decider: Decider) -> ReadSet:
     return reads
 
 
-def _heads(batch: Batch) -> dict[int, Head]:
-    heads = {}
-    last = -1
-    for page_id, record in batch:
-        if not last < page_id <= PAGE_ID_MAX:
-            raise InvariantBroken(f"page id {page_id} after {last}: ids of a batch ascend, up to {PAGE_ID_MAX}")
-        heads[page_id] = Head(record)
-        last = page_id
-    return heads
-
-
 def _read_urls(overlay: Overlay, store: Store) -> dict[int, UrlRow]:
     """Reads rows of the batch's URLs and digests, then what is held of live URLs; returns their rows by page id."""
-    reads = overlay.reads
-    named = {page_id: head for page_id, head in reads.batch.items() if head.named}
+    reads, batch = overlay.reads, overlay.reads.batch
+    hashes = list(compress(zip(batch, batch.url_hashes, strict=True), batch.named.tolist()))
     wanted = Wanted()
-    for head in named.values():
-        wanted.row(Family.URLS, head.url_hash)
-        if head.digest:
-            wanted.row(Family.KEYS, keys.digest_key(head))
+    wanted.rows[Family.URLS] = {hashed for _, hashed in hashes}
+    wanted.rows[Family.KEYS] = set(filter(None, compress(batch.digest_keys, batch.named.tolist())))
     reads.read(store, wanted)
-    rows = {page_id: overlay.urls.get(head.url_hash) for page_id, head in named.items()}
-    known = {page_id: row for page_id, row in rows.items() if row is not None and row.live}
+    held = reads.rows[Family.URLS]
+    rows = {page_id: overlay.urls.need(hashed) for page_id, hashed in hashes if held[hashed] is not None}
+    known = {page_id: row for page_id, row in rows.items() if row.live}
     _read_stars(overlay, store, known.values())
     reads.read_sketches(store, [row.page_id for row in known.values()])
     return known
@@ -232,28 +230,31 @@ def _read_stars(overlay: Overlay, store: Store, urls: Iterable[UrlRow]) -> None:
 
 def _read_holders(overlay: Overlay, store: Store) -> dict[int, int]:
     """Reads the sketches of pages whose content a page of the batch has; returns them by that page's id."""
-    batch = overlay.reads.batch
-    pages = {page_id: contents.holder(overlay, head) for page_id, head in batch.items() if head.named}
-    found = {page_id: holder for page_id, holder in pages.items() if holder is not None}
+    batch, held = overlay.reads.batch, overlay.reads.rows[Family.KEYS]
+    found = {}
+    for page_id, key in compress(zip(batch, batch.digest_keys, strict=True), batch.named.tolist()):
+        if key and held[key] is not None and (row := overlay.digests.need(key)).pages:
+            found[page_id] = row.pages[0]
     overlay.reads.read_sketches(store, found.values())
     return found
 
 
-def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[tuple[int, Head]]) -> set[int]:
+def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> set[int]:
     """Reads posting lists and candidates' sketches; returns the candidates whose clusters a verdict may name."""
-    reads = overlay.reads
-    wanted = Wanted()
-    wanted.rows[Family.KEYS] = {key for page_id, _ in seeking for key in overlay.posted_keys(page_id)}
+    reads, batch = overlay.reads, overlay.reads.batch
+    reads.read_lists(store, seeking)
     if choice.counts_names(overlay.decider):
-        wanted.rows[Family.KEYS].update(namings.key_of(head) for _, head in seeking)
-    reads.read(store, wanted)
-    gathered = {page_id: choice.gather(overlay, page_id, head)[0] for page_id, head in seeking}
-    everyone = {candidate for found in gathered.values() for candidate, _ in found}
+        wanted = Wanted()
+        wanted.rows[Family.KEYS] = {batch.naming_keys[batch.place(page_id)] for page_id in seeking}
+        reads.read(store, wanted)
+    overlay.lists = reads.posted.lists(overlay.decider)
+    gathered = overlay.lists.gather_many(seeking, [False] * len(seeking))
+    everyone = {candidate for found in gathered.values() for candidate in found}
     reads.read_sketches(store, everyone)
-    choice.score(overlay, [(page_id, [other for other, _ in found]) for page_id, found in gathered.items()])
+    choice.score(overlay, gathered.items())
     if overlay.decider.crowd_min:
         return everyone
-    chosen = [choice.choose(overlay, page_id, head).best for page_id, head in seeking if gathered[page_id]]
+    chosen = [choice.choose(overlay, page_id, batch[page_id]).best for page_id in gathered]
     return {best.page_id for best in chosen if best is not None}
 
 

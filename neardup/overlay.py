@@ -4,21 +4,29 @@
 of the batch and its read set.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
+import numpy as np
+
+from neardup.columns import Pages
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family, Store
+from neardup.parallel import spread
+from neardup.postings import Posted
 from neardup.record import Head
-from neardup.rules import Pair
+from neardup.scores import Scores
 
 Row = TypeVar("Row")
 _UNKNOWN = object()
 
 #: Rows of a prefix are read at least so many at a time: a promotion is seldom the only one of its batch.
 FIRST_MIN = 4
+
+#: Keys that one thread reads at a time.
+_PART_KEYS = 256
 
 
 class Wanted:
@@ -61,31 +69,35 @@ class Missing(Exception):
 class ReadSet:
     """Everything a batch has read. rows: per family, key -> value or None for absent.
 
-    prefixes: the first keys of a prefix, and whether these are all of them. heads, posted and pairs remember decoded
-    records, similarity keys and pair numbers by page id: functions of records, kept so that judging again is cheap.
-    gathered and chosen: what follows from rows, with the rows that it follows from, by page id.
+    prefixes: the first keys of a prefix, and whether these are all of them. posted: the batch's similarity keys with
+    their rows, which `rows` does not hold. heads, keys and scores remember what follows from records, by page id:
+    decoded records, similarity keys of pages of the store, numbers of pairs. chosen: what was
+    chosen for a page, and from what. threads: how many read and score.
     """
 
-    def __init__(self, batch: Mapping[int, Head]) -> None:
+    def __init__(self, batch: Pages, decider: Decider, threads: int = 1) -> None:
         self.batch = batch
+        self.posted = Posted(batch, decider)
         self.rows: dict[Family, dict[bytes, bytes | None]] = {family: {} for family in Family}
         self.prefixes: dict[tuple[Family, bytes], tuple[list[bytes], bool]] = {}
-        self.heads: dict[int, Head] = dict(batch)
-        self.posted: dict[int, list[bytes]] = {}
-        self.pairs: dict[tuple[int, int], Pair] = {}
-        self.gathered: dict[int, tuple[list[bytes | None], Any]] = {}
-        self.chosen: dict[int, tuple[list[bytes | None], Any, Any]] = {}
+        self.heads: dict[int, Head] = {}
+        self.keys: dict[int, list[bytes]] = {}
+        self.scores: dict[int, Scores] = {}
+        self.chosen: dict[int, tuple[Any, Any]] = {}
+        self.threads = threads
 
     def read(self, store: Store, wanted: Wanted) -> int:
         """Reads what is wanted and not here yet; returns the number of rows and prefixes read."""
-        read = 0
-        for family, keys_wanted in wanted.rows.items():
-            held = self.rows[family]
-            # Sorted: neighbours share a block of the file.
-            absent = sorted(key for key in keys_wanted if key not in held)
-            if absent:
-                held.update(zip(absent, store.get_many(family, absent), strict=True))
-                read += len(absent)
+        # Sorted: neighbours share a block of the file.
+        absent = {
+            family: sorted(key for key in keys_wanted if key not in self.rows[family])
+            for family, keys_wanted in wanted.rows.items()
+        }
+        for family, values in self._get(store, absent).items():
+            self.rows[family].update(zip(absent[family], values, strict=True))
+        if absent.get(Family.KEYS):
+            self.posted.learn(self.rows[Family.KEYS])
+        read = sum(map(len, absent.values()))
         for (family, prefix), limit in wanted.prefixes.items():
             known, complete = self.prefixes.get((family, prefix), ([], False))
             if complete or len(known) >= limit:
@@ -96,10 +108,33 @@ class ReadSet:
             read += 1
         return read
 
+    def _get(self, store: Store, wanted: Mapping[Family, Sequence[bytes]]) -> dict[Family, list[bytes | None]]:
+        """Values of keys in several families, read by several threads."""
+        out: dict[Family, list[bytes | None]] = {family: [None] * len(keys) for family, keys in wanted.items()}
+        parts = [
+            (family, slice(first, first + _PART_KEYS))
+            for family, keys in wanted.items()
+            for first in range(0, len(keys), _PART_KEYS)
+        ]
+
+        def get(first: int, last: int) -> None:
+            for family, part in parts[first:last]:
+                out[family][part] = store.get_many(family, wanted[family][part])
+
+        spread(get, len(parts), self.threads, 1)
+        return out
+
+    def read_lists(self, store: Store, page_ids: Iterable[int]) -> None:
+        """Reads the posting lists of pages of the batch."""
+        slots = self.posted.unread_of(page_ids)
+        if slots:
+            wanted = [self.posted.keys[slot] for slot in slots]
+            self.posted.put(slots, self._get(store, {Family.KEYS: wanted})[Family.KEYS])
+
     def read_sketches(self, store: Store, page_ids: Iterable[int]) -> None:
         """Reads sketches rows and the rows that hold their shared parts."""
         wanted = Wanted()
-        wanted.sketches(page_id for page_id in page_ids if page_id not in self.heads)
+        wanted.sketches(page_id for page_id in page_ids if page_id not in self.heads and page_id not in self.batch)
         self.read(store, wanted)
         held = self.rows[Family.SKETCHES]
         shared = Wanted()
@@ -123,36 +158,18 @@ class Table(Generic[Row]):
         self._decode = decode
         self._encode = encode
         self._now: dict[bytes, Row | None] = {}
+        self._encoded: dict[bytes, bytes] = {}  # rows that nobody has looked at since
         self._changed: set[bytes] = set()
 
     def get(self, key: bytes) -> Row | None:
         """The row as it is now, None if there is none. Raises Missing if it was not read."""
         row: Any = self._now.get(key, _UNKNOWN)
         if row is _UNKNOWN:
-            value: Any = self._read.get(key, _UNKNOWN)
+            value: Any = self._encoded.get(key) or self._read.get(key, _UNKNOWN)
             if value is _UNKNOWN:
                 raise Missing.row(self._family, key)
             row = self._now[key] = None if value is None else self._decode(value)
         return cast("Row | None", row)
-
-    def get_all(self, wanted: Iterable[bytes]) -> list[Row | None]:
-        """The rows of many keys, in their order. Raises Missing with every one that was not read."""
-        now, read, decode = self._now, self._read, self._decode
-        out = []
-        absent = None
-        for key in wanted:
-            row: Any = now.get(key, _UNKNOWN)
-            if row is _UNKNOWN:
-                value: Any = read.get(key, _UNKNOWN)
-                if value is _UNKNOWN:
-                    absent = absent or Wanted()
-                    absent.row(self._family, key)
-                else:
-                    row = now[key] = None if value is None else decode(value)
-            out.append(row)
-        if absent:
-            raise Missing(absent)
-        return out
 
     def need(self, key: bytes) -> Row:
         """Like `get`; raises InvariantBroken where there must be a row and is none."""
@@ -164,6 +181,19 @@ class Table(Generic[Row]):
     def put(self, key: bytes, row: Row | None) -> None:
         self._now[key] = row
         self._changed.add(key)
+
+    def put_encoded(self, key: bytes, row: bytes) -> None:
+        """Like `put`, of a row that there is none of yet, in the store or here."""
+        self._encoded[key] = row
+        self._now.pop(key, None)  # that it was looked for in vain
+
+    def is_fresh(self, key: bytes) -> bool:
+        """Whether there is no such row, and never was one."""
+        return self.is_absent(key) and key not in self._encoded and key not in self._changed
+
+    def is_absent(self, key: bytes) -> bool:
+        """Whether it was read, and the store has no such row."""
+        return self._read.get(key, _UNKNOWN) is None
 
     def first(self, prefix: bytes, limit: int, *, fresh: bool) -> list[bytes]:
         """The smallest `limit` keys with a prefix. fresh: the store cannot hold any. Raises Missing."""
@@ -181,12 +211,14 @@ class Table(Generic[Row]):
 
     def writes(self) -> dict[bytes, bytes | None]:
         """Rows that differ from what was read, encoded; None: deleted."""
-        out = {}
+        out: dict[bytes, bytes | None] = dict(self._encoded)
         for key in self._changed:
             row = self._now[key]
             value = None if row is None else self._encode(row)
             if key not in self._read or self._read[key] != value:
                 out[key] = value
+            else:
+                out.pop(key, None)
         return out
 
 
@@ -208,10 +240,13 @@ class Overlay:
         self.namings = Table(Family.KEYS, reads, namings.decode, namings.Siblings.encode)
         self.postings = Table(Family.KEYS, reads, _same, _same)
         self.sketches = Table(Family.SKETCHES, reads, _same, _same)
-        self.hot_turned = 0
+        self.lists = reads.posted.lists(decider)
+        self._turned = 0  # keys of pages of the store alone that turned hot
 
     def head(self, page_id: int) -> Head:
         """The sketch of a page of this batch or of the store. Raises Missing, InvariantBroken."""
+        if page_id in self.reads.batch:
+            return self.reads.batch[page_id]
         heads = self.reads.heads
         head = heads.get(page_id)
         if head is None:
@@ -223,20 +258,73 @@ class Overlay:
 
     def posted_keys(self, page_id: int) -> list[bytes]:
         """The similarity keys of a page."""
-        posted = self.reads.posted
-        if page_id not in posted:
-            posted[page_id] = keys.similarity_keys(self.head(page_id), self.decider)
-        return posted[page_id]
+        if page_id in self.reads.batch:
+            return self.reads.posted.of_page(page_id)
+        known = self.reads.keys
+        if page_id not in known:
+            known[page_id] = keys.similarity_keys(self.head(page_id), self.decider)
+        return known[page_id]
 
-    def posted_rows(self, page_id: int) -> list[tuple[bytes, bytes | None]]:
-        """Similarity keys of a page with their posting lists. Raises Missing with every list that was not read."""
-        posted = self.posted_keys(page_id)
-        return list(zip(posted, self.postings.get_all(posted), strict=True))
+    def post(self, page_id: int) -> None:
+        """Posts a founding sketch under its similarity keys. Raises Missing with every list that was not read."""
+        head = self.head(page_id)
+        word, entry = keys.word_of(page_id, head), keys.posting(page_id, head)
+        slots, others = self._places(page_id)
+        if not self.lists.post(slots, word, foreign=page_id not in self.reads.batch):
+            raise self.lacking(page_id)
+        for key, row in others:
+            after = keys.with_posting(row, entry, self.decider.postings_max)
+            self._turned += after is keys.HOT and row != keys.HOT
+            self.postings.put(key, after)
+
+    def unpost(self, page_id: int) -> None:
+        """Takes a founding sketch out of its lists, hot ones excepted. Raises Missing like `post`, InvariantBroken."""
+        head = self.head(page_id)
+        word, entry = keys.word_of(page_id, head), keys.posting(page_id, head)
+        slots, others = self._places(page_id)
+        if not self.lists.unpost(slots, word):
+            raise self.lacking(page_id)
+        for key, row in others:
+            self.postings.put(key, keys.without_posting(row, entry))
+
+    def _places(self, page_id: int) -> tuple[np.ndarray, list[tuple[bytes, bytes | None]]]:
+        """Keys of a page: slots of those that the batch has, and the others with their rows. Raises Missing."""
+        posted = self.reads.posted
+        place = posted.place_of.get(page_id)
+        if place is not None:
+            return posted.slots[place], []
+        slots, others, wanted = [], [], Wanted()
+        for key in self.posted_keys(page_id):
+            slot = posted.slot_of(key)
+            if slot is not None:
+                slots.append(slot)
+                continue
+            try:
+                others.append((key, self.postings.get(key)))
+            except Missing as missing:
+                wanted.add(missing.wanted)
+        if wanted:
+            raise self.lacking(page_id)
+        return np.array(slots, dtype=np.int64), others
+
+    @property
+    def hot_turned(self) -> int:
+        return self._turned + self.lists.hot_turned
+
+    def lacking(self, page_id: int) -> Missing:
+        """The lists of a page, some of which were not read."""
+        wanted = Wanted()
+        wanted.rows[Family.KEYS] = set(self.posted_keys(page_id))
+        return Missing(wanted)
 
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """What this batch changed, ready for `Store.write`."""
         out = {
-            Family.KEYS: self.postings.writes() | self.namings.writes() | self.digests.writes() | self.more.writes(),
+            Family.KEYS: self.lists.writes()
+            | self.postings.writes()
+            | self.namings.writes()
+            | self.digests.writes()
+            | self.more.writes(),
             Family.SKETCHES: self.sketches.writes(),
             Family.URLS: self.urls.writes(),
             Family.CLUSTERS: self.clusters.writes(),

@@ -140,8 +140,13 @@ class Head:
         return self._text(5)
 
     def _text(self, place: int) -> str:
-        start = self._texts_at + sum(self._sizes[:place])
-        return self.record[start : start + self._sizes[place]].decode("utf-8", "replace")
+        size = self._sizes[place]
+        if not size:
+            return ""
+        start = self._texts_at
+        for before in self._sizes[:place]:
+            start += before
+        return self.record[start : start + size].decode("utf-8", "replace")
 
     def same_content(self, other: "Head") -> bool:
         """Equal token sequences, or equal opaque bodies; two empty pages are equal here."""

@@ -7,28 +7,37 @@ from pathlib import Path
 
 import numba
 
+from neardup.decider import Decider
+from neardup.index.memory import MemoryStore
+from neardup.matching import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch import Sketch, compare, sketch_pages
 
+_LAST = ("batch.sketch_batch", "pairs.score_pairs", "postings.store", "postings.unpost")
+
 
 def is_warm() -> bool:
-    """Whether the cache of these sources holds the two kernels that are compiled last, as everything is part of them.
+    """Whether the cache of these sources holds the kernels that are compiled last, as everything is part of them.
 
     Code compiled for another CPU would count, too.
     """
     cache = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
-    return all(any(cache.rglob(f"{name}-*.nbi")) for name in ("batch.sketch_batch", "pairs.score_pairs"))
+    return all(any(cache.rglob(f"{name}-*.nbi")) for name in _LAST)
 
 
 def warm() -> None:
-    """Runs every kernel once, on two small pages."""
+    """Runs every kernel once, on some small pages."""
     text = "<title>Wool</title><p>" + " ".join(f"word{i} größe 羊毛" for i in range(100))
-    pages = [Page("https://a.example/", (text + end).encode()) for end in ("", " <a href=b>more</a><img src=b.png>")]
-    a, b = map(
-        Sketch, sketch_pages([*pages, Page("https://a.example/x", b"\x00\x01", "image/png")], Scheme(seed=1))[:2]
-    )
-    compare(a, b)
+    scheme, store = Scheme(seed=1), MemoryStore()
+    bodies = (text, text + " <a href=b>more</a><img src=b.png>", text, None)
+    urls = (*(f"https://{host}.example/" for host in "abc"), "https://a.example/")
+    pages = [Page(url, None if body is None else body.encode()) for url, body in zip(urls, bodies, strict=True)]
+    records = sketch_pages([*pages, Page("https://a.example/x", b"\x00\x01", "image/png")], scheme)
+    compare(*map(Sketch, records[:2]))
+    # One founds a cluster, one is near it, one is equal, and the first goes.
+    for number, record in enumerate(records, 1):
+        store.write(fold([(number, record)], store, Decider(scheme.digest)).writes)
 
 
 if __name__ == "__main__":

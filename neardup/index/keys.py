@@ -12,10 +12,14 @@ alone.
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import lru_cache
 from itertools import combinations
+
+import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
+from neardup.layout import HEADER, RecordFlag
 from neardup.record import Head, field_at
 
 
@@ -94,12 +98,53 @@ def similarity_keys(head: Head, decider: Decider) -> list[bytes]:
     ]
 
 
+@lru_cache
+def _bytes_of(rule: str) -> tuple[np.ndarray, np.ndarray]:
+    """First bytes of a rule's keys, uint8[keys], and places of the others in a record, int64[keys, 6]; -1: a zero."""
+    if rule == "simhash64":
+        first = [part[0][0] for part in _MANKU]
+        places = [[_SIMHASH + at for at in part[1:]] + [-1] * 3 for part in _MANKU]
+    else:
+        first = [part[0][0] for part in _RULE_SLICES[rule]]
+        places = [[at + i if i < size else -1 for i in range(_KEY_BYTES)] for _, at, size in _RULE_SLICES[rule]]
+    return np.array(first, dtype=np.uint8), np.array(places, dtype=np.int64)
+
+
+def similarity_columns(headers: np.ndarray, decider: Decider) -> tuple[np.ndarray, np.ndarray]:
+    """`similarity_keys` of many pages. headers: HEADER[pages].
+
+    -> bool[pages]: which have keys; uint64[pages with keys, keys]: the bytes of each as a number, which order alike.
+    """
+    fewest = decider.thin_tokens if decider.rule in TAPE_RULES else 1
+    posted = (headers["flags"] & RecordFlag.OPAQUE == 0) & (headers["tokens"] >= max(1, fewest))
+    first, places = _bytes_of(decider.rule)
+    raw = headers[posted].view(np.uint8).reshape(-1, HEADER.itemsize)
+    out = np.zeros((len(raw), *places.shape[:1], 8), dtype=np.uint8)
+    out[:, :, 1] = first
+    out[:, :, 2:] = raw[:, places.reshape(-1)].reshape(-1, *places.shape)
+    out[:, :, 2:][:, places < 0] = 0
+    return posted, out.view(">u8")[:, :, 0].astype(np.uint64)
+
+
+def keys_of_columns(columns: np.ndarray) -> list[bytes]:
+    """The keys of one dimension of `similarity_columns`."""
+    raw = columns.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 1:]
+    out: list[bytes] = np.ascontiguousarray(raw).view("V7")[:, 0].tolist()
+    return out
+
+
 def family_of(key: bytes) -> KeyFamily:
     """The family that a key of the `keys` family belongs to."""
     first = key[0]
     if first >= KeyFamily.MANKU:
         return KeyFamily.MANKU
     return KeyFamily(first & 0xF0 if first >= KeyFamily.HEAD else first)
+
+
+@lru_cache(maxsize=256)
+def family_name(first: int) -> str:
+    """The name of the family of a similarity key that starts with this byte."""
+    return family_of(bytes([first])).name.lower()
 
 
 def digest_key(head: Head) -> bytes:
@@ -128,8 +173,13 @@ _POSTING = struct.Struct(">Q")
 
 def posting(page_id: int, head: Head) -> bytes:
     """8 bytes: page id, log-length of the tape, log-length of the content tape."""
+    return _POSTING.pack(word_of(page_id, head))
+
+
+def word_of(page_id: int, head: Head) -> int:
+    """A page's posting as a number: page id << 16 | tape log-length << 8 | content log-length."""
     tape, content = head.tape_logs
-    return _POSTING.pack(page_id << 16 | tape << 8 | content)
+    return page_id << 16 | tape << 8 | content
 
 
 def postings(row: bytes | None) -> Sequence[int]:

@@ -7,6 +7,8 @@ is new, so they are a function of the log's prefix however it is cut. They end a
 import struct
 from typing import NamedTuple
 
+import numpy as np
+
 from neardup.errors import CorruptRecord
 from neardup.index.keys import KeyFamily
 from neardup.record import Head
@@ -14,6 +16,8 @@ from neardup.record import Head
 COUNT_MAX = 255
 _ROW = struct.Struct("<BBBQ")
 _KEY = struct.Struct("<BQQ")
+#: A row as a column's type.
+ROW = np.dtype([("format", "u1"), ("others", "u1"), ("alike", "u1"), ("tail", "<u8")])
 
 
 class Siblings(NamedTuple):

@@ -8,6 +8,8 @@ Every row starts with a format byte; an unknown one raises CorruptRecord. Keys: 
 import struct
 from typing import NamedTuple
 
+import numpy as np
+
 from neardup.errors import CorruptRecord
 from neardup.verdict import Kind
 
@@ -62,6 +64,9 @@ class UrlRow(NamedTuple):
 
 
 _URL = struct.Struct(">BBQQQqq")
+#: The same row as a column's type.
+URL_ROW = np.dtype([("format", "u1"), ("standing", "u1"), ("ids", ">u8", 3), ("newest", ">i8"), ("seen", ">i8")])
+UNIQUE_CODE = _CODES[Kind.UNIQUE]
 
 
 def decode_url(row: bytes) -> UrlRow:
@@ -96,6 +101,18 @@ class ClusterRow(NamedTuple):
 
 
 _CLUSTER = struct.Struct(">BQ16sQIIIQ16s")
+#: The same row, without a canonical URL, as a column's type.
+CLUSTER_ROW = np.dtype(
+    [
+        ("format", "u1"),
+        ("founding", ">u8"),
+        ("url_hash", "V16"),
+        ("current", ">u8"),
+        ("counts", ">u4", 3),  # size, revision, crowd
+        ("content_of", ">u8"),
+        ("wanted", "V16"),
+    ]
+)
 
 
 def decode_cluster(row: bytes) -> ClusterRow:
@@ -149,6 +166,10 @@ class DigestRow(NamedTuple):
 
 
 _DIGEST = struct.Struct(">BIQIQ")
+#: The same row, of one page, as a column's type.
+DIGEST_ROW = np.dtype(
+    [("format", "u1"), ("live", ">u4"), ("rest", ">u8"), ("refs", ">u4"), ("check", ">u8"), ("page", "u1", 6)]
+)
 NO_DIGEST_ROW = DigestRow(0, NO_PAGE, 0, 0, ())
 
 

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from invariants import Checked, contents_of
 from story import SMALL, endless, folded, slices_of
 
+from neardup import overlay as overlays
+from neardup import pairs
+from neardup.columns import Pages
 from neardup.decider import SiteOverride
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index.base import Family
@@ -19,6 +22,7 @@ from neardup.index.keys import HOT
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.matching import candidates, fold, judge
+from neardup.newcomers import Newcomers
 from neardup.overlay import FIRST_MIN, Missing, ReadSet
 from neardup.rules import RULES
 
@@ -152,7 +156,7 @@ def test_judging_twice_gives_the_same_and_touches_nothing():
 
 def test_reading_nothing_ahead_changes_no_verdict():
     batch, store = half_way()
-    reads = ReadSet(candidates(batch, MemoryStore(), SMALL).batch)
+    reads = ReadSet(Pages(batch), SMALL)
     passes, outcome = judged(batch, reads, store)
     assert 3 < passes < 30, "a pass learns what all pages need, not one"
     assert outcome == fold(batch, store, SMALL)
@@ -278,3 +282,28 @@ def test_traces_come_once_however_often_a_batch_is_judged():
         passes.append(fold(batch, store, SMALL, trace=traces.append).effort[0])
         assert [trace.page_id for trace in traces] == [page_id for page_id, _ in batch]
     assert max(passes) > 1
+
+
+# ---- ways of doing the same ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["plain", "hot", "simhash64"])
+def test_newcomers_are_judged_as_if_they_came_by_the_long_way(name, monkeypatch):
+    decider, settled = DECIDERS[name], []
+    settle = Newcomers.settle
+    for seed in range(4):
+        records = crawl(seed, 120) + [record(f"http://new{i}.org/", f"alone{i} " * 30, title=f"t{i}") for i in range(9)]
+        monkeypatch.setattr(Newcomers, "settle", lambda *given: settled.append(settle(*given)) or settled[-1])
+        quick, store = folded(records, endless(50), decider=decider)
+        monkeypatch.setattr(Newcomers, "settle", lambda *given: False)
+        slow, other = folded(records, endless(50), decider=decider, checked=False)
+        assert [verdict.to_json() for verdict in quick] == [verdict.to_json() for verdict in slow]
+        assert contents_of(store) == contents_of(other)
+    assert 30 < sum(settled) < len(settled) - 100
+
+
+def test_threads_change_nothing(monkeypatch):
+    monkeypatch.setattr(overlays, "_PART_KEYS", 3)
+    monkeypatch.setattr(pairs, "_PART_PAIRS_MIN", 1)
+    batch, store = half_way()
+    assert fold(batch, store, SMALL, threads=3) == fold(batch, store, SMALL)

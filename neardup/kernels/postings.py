@@ -1,0 +1,241 @@
+"""Posting lists of a batch's keys as arrays: which candidates a page finds there, and who is posted.
+
+A *slot* is one key. Its list lies in words[begin[slot] :], count[slot] of them, oldest first; a word is page id << 16 |
+log-length of the tape << 8 | log-length of the main content's. begin leaves room for all that the batch can add.
+"""
+
+import numpy as np
+
+from neardup.kernels import lean_kernel
+
+U64 = np.uint64
+#: Instead of a count: the key is hot; its list was not read.
+HOT, UNREAD = -1, -2
+_WORD_BYTES = 8
+_SPREAD = U64(0x9E3779B97F4A7C15)
+
+
+@lean_kernel
+def load(rows, sizes, begin, count, words):
+    """Decode the lists of rows (uint8, joined, sizes[slot] bytes each, 0: none) into words. count is filled in.
+
+    -> the first slot whose row has no known format, or -1.
+    """
+    at = 0
+    for slot in range(len(sizes)):
+        size = sizes[slot]
+        if size == 0:
+            continue
+        if size == 1:
+            if rows[at] != 2:
+                return slot
+            count[slot] = HOT
+        else:
+            if rows[at] != 1 or size % _WORD_BYTES != 1:
+                return slot
+            count[slot] = size // _WORD_BYTES
+            for i in range(size // _WORD_BYTES):
+                word = U64(0)
+                for k in range(at + 1 + _WORD_BYTES * i, at + 1 + _WORD_BYTES * (i + 1)):
+                    word = word << U64(8) | U64(rows[k])
+                words[begin[slot] + i] = word
+        at += size
+    return -1
+
+
+@lean_kernel
+def store(changed, begin, count, words, rows, ends):
+    """Encode the lists of the slots `changed`, one after another -> rows (uint8) and where each ends; bytes, all told.
+
+    An empty list has no bytes.
+    """
+    at = 0
+    for i in range(len(changed)):
+        slot = changed[i]
+        if count[slot] == HOT:
+            rows[at] = 2
+            at += 1
+        elif count[slot] > 0:
+            rows[at] = 1
+            at += 1
+            for j in range(begin[slot], begin[slot] + count[slot]):
+                for k in range(_WORD_BYTES):
+                    rows[at + k] = np.uint8(words[j] >> U64(56 - 8 * k) & U64(255))
+                at += _WORD_BYTES
+        ends[i] = at
+    return at
+
+
+@lean_kernel
+def post(slots, begin, count, words, word, postings_max, changed):
+    """Append a word to the lists of slots; a list that would become longer than postings_max turns hot.
+
+    -> how many turned, or UNREAD and nothing is done. changed uint8[all slots]: 1 where a list is another now.
+    """
+    turned = 0
+    for i in range(len(slots)):
+        if count[slots[i]] == UNREAD:
+            return UNREAD
+    for i in range(len(slots)):
+        slot = slots[i]
+        if count[slot] == HOT:
+            continue
+        changed[slot] = 1
+        if count[slot] >= postings_max:
+            count[slot] = HOT
+            turned += 1
+        else:
+            words[begin[slot] + count[slot]] = word
+            count[slot] += 1
+    return turned
+
+
+@lean_kernel
+def post_many(pages, keys, lists, entries, postings_max, changed):
+    """`post` of entries[page] under the slots keys[page], for each of `pages` -> how many keys turned hot."""
+    begin, count, words = lists
+    turned = 0
+    for page in pages:
+        turned += post(keys[page], begin, count, words, entries[page], postings_max, changed)
+    return turned
+
+
+@lean_kernel
+def unpost(slots, begin, count, words, word, changed):
+    """Take a word out of the lists of slots, hot ones excepted -> the first slot that lacks it or was not read, or -1.
+
+    Order of the others is kept.
+    """
+    for i in range(len(slots)):
+        slot = slots[i]
+        if count[slot] == HOT:
+            continue
+        here = begin[slot]
+        end = here + count[slot]
+        while here < end and words[here] != word:
+            here += 1
+        if here >= end:
+            return slot
+        changed[slot] = 1
+        count[slot] -= 1
+        for j in range(here, end - 1):
+            words[j] = words[j + 1]
+    return -1
+
+
+@lean_kernel
+def holds(slots, begin, count, words, page_id, found):
+    """Whether page_id is posted in the list of slots[i] -> found[i] uint8."""
+    for i in range(len(slots)):
+        slot = slots[i]
+        found[i] = 0
+        for j in range(begin[slot], begin[slot] + count[slot]):
+            if np.int64(words[j] >> U64(16)) == page_id:
+                found[i] = 1
+
+
+@lean_kernel
+def _before(shared_a, word_a, shared_b, word_b):
+    return shared_a > shared_b or (shared_a == shared_b and word_a < word_b)
+
+
+@lean_kernel
+def _sink(words, shared, i, many):
+    """Let entry i of a heap sink; on top lies the one that comes last."""
+    word, times = words[i], shared[i]
+    while True:
+        child = 2 * i + 1
+        if child >= many:
+            break
+        if child + 1 < many and _before(shared[child], words[child], shared[child + 1], words[child + 1]):
+            child += 1
+        if not _before(times, word, shared[child], words[child]):
+            break
+        words[i], shared[i] = words[child], shared[child]
+        i = child
+    words[i], shared[i] = word, times
+
+
+@lean_kernel
+def _order(words, shared, many):
+    """Sort by shared, descending, then by word."""
+    for i in range(many // 2 - 1, -1, -1):
+        _sink(words, shared, i, many)
+    for last in range(many - 1, 0, -1):
+        words[0], words[last] = words[last], words[0]
+        shared[0], shared[last] = shared[last], shared[0]
+        _sink(words, shared, 0, last)
+
+
+@lean_kernel
+def gather(slots, begin, count, words, tape, content, gap, table, words_out, shared_out):
+    """Count in how many lists of slots each word is; the most shared come first, then the oldest.
+
+    Words whose log-lengths both differ by more than gap from tape and content are left out, unless gap is negative.
+    table int64[a power of two of at least twice the words there can be], all -1 before and after. words_out,
+    shared_out: room for as many words. -> how many, or UNREAD.
+    """
+    mask = U64(len(table) - 1)
+    many = 0
+    for i in range(len(slots)):
+        slot = slots[i]
+        if count[slot] == UNREAD:
+            for j in range(many):
+                _forget(words_out[j], table, mask)
+            return UNREAD
+        for j in range(begin[slot], begin[slot] + count[slot]):
+            word = words[j]
+            place = (word * _SPREAD >> U64(32)) & mask
+            while table[place] >= 0 and words_out[table[place]] != word:
+                place = (place + U64(1)) & mask
+            if table[place] < 0:
+                table[place] = many
+                words_out[many] = word
+                shared_out[many] = 0
+                many += 1
+            shared_out[table[place]] += 1
+    for j in range(many):
+        _forget(words_out[j], table, mask)
+    kept = many
+    if gap >= 0:
+        kept = 0
+        for j in range(many):
+            word = words_out[j]
+            apart = abs(np.int64(word >> U64(8) & U64(255)) - tape)
+            if apart <= gap or abs(np.int64(word & U64(255)) - content) <= gap:
+                words_out[kept], shared_out[kept] = word, shared_out[j]
+                kept += 1
+    _order(words_out, shared_out, kept)
+    return kept
+
+
+@lean_kernel
+def _forget(word, table, mask):
+    """Empty the run of places of the table from a word's on."""
+    place = (word * _SPREAD >> U64(32)) & mask
+    while table[place] >= 0:
+        table[place] = -1
+        place = (place + U64(1)) & mask
+
+
+@lean_kernel
+def gather_many(pages, keys, lists, lengths, gap, scratch, posted, found, many):
+    """`gather` for each of `pages`, one after another: the first words -> found[i], how many -> many[i].
+
+    keys: slots of all pages, int64[pages, keys]; lists: begin, count, words; lengths: tape, content of all pages;
+    scratch: table, words_out, shared_out. posted: entries uint64 and posts (whether a page is posted before the next
+    one looks) of all pages, postings_max, changed. Of pages whose lists were not read many[i] is UNREAD.
+    """
+    begin, count, words = lists
+    tape, content = lengths
+    table, words_out, shared_out = scratch
+    entries, posts, postings_max, changed = posted
+    for i in range(len(pages)):
+        page = pages[i]
+        slots = keys[page]
+        size = gather(slots, begin, count, words, tape[page], content[page], gap, table, words_out, shared_out)
+        many[i] = size
+        for j in range(min(size, found.shape[1])):
+            found[i, j] = words_out[j]
+        if posts[page]:
+            post(slots, begin, count, words, entries[page], postings_max, changed)

@@ -1,0 +1,31 @@
+"""Parts of one piece of work over threads, for work that lets go of the interpreter's lock."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import lru_cache
+from itertools import pairwise
+
+
+@lru_cache(maxsize=1)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="neardup")
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its parent's threads
+
+
+def spread(run: Callable[[int, int], None], size: int, threads: int, least: int) -> None:
+    """Calls run(first, last) for ranges that make up 0 to size, at the same time in up to `threads` threads.
+
+    least: a smaller range is not worth a thread. The caller's thread takes its share. Raises what a call raised.
+    """
+    parts = max(1, min(threads, size // least))
+    cuts = [size * i // parts for i in range(parts + 1)]
+    others: list[Future[None]] = [_pool(threads - 1).submit(run, *part) for part in pairwise(cuts[1:])]
+    try:
+        run(*cuts[:2])
+    finally:
+        wait(others)  # nobody may go on with what a thread still writes
+    for part in others:
+        part.result()

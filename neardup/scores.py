@@ -1,0 +1,111 @@
+"""The numbers of pages against their candidates, as arrays; a `Pair` is made of those that somebody looks at."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.index.keys import TAPE_RULES
+from neardup.pair import Pair
+from neardup.pairs import pair_of
+
+_AT = {name: place for place, name in enumerate(Pair._fields)}
+
+
+class Scores:
+    """The numbers of one page against others. A page that is added again is not told from the first."""
+
+    __slots__ = ("_nearness", "_numbers", "_places", "_possible")
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        self._numbers: list[np.ndarray] = []
+        self._possible: list[bool] = []
+        self._nearness: list[float] = []
+
+    def __contains__(self, other: int) -> bool:
+        return other in self._places
+
+    def lacking(self, others: Sequence[int]) -> list[int]:
+        """Those of `others` that are not among them."""
+        return [other for other in others if other not in self._places]
+
+    def add(
+        self, others: Sequence[int], numbers: np.ndarray, possible: Sequence[bool], nearness: Sequence[float]
+    ) -> None:
+        """numbers: float64[others, fields of a Pair]. possible, nearness: see the functions of this name."""
+        self._places.update(zip(others, range(len(self._possible), len(self._possible) + len(others)), strict=True))
+        self._numbers += list(numbers)
+        self._possible += possible
+        self._nearness += nearness
+
+    def pair(self, other: int) -> Pair:
+        return pair_of(self._numbers[self._places[other]])
+
+    def possible(self, others: Sequence[int]) -> list[int]:
+        """Those of `others` that the rule may accept, in their order."""
+        return [other for other in others if self._possible[self._places[other]]]
+
+    def nearest(self, others: Sequence[int]) -> int:
+        """Of others that are not accepted the one nearest to it: by its score to four digits, then the oldest."""
+        scores = [self._nearness[self._places[other]] for other in others]
+        least = max(scores) - _ROUNDED_APART
+        # Rounding in Python alone: numpy rounds other numbers up.
+        near = [(round(score, 4), -other) for score, other in zip(scores, others, strict=True) if score >= least]
+        return -max(near)[1]
+
+
+#: Scores that are farther apart than this differ in their first four digits.
+_ROUNDED_APART = 1.1e-4
+
+
+def nearness(numbers: np.ndarray, decider: Decider) -> np.ndarray:
+    """What the rule looks at first, float64[pairs]. numbers: float64[pairs, fields of a Pair]."""
+    if decider.rule in TAPE_RULES:
+        return _of(numbers, "tape_score")
+    if decider.rule == "simhash64":
+        return _of(numbers, "simhash64_agree")
+    if decider.rule == "simhash":
+        return _of(numbers, "c_similarity")
+    if decider.rule == "site-split":
+        combined = _of(numbers, "same_hen_site") != 0
+        return np.where(combined, _of(numbers, "b_similarity"), _of(numbers, "c_similarity"))
+    return _of(numbers, "b_similarity")
+
+
+def possible(numbers: np.ndarray, decider: Decider) -> np.ndarray:
+    """Whether the rule may accept, whatever the pages' sites, crowds and siblings: bool[pairs].
+
+    A bound that costs nothing: of the candidates in a template nearly all are refused, and the rule itself is asked
+    about the others alone. It is never False where the rule accepts.
+    """
+    if decider.rule in TAPE_RULES:
+        fewest = np.minimum(_of(numbers, "tokens_a"), _of(numbers, "tokens_b"))
+        free = (_of(numbers, "title_veto") != 1) & (_of(numbers, "head_veto") != 1) & (fewest >= decider.thin_tokens)
+        least = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min, decider.noise_tape_min)
+        short = np.minimum(_of(numbers, "tape_a"), _of(numbers, "tape_b")) < decider.tape_bytes_min
+        alike: np.ndarray = _of(numbers, "tape_score") >= least
+        alike |= _of(numbers, "content_score") >= decider.content_tape_min
+        alike |= short & _combined(numbers, decider)
+        alike &= free
+        return alike
+    if decider.rule == "simhash64":
+        return _of(numbers, "simhash64_agree") >= decider.simhash64_min
+    if decider.rule == "shingling":
+        return _of(numbers, "b_similarity") >= decider.b_min
+    if decider.rule == "combined":
+        return _combined(numbers, decider)
+    similar = _of(numbers, "c_similarity") >= decider.c_min
+    if decider.rule == "site-split":
+        return np.where(_of(numbers, "same_hen_site") != 0, _combined(numbers, decider), similar)
+    return similar
+
+
+def _combined(numbers: np.ndarray, decider: Decider) -> np.ndarray:
+    b = _of(numbers, "b_similarity") >= decider.b_min
+    return b & (_of(numbers, "c_similarity") >= decider.combined_c_min)
+
+
+def _of(numbers: np.ndarray, field: str) -> np.ndarray:
+    column: np.ndarray = numbers[:, _AT[field]]
+    return column
