@@ -98,7 +98,6 @@ def similarity_keys(head: Head, decider: Decider) -> list[bytes]:
     ]
 
 
-@lru_cache
 def _bytes_of(rule: str) -> tuple[np.ndarray, np.ndarray]:
     """First bytes of a rule's keys, uint8[keys], and places of the others in a record, int64[keys, 6]; -1: a zero."""
     if rule == "simhash64":
