@@ -32,7 +32,6 @@ from neardup.index.base import Family, Writes
 _BLOCK_BYTES = 16 << 10
 _FILTER_BITS = 10  # a key: one probe in a hundred for an absent key reads a block
 _MEMORY_FILTER_SHARE = 0.02  # of a write buffer
-_LEVEL_COMPRESSED_MIN = 2
 _SCAN_ROWS = 2048
 _LOG_FILES = 2
 _LOG_FILE_BYTES = 4 << 20
@@ -237,9 +236,7 @@ def _tune(family: Family, options: Any, tables: Any) -> None:
     `make bench-options` measures them; tests/bench/README.md has the table, and what else was tried.
     """
     options.set_compression_type(rocksdict.DBCompressionType.zstd())
-    # .89: what lies in the first levels is soon written anew. It costs disk for what was flushed last, no more.
-    options.set_min_level_to_compress(_LEVEL_COMPRESSED_MIN)
-    # .84: most keys are new, and to find that out in memory costs more than in files, which have filters anyway.
+    # .83: most keys are new, and to find that out in memory costs more than in files, which have filters anyway.
     options.set_memtable_prefix_bloom_ratio(_MEMORY_FILTER_SHARE)
     options.set_memtable_whole_key_filtering(True)
     tables.set_block_size(_BLOCK_BYTES)
