@@ -5,12 +5,17 @@ Nothing here raises for what a page holds.
 
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 import webencodings
+
+from neardup.kernels import batch as batches
+from neardup.kernels import sniffing
+from neardup.kernels.html import PADDING_BYTES
 
 HTML, PLAIN = 0, 1
 
@@ -51,6 +56,11 @@ _MAGIC = re.compile(
     rb"|wOF[F2]|\x00\x01\x00\x00\x00|OTTO\x00|SQLite format 3\x00|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
     re.DOTALL,
 )
+#: By first byte of a body, as `sniff` takes them: 1 what _MAGIC may match, 2 marks of byte order.
+_FIRST_BYTES = np.zeros(256, np.uint8)
+_FIRST_BYTES[list(b"%\x89GI\xffM\x00RP\x1fB\xfd7\x28\x7f\xcaOfF\x1aCwS\xd0")] = 1
+_FIRST_BYTES[[bom[0] for bom, _ in _BOMS]] |= 2
+_PADDING = bytes(PADDING_BYTES)
 # "Binary data bytes" of the MIME sniffing standard; ESC is none, ISO-2022 text holds it.
 _BINARY_BYTES = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 _NO_TEXT = dict.fromkeys([*_BINARY_BYTES, 0xFFFD])
@@ -121,6 +131,56 @@ def decode(body: bytes, content_type: str) -> Decoded:
     if kind == "unknown":
         kind = "html" if _TAG.search(utf8[:_PRESCAN]) else "plain"
     return Decoded(utf8, charset, PLAIN if kind == "plain" else HTML)
+
+
+def decode_into(
+    batch: batches.Batch, bodies: Sequence[bytes | None], content_types: Sequence[str], first: int
+) -> batches.Batch:
+    """The batch with a buffer of these bodies as `decode` says of each, places and modes of its pages from `first` on.
+
+    None is no body. Most bodies are seen to be UTF-8 and copied once.
+    """
+    given = [body or b"" for body in bodies]
+    pages = slice(first, first + len(given))
+    starts, ends, modes = batch.starts[pages], batch.ends[pages], batch.modes[pages]
+    buffer = _joined(given, starts, ends)
+    claims = np.array([_claim(content_type[:_HEADER_CHARS]) for content_type in content_types], np.int64)
+    doubts = np.empty(len(given), np.uint8)
+    sniffing.sniff(buffer, starts, ends, claims, _FIRST_BYTES, modes, doubts)
+    changed = False
+    for i in np.flatnonzero(doubts).tolist():
+        body, doubt = given[i], doubts[i]
+        if bodies[i] is None:
+            modes[i] = batches.NOTHING
+        elif doubt & sniffing.LOOK or _MAGIC.match(body):
+            decoded = decode(body, content_types[i])
+            changed = changed or decoded.utf8 is not body
+            given[i] = decoded.utf8
+            modes[i] = batches.OPAQUE if decoded.opaque else decoded.mode
+        elif doubt & sniffing.LOOK_FOR_TAGS:
+            modes[i] = HTML if _TAG.search(body[:_PRESCAN]) else PLAIN
+    return batch._replace(buffer=_joined(given, starts, ends) if changed else buffer)
+
+
+def _joined(
+    bodies: Sequence[bytes], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8]:
+    """uint8: bodies, each followed by 256 zero bytes; int64 places out."""
+    sizes = np.fromiter(map(len, bodies), np.int64, len(bodies))
+    np.cumsum(sizes + PADDING_BYTES, out=ends)
+    ends -= PADDING_BYTES
+    np.subtract(ends, sizes, out=starts)
+    return np.frombuffer(_PADDING.join((*bodies, b"")), np.uint8)
+
+
+@lru_cache(maxsize=256)
+def _claim(content_type: str) -> int:
+    kind = _kind(content_type)
+    if kind in ("opaque", "unknown"):
+        return sniffing.OPAQUE_TYPE if kind == "opaque" else sniffing.UNKNOWN
+    if _of_content_type(content_type) == "utf-8":
+        return sniffing.PLAIN_UTF8 if kind == "plain" else sniffing.HTML_UTF8
+    return sniffing.PLAIN_ANY if kind == "plain" else sniffing.HTML_ANY
 
 
 @lru_cache(maxsize=256)

@@ -3,16 +3,23 @@
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from neardup.errors import BadInput
+from neardup.html import FACT_BYTES_MAX
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.lanes import LANES
 from neardup.kernels.occurrences import FIRST_SLOTS
+from neardup.kernels.record import FIELDS
 from neardup.kernels.simhash import COUNTERS
-from neardup.kernels.sketch import PageSpace, Shape, Workspace
-from neardup.layout import NAME
+from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
+from neardup.layout import HEADER, NAME
+from neardup.record import field_at
 from neardup.scheme import Scheme
 from neardup.simhash import LOG_WEIGHTS
+
+#: Longest language tag that is kept.
+LANG_BYTES_MAX = 64
 
 
 @lru_cache(maxsize=8)
@@ -32,6 +39,9 @@ def shape_of(scheme: Scheme) -> Shape:
         scheme.title_names_max,
         scheme.bloom_bits_min,
         scheme.bloom_bits_max,
+        scheme.title_bytes_max,
+        min(scheme.url_bytes_max, FACT_BYTES_MAX),
+        LANG_BYTES_MAX,
     )
     return Shape(
         seed=np.array([scheme.seed], dtype=np.uint64),
@@ -42,6 +52,9 @@ def shape_of(scheme: Scheme) -> Shape:
         chains=scheme.constants("chain", 3),
         offsets=scheme.constants("simhash", 8),
         weights=np.array(LOG_WEIGHTS, dtype=np.uint64),
+        names=scheme.constants("names", 1),
+        person=np.frombuffer(b"neardup-url".ljust(16, b"\0"), dtype=np.uint64),
+        header=np.array([field_at(name) for name in FIELDS], dtype=np.int64),
         limits=np.array(limits, dtype=np.int64),
     )
 
@@ -69,21 +82,23 @@ def _check(scheme: Scheme) -> None:
             raise BadInput(f"scheme: {name} is out of range")
 
 
-def sections_bytes_max(scheme: Scheme) -> int:
-    """Most bytes that tapes, names and filter of one record take."""
+def record_bytes_max(scheme: Scheme) -> int:
+    """Most bytes of one record without its URL, site and reason."""
     tapes = scheme.tape_bytes_max + scheme.content_tape_bytes_max
     names = (2 * scheme.title_names_max + scheme.head_tokens) * NAME.itemsize
-    return tapes + names + max(scheme.bloom_bits_min, scheme.bloom_bits_max) // 8
+    texts = scheme.title_bytes_max + min(scheme.url_bytes_max, FACT_BYTES_MAX) + LANG_BYTES_MAX
+    return HEADER.itemsize + tapes + names + max(scheme.bloom_bits_min, scheme.bloom_bits_max) // 8 + texts
 
 
 class Space:
     """Scratch of one thread for pages of up to `tokens` tokens; a context that gives it back."""
 
-    def __init__(self, tokens: int, functions: int) -> None:
+    def __init__(self, tokens: int, functions: int, title_bytes: int) -> None:
         self.tokens = tokens
-        self.functions = functions
+        self.fits = (functions, title_bytes)
         self.work = _workspace(tokens, functions)
-        self.page = _page_space(tokens)
+        self.page = _page_space(tokens, title_bytes)
+        self._out = np.empty(0, dtype=np.uint8)
 
     def __enter__(self) -> "Space":
         return self
@@ -92,26 +107,35 @@ class Space:
         if self.tokens <= _KEPT_TOKENS_MAX:
             _spaces.append(self)
 
+    def out(self, size: int) -> npt.NDArray[np.uint8]:
+        """Room for records of so many bytes in all, the same each time."""
+        if len(self._out) < size:
+            self._out = np.empty(size, dtype=np.uint8)
+        return self._out
+
 
 #: Tokens beside one for each byte of a page: the least that text and tokens of a page need.
 _SPARE_TOKENS = 33_000
 #: Larger scratch is let go after use: a giant page must not cost memory for ever.
 _KEPT_TOKENS_MAX = 1 << 20
+#: Tokens of a host that can be told apart; bytes of a line that holds a title, or a site and the end of a URL, all of
+#: which the record's layout keeps below 2**16.
+_HOST_TOKENS_MAX, _LINE_BYTES = 1024, 1 << 18
 #: Scratch that no thread uses now; append and pop are atomic.
 _spaces: list[Space] = []
 
 
 def space_for(page_bytes: int, scheme: Scheme) -> Space:
     """Scratch for pages of up to page_bytes bytes, or as many tokens: used scratch if it is large enough."""
-    functions = scheme.minvalues
+    fits = (scheme.minvalues, scheme.title_bytes_max)
     while _spaces:
         try:
             space = _spaces.pop()
         except IndexError:  # another thread was faster
             break
-        if space.tokens >= page_bytes + _SPARE_TOKENS and space.functions == functions:
+        if space.tokens >= page_bytes + _SPARE_TOKENS and space.fits == fits:
             return space
-    return Space(1 << (page_bytes + _SPARE_TOKENS - 1).bit_length(), functions)
+    return Space(1 << (page_bytes + _SPARE_TOKENS - 1).bit_length(), *fits)
 
 
 def _workspace(tokens: int, functions: int) -> Workspace:
@@ -143,8 +167,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
     )
 
 
-def _page_space(tokens: int) -> PageSpace:
-    host = 1024
+def _page_space(tokens: int, title_bytes: int) -> PageSpace:
     return PageSpace(
         text=np.empty(text_bytes_needed(tokens), dtype=np.uint8),
         fp=np.empty(tokens, dtype=np.uint64),
@@ -152,10 +175,10 @@ def _page_space(tokens: int) -> PageSpace:
         block=np.empty(tokens, dtype=np.int32),
         span_start=np.empty(tokens, dtype=np.uint32),
         span_end=np.empty(tokens, dtype=np.uint32),
-        host_text=np.empty(2 * host, dtype=np.uint8),
-        host_fp=np.empty(host, dtype=np.uint64),
-        host_flags=np.empty(host, dtype=np.uint8),
-        host_block=np.empty(host, dtype=np.int32),
-        host_start=np.empty(host, dtype=np.uint32),
-        host_end=np.empty(host, dtype=np.uint32),
+        host=np.empty(_HOST_TOKENS_MAX, dtype=np.uint64),
+        title=np.empty(title_bytes, dtype=np.uint8),
+        line=np.empty(_LINE_BYTES, dtype=np.uint8),
+        state=np.empty(40, dtype=np.uint64),
+        words=np.empty(WORDS, dtype=np.uint64),
+        numbers=np.empty(NUMBERS, dtype=np.int64),
     )

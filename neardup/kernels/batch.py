@@ -1,12 +1,14 @@
-"""A batch of pages, from bytes to sketches, in one call."""
+"""A batch of pages, from bytes to records, in one call."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import word_at
 from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
 from neardup.kernels.html import extract
+from neardup.kernels.record import HOST_WORDS, write_record, write_title
 from neardup.kernels.sketch import DIGEST, sketch_tokens
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.xxh64 import xxh64
@@ -17,45 +19,35 @@ HTML, PLAIN, OPAQUE, NOTHING = 0, 1, 2, 3
 
 
 class Batch(NamedTuple):
-    """Pages in and their sketches out, one row a page."""
+    """Pages in and their records out. Texts stand one after another, followed by 256 zero bytes."""
 
     buffer: Any  # uint8: bodies, each followed by 256 zero bytes
     starts: Any  # int64[pages]
     ends: Any  # int64[pages]
     modes: Any  # int64[pages]: HTML, PLAIN, OPAQUE, NOTHING
-    hosts: Any  # uint8: the pages' hosts, one after another, with 256 bytes of padding
-    host_starts: Any  # int64[pages + 1]
-    labels: Any  # uint8: the hosts as texts, one after another, with 256 bytes of padding
-    label_starts: Any  # int64[pages + 1]
-    words: Any  # uint64[pages, WORDS]
-    numbers: Any  # int64[pages, NUMBERS]
-    sections: Any  # uint8[pages, bytes]
-    titles: Any  # uint8[pages, bytes]
-    title_bytes: Any  # int64[pages]
-    facts: Any  # int64[pages, FACTS]
+    hosts: Any  # uint8: what is known of each page's host, see `neardup.identity`
+    host_ends: Any  # int64[pages]
+    urls: Any  # uint8: normal forms of the pages' URLs
+    url_ends: Any  # int64[pages]
+    reasons: Any  # uint8: why pages are rejected
+    reason_ends: Any  # int64[pages]
+    headers: Any  # uint8: for each page a header with what is known beforehand
+    facts: Any  # int64[pages, FACTS] out
+    left: Any  # uint8[pages] out: what the record lacks, see `neardup.kernels.record`
+    record_ends: Any  # int64[pages] out
+    out: Any  # uint8: records, one after another
 
 
 @lean_kernel
-def _host_tokens(batch, page, space, seed, tables):
-    """Tokens of the page's host in space.host_fp -> how many."""
-    start = batch.label_starts[page]
-    n = min(batch.label_starts[page + 1] - start, len(space.host_text) // 2)
-    space.host_text[:] = np.uint8(0)
-    for i in range(n):
-        space.host_text[i] = batch.labels[start + i]
-    return tokenise(
-        space.host_text,
-        n,
-        0,
-        0,
-        seed,
-        tables,
-        space.host_fp,
-        space.host_flags,
-        space.host_block,
-        space.host_start,
-        space.host_end,
-    )
+def _host_tokens(batch, page, space):
+    """Tokens of the page's host in space.host -> how many; place of the host's name and its end."""
+    start = batch.host_ends[page - 1] if page > 0 else np.int64(0)
+    many = min(np.int64(word_at(batch.hosts, start + 32)), len(space.host))
+    at = start + 8 * HOST_WORDS
+    for i in range(many):
+        space.host[i] = word_at(batch.hosts, at + 8 * i)
+    at += 8 * np.int64(word_at(batch.hosts, start + 32))
+    return many, at, at + np.int64(word_at(batch.hosts, start + 16))
 
 
 @lean_kernel
@@ -68,57 +60,60 @@ def _tokens_in(span_start, n, start, end):
 
 
 @lean_kernel
+def record_of(batch, page, tokens, n, heading, text, title_bytes, shape, work, space, at):
+    """Write the record of a page of n tokens (see `sketch_tokens`) to batch.out[at:] -> its end."""
+    many, _, _ = _host_tokens(batch, page, space)
+    words, numbers = space.words, space.numbers
+    header = len(batch.headers) // len(batch.record_ends)
+    end = sketch_tokens(tokens, n, heading, text, space.host, many, shape, work, words, numbers, batch.out, at + header)
+    if batch.modes[page] == OPAQUE and batch.ends[page] > batch.starts[page]:
+        for i in range(2):
+            words[DIGEST + i] = xxh64(batch.buffer, batch.starts[page], batch.ends[page], shape.opaque[i])
+    end = write_record(batch, page, shape, space, at, end, title_bytes, words, numbers)
+    batch.record_ends[page] = end
+    return end
+
+
+@lean_kernel
 def sketch_batch(batch, first, last, tables, shape, work, space):
-    """Sketch pages first to last - 1 of the batch. work and space: scratch that fits the largest of them."""
-    seed = shape.seed[0]
+    """Records of pages first to last - 1 of a batch. work and space: scratch that fits the largest of them."""
+    at = np.int64(0)
+    tokens = (space.fp, space.flags, space.block, space.span_start, space.span_end)
     for page in range(first, last):
-        start, end, mode = batch.starts[page], batch.ends[page], batch.modes[page]
-        words, numbers, facts = batch.words[page], batch.numbers[page], batch.facts[page]
-        words[:] = U64(0)
-        numbers[:] = 0
+        facts = batch.facts[page]
         facts[:] = -1
-        batch.title_bytes[page] = 0
-        if mode == OPAQUE and end > start:
-            for i in range(2):
-                words[DIGEST + i] = xxh64(batch.buffer, start, end, shape.opaque[i])
-        if mode >= OPAQUE:
-            continue
-        n_text = extract(
-            batch.buffer,
-            start,
-            end,
-            mode,
-            batch.hosts,
-            batch.host_starts[page],
-            batch.host_starts[page + 1],
-            tables,
-            space.text,
-            facts,
-        )
-        title_start = facts[TITLE_START]
-        title = min(facts[TITLE_END] - title_start, np.int64(batch.titles.shape[1]))
-        if title_start >= 0 and title > 0:
-            for i in range(title):
-                batch.titles[page, i] = space.text[title_start + i]
-            batch.title_bytes[page] = title
-        n = tokenise(
-            space.text,
-            n_text,
-            title_start,
-            facts[TITLE_END],
-            seed,
-            tables,
-            space.fp,
-            space.flags,
-            space.block,
-            space.span_start,
-            space.span_end,
-        )
-        many = np.int64(0)
-        if n > 0:
-            many = _host_tokens(batch, page, space, seed, tables)
-        heading = _tokens_in(space.span_start, n, facts[HEADING_START], facts[HEADING_END])
-        tokens = (space.fp, space.flags, space.block, space.span_start, space.span_end)
-        sketch_tokens(
-            tokens, n, heading, space.text, space.host_fp, many, shape, work, words, numbers, batch.sections[page]
-        )
+        batch.left[page] = 0
+        n = title = np.int64(0)
+        heading = (np.int64(0), np.int64(0))
+        if batch.modes[page] < OPAQUE:
+            _, host, host_end = _host_tokens(batch, page, space)
+            n_text = extract(
+                batch.buffer,
+                batch.starts[page],
+                batch.ends[page],
+                batch.modes[page],
+                batch.hosts,
+                host,
+                host_end,
+                tables,
+                space.text,
+                facts,
+            )
+            title_start, title_end = facts[TITLE_START], facts[TITLE_END]
+            if title_start >= 0:
+                title = write_title(space.text, title_start, title_end, space.title)
+            n = tokenise(
+                space.text,
+                n_text,
+                title_start,
+                title_end,
+                shape.seed[0],
+                tables,
+                space.fp,
+                space.flags,
+                space.block,
+                space.span_start,
+                space.span_end,
+            )
+            heading = _tokens_in(space.span_start, n, facts[HEADING_START], facts[HEADING_END])
+        at = record_of(batch, page, tokens, n, heading, space.text, title, shape, work, space, at)

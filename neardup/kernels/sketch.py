@@ -31,13 +31,16 @@ class Shape(NamedTuple):
     chains: Any  # [3] seeds: supershingles, wide supershingles, head
     offsets: Any  # [8] of the words of a projection
     weights: Any  # [256] by occurrences: log-tf
-    limits: Any  # int64[9]: see LIMITS
+    names: Any  # [1] seed of fingerprints of titles and URLs
+    person: Any  # [2] of the hash of a URL
+    header: Any  # int64: places in a record, see `neardup.kernels.record.FIELDS`
+    limits: Any  # int64[13]: see below
 
 
 #: Places in Shape.limits.
 PER_SUPERSHINGLE, PER_WIDE, TAPE_MAX, CONTENT_MAX, OCCURRENCES_MAX = 0, 1, 2, 3, 4
 HEAD_TOKENS, HEAD_KEY_TOKENS, TITLE_NAMES_MAX, BLOOM_MIN, BLOOM_MAX = 5, 6, 7, 8, 9
-LIMITS = 10
+TITLE_MAX, URL_MAX, LANG_MAX = 10, 11, 12
 
 
 class Workspace(NamedTuple):
@@ -76,12 +79,12 @@ class PageSpace(NamedTuple):
     block: Any  # int32[tokens]
     span_start: Any  # uint32[tokens]
     span_end: Any  # uint32[tokens]
-    host_text: Any  # uint8: a host and padding
-    host_fp: Any  # uint64
-    host_flags: Any  # uint8
-    host_block: Any  # int32
-    host_start: Any  # uint32
-    host_end: Any  # uint32
+    host: Any  # uint64: tokens of a host
+    title: Any  # uint8[title_bytes_max]
+    line: Any  # uint8: a title, or site and URL
+    state: Any  # uint64[40] of a hash
+    words: Any  # uint64[WORDS]
+    numbers: Any  # int64[NUMBERS]
 
 
 #: Places in the words (uint64) and the numbers (int64) of a page.
@@ -104,20 +107,20 @@ def _marked(g, flags):
 
 
 @lean_kernel
-def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words, numbers, sections):
+def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words, numbers, out, at):
     """Sketch of one page's tokens.
 
     tokens: (fp uint64, flags uint8, block int32, span_start uint32, span_end uint32), each [>= n], spans in text
     (uint8). heading: first and end of the heading's tokens. host uint64[host_many]: tokens of the page's own host.
-    Out: words uint64[27], numbers int64[10] (places above), sections uint8: tape, content tape, title names, head names
-    and filter, one after another.
+    Out: words uint64[27], numbers int64[10] (places above); to uint8 out from `at` on: tape, content tape, title names,
+    head names and filter, one after another. Returns where they end.
     """
     fp, flags, block, span_start, span_end = tokens
     limits = shape.limits
     words[:] = U64(0)
     numbers[:] = 0
     if n == 0:
-        return
+        return at
     for i in range(2):
         words[DIGEST + i] = xxh64(fp.view(np.uint8), 0, 8 * n, shape.digest[i])
     words[HEAD] = chain(fp, 0, min(n, limits[HEAD_KEY_TOKENS]), shape.chains[2])
@@ -156,8 +159,8 @@ def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words,
     numbers[TAPE_LEVEL] = prepare(
         work.mixed, work.counts, many, most, limits[TAPE_MAX], work.histogram, work.left, work.byte
     )
-    end = write(work.ids, 0, n, work.left, work.byte, sections, 0, limits[TAPE_MAX])
-    numbers[TAPE_BYTES] = end
+    end = write(work.ids, 0, n, work.left, work.byte, out, at, at + limits[TAPE_MAX])
+    numbers[TAPE_BYTES] = end - at
 
     # content tape
     start = end
@@ -179,19 +182,20 @@ def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words,
     stop = start + limits[CONTENT_MAX]
     for j in range(parts):
         if work.chosen[j]:
-            end = write(work.ids, work.starts[j], work.ends[j], work.left, work.byte, sections, end, stop)
+            end = write(work.ids, work.starts[j], work.ends[j], work.left, work.byte, out, end, stop)
     numbers[CONTENT_BYTES] = end - start
 
     # names and filter
     most = limits[TITLE_NAMES_MAX]
     parts = (title_start, title_end, heading[0], heading[1])
     names, words[NAMING] = write_namings(
-        fp, flags, work.ids, parts, most, work.mixed, work.counts, host, host_many, sections, end
+        fp, flags, work.ids, parts, most, work.mixed, work.counts, host, host_many, out, end
     )
     numbers[TITLE_NAMES] = names
     end += names * NAME_BYTES
     head = min(n, limits[HEAD_TOKENS])
-    names = write_names(fp, flags, work.ids, head, work.mixed, work.counts, host, host_many, sections, end)
+    names = write_names(fp, flags, work.ids, head, work.mixed, work.counts, host, host_many, out, end)
     numbers[HEAD_NAMES] = names
     end += names * NAME_BYTES
-    numbers[BLOOM_BYTES] = write_filter(work.mixed, many, limits[BLOOM_MIN], limits[BLOOM_MAX], sections, end)
+    numbers[BLOOM_BYTES] = write_filter(work.mixed, many, limits[BLOOM_MIN], limits[BLOOM_MAX], out, end)
+    return end + numbers[BLOOM_BYTES]

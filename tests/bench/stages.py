@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from neardup import sketching
+from neardup.decoding import decode_into
+from neardup.identity import identify
 from neardup.kernels import batch as batches
 from neardup.kernels import sketch as kernels
 from neardup.kernels.content import blocks, choose, occurrences_in
@@ -20,7 +23,7 @@ from neardup.kernels.tokens import tokenise
 from neardup.kernels.xxh64 import xxh64
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.shape import sections_bytes_max, shape_of, space_for
+from neardup.shape import record_bytes_max, shape_of, space_for
 from neardup.tables import tables
 
 Stage = tuple[str, Callable[[], object]]
@@ -28,29 +31,13 @@ Stage = tuple[str, Callable[[], object]]
 
 def batch_of(pages: Sequence[Page], scheme: Scheme) -> Callable[[], None]:
     """A call of the one kernel that `sketch_pages` makes for these pages (HTML in UTF-8), and of nothing else."""
-    bodies = [page.body or b"" for page in pages]
-    n = len(bodies)
-    sizes = np.array([len(body) for body in bodies], dtype=np.int64)
-    starts = np.cumsum(sizes + PADDING_BYTES) - (sizes + PADDING_BYTES)
-    padding = bytes(PADDING_BYTES)
-    batch = batches.Batch(
-        buffer=np.frombuffer(b"".join([part for body in bodies for part in (body, padding)]), dtype=np.uint8),
-        starts=starts,
-        ends=starts + sizes,
-        modes=np.zeros(n, np.int64),
-        hosts=np.frombuffer(b"s.example" * n + padding, dtype=np.uint8),
-        host_starts=np.arange(0, 9 * n + 9, 9),
-        labels=np.frombuffer(b"s.example" * n + padding, dtype=np.uint8),
-        label_starts=np.arange(0, 9 * n + 9, 9),
-        words=np.zeros((n, kernels.WORDS), np.uint64),
-        numbers=np.zeros((n, kernels.NUMBERS), np.int64),
-        sections=np.empty((n, sections_bytes_max(scheme)), np.uint8),
-        titles=np.empty((n, scheme.title_bytes_max), np.uint8),
-        title_bytes=np.zeros(n, np.int64),
-        facts=np.empty((n, FACTS), np.int64),
-    )
+    bodies, n = [page.body for page in pages], len(pages)
+    named = identify(pages, scheme)
+    headers = sketching._headers(pages, named, None, [0] * n)
+    batch = decode_into(sketching._batch(named, headers), bodies, [page.content_type for page in pages], 0)
     shape, constants = shape_of(scheme), tables()
-    space = space_for(int(sizes.max()), scheme)
+    space = space_for(max(len(body or b"") for body in bodies), scheme)
+    batch = batch._replace(out=space.out(named.bytes_of(0, n) + n * record_bytes_max(scheme)))
 
     def run() -> None:
         batches.sketch_batch(batch, 0, n, constants, shape, space.work, space.page)
@@ -86,7 +73,7 @@ class OnePage:
         self.host = np.frombuffer(b"s.example", np.uint8)
         self.facts = np.zeros(FACTS, np.int64)
         self.words, self.numbers = np.zeros(kernels.WORDS, np.uint64), np.zeros(kernels.NUMBERS, np.int64)
-        self.sections = np.empty(sections_bytes_max(scheme), np.uint8)
+        self.sections = np.empty(record_bytes_max(scheme), np.uint8)
         self.hosts = np.zeros(4, np.uint64)
         self.extract()
         self.n = self.tokenise()

@@ -1,0 +1,195 @@
+"""The bytes of a sketch record around what kernels computed: header and texts (layout: `neardup.layout`)."""
+
+import numpy as np
+
+from neardup.kernels import lean_kernel
+from neardup.kernels.bits import word_at
+from neardup.kernels.blake2b import blake2b
+from neardup.kernels.facts import BASE_START, CANONICAL_END, CANONICAL_START, LANG_END, LANG_START
+from neardup.kernels.sketch import DIGEST, HEAD, LANG_MAX, NAMING, NUMBER_FIELDS, URL_MAX, WORDS
+from neardup.kernels.tokens import decode_point
+from neardup.kernels.urls import is_plain, write_end
+from neardup.kernels.xxh64 import xxh64
+
+U64 = np.uint64
+U8 = np.uint8
+
+#: Header fields that are written here; `Shape.header` holds their places in a record, in this order.
+FIELDS = (
+    *("size", "url_hash", "site", "hen_site", "tail", "titling", "naming", "place", "digest", "head", "supershingles"),
+    *("simhash", "wide", "logtf", *NUMBER_FIELDS),
+    *("url_bytes", "site_bytes", "title_bytes", "canonical_bytes", "lang_bytes", "reason_bytes", "flags"),
+)
+_SIZE, _URL_HASH, _SITE, _HEN_SITE, _TAIL, _TITLING, _NAMING, _PLACE = 0, 1, 2, 3, 4, 5, 6, 7
+_DIGEST, _HEAD = 8, 9
+_NUMBERS = 14
+_TEXTS = _NUMBERS + len(NUMBER_FIELDS)
+_FLAGS = _TEXTS + 6
+#: Bytes of the fields from the first of NUMBER_FIELDS on.
+_WIDTHS = np.array([4, 4, 4, 1, 1, 2, 2, 1, 1, 2], dtype=np.int64)
+#: Of a host (`Batch.hosts`): fingerprints of its sites, lengths of host and site, tokens; then tokens, host, site.
+HOST_WORDS = 5
+#: A mode of `neardup.kernels.batch`, and its flag in a record.
+_OPAQUE_MODE, _OPAQUE = 2, 1
+#: What is left to Python: references that have to be resolved, and rare forms of a language.
+CANONICAL_LEFT, LANG_LEFT = 1, 2
+
+
+@lean_kernel
+def _put(out, at, value, size):
+    for k in range(size):
+        out[at + k] = U8((value >> U64(8 * k)) & U64(0xFF))
+
+
+@lean_kernel
+def _copy(source, start, end, out, at):
+    for i in range(U64(end - start)):
+        out[U64(at) + i] = source[U64(start) + i]
+    return at + (end - start)
+
+
+@lean_kernel
+def _is_space(point):
+    """White space by Unicode, as `str.split` has it."""
+    if point < 0x80:
+        return point == 0x20 or (point >= 9 and point <= 13) or (point >= 28 and point <= 31)
+    if point < 0x2000:
+        return point == 0x85 or point == 0xA0 or point == 0x1680
+    return (
+        point <= 0x200A or point == 0x2028 or point == 0x2029 or point == 0x202F or point == 0x205F or point == 0x3000
+    )
+
+
+@lean_kernel
+def write_title(text, start, end, title):
+    """text[start:end] to title with white space collapsed and without malformed bytes -> int64 bytes. uint8 both.
+
+    At most as many bytes are read as `title` has.
+    """
+    end = min(end, start + len(title))
+    n = np.int64(0)
+    gap = False
+    while start < end:
+        point, size = decode_point(text, start, end)
+        if point >= 0 and _is_space(point):
+            gap = n > 0
+        elif point >= 0:
+            if gap:
+                title[n] = U8(0x20)
+                n += 1
+                gap = False
+            for k in range(size):
+                title[n] = text[start + k]
+                n += 1
+        start += size
+    return n
+
+
+@lean_kernel
+def _titling(title, n, line, seed):
+    """Fingerprint of a title, ASCII letters folded; 0 for none."""
+    if n == 0:
+        return U64(0)
+    for i in range(n):
+        c = title[i]
+        line[i] = c | U8(32) if c >= U8(65) and c <= U8(90) else c
+    return xxh64(line, 0, n, seed)
+
+
+@lean_kernel
+def _write_decimal(value, out, at):
+    digits = 1
+    rest = value // U64(10)
+    while rest > U64(0):
+        digits += 1
+        rest //= U64(10)
+    for k in range(digits):
+        out[at + digits - 1 - k] = U8(48) + U8(value % U64(10))
+        value //= U64(10)
+    return at + digits
+
+
+@lean_kernel
+def _is_tag(buffer, start, end):
+    """Whether a language consists of letters, digits and hyphens alone."""
+    for i in range(start, end):
+        c = buffer[i] | U8(32)
+        letter = c >= U8(97) and c <= U8(122)
+        digit = buffer[i] >= U8(48) and buffer[i] <= U8(57)
+        if not (letter or digit or buffer[i] == U8(45)):
+            return False
+    return True
+
+
+@lean_kernel
+def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers):
+    """Finish the record at out[at:], whose sections end at `end` -> int64, its end.
+
+    batch, page: see `neardup.kernels.batch`. title_bytes: of space.title. words, numbers: see `neardup.kernels.sketch`.
+    Marks in batch.left what it leaves out.
+    """
+    out, places, limits = batch.out, shape.header, shape.limits
+    size = len(batch.headers) // len(batch.record_ends)
+    _copy(batch.headers, page * size, (page + 1) * size, out, at)
+    if batch.modes[page] == _OPAQUE_MODE:
+        out[at + places[_FLAGS]] |= U8(_OPAQUE)
+    url_start = batch.url_ends[page - 1] if page > 0 else np.int64(0)
+    url_end = batch.url_ends[page]
+    host = batch.host_ends[page - 1] if page > 0 else np.int64(0)
+    site = host + 8 * HOST_WORDS + 8 * np.int64(word_at(batch.hosts, host + 32))
+    site += np.int64(word_at(batch.hosts, host + 16))
+    site_end = batch.host_ends[page]
+    facts = batch.facts[page]
+
+    texts = end
+    for text in range(6):
+        before = end
+        if text == 0:
+            end = _copy(batch.urls, url_start, url_end, out, end)
+        elif text == 1:
+            end = _copy(batch.hosts, site, site_end, out, end)
+        elif text == 2:
+            end = _copy(space.title, 0, title_bytes, out, end)
+        elif text == 3 and facts[CANONICAL_START] >= 0:
+            start, stop = facts[CANONICAL_START], facts[CANONICAL_END]
+            if facts[BASE_START] < 0 and stop - start <= limits[URL_MAX] and is_plain(batch.buffer, start, stop):
+                end = _copy(batch.buffer, start, stop, out, end)
+            elif stop > start:
+                batch.left[page] |= U8(CANONICAL_LEFT)
+        elif text == 4 and facts[LANG_START] >= 0:
+            start, stop = facts[LANG_START], facts[LANG_END]
+            if stop - start <= limits[LANG_MAX] and _is_tag(batch.buffer, start, stop):
+                end = _copy(batch.buffer, start, stop, out, end)
+            else:
+                batch.left[page] |= U8(LANG_LEFT)
+        elif text == 5:
+            start = batch.reason_ends[page - 1] if page > 0 else np.int64(0)
+            end = _copy(batch.reasons, start, batch.reason_ends[page], out, end)
+        _put(out, at + places[_TEXTS + text], U64(end - before), 2)
+
+    _put(out, at + places[_SIZE], U64(end - at), 4)
+    first, second = blake2b(out, texts, texts + (url_end - url_start), shape.person, space.state)
+    _put(out, at + places[_URL_HASH], first, 8)
+    _put(out, at + places[_URL_HASH] + 8, second, 8)
+    _copy(batch.hosts, host, host + 8, out, at + places[_SITE])
+    _copy(batch.hosts, host + 8, host + 16, out, at + places[_HEN_SITE])
+    # what the page calls itself, in title, heading and URL
+    line, seed = space.line, shape.names[0]
+    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, line, seed), 8)
+    _put(out, at + places[_NAMING], words[NAMING], 8)
+    start = _write_decimal(words[NAMING], line, 0)
+    line[start] = U8(0x20)
+    start = _copy(batch.hosts, site, site_end, line, start + 1)
+    line[start] = U8(0x20)
+    segment, stop = write_end(batch.urls, url_start, url_end, line, start + 1)
+    _put(out, at + places[_TAIL], xxh64(line, start + 1, stop, seed), 8)
+    _put(out, at + places[_PLACE], xxh64(line, 0, segment, seed), 8)
+    # the sketch: words stand in the order of their fields, and so do numbers
+    _put(out, at + places[_DIGEST], words[DIGEST], 8)
+    _put(out, at + places[_DIGEST] + 8, words[DIGEST + 1], 8)
+    _put(out, at + places[_HEAD], words[HEAD], 8)
+    for w in range(HEAD + 1, WORDS - 1):
+        _put(out, at + places[_HEAD + 1] + 8 * (w - HEAD - 1), words[w], 8)
+    for i in range(len(_WIDTHS)):
+        _put(out, at + places[_NUMBERS + i], U64(numbers[i]), _WIDTHS[i])
+    return end

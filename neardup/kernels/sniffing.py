@@ -1,0 +1,116 @@
+"""Which bodies need no decoding: told for a whole batch by looking at bytes, not at charsets."""
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from neardup.kernels import lean_kernel
+from neardup.kernels.bits import below, word_at
+
+U64 = np.uint64
+U8 = np.uint8
+_ZERO = U64(0)
+_FTYP = U64(int.from_bytes(b"ftyp", "little"))
+_WINDOW = 64
+_CHECK = bool(numba.config.BOUNDSCHECK)
+_VECTOR = ir.VectorType(ir.IntType(8), _WINDOW)
+#: What a content type claims: HTML or plain text in UTF-8; the same, charset unknown or another; nothing; neither.
+HTML_UTF8, PLAIN_UTF8, HTML_ANY, PLAIN_ANY, UNKNOWN, OPAQUE_TYPE = 0, 1, 2, 3, 4, 5
+HTML, PLAIN, OPAQUE = 0, 1, 2
+#: What is left to look at, bits: whether the first bytes are a magic number, whether there are tags, everything.
+MAGIC, LOOK_FOR_TAGS, LOOK = 1, 2, 4
+#: How far binary bytes are looked for (see `neardup.decoding`).
+SAMPLE = 4096
+
+
+@intrinsic
+def _strange(typing_context, array, index):
+    def generate(context, builder, signature, args):
+        def of(value):
+            return ir.Constant(_VECTOR, [value] * _WINDOW)
+
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        window = builder.load(builder.bitcast(builder.gep(data, [args[1]]), _VECTOR.as_pointer()))
+        window.align = 1
+        escape = builder.icmp_unsigned("==", window, of(27))
+        shift = builder.icmp_unsigned("==", builder.and_(window, of(0xFE)), of(14))
+        beyond = builder.icmp_unsigned(">=", window, of(0x80))
+        binary = builder.icmp_unsigned("<", window, of(0x20))
+        for value in (9, 10, 12, 13, 27):
+            binary = builder.and_(binary, builder.icmp_unsigned("!=", window, of(value)))
+        masks = (binary, builder.or_(beyond, builder.or_(escape, shift)))
+        word = ir.IntType(64)
+        return context.make_tuple(builder, signature.return_type, [builder.bitcast(mask, word) for mask in masks])
+
+    return types.UniTuple(types.uint64, 2)(array, types.int64), generate
+
+
+@lean_kernel
+def strange(array, index):
+    """Masks of the 64 bytes from `index` on: control characters of no text; beyond ASCII, or shifting beyond it."""
+    if _CHECK and (index < 0 or index + _WINDOW > array.size):
+        raise IndexError("wide load out of bounds")
+    return _strange(array, index)
+
+
+if numba.config.DISABLE_JIT:
+
+    def strange(array, index):
+        """A plain stand-in."""
+        if index < 0 or index + _WINDOW > array.size:
+            raise IndexError("wide load out of bounds")
+        window = array[index : index + _WINDOW]
+        binary = (window < 0x20) & ~np.isin(window, (9, 10, 12, 13, 27))
+        beyond = (window >= 0x80) | np.isin(window, (14, 15, 27))
+        return tuple(np.packbits(mask, bitorder="little").view(np.uint64)[0] for mask in (binary, beyond))
+
+
+@lean_kernel
+def _has_binary(buffer, start, end):
+    seen = _ZERO
+    for at in range(start, end, _WINDOW):
+        seen |= strange(buffer, at)[0] & below(end - at)
+    return seen != _ZERO
+
+
+@lean_kernel
+def _is_plain_ascii(buffer, start, end):
+    """Whether all is ASCII and nothing shifts into another character set."""
+    seen = _ZERO
+    for at in range(start, end, _WINDOW):
+        seen |= strange(buffer, at)[1] & below(end - at)
+    return seen == _ZERO
+
+
+@lean_kernel
+def sniff(buffer, starts, ends, claims, first_bytes, modes, doubts):
+    """modes int64[bodies]: HTML, PLAIN or OPAQUE; doubts uint8[bodies]: what is left to look at, see above.
+
+    buffer uint8: bodies at starts to ends, each followed by 64 bytes or more. claims int64[bodies]. first_bytes
+    uint8[256]: 1 for those that a magic number may begin with, 2 for those of a byte order mark.
+    """
+    for i in range(len(starts)):
+        start, end, claim = starts[i], ends[i], claims[i]
+        doubts[i] = 0
+        modes[i] = OPAQUE
+        if claim == OPAQUE_TYPE and start < end:
+            continue
+        if start == end:
+            doubts[i] = LOOK
+            continue
+        kind = first_bytes[buffer[start]]
+        # the brand of an MPEG-4 file comes after four bytes
+        if kind & U8(1) or word_at(buffer, start) >> U64(32) == _FTYP:
+            doubts[i] |= U8(MAGIC)
+        if kind & U8(2) or _has_binary(buffer, start, min(end, start + SAMPLE)):
+            doubts[i] |= U8(LOOK)
+        elif claim <= PLAIN_UTF8:
+            modes[i] = claim
+        elif not _is_plain_ascii(buffer, start, end):
+            doubts[i] |= U8(LOOK)
+        elif claim == UNKNOWN:
+            doubts[i] |= U8(LOOK_FOR_TAGS)
+        else:
+            modes[i] = claim - HTML_ANY

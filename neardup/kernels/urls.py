@@ -1,0 +1,183 @@
+"""URLs as bytes: whether one is in its normal form already, and how its path ends."""
+
+import numpy as np
+
+from neardup.kernels import lean_kernel
+
+U64 = np.uint64
+U8 = np.uint8
+#: What a byte may be in a URL, bits: in a host's label; in a path or query; a character that needs no encoding.
+_LABEL, _SAFE, _UNRESERVED, _HEX = 1, 2, 4, 8
+
+
+def _classes():
+    out = np.zeros(256, np.uint8)
+    letters = b"abcdefghijklmnopqrstuvwxyz"
+    digits = b"0123456789"
+    for classes, members in (
+        (_LABEL, letters + digits + b"_-"),
+        (_SAFE, letters + letters.upper() + digits + b"-._~!$&'()*+,;=:@[]"),
+        (_UNRESERVED, letters + letters.upper() + digits + b"-._~"),
+        (_HEX, digits + b"ABCDEF"),
+    ):
+        for byte in members:
+            out[byte] |= classes
+    return out
+
+
+_CLASSES = _classes()
+_SLASH, _DOT, _PERCENT, _QUESTION, _COLON, _SEMICOLON, _AMPERSAND = 0x2F, 0x2E, 0x25, 0x3F, 0x3A, 0x3B, 0x26
+_HTTP = np.frombuffer(b"http", np.uint8).copy()
+
+
+@lean_kernel
+def _dots_only(text, at, end):
+    """Whether a segment that begins here is `.` or `..`."""
+    n = 0
+    while at < end and n < 3 and text[at] == _DOT:
+        at += 1
+        n += 1
+    return (n == 1 or n == 2) and (at == end or text[at] == _SLASH or text[at] == _QUESTION)
+
+
+@lean_kernel
+def _digit(c):
+    return c - U8(48) if c < U8(58) else c - U8(55)
+
+
+@lean_kernel
+def normal_host(text, start, end):
+    """(first, end) of the host of a URL in normal form, http or https without a port; (0, 0) for every other text.
+
+    What `neardup.page.normalise_url` leaves as it is, and sees first.
+    """
+    none = (np.int64(0), np.int64(0))
+    if end - start < 9:
+        return none
+    for i in range(4):
+        if text[start + i] != _HTTP[i]:
+            return none
+    at = start + 4
+    if text[at] == U8(0x73):  # s
+        at += 1
+    if text[at] != _COLON or text[at + 1] != _SLASH or text[at + 2] != _SLASH:
+        return none
+    at += 3
+    first = at
+    label = at
+    while at < end and text[at] != _SLASH:
+        if text[at] == _DOT:
+            if at == label:
+                return none
+            label = at + 1
+        elif not _CLASSES[text[at]] & _LABEL:
+            return none
+        at += 1
+    if at in (end, label):
+        return none
+    host_end = at
+    query = False
+    while at < end:
+        c = text[at]
+        at += 1
+        if _CLASSES[c] & _SAFE:
+            continue
+        if c == _SLASH:
+            if not query and _dots_only(text, at, end):
+                return none
+        elif c == _QUESTION:
+            query = True
+        elif c == _PERCENT:
+            if at + 2 > end or not (_CLASSES[text[at]] & _CLASSES[text[at + 1]] & _HEX):
+                return none
+            byte = (_digit(text[at]) << U8(4)) | _digit(text[at + 1])
+            if _CLASSES[byte] & _UNRESERVED:
+                return none
+            at += 2
+        else:
+            return none
+    return np.int64(first), np.int64(host_end)
+
+
+@lean_kernel
+def find_hosts(text, ends, first, last):
+    """Hosts of URLs that stand one after another: first, last int64[urls] out, places within each; 0, 0: not normal.
+
+    text uint8, ends int64[urls]: where each URL ends.
+    """
+    start = np.int64(0)
+    for i in range(len(ends)):
+        a, b = normal_host(text, start, ends[i])
+        first[i] = a - start if b > 0 else 0
+        last[i] = b - start if b > 0 else 0
+        start = ends[i]
+
+
+@lean_kernel
+def is_plain(text, start, end):
+    """Whether resolving this URL against another and normalising it changes nothing, as can be told at once."""
+    if normal_host(text, start, end)[1] == 0 or text[end - 1] == _QUESTION:
+        return False
+    plain = True
+    for i in range(start, end):
+        plain &= text[i] != _SEMICOLON and text[i] != _AMPERSAND  # parameters, and references of HTML
+    return plain
+
+
+@lean_kernel
+def _is_index(text, start, end):
+    """Whether a segment starts with `index.`, `default.` or `home.`."""
+    word = U64(0)
+    for i in range(start, min(end, start + 8)):
+        word |= U64(text[i]) << U64(8 * (i - start))
+    low48, low40 = U64(0xFFFFFFFFFFFF), U64(0xFFFFFFFFFF)
+    return word & low48 == U64(0x2E7865646E69) or word == U64(0x2E746C7561666564) or word & low40 == U64(0x2E656D6F68)
+
+
+@lean_kernel
+def _tells(text, start, end):
+    """Whether a segment may name a page: it has a letter, or an encoded one, and is no index."""
+    if _is_index(text, start, end):
+        return False
+    for i in range(start, end):
+        c = text[i] | U8(32)
+        if (c >= U8(97) and c <= U8(122)) or text[i] == _PERCENT:
+            return True
+    return False
+
+
+@lean_kernel
+def write_end(text, start, end, out, at):
+    """The last segment of a URL's path, "?", and its query, to out[at:] -> end of the segment, end of all.
+
+    A number or an index page counts with the segment before it.
+    """
+    path = start
+    while path < end and text[path] != _QUESTION:
+        path += 1
+    query = min(path + 1, end)
+    while path > start and text[path - 1] == _SLASH:
+        path -= 1
+    last = path
+    while last > start and text[last - 1] != _SLASH:
+        last -= 1
+    if not _tells(text, last, path):
+        before = max(last - 1, start)
+        first = before
+        while first > start and text[first - 1] != _SLASH:
+            first -= 1
+        for i in range(first, before):
+            out[at] = text[i]
+            at += 1
+        out[at] = _SLASH
+        at += 1
+    for i in range(last, path):
+        out[at] = text[i]
+        at += 1
+    segment = at
+    out[at] = _QUESTION
+    at += 1
+    for i in range(query, end):
+        out[at] = text[i]
+        at += 1
+    return segment, at
