@@ -9,6 +9,7 @@ import numba
 
 from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
+from neardup.kernels import KEPT
 from neardup.matching import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
@@ -24,6 +25,17 @@ def is_warm() -> bool:
     """
     cache = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
     return all(any(cache.rglob(f"{name}-*.nbi")) for name in _LAST)
+
+
+def notice() -> str:
+    """What somebody who waits for the compiler is told, or ""."""
+    if not KEPT:
+        place = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+        return (
+            f"compiling the kernels for this run alone, about half a minute: {place} cannot be written; "
+            "NUMBA_CACHE_DIR names another place"
+        )
+    return "" if is_warm() else "compiling the kernels, once on this machine; it takes about half a minute"
 
 
 def warm() -> None:

@@ -104,7 +104,6 @@ def scan(
     stopped goes on when it is called again. The secret seed of a new state is drawn at random, or taken from
     NEARDUP_SEED.
     """
-    from neardup.warm import is_warm
     from streams.audit import open_audit
     from streams.audit import shadow_numbers as numbers_of
     from streams.report import write_report
@@ -124,11 +123,11 @@ def scan(
     told = Console(stderr=out == "-" or as_json)
     watched = Console(stderr=True)
     quiet = quiet or as_json or out == "-"
-    if not quiet and not is_warm():
-        _complain("compiling the kernels, once on this machine; it takes about half a minute")
     with State.open(None if memory else state, scheme=_scheme(), decider=_decider(rule, numbers)) as opened:
         for message in opened.messages:
             _complain(message)
+        if not quiet:
+            _announce_compiler()
         looking = open_audit(opened.decider, file=audit, rate=audit_rate, shadow=shadow, numbers=others, warn=_complain)
         with looking or nullcontext(), bar(watched, shown=not quiet) as shown:
             result = run(
@@ -196,6 +195,8 @@ def compare(
     from streams.compare import SCHEME, compare_command
 
     make = _decider(None, numbers)
+    if not as_json:
+        _announce_compiler()
     _show(compare_command(a, b, a_url=a_url, b_url=b_url, decider=make(SCHEME) if make else None), as_json)
 
 
@@ -281,6 +282,13 @@ def _show(result: Any, as_json: bool) -> None:
 
 def _print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _announce_compiler() -> None:
+    from neardup.warm import notice
+
+    if told := notice():
+        _complain(told)
 
 
 def _complain(text: str) -> None:

@@ -1,11 +1,13 @@
 """The hot path: numba functions on arrays and scalars, one file per stage.
 
 Compiled code is cached in a directory named by a digest of these sources, because numba notices a changed file but
-not a changed file that it calls. `NUMBA_CACHE_DIR` overrides the place.
+not a changed file that it calls. `NUMBA_CACHE_DIR` overrides the place. Where it cannot be written, each process
+compiles for itself.
 """
 
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 import numba
@@ -21,15 +23,28 @@ def _cache_directory() -> str:
     return os.path.join(root, "neardup", "kernels-" + digest.hexdigest())
 
 
+def _writable(directory: str) -> bool:
+    """As numba asks; without it, its decorator raises."""
+    try:
+        os.makedirs(directory, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    except OSError:
+        return False
+
+
 if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = _cache_directory()
 
+#: Whether compiled code is kept for the next process.
+KEPT = _writable(numba.config.CACHE_DIR)
+
 #: The one decorator of this package: no GIL, no Python objects, cached, IEEE division.
-kernel = numba.njit(cache=True, nogil=True, error_model="numpy")
+kernel = numba.njit(cache=KEPT, nogil=True, error_model="numpy")
 
 #: The same for kernels that allocate no array: without reference counts on arrays, which cost an atomic operation
 #: each time an array is passed or unpacked from a tuple.
-lean_kernel = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+lean_kernel = numba.njit(cache=KEPT, nogil=True, error_model="numpy", _nrt=False)
 
 #: The same for a kernel of one caller that must share its registers.
-inlined_kernel = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)
+inlined_kernel = numba.njit(cache=KEPT, nogil=True, error_model="numpy", _nrt=False, forceinline=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from neardup import warm
 from streams import cli
 
 
@@ -27,6 +29,7 @@ class Shell:
         self._capsys = capsys
         monkeypatch.chdir(folder)
         monkeypatch.setenv("COLUMNS", "100")
+        monkeypatch.setattr(warm, "notice", str)  # kernels may be cold or warm
 
     def __call__(self, *arguments: str) -> Ended:
         self._monkeypatch.setattr("sys.argv", ["neardup", *arguments])
@@ -106,6 +109,19 @@ def test_a_reader_that_goes_away_and_a_full_disk_end_a_scan_quietly(shell: Shell
     assert left.returncode == 1
     assert left.stderr.splitlines()[-1] == "neardup: cannot write the output: no space left on device"  # cold: more
     assert [json.loads(line)["page_id"] for line in shell("scan", "site", "--out", "-").out.splitlines()] == [0, 1, 2]
+
+
+def test_a_cache_that_cannot_be_written_costs_time_alone() -> None:
+    """As for a user without a home. Not run to its end: each process compiles for itself."""
+    code = "from neardup.warm import notice; from streams.cli import main; print(notice()); main()"
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment["XDG_CACHE_HOME"] = "/dev/null/nowhere"
+    command = [sys.executable, "-c", code, "--version"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    told, version = ended.stdout.splitlines()
+    assert re.search("for this run alone.* /dev/null/nowhere/neardup/.* cannot be written", told)
+    assert version.startswith("neardup ")
 
 
 def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:

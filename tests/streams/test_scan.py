@@ -119,6 +119,13 @@ def test_a_finished_source_is_skipped_unless_asked_for(tmp_path: Path) -> None:
         assert len({source.id for source in state.sources.values()}) == 2
 
 
+def test_a_source_named_twice_is_scanned_once(tmp_path: Path) -> None:
+    archive = write_warc(tmp_path / "a.warc", crawl(3))
+    with opened(None) as state:
+        result = scan([archive, archive], state)
+        assert (result.pages, result.skipped, len(result.sources)) == (len(crawl(3)), [str(archive)], 1)
+
+
 def test_slicing_into_messages_changes_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = write_warc(tmp_path / "a.warc.gz", crawl(40))
     found = []
