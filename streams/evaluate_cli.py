@@ -81,6 +81,7 @@ def evaluate(
     """
     from streams.evaluate import evaluate_command
 
+    _warn_of_compiling()
     with bar(Console(stderr=True), shown=not as_json) as shown:
         made = evaluate_command(
             paths or (),
@@ -113,6 +114,13 @@ def evaluate(
         typer.echo(f"evaluation: {out / 'evaluation.html'}")
     if made.unread:
         raise typer.Exit(3)  # as after a scan that could not read everything
+
+
+def _warn_of_compiling() -> None:
+    from neardup.warm import is_warm
+
+    if not is_warm():
+        typer.echo("neardup: compiling the kernels, once on this machine; it takes about half a minute", err=True)
 
 
 def _rules(told: dict[str, Any]) -> Table:
@@ -148,6 +156,7 @@ def label(
     """Label pairs of a crawl in a browser: their text side by side, on this machine only, until Ctrl-C."""
     from streams.label import label_command
 
+    _warn_of_compiling()
     with bar(Console(stderr=True), shown=True) as shown:
         label_command(
             paths or (),

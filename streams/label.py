@@ -254,6 +254,8 @@ def label_command(
             for message in file.messages:
                 told(message)
             labelling = Labelling(pairs, corpus, file.labels, file.append)
+            progress("read", 0, 0)
+            pair_view(labelling, crawl.texts, 0)  # on a new machine kernels are compiled here, not before a labeller
             asyncio.run(_serve(labelling, crawl.texts, port, ready))
         finally:
             file.close()

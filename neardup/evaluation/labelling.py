@@ -18,12 +18,13 @@ LABELLER_CHARS_MAX = 60
 
 @dataclass(frozen=True)
 class Progress:
-    """Of one labeller: done of total pairs, and how many of each judgement."""
+    """Of one labeller: done of total pairs, how many of each judgement, the place of the last one, None for none."""
 
     labeller: str
     done: int
     total: int
     judgements: dict[str, int]
+    last: int | None
 
 
 class Labelling:
@@ -104,7 +105,7 @@ class Labelling:
     def progress(self, labeller: str) -> Progress:
         said = self._said.get(labeller, {})
         counts = Counter(str(label.label) for label in said.values())
-        return Progress(labeller, len(said), len(self.pairs), dict(counts))
+        return Progress(labeller, len(said), len(self.pairs), dict(counts), next(reversed(said), None))
 
     def agreement(self) -> dict[tuple[str, str], tuple[int, float | None]]:
         """Cohen's kappa of every two labellers, see `neardup.evaluation.labels.kappa`."""

@@ -11,7 +11,7 @@ from neardup.evaluation.reasons import draft
 from neardup.evaluation.report import environment
 from neardup.evaluation.texts import Texts
 from neardup.record import Head
-from neardup.report.differ import Text, compare_texts, marks, text_words
+from neardup.report.differ import TEXT_CHARS_MAX, Text, compare_texts, marks, text_words
 from neardup.report.passages import PASSAGES_MAX, Passages, clipped, passages
 
 #: Characters of a whole text that are shown when it is unfolded, and changes that the token diff lists.
@@ -78,6 +78,11 @@ def pair_view(labelling: Labelling, texts: Texts, place: int) -> PairView:
     difference = compare_texts(text_words(whole[0]), text_words(whole[1]))
     view.passages = passages(difference, count_max=5 * PASSAGES_MAX)
     view.removed, view.added, view.coarse = difference.removed, difference.added, difference.coarse
+    if difference.left.cut or difference.right.cut:
+        view.notes.append(
+            f"Only the first {TEXT_CHARS_MAX:,} characters stand side by side here. The diff of the tokens below is of "
+            "the whole pages."
+        )
     one, other = texts.tokens(pair.a), texts.tokens(pair.b)
     if one is not None and other is not None:
         view.changes, view.changes_more = _token_changes(one.words, other.words)

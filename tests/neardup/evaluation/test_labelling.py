@@ -8,7 +8,7 @@ from neardup.evaluation.labelling import Labelling, checked_name
 from neardup.evaluation.labelling_page import pair_view
 from neardup.evaluation.labels import current, parse_label
 from neardup.evaluation.sampling import draw
-from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual
+from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +108,8 @@ def test_labellers_agree_or_not(crawl: Crawl) -> None:
     assert (pair, n) == (("ana", "bob"), 3)
     assert kappa == pytest.approx(0.4)  # p_o 2/3, p_e (2*1 + 1*2) / 9
     assert r.labelling.disagreed() == [2]
+    assert r.labelling.progress("ana").last == 2
+    assert r.labelling.progress("zoe").last is None
 
 
 def test_a_view_shows_texts_and_differences_and_says_nothing_of_rules(crawl: Crawl) -> None:
@@ -119,6 +121,17 @@ def test_a_view_shows_texts_and_differences_and_says_nothing_of_rules(crawl: Cra
     assert view.removed + view.added > 0
     assert view.changes
     assert checked_name("  Ana  Maria ") == "Ana Maria"
+
+
+def test_a_view_says_where_texts_are_cut() -> None:
+    text = words(5, 60_000)
+    pages = [page(f"https://a.example/{i}", "Long", text, f"visitor {i}") for i in (1, 2)]
+    long = crawl_of(pages)
+    view = pair_view(Round(long).labelling, long.texts, 0)
+    assert view.removed + view.added == 0  # the difference lies behind the part that is shown
+    assert "Only the first 200,000 characters" in view.notes[0]
+    assert view.changes == [("1", "2")]
+    assert view.draft is not None
 
 
 def test_a_pair_whose_source_is_gone_can_still_be_opened(crawl: Crawl) -> None:

@@ -1,12 +1,20 @@
 """Variants of B and C: the defaults are the sketches' own, and each option does what it says."""
 
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+
 import numpy as np
 import pytest
 
+from neardup.evaluation.ablation_tables import ablation_section
+from neardup.evaluation.labels import Judgement, label_of
 from neardup.evaluation.texts import page_tokens
 from neardup.evaluation.variants import B, C, as_set, chosen_tokens, jaccard
+from neardup.scheme import Scheme
 from neardup.sketch import Sketch, sketch_pages
-from tests.neardup.evaluation.crawl import SCHEME, html, manual, page, words
+from tests.neardup.evaluation.crawl import SCHEME, crawl_of, html, manual, page, words
 
 PAGES = [
     *manual(items=3),
@@ -78,3 +86,113 @@ def test_main_content_leaves_navigation_out() -> None:
     kept = chosen_tokens(tokens, content=True)
     assert 300 < len(kept) < len(tokens.fp)
     assert len(chosen_tokens(tokens, content=False)) == len(tokens.fp)
+
+
+# What the formulas promise, from the words alone: no code is shared with the variants but the pages themselves.
+
+FORTH = words(21, 220)
+BACK = [*FORTH[:100], "another", "word", *FORTH[102:], *FORTH[40:52]]
+
+
+def shingles_of(text: Sequence[str], k: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(text[i : i + k]) for i in range(len(text) - k + 1))
+
+
+@pytest.mark.parametrize(("variant", "weighted"), [(B(), False), (B(k=5), False), (B(k=5, weighted=True), True)])
+def test_supershingles_agree_as_often_as_the_resemblance_says(variant: B, weighted: bool) -> None:
+    """Broder 1997: a minvalue agrees with probability R, so 14 together with R ** 14; over 150 seeds, 6 places each."""
+    texts = [["t", *FORTH, *["low", "high"] * 20], ["t", *BACK, *["low", "high"] * 20]]
+    one, other = (shingles_of(text, variant.k) for text in texts)
+    if not weighted:
+        one, other = Counter(set(one)), Counter(set(other))
+    resemblance = (one & other).total() / (one | other).total()
+    pages = [type(PAGES[0])("https://a.example/", " ".join(text).encode(), "text/plain") for text in texts]
+    agreed = []
+    for seed in range(150):
+        scheme = Scheme(seed=seed)
+        a, b = (variant.sketch(page_tokens(one, scheme), scheme) for one in pages)
+        agreed.append(np.mean(a == b))
+    wanted = resemblance**14
+    assert 0.1 < wanted < 0.9
+    assert np.mean(agreed) == pytest.approx(wanted, abs=4 * math.sqrt(wanted * (1 - wanted) / (6 * 150)))
+
+
+@pytest.mark.parametrize(("variant", "k"), [(C(), 1), (C(bits=96), 1), (C(over="shingles", k=2), 2)])
+def test_bits_agree_as_often_as_the_angle_says(variant: C, k: int) -> None:
+    """Charikar 2002: a bit agrees with probability 1 - angle / pi, tokens or shingles by frequency; over 60 seeds."""
+    texts = [[*FORTH, *["low"] * 9], [*BACK, *["low"] * 4, *["high"] * 5]]
+    one, other = (shingles_of(text, k) for text in texts)
+    dot = sum(count * other[name] for name, count in one.items())
+    norms = [math.sqrt(sum(count * count for count in counts.values())) for counts in (one, other)]
+    wanted = 1 - math.acos(dot / norms[0] / norms[1]) / math.pi
+    shares = []
+    for seed in range(60):
+        scheme = Scheme(seed=seed)
+        pages = [type(PAGES[0])("https://a.example/", " ".join(text).encode(), "text/plain") for text in texts]
+        a, b = (variant.sketch(page_tokens(one, scheme), scheme) for one in pages)
+        shares.append(variant.agreeing(a, b) / variant.bits)
+    assert 0.6 < wanted < 0.98
+    assert np.mean(shares) == pytest.approx(wanted, abs=4 * math.sqrt(wanted * (1 - wanted) / (variant.bits * 60)))
+
+
+def common(a: Sequence[str], b: Sequence[str]) -> int:
+    """The longest common subsequence by the table of Wagner and Fischer, row by row."""
+    row = [0] * (len(b) + 1)
+    for x in a:
+        before = row
+        row = [0]
+        for j, y in enumerate(b):
+            row.append(before[j] + 1 if x == y else max(before[j + 1], row[j]))
+    return row[-1]
+
+
+def test_the_slower_rule_and_the_yardsticks_by_hand() -> None:
+    text, other = words(31, 80), words(32, 80)
+    pages = [
+        page(
+            f"https://{site}/{changed}",
+            "Some words",
+            [*other[:changed], *text[changed:], *["often"] * 9, f"at{site[0]}"],
+        )
+        for site in ("a.example", "b.example")
+        for changed in (0, 1, 2, 4, 8, 16, 40)
+    ]
+    crawl = crawl_of(pages)
+    urls = crawl.corpus.urls
+    texts = [page_tokens(crawl.texts.page(number), SCHEME).words for number in range(len(urls))]
+    pairs = list(combinations(range(len(urls)), 2))
+    kinds = [Judgement.CORRECT, Judgement.INCORRECT]
+    said = [label_of(urls[a], urls[b], kinds[(a * b) % 3 == 0]) for a, b in pairs]
+    study = crawl.study(said)
+    rows = {row[0]: row for row in ablation_section(study).tables[0].rows}
+
+    def measured(accepted: Sequence[bool]) -> tuple[float, float]:
+        correct = [label.label is Judgement.CORRECT for label in study.labels.labels]
+        right = sum(one and other for one, other in zip(accepted, correct, strict=True))
+        return right / sum(accepted), right / sum(correct)
+
+    ratios, resemblances = [], []
+    for a, b in zip(study.labels.a, study.labels.b, strict=True):
+        both = common(texts[a], texts[b])
+        ratios.append(both / (len(texts[a]) + len(texts[b]) - both))
+        one, other = set(shingles_of(texts[a], 5)), set(shingles_of(texts[b], 5))
+        resemblances.append(len(one & other) / len(one | other))
+    lcs = [ratio >= 0.75 for ratio in ratios]
+    same = study.same_site.tolist()
+    near = [c >= 372 for c in study.c_similarity.tolist()]
+    slower = [one if on_one else two for one, two, on_one in zip(lcs, near, same, strict=True)]
+    assert 0 < sum(slower) < len(slower)
+    assert len({tuple(lcs), tuple(near), tuple(slower)}) == 3
+    for name, accepted in (
+        ("C on two sites, LCS ratio on one", slower),
+        ("yardstick: LCS ratio of the full text", lcs),
+        ("yardstick: exact Jaccard of 5-shingles", [one >= 0.8 for one in resemblances]),
+        (
+            "combined, as published (B >= 2, C >= 355)",
+            [
+                b >= 2 and c >= 355
+                for b, c in zip(study.b_similarity.tolist(), study.c_similarity.tolist(), strict=True)
+            ],
+        ),
+    ):
+        assert (rows[name][3], rows[name][5]) == pytest.approx(measured(accepted)), name
