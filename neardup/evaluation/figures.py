@@ -101,7 +101,9 @@ def shown(cell: Cell, kind: str) -> str:
         return f"{cell:,.0f}"
     if kind == "share":
         return f"{cell:.2f}"
-    return f"{cell:,.4g}" if abs(cell) >= 1e-4 or cell == 0 else f"{cell:.1e}"
+    if isinstance(cell, int) or abs(cell) >= 1000:
+        return f"{cell:,.0f}"
+    return f"{cell:.4g}" if abs(cell) >= 1e-4 or cell == 0 else f"{cell:.1e}"
 
 
 def ratio(part: float, whole: float) -> float | None:

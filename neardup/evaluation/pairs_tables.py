@@ -81,7 +81,7 @@ def _degrees(graph: Graph, law: powerlaw.PowerLaw | None) -> Plot | None:
     if law is not None:
         scale = law.nodes / powerlaw.hurwitz_zeta(law.alpha, law.d_min)
         ends = (float(law.d_min), float(values[-1]))
-        series.append(Series("fit", [(d, scale * d**-law.alpha) for d in np.geomspace(*ends, 30)], "line"))
+        series.append(Series("fit", [(d, scale * d**-law.alpha) for d in np.geomspace(*ends, 30)], "curve"))
         legend.append(("s1", f"fitted power law, exponent {law.alpha:.2f}"))
     svg = plot(f"Degrees of the {graph.name} graph", series, Axes("degree", "pages", x_log=True, y_log=True))
     if svg is None:

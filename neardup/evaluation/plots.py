@@ -14,7 +14,10 @@ DOTS_MAX = 600
 
 
 class Series(NamedTuple):
-    """Points in order. style: dots, line, or steps (bars without gaps, from 0). hints: what a dot says."""
+    """Points in order. hints: what a dot says.
+
+    style: dots, line (few points are marked), curve (none is), or steps (bars without gaps, from 0).
+    """
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -113,7 +116,7 @@ def _visible(one: Series, axes: Axes) -> Series:
 def _draw(drawing: Drawing, one: Series, number: int, x: _Scale, y: _Scale) -> None:
     style = f"s{number}"
     places = [(x.at(px), y.at(py)) for px, py in one.points]
-    if one.style == "line" and len(places) > 1:
+    if one.style in ("line", "curve") and len(places) > 1:
         drawing.add(
             '<polyline class="curve {}" points="{}"/>', style, " ".join(f"{px:.1f},{py:.1f}" for px, py in places)
         )

@@ -124,7 +124,10 @@ def run_section(run: Run, study: LabelledStudy | None = None) -> Section:
     total = sum(run.kinds.values())
     rows: list[list[Cell]] = [[str(kind), run.kinds[kind], ratio(run.kinds[kind], total)] for kind in Kind]
     kinds = Table("run-kinds", "Its verdicts", ("verdict", "pages", "share"), ("text", "count", "share"), rows)
-    section = Section("run", f"The run: {run.name}", "", [kinds, _clusters(run)])
+    text = (
+        f"Of {run.name}." if run.name.startswith("the run") else f"Of the rule {run.name} through an index in memory."
+    )
+    section = Section("run", "What the run said", text, [kinds, _clusters(run)])
     if run.merges:
         section.tables.append(_steps(run, study))
     else:

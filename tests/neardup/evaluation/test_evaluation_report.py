@@ -201,6 +201,10 @@ def test_a_table_whose_rows_do_not_fit_is_a_bug() -> None:
         (0.5, "share", "0.50"),
         (1234, "count", "1,234"),
         (0.00001234, "number", "1.2e-05"),
+        (100_390, "number", "100,390"),
+        (30645.93, "number", "30,646"),
+        (6.139, "number", "6.139"),
+        (2.0, "number", "2"),
         ("x", "text", "x"),
     ],
 )
