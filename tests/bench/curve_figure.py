@@ -11,6 +11,8 @@ _Rows = Sequence[Mapping[str, str]]
 _DEFAULT = {"head": "1", "place": "1", "width": "3", "supershingles": "8", "blocks": "6"}
 _TITLE = 22
 _LEGEND = 16
+_OVER = {"keys": "keys a page, with the digest's", "candidates": "candidates a page"}
+_RECALL = (0.6, 1.0)
 
 
 def _chosen(rows: _Rows, **fixed: str) -> _Rows:
@@ -18,26 +20,25 @@ def _chosen(rows: _Rows, **fixed: str) -> _Rows:
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
-def _series(rows: _Rows, x: str, y: str, *, missed: bool = False) -> list[Series]:
-    """Lines over the number of supershingles for each width, and over the number of blocks."""
+def _series(rows: _Rows, x: str) -> list[Series]:
+    """Recall over x: lines over the number of supershingles and over the number of blocks."""
     lines = [
-        *((f"n supershingles of {width}, 6 blocks", _chosen(rows, width=width, blocks="6")) for width in "234"),
+        ("n supershingles of 2, no blocks", _chosen(rows, width="2", blocks="0")),
+        ("n supershingles of 3, no blocks", _chosen(rows, width="3", blocks="0")),
+        ("n supershingles of 3, 6 blocks", _chosen(rows, width="3", blocks="6")),
         ("8 supershingles of 3, b blocks", _chosen(rows, width="3", supershingles="8")),
     ]
     out = []
     for name, found in lines:
         ordered = sorted(found, key=lambda row: int(row["keys"]))
-        points = [
-            (float(row[x]), max(1e-4, 1 - float(row[y])) if missed else float(row[y])) for row in ordered if row[y]
-        ]
-        hints = [
-            f"{row['supershingles']} of {row['width']}, {row['blocks']} blocks: {row['keys']} keys, recall"
-            f" {row['recall']}, {row['candidates']} candidates"
-            for row in ordered
-            if row[y]
-        ]
+        points = [(float(row[x]), float(row["recall"])) for row in ordered]
+        hints = [f"{_said(row)}: {row['keys']} keys, recall {row['recall']}, {row['candidates']}" for row in ordered]
         out.append(Series(name, points, "line", hints))
     return out
+
+
+def _said(row: Mapping[str, str]) -> str:
+    return f"{row['supershingles']} of {row['width']}, {row['blocks']} blocks"
 
 
 def _panel(picture: Markup | None, title: str, series: Sequence[Series], x: int, y: int) -> list[Markup]:
@@ -69,12 +70,12 @@ def figure(rows: _Rows) -> str:
         these = [row for row in rows if row["pages"] == size]
         real = int(these[0]["real pages"])
         about = f"{compact(int(size))} pages" + (f", {compact(real)} of them real" if real else ", generated")
-        series = _series(these, "keys", "recall")
-        axes = Axes("keys a page, with the digest's", "recall of repeats", y_range=(0.5, 1.0), marks=[(17, "default")])
-        parts += _panel(plot("recall", series, axes), f"{about}: recall over keys", series, 0, y)
-        series = _series(these, "candidates", "recall", missed=True)
-        axes = Axes("candidates a page", "repeats missed", y_log=True)
-        parts += _panel(plot("missed", series, axes), f"{about}: repeats missed over candidates", series, WIDTH, y)
+        for x, (name, label) in enumerate(_OVER.items()):
+            series = _series(these, name)
+            marks = [(float(row[name]), "default") for row in _chosen(these, **_DEFAULT)]
+            reach = (0.0, 26.0 if name == "keys" else 21.0)
+            axes = Axes(label, "recall of repeats", x_range=reach, y_range=_RECALL, marks=marks)
+            parts += _panel(plot("recall", series, axes), f"{about}: recall over {name}", series, x * WIDTH, y)
         y += tall
     folded = [row for row in rows if row.get("us a page")]
     if folded:
@@ -84,11 +85,7 @@ def figure(rows: _Rows) -> str:
                     f"{compact(int(size))} pages",
                     [(float(row["keys"]), float(row[name])) for row in folded if row["pages"] == size],
                     "dots",
-                    [
-                        f"{row['supershingles']} of {row['width']}, {row['blocks']} blocks: {row[name]}"
-                        for row in folded
-                        if row["pages"] == size
-                    ],
+                    [f"{_said(row)}: {row[name]}" for row in folded if row["pages"] == size],
                 )
                 for size in sizes
             ]

@@ -29,6 +29,7 @@ from neardup.scheme import Scheme
 from neardup.sketch import sketch_pages
 from streams import local
 from tests.bench.generated import Log, stream
+from tests.bench.store_rows import settle
 from tests.bench.table import machine
 from tests.bench.variants import VARIANTS, Variant
 
@@ -157,9 +158,7 @@ def replay(calls: Path, variant: Variant, folder: Path, pages: int) -> Cost:
         clock = writing if name == "write" else reading
         clock.run(lambda name=name, given=given: getattr(store, name)(*given))
     writing.run(store.flush)
-    deadline = time.monotonic() + _SETTLE_S_MAX
-    while _busy(store) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    settle(store, _SETTLE_S_MAX)
     background = time.process_time() - time.thread_time() - others
     tables = store.tables_bytes()
     store.close()
@@ -174,11 +173,6 @@ def replay(calls: Path, variant: Variant, folder: Path, pages: int) -> Cost:
         disk_bytes=size / pages,
         tables_bytes=tables / pages,
     )
-
-
-def _busy(store: RocksStore) -> bool:
-    names = ("rocksdb.num-running-compactions", "rocksdb.num-running-flushes", "rocksdb.compaction-pending")
-    return any(store._property(family, name) for family in Family for name in names)
 
 
 def compare(

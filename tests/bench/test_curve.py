@@ -142,4 +142,5 @@ def test_table_and_picture(mixture, tmp_path):
     texts = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert "4k pages, generated: recall over keys" in texts
     assert "n supershingles of 3, 6 blocks" in texts
+    assert texts.count("default") == 2
     assert mixture.tokens.max() < TOKENS_MAX
