@@ -1,5 +1,6 @@
 """`neardup evaluate`: pages from files or a state directory, labels, and the evaluation written out."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,6 +79,11 @@ def open_crawl(
     if state is not None:
         if not (state / "scheme.json").exists():
             raise BadInput(f"{state} is no state directory; `neardup scan --state {state}` makes one")
+        if not (state / "log").exists():
+            raise BadInput(
+                f"{state} belongs to the stream's matcher, which keeps no log of pages; evaluate what it said with "
+                "`neardup verdicts | neardup evaluate --verdicts -`, with the pages' files for more"
+            )
         with State.open(state) as opened:
             records = _logged(opened, progress)
             corpus = corpus_of(records, pages_max=pages_max)
@@ -181,11 +187,12 @@ def evaluate_command(
 ) -> Evaluation:
     """Evaluates a crawl as Henzinger 2006 did, and writes it to the folder `out` if one is given.
 
-    verdicts: a file of verdicts: the run that is told of; without paths and state only what it tells is made. labels:
-    files of labels. natural: also label by natural truth; releases: a regular expression of what tells releases apart
-    in a path (implies natural); items: a file that says what pages are about (likewise). labels_out: a file for all
-    labels that were used, those of natural truth among them. seed: of samples, splits and intervals. audits: files of
-    `neardup scan --audit` or of the matcher, which get a section of their own. Raises BadInput.
+    verdicts: a file of verdicts, "-" for standard input: the run that is told of; without paths and state only what it
+    tells is made. labels: files of labels. natural: also label by natural truth; releases: a regular expression of what
+    tells releases apart in a path (implies natural); items: a file that says what pages are about (likewise).
+    labels_out: a file for all labels that were used, those of natural truth among them. seed: of samples, splits and
+    intervals. audits: files of `neardup scan --audit` or of the matcher, which get a section of their own. Raises
+    BadInput.
     """
     if not 0 < ratio_min <= 1:
         raise BadInput(f"--ratio {ratio_min}: a share above 0, at most 1, is wanted")
@@ -198,7 +205,7 @@ def evaluate_command(
         editions = Releases.by(releases)
     said = [label for path in labels for label in read_labels(path)]
     audit = read_audits(audits) if audits else None
-    run = None if verdicts is None else read_run(verdicts)
+    run = None if verdicts is None else _read_run(verdicts)
     if run is not None and not paths and state is None:
         evaluation = _evaluate_verdicts(run, said, editions, seed)
     else:
@@ -214,6 +221,16 @@ def evaluate_command(
         progress("write", 0, 0)
         write(evaluation, out)
     return evaluation
+
+
+def _read_run(verdicts: Path) -> Run:
+    if verdicts == Path("-"):
+        return read_run(sys.stdin.buffer, "the run of standard input", "standard input")
+    try:
+        with verdicts.open("rb") as file:
+            return read_run(file, f"the run of {verdicts.name}", str(verdicts))
+    except OSError as error:
+        raise BadInput(f"cannot read the verdicts {verdicts}: {error.strerror or error}") from error
 
 
 def _evaluate_verdicts(run: Run, said: list[Label], editions: Editions | None, seed: int) -> Evaluation:

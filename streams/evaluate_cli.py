@@ -38,7 +38,9 @@ ThreadsOption = Annotated[int, typer.Option(min=1, max=256, help="Threads.")]
         "neardup evaluate crawl.warc.gz --out evaluation",
         "neardup evaluate --state DIR --labels labels.jsonl --out evaluation",
         "neardup evaluate crawl.warc.gz --releases '[0-9.]+' --out evaluation",
-        "neardup evaluate --verdicts verdicts.jsonl --labels labels.jsonl",
+        "neardup evaluate --verdicts verdicts.jsonl --labels labels.jsonl.   "
+        'A label is a line {"a": {"url": URL}, "b": {"url": URL}, "label": "correct"} (incorrect, undecided), an item '
+        '{"url": URL, "item": TEXT}, with an "edition" where one item has several.',
     ),
 )
 def evaluate(
@@ -58,7 +60,7 @@ def evaluate(
     ] = None,
     verdicts: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What `scan --out` wrote: the run to tell of; alone, only what it tells."),
+        typer.Option(metavar="FILE", help="What `scan --out` or `verdicts` wrote: the run; alone, only what it tells."),
     ] = None,
     ratio: Annotated[
         float, typer.Option(help="Two releases of a page are duplicates from this share of common text on.")
@@ -144,7 +146,9 @@ def label(
     ],
     paths: PathsArgument = None,
     state: StateOption = None,
-    rule: Annotated[str, typer.Option(metavar="B|C|combined", help="Which pairs are drawn.")] = "B",
+    rule: Annotated[
+        str, typer.Option(metavar="RULE", help="Which pairs are drawn: B, C, combined, site-split, B-only, C-only.")
+    ] = "B",
     count: Annotated[int, typer.Option(min=1, max=100_000, help="How many pairs.")] = 200,
     by: Annotated[str, typer.Option(metavar="all|level|site", help="Evenly over what.")] = "all",
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
@@ -97,22 +96,17 @@ def run_of(name: str, verdicts: Iterable[dict[str, Any]]) -> Run:
     return run
 
 
-def read_run(path: Path) -> Run:
-    """The run of a file of verdicts, JSON lines as `neardup scan --out` writes them.
+def read_run(lines: Iterable[bytes], name: str, place: str) -> Run:
+    """The run of verdicts as JSON lines, as `neardup scan --out` writes them. place: what messages call the lines.
 
-    Lines that are no verdicts are counted. Raises BadInput for a file that cannot be read, is of another version, or
-    holds no verdict at all.
+    Lines that are no verdicts are counted. Raises BadInput for another version, and where no line is a verdict.
     """
-    run = Run(f"the run of {path.name}")
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    _take_line(run, line, f"{path}:{number}")
-    except OSError as error:
-        raise BadInput(f"cannot read the verdicts {path}: {error.strerror or error}") from error
+    run = Run(name)
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            _take_line(run, line, f"{place}:{number}")
     if not run.kinds:
-        raise BadInput(f"{path} holds no verdict; `neardup scan --out FILE` writes them")
+        raise BadInput(f"{place} holds no verdict; `neardup scan --out FILE` writes them")
     return run
 
 

@@ -165,6 +165,12 @@ def test_bad_input_is_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no state directory"):
         evaluate_command(state=tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
+    (tmp_path / "scheme.json").write_text("{}")
+    with pytest.raises(BadInput, match="the stream's matcher"):
+        evaluate_command(state=tmp_path)
+    assert not (tmp_path / "log").exists()
+    with pytest.raises(BadInput, match="cannot read the verdicts"):
+        evaluate_command(verdicts=tmp_path)
     with pytest.raises(BadInput, match="--ratio"):
         evaluate_command([folder], ratio_min=0)
     with pytest.raises(BadInput, match="no regular expression"):

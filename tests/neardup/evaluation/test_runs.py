@@ -1,6 +1,5 @@
 """What verdicts tell of a run: clusters at its end, its merges, lines that are none."""
 
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -49,23 +48,17 @@ def test_the_last_word_on_a_url_counts() -> None:
     assert run.kinds["near_duplicate"] == 2
 
 
-def test_lines_that_are_no_verdicts_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "verdicts.jsonl"
+def test_lines_that_are_no_verdicts_are_counted() -> None:
     bad: list[Any] = [1, [], {}, verdict("perhaps", "a.example/"), verdict("unique", "", 1), near("a", "b", 1, b=7)]
     bad += [near("x.example/", "b.example/", 1, c=900), verdict("near_duplicate", "a.example/", 1)]
     lines = [orjson.dumps(line) for line in bad] + [b"{", b'"\xff"', orjson.dumps(near("B.example", "a.example/", 1))]
-    path.write_bytes(b"\n".join(lines) + b"\n\n")
-    run = read_run(path)
-    assert (len(run.merges), run.unreadable) == (1, len(bad) + 2)
+    run = read_run([*lines, b"\n"], "r", "file")
+    assert (run.name, len(run.merges), run.unreadable) == ("r", 1, len(bad) + 2)
     assert run.clusters == {"https://b.example/": 1}
-    path.write_bytes(orjson.dumps({**verdict("unique", "a.example/", 1), "version": 2}))
-    with pytest.raises(BadInput, match=r"verdicts\.jsonl:1.*version 2"):
-        read_run(path)
-    path.write_bytes(b"\n")
+    with pytest.raises(BadInput, match=r"file:2.*version 2"):
+        read_run([b"\n", orjson.dumps({**verdict("unique", "a.example/", 1), "version": 2})], "r", "file")
     with pytest.raises(BadInput, match="holds no verdict"):
-        read_run(path)
-    with pytest.raises(BadInput, match="cannot read"):
-        read_run(tmp_path)
+        read_run([b"\n"], "r", "file")
 
 
 def test_figures_of_a_run_alone_by_hand() -> None:
