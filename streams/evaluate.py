@@ -82,7 +82,7 @@ def open_crawl(
         if not (state / "log").exists():
             raise BadInput(
                 f"{state} belongs to the stream's matcher, which keeps no log of pages; evaluate what it said with "
-                "`neardup verdicts | neardup evaluate --verdicts -`, with the pages' files for more"
+                "`neardup verdicts --no-follow --json | neardup evaluate --verdicts -`, with the pages' files for more"
             )
         with State.open(state) as opened:
             records = _logged(opened, progress)
