@@ -1,227 +1,104 @@
 """Text to token fingerprints: maximal runs of letters, marks and digits, lower-cased, hashed by XXH64.
 
-Windows of 64 bytes that hold only ASCII take masks; everything else goes code point by code point. Both give the same
-tokens. Lower-casing happens in `text` itself, so that a span read after the call is the token's string.
+Windows of 64 bytes are cut by masks; letters that are not ASCII are put into them one by one. What does not fit in,
+scripts without word breaks above all, goes code point by code point. Both give the same tokens. Lower-casing happens in
+`text` itself, so that a span read after the call is the token's string.
 """
 
 import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import below, leading_zeros, odd_up_to, ones, trailing_zeros
+from neardup.kernels.points import (
+    ALL_DIGITS,
+    ANY_DIGIT,
+    CLASS_MASK,
+    CLASS_SHIFT,
+    DIGIT_SHIFT,
+    IN_LINK,
+    IN_TITLE,
+    NONE,
+    POINT_MASK,
+    TERM,
+    WORD,
+    code_points,
+    decode_point,
+    emit,
+    entry_of,
+    put_utf8,
+    utf8_length,
+)
 from neardup.kernels.spans import hash_spans
-from neardup.kernels.windows import lower_case, word_masks
+from neardup.kernels.windows import flag_bytes, lower_case, word_masks
 
 U64 = np.uint64
 _ZERO = U64(0)
 _ONE = U64(1)
-_S2, _S3 = U64(2), U64(3)
+_ALL = U64(0xFFFFFFFFFFFFFFFF)
 
-#: Flags of a token.
-IN_TITLE, IN_LINK, ALL_DIGITS, ANY_DIGIT, TERM = 1, 2, 4, 8, 16
-
-# Bits of a table entry and classes: see neardup/unicode.
-_POINT_MASK = 0x1FFFFF
-_CLASS_SHIFT, _CLASS_MASK, _DIGIT_SHIFT = 21, 15, 25
-_NONE, _WORD = 0, 1
-_REPLACEMENT = 0xFFFD
-
-
-#: From so many bytes of a window on that need a look at their code points, all of it goes that way. Changes no bit.
+#: From so many bytes that are not ASCII in a window on, a script without word breaks has all of it code point by code
+#: point. Changes no bit.
 _FOREIGN = 12
+#: Bytes behind the text that `tokenise` reads, and as many at the end of its array that it writes.
+_SPARE_BYTES = 64
 
 
 @lean_kernel
-def decode_point(text, at, end):
-    """(code point, length) of the UTF-8 sequence at text[at]; (-1, 1) where it is malformed."""
-    a = np.int64(text[at])
-    bad = np.int64(-1)
-    if a < 0x80:
-        return a, 1
-    if a < 0xC2 or a > 0xF4:
-        return bad, 1
-    if at + 1 >= end:
-        return bad, 1
-    b = np.int64(text[at + 1])
-    if b & 0xC0 != 0x80:
-        return bad, 1
-    if a < 0xE0:
-        return (a & 31) << 6 | (b & 63), 2
-    if at + 2 >= end:
-        return bad, 1
-    c = np.int64(text[at + 2])
-    if c & 0xC0 != 0x80:
-        return bad, 1
-    if a < 0xF0:
-        point = (a & 15) << 12 | (b & 63) << 6 | (c & 63)
-        if point < 0x800 or (point >= 0xD800 and point <= 0xDFFF):
-            return bad, 1
-        return point, 3
-    if at + 3 >= end:
-        return bad, 1
-    d = np.int64(text[at + 3])
-    if d & 0xC0 != 0x80:
-        return bad, 1
-    point = (a & 7) << 18 | (b & 63) << 12 | (c & 63) << 6 | (d & 63)
-    if point < 0x10000 or point > 0x10FFFF:
-        return bad, 1
-    return point, 4
+def _letters(text, at, n_text, high, points):
+    """(word, digits, rest) of a window: bits of letters and of digits that are not ASCII, and the first bit that no
+    window can tell anything of (0: none). high: the bytes that are not ASCII.
 
-
-@lean_kernel
-def _length(point):
-    """Bytes of a code point in UTF-8."""
-    if point < 0x80:
-        return 1
-    if point < 0x800:
-        return 2
-    return 3 if point < 0x10000 else 4
-
-
-@lean_kernel
-def _put(text, at, point, length):
-    """Write a code point as UTF-8."""
-    if length == 1:
-        text[at] = point
-        return
-    for i in range(length - 1, 0, -1):
-        text[at + i] = 0x80 | (point & 63)
-        point >>= 6
-    lead = 0xC0 if length == 2 else (0xE0 if length == 3 else 0xF0)
-    text[at] = lead | point
-
-
-@lean_kernel
-def _entry(point, points):
-    """Table entry of a code point, 0 for -1."""
-    if point < 0:
-        return np.int64(0)
-    return np.int64(points[np.int64(points[point >> 7]) + (point & 127)])
-
-
-@lean_kernel
-def _emit(start, end, tag, ordinal, n, flags, block, span_start, span_end):
-    """Append the token text[start:end]; the new number of tokens. Drops it where the arrays are full."""
-    if end <= start or n >= flags.size:
-        return n
-    flags[n] = tag
-    block[n] = ordinal
-    span_start[n] = start
-    span_end[n] = end
-    return n + 1
-
-
-@lean_kernel
-def _digit_flags(count, digits):
-    tag = ANY_DIGIT if digits > 0 else 0
-    return tag | ALL_DIGITS if digits == count else tag
-
-
-@lean_kernel
-def _code_points(
-    text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n, flags, block, span_start, span_end
-):  # fmt: skip
-    """Tokenise from a token boundary on, at least to `stop`, up to the next ASCII separator.
-
-    Returns (at, n_text, ordinal, link, write, n). Tokens are written lower-cased where they were read. Two capital
-    letters grow by it (U+023A, U+023E); where they would run over unread text, the rest of the text moves to the end
-    of its array once: n_text changes then, and tokens are written one after another from `write` >= 0 on.
+    Letters are written lower-cased. Those whose lower case has another length, and scripts without word breaks, are of
+    the rest; so is a character that goes over the window's end.
     """
-    shift = np.int64(0)  # how far this call moved the text
-    run = np.int64(_NONE)  # class of the run that is open
-    run_start, run_end = at, at
-    run_tag, count, digits = np.int64(0), np.int64(0), np.int64(0)
-    # Of the character before, in a run of a script without word breaks:
-    previous_start, previous_tag, previous_digit = at, np.int64(0), np.int64(0)
-    in_term = False
-    while at < n_text:
-        c = np.int64(text[at])
-        if c == 4 or c == 5:
-            # A link's border may lie within a token.
-            link ^= 1
-            at += 1
-            continue
-        place = at - shift
-        tag = IN_TITLE if place >= title_start and place < title_end else 0
-        tag |= IN_LINK if link else 0
-        point, length = decode_point(text, at, n_text)
-        entry = _entry(point, points)
-        kind = entry >> _CLASS_SHIFT & _CLASS_MASK
-        digit = entry >> _DIGIT_SHIFT & 1
-        lower = entry & _POINT_MASK
-        if in_term:
-            if c == 2:
-                in_term = False
-                kind = _NONE
-            elif point < 0 or point == _REPLACEMENT:
-                at += length
-                continue
-            else:
-                lower = lower if kind != _NONE else point
-                kind = _WORD
-        if kind != run:
-            if run == _WORD:
-                tag_all = run_tag | _digit_flags(count, digits)
-                n = _emit(run_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
-            elif run > _WORD and count == 1:
-                tag_all = previous_tag | _digit_flags(1, previous_digit)
-                n = _emit(run_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
-            if write >= 0 and run != _NONE:
-                write = run_end
-            run = kind
-            run_start = at if write < 0 else write
-            run_end = run_start
-            run_tag, count, digits = tag | (TERM if in_term else 0), np.int64(0), np.int64(0)
-        at += length
-        if kind == _NONE:
-            if c == 3:
-                ordinal += 1
-            elif c == 1:
-                in_term = True
-            if c < 0x80 and at >= stop and not in_term:
-                break
-            continue
-        size = _length(lower)
-        if run_end + size > at:
-            room = text.size - n_text
-            if room <= 0:
-                # Not with the capacity that the interface asks for: keep the capital.
-                lower, size = point, length
-            else:
-                for i in range(n_text - 1, at - 1, -1):
-                    text[i + room] = text[i]
-                at += room
-                n_text += room
-                shift += room
-                write = run_start
-        start = run_end
-        _put(text, start, lower, size)
-        run_end += size
-        if kind > _WORD:
-            if count > 0:
-                tag_all = previous_tag | _digit_flags(2, previous_digit + digit)
-                n = _emit(previous_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
-            previous_start, previous_tag, previous_digit = start, tag, digit
-        count += 1
-        digits += digit
-    if run == _WORD:
-        n = _emit(
-            run_start, run_end, run_tag | _digit_flags(count, digits), ordinal, n, flags, block, span_start, span_end
-        )
-    elif run > _WORD and count == 1:
-        n = _emit(
-            run_start,
-            run_end,
-            previous_tag | _digit_flags(1, previous_digit),
-            ordinal,
-            n,
-            flags,
-            block,
-            span_start,
-            span_end,
-        )
-    if write >= 0 and run != _NONE:
-        write = run_end
-    return at, n_text, ordinal, link, write, n
+    word = digits = _ZERO
+    while high != _ZERO:
+        first = high & (_ZERO - high)
+        place = trailing_zeros(first)
+        point, length = decode_point(text, at + place, n_text)
+        if place + length > 64:
+            return word, digits, first
+        span = (first << U64(length)) - first
+        entry = entry_of(point, points)
+        kind = entry >> CLASS_SHIFT & CLASS_MASK
+        if kind != NONE:
+            lower = entry & POINT_MASK
+            if kind != WORD or utf8_length(lower) != length:
+                return word, digits, first
+            if lower != point:
+                put_utf8(text, at + place, lower, length)
+            word |= span
+            if entry >> DIGIT_SHIFT & 1:
+                digits |= span
+        high &= ~span
+    return word, digits, _ZERO
+
+
+@lean_kernel
+def _long_run(text, start, n_text, in_term):
+    """(end, flags of digits) of a run of ASCII that begins at `start`; an end of -1 if it must go by code points.
+
+    in_term: of a term, up to its mark of end; else of a word of many windows.
+    """
+    at = start
+    any_digit = False
+    all_digits = True
+    while at + 64 <= text.size:
+        words, digits, breaks, borders, terms, high = word_masks(text, at)
+        valid = below(n_text - at)
+        marks = (breaks | borders | terms | high | (_ZERO if in_term else ~words)) & valid
+        here = below(trailing_zeros(marks)) & valid
+        any_digit |= digits & here != _ZERO
+        all_digits &= here & ~digits == _ZERO
+        if marks != _ZERO or n_text - at <= 64:
+            end = min(at + trailing_zeros(marks), n_text)
+            flags = (ALL_DIGITS if all_digits else 0) | (ANY_DIGIT if any_digit else 0)
+            if in_term:
+                return (end if end < n_text and text[end] == 2 else np.int64(-1)), flags
+            outside = end == n_text or (text[end] < 0x80 and text[end] != 4 and text[end] != 5)
+            return (end if outside else np.int64(-1)), flags
+        at += 64
+    return np.int64(-1), 0
 
 
 @lean_kernel
@@ -231,11 +108,12 @@ def tokenise(
     """Tokens of the text that `extract` wrote; their number.
 
     text: uint8[...], text[:n_text] is read and lower-cased in place; with the capacity of `text_bytes_needed` every
-    letter finds room for its lower case. title_start, title_end: the title's range in it, or -1. seed: uint64.
-    Output arrays hold n_text // 2 + 2 tokens: fp uint64 (XXH64 of the lower-cased UTF-8), flags uint8 (IN_TITLE,
-    IN_LINK by the token's first character, ALL_DIGITS, ANY_DIGIT, TERM), block int32 (ordinal, from 0, never falling),
-    span_start, span_end uint32. After the call text[span_start:span_end] is the token's string. Scripts without word
-    breaks give overlapping pairs of characters.
+    letter finds room for its lower case. The last 64 bytes of the array are scratch, unless the text needs them.
+    title_start, title_end: the title's range in it, or -1. seed: uint64. Output arrays hold n_text // 2 + 2 tokens: fp
+    uint64 (XXH64 of the lower-cased UTF-8), flags uint8 (IN_TITLE, IN_LINK by the token's first character, ALL_DIGITS,
+    ANY_DIGIT, TERM), block int32 (ordinal, from 0, never falling), span_start, span_end uint32. After the call
+    text[span_start:span_end] is the token's string. Scripts without word breaks give overlapping
+    pairs of characters.
     """
     n_text = np.int64(n_text)
     points = tables[2]
@@ -244,24 +122,35 @@ def tokenise(
     ordinal, link, write, n, at = np.int64(0), np.int64(0), np.int64(-1), np.int64(0), np.int64(0)
     size = np.int64(text.size)
     room = np.int64(flags.size)
+    wide = n_text + 2 * _SPARE_BYTES <= size
+    scratch = U64(size - _SPARE_BYTES)
     # In a pass of its own: a window that was just written cannot be read again before it has left for the cache.
     for i in range(0, min(n_text, size - 63), 64):
         lower_case(text, i)
     while at < n_text:
-        if write >= 0 or at + 64 > size or n + 36 > room:
-            at, n_text, ordinal, link, write, n = _code_points(
+        if write >= 0 or not wide or n + 36 > room:
+            at, n_text, ordinal, link, write, n = code_points(
                 text, at, n_text, n_text, title_start, title_end, points, ordinal, link, write, n,
                 flags, block, span_start, span_end,
             )  # fmt: skip
             continue
-        words, digits, breaks, borders, others = word_masks(text, at)
+        words, digits, breaks, borders, terms, high = word_masks(text, at)
         rest = n_text - at
         valid = below(rest)
-        stop = trailing_zeros(others & valid)
+        stops = terms & valid
+        high &= valid
+        if high != _ZERO:
+            more_words, more_digits, unknown = _letters(text, at, n_text, high, points)
+            words |= more_words
+            digits |= more_digits
+            stops |= unknown
+        stop = trailing_zeros(stops)
         valid &= below(stop)
-        # Whole tokens only: up to the last separator before a stop, or to the end of the text.
-        if rest < 64 and stop == 64:
+        # Whole tokens only: up to the last separator before a stop, or to the end of the text, or to a term.
+        if stop == 64 and rest < 64:
             cut = rest
+        elif stop < 64 and terms >> U64(stop) & _ONE:
+            cut = stop
         else:
             cut = 64 - leading_zeros(valid & ~(words | borders))
         used = below(cut)
@@ -270,38 +159,53 @@ def tokenise(
         # A link's border with word characters on both sides lies within a token.
         glued = (b + (b & (w << _ONE))) & ~b & w
         if cut == 0 or glued != _ZERO:
+            if cut == 0 and (stop == 0 or words == _ALL):
+                in_term = text[at] == 1
+                begin = at + 1 if in_term else at
+                end = np.int64(-1)
+                if in_term or words == _ALL:
+                    end, tag = _long_run(text, begin, n_text, in_term)
+                if end >= 0:
+                    tag |= (TERM if in_term else 0) | (IN_LINK if link else 0)
+                    tag |= IN_TITLE if begin >= title_start and begin < title_end else 0
+                    n = emit(begin, end, tag, ordinal, n, flags, block, span_start, span_end)
+                    at = end + 1 if in_term else end
+                    continue
             # No further than need be, except in a script that is not ASCII's.
-            stop = at + 64 if ones(others) > _FOREIGN else min(at + stop + 1, at + 64)
-            at, n_text, ordinal, link, write, n = _code_points(
+            stop = at + 64 if ones(high) > _FOREIGN else min(at + stop + 1, at + 64)
+            at, n_text, ordinal, link, write, n = code_points(
                 text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n,
                 flags, block, span_start, span_end,
             )  # fmt: skip
             continue
         digits &= w
+        letters = w & ~digits
         breaks &= used
         linked = odd_up_to(b) ^ (_ZERO - U64(link))
         starts = w & ~(w << _ONE)
         ends = ~w & (w << _ONE)  # below bit 64: a separator or the end of the text lies in the window
+        # Adding a token's first bit carries through its digits; if it comes out at the token's end, there is no other.
+        all_digits = (digits + (starts & digits)) & ends
+        no_digit = (letters + (starts & letters)) & ends
+        flag_bytes(text, scratch, linked, all_digits >> _ONE, (ends & ~no_digit) >> _ONE)
+        first_one = n
         k = U64(n)
         n += ones(starts)
         while starts != _ZERO:
             # Four at once, there or not: how many a window has cannot be predicted.
             for _ in range(4):
-                first = starts & (_ZERO - starts)
-                last = ends & (_ZERO - ends)
-                starts ^= first
-                ends ^= last
-                inside = last - first
-                numeric = digits & inside
-                start = at + trailing_zeros(first)
-                tag = U64(numeric != _ZERO) << _S3 | U64(numeric == inside) << _S2
-                tag |= U64(linked & first != _ZERO) << _ONE
-                tag |= U64(start >= title_start) & U64(start < title_end)
-                flags[k] = tag
-                block[k] = ordinal + ones(breaks & (first - _ONE))
-                span_start[k] = start
-                span_end[k] = at + trailing_zeros(last)
+                start, end = trailing_zeros(starts), trailing_zeros(ends)
+                flags[k] = text[scratch + U64(end - 1 & 63)]
+                block[k] = ordinal + ones(breaks & (starts & (_ZERO - starts)) - _ONE)
+                span_start[k] = at + start
+                span_end[k] = at + end
+                starts &= starts - _ONE
+                ends &= ends - _ONE
                 k += _ONE
+        if title_start < at + 64 and at < title_end:
+            for i in range(first_one, n):
+                if np.int64(span_start[i]) >= title_start and np.int64(span_start[i]) < title_end:
+                    flags[i] |= IN_TITLE
         ordinal += ones(breaks)
         link = (link + ones(b)) & 1
         at += cut

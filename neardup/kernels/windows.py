@@ -157,15 +157,25 @@ def _word_masks(typing_context, array, index):
                 digit,
                 _is(builder, window, 3),
                 _within(builder, window, 4, 5),
-                _either(
-                    builder,
-                    _within(builder, window, 1, 2),
-                    builder.icmp_unsigned(">=", window, _splat(0x80)),
-                ),
+                _within(builder, window, 1, 2),
+                builder.icmp_unsigned(">=", window, _splat(0x80)),
             ],
         )
 
-    return types.UniTuple(types.uint64, 5)(array, types.int64), generate
+    return types.UniTuple(types.uint64, 6)(array, types.int64), generate
+
+
+@intrinsic
+def _flag_bytes(typing_context, array, index, two, four, eight):
+    def generate(context, builder, signature, args):
+        result = _splat(0)
+        for mask, value in zip(args[2:], (2, 4, 8), strict=True):
+            condition = builder.bitcast(mask, ir.VectorType(ir.IntType(1), _WIDE))
+            result = builder.or_(result, builder.select(condition, _splat(value), _splat(0)))
+        store_to(context, builder, signature.args[0], args[0], args[1], result)
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64, types.uint64, types.uint64, types.uint64), generate
 
 
 @lean_kernel
@@ -219,12 +229,20 @@ def lower_case(array, index):
 
 @lean_kernel
 def word_masks(array, index):
-    """Masks of a window without ASCII capitals: ASCII alphanumerics, ASCII digits, byte 3, bytes 4 and 5, and bytes 1,
-    2 and 128 to 255.
+    """Masks of a window without ASCII capitals: ASCII alphanumerics, ASCII digits, byte 3, bytes 4 and 5,
+    bytes 1 and 2, and what is not ASCII.
     """
     if CHECK:
         check_range(array, index, 64)
     return _word_masks(array, index)
+
+
+@lean_kernel
+def flag_bytes(array, index, two, four, eight):
+    """Write 64 bytes: byte i has bits 2, 4 and 8 where bit i of the masks is set."""
+    if CHECK:
+        check_range(array, np.int64(index), 64)
+    _flag_bytes(array, index, two, four, eight)
 
 
 if numba.config.DISABLE_JIT:
@@ -282,5 +300,11 @@ if numba.config.DISABLE_JIT:
             _bits(digit),
             _bits(window == 3),
             _bits((window == 4) | (window == 5)),
-            _bits((window == 1) | (window == 2) | (window >= 0x80)),
+            _bits((window == 1) | (window == 2)),
+            _bits(window >= 0x80),
         )
+
+    def flag_bytes(array, index, two, four, eight):
+        masks = np.array([two, four, eight], np.uint64).view(np.uint8).reshape(3, 8)
+        bits = np.unpackbits(masks, axis=1, bitorder="little")
+        _window(array, index)[:] = 2 * bits[0] + 4 * bits[1] + 8 * bits[2]

@@ -63,8 +63,10 @@ def test_words_and_masks_of_a_window():
     assert int(windows.find_byte(array, 1, np.uint8(ord("9")))) == 16
     windows.lower_case(array, 0)
     assert array[1] == ord("a")
-    words, digits, breaks, borders, others = (int(mask) for mask in windows.word_masks(array, 0))
-    assert (words, digits, breaks, borders, others) == (0x2A, 0x20, 0x400, 0x800, 0x3000)
+    words, digits, breaks, borders, terms, high = (int(mask) for mask in windows.word_masks(array, 0))
+    assert (words, digits, breaks, borders, terms, high) == (0x2A, 0x20, 0x400, 0x800, 0x1000, 0x2000)
+    windows.flag_bytes(target, U64(2), U64(0b1011), U64(0b10), U64(1 << 63))
+    assert target[2:66].tolist() == [2, 6, 0, 2, *[0] * 59, 8]
     assert int(bits.odd_up_to(U64(0b100010))) == 0b011110
     bits.put_quad(array, 3, 0x12345678)
     assert int(bits.quad_at(array, 3)) == 0x12345678
@@ -91,6 +93,7 @@ reads = [
     lambda: plain(small, 40), lambda: lean(small, 40), lambda: bits.word_at(small, 33),
     lambda: windows.find_byte(small, 0, np.uint8(1)), lambda: windows.tag_masks(small, -1),
     lambda: windows.word_masks(small, 0), lambda: windows.copy_text(np.zeros(64, np.uint8), 0, small, 0),
+    lambda: windows.flag_bytes(small, *[np.uint64(1)] * 4),
     lambda: windows.lower_case(small, 0), lambda: bits.quad_at(small, 37), lambda: windows.name_length(small, 30),
     lambda: put_point(small, 38, 0xFFFD),
 ]

@@ -1,0 +1,209 @@
+"""Tokens of a text one code point at a time: what `neardup.kernels.tokens` does not do 64 bytes at a time."""
+
+import numpy as np
+
+from neardup.kernels import lean_kernel
+
+#: Flags of a token.
+IN_TITLE, IN_LINK, ALL_DIGITS, ANY_DIGIT, TERM = 1, 2, 4, 8, 16
+
+# Bits of a table entry and classes: see neardup/unicode.
+POINT_MASK = 0x1FFFFF
+CLASS_SHIFT, CLASS_MASK, DIGIT_SHIFT = 21, 15, 25
+NONE, WORD = 0, 1
+_REPLACEMENT = 0xFFFD
+
+
+@lean_kernel
+def decode_point(text, at, end):
+    """(code point, length) of the UTF-8 sequence at text[at]; (-1, 1) where it is malformed."""
+    a = np.int64(text[at])
+    bad = np.int64(-1)
+    if a < 0x80:
+        return a, 1
+    if a < 0xC2 or a > 0xF4:
+        return bad, 1
+    if at + 1 >= end:
+        return bad, 1
+    b = np.int64(text[at + 1])
+    if b & 0xC0 != 0x80:
+        return bad, 1
+    if a < 0xE0:
+        return (a & 31) << 6 | (b & 63), 2
+    if at + 2 >= end:
+        return bad, 1
+    c = np.int64(text[at + 2])
+    if c & 0xC0 != 0x80:
+        return bad, 1
+    if a < 0xF0:
+        point = (a & 15) << 12 | (b & 63) << 6 | (c & 63)
+        if point < 0x800 or (point >= 0xD800 and point <= 0xDFFF):
+            return bad, 1
+        return point, 3
+    if at + 3 >= end:
+        return bad, 1
+    d = np.int64(text[at + 3])
+    if d & 0xC0 != 0x80:
+        return bad, 1
+    point = (a & 7) << 18 | (b & 63) << 12 | (c & 63) << 6 | (d & 63)
+    if point < 0x10000 or point > 0x10FFFF:
+        return bad, 1
+    return point, 4
+
+
+@lean_kernel
+def utf8_length(point):
+    """Bytes of a code point in UTF-8."""
+    if point < 0x80:
+        return 1
+    if point < 0x800:
+        return 2
+    return 3 if point < 0x10000 else 4
+
+
+@lean_kernel
+def put_utf8(text, at, point, length):
+    """Write a code point as UTF-8."""
+    if length == 1:
+        text[at] = point
+        return
+    for i in range(length - 1, 0, -1):
+        text[at + i] = 0x80 | (point & 63)
+        point >>= 6
+    lead = 0xC0 if length == 2 else (0xE0 if length == 3 else 0xF0)
+    text[at] = lead | point
+
+
+@lean_kernel
+def entry_of(point, points):
+    """Table entry of a code point, 0 for -1."""
+    if point < 0:
+        return np.int64(0)
+    return np.int64(points[np.int64(points[point >> 7]) + (point & 127)])
+
+
+@lean_kernel
+def emit(start, end, tag, ordinal, n, flags, block, span_start, span_end):
+    """Append the token text[start:end]; the new number of tokens. Drops it where the arrays are full."""
+    if end <= start or n >= flags.size:
+        return n
+    flags[n] = tag
+    block[n] = ordinal
+    span_start[n] = start
+    span_end[n] = end
+    return n + 1
+
+
+@lean_kernel
+def digit_flags(count, digits):
+    """Flags of a token of so many characters, of which so many are digits."""
+    tag = ANY_DIGIT if digits > 0 else 0
+    return tag | ALL_DIGITS if digits == count else tag
+
+
+@lean_kernel
+def code_points(
+    text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n, flags, block, span_start, span_end
+):  # fmt: skip
+    """Tokenise from a token boundary on, at least to `stop`, up to the next ASCII separator.
+
+    Returns (at, n_text, ordinal, link, write, n). Tokens are written lower-cased where they were read. Two capital
+    letters grow by it (U+023A, U+023E); where they would run over unread text, the rest of the text moves to the end
+    of its array once: n_text changes then, and tokens are written one after another from `write` >= 0 on.
+    """
+    shift = np.int64(0)  # how far this call moved the text
+    run = np.int64(NONE)  # class of the run that is open
+    run_start, run_end = at, at
+    run_tag, count, digits = np.int64(0), np.int64(0), np.int64(0)
+    # Of the character before, in a run of a script without word breaks:
+    previous_start, previous_tag, previous_digit = at, np.int64(0), np.int64(0)
+    in_term = False
+    while at < n_text:
+        c = np.int64(text[at])
+        if c == 4 or c == 5:
+            # A link's border may lie within a token.
+            link ^= 1
+            at += 1
+            continue
+        place = at - shift
+        tag = IN_TITLE if place >= title_start and place < title_end else 0
+        tag |= IN_LINK if link else 0
+        point, length = decode_point(text, at, n_text)
+        entry = entry_of(point, points)
+        kind = entry >> CLASS_SHIFT & CLASS_MASK
+        digit = entry >> DIGIT_SHIFT & 1
+        lower = entry & POINT_MASK
+        if in_term:
+            if c == 2:
+                in_term = False
+                kind = NONE
+            elif point < 0 or point == _REPLACEMENT:
+                at += length
+                continue
+            else:
+                lower = lower if kind != NONE else point
+                kind = WORD
+        if kind != run:
+            if run == WORD:
+                tag_all = run_tag | digit_flags(count, digits)
+                n = emit(run_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
+            elif run > WORD and count == 1:
+                tag_all = previous_tag | digit_flags(1, previous_digit)
+                n = emit(run_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
+            if write >= 0 and run != NONE:
+                write = run_end
+            run = kind
+            run_start = at if write < 0 else write
+            run_end = run_start
+            run_tag, count, digits = tag | (TERM if in_term else 0), np.int64(0), np.int64(0)
+        at += length
+        if kind == NONE:
+            if c == 3:
+                ordinal += 1
+            elif c == 1:
+                in_term = True
+            if c < 0x80 and at >= stop and not in_term:
+                break
+            continue
+        size = utf8_length(lower)
+        if run_end + size > at:
+            room = text.size - n_text
+            if room <= 0:
+                # Not with the capacity that the interface asks for: keep the capital.
+                lower, size = point, length
+            else:
+                for i in range(n_text - 1, at - 1, -1):
+                    text[i + room] = text[i]
+                at += room
+                n_text += room
+                shift += room
+                write = run_start
+        start = run_end
+        put_utf8(text, start, lower, size)
+        run_end += size
+        if kind > WORD:
+            if count > 0:
+                tag_all = previous_tag | digit_flags(2, previous_digit + digit)
+                n = emit(previous_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
+            previous_start, previous_tag, previous_digit = start, tag, digit
+        count += 1
+        digits += digit
+    if run == WORD:
+        n = emit(
+            run_start, run_end, run_tag | digit_flags(count, digits), ordinal, n, flags, block, span_start, span_end
+        )
+    elif run > WORD and count == 1:
+        n = emit(
+            run_start,
+            run_end,
+            previous_tag | digit_flags(1, previous_digit),
+            ordinal,
+            n,
+            flags,
+            block,
+            span_start,
+            span_end,
+        )
+    if write >= 0 and run != NONE:
+        write = run_end
+    return at, n_text, ordinal, link, write, n
