@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from neardup.extraction import Extracted, extract_page
 from neardup.kernels.facts import TITLE_END, TITLE_START
-from neardup.kernels.tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tokenise
+from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM
+from neardup.kernels.tokens import tokenise
 from neardup.tables import tables
 
 __all__ = ["ALL_DIGITS", "ANY_DIGIT", "IN_LINK", "IN_TITLE", "TERM", "Tokens", "tables", "tokens_of", "words"]
