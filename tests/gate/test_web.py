@@ -23,7 +23,7 @@ from neardup.scheme import Scheme
 from neardup.sketching import sketch_pages
 from neardup.verdict import Coordinates
 from streams.evaluate import Crawl, natural_labels
-from tests.gate.corpora import SETS, pages_of
+from tests.gate.corpora import SETS, pages_of, told
 from tests.gate.web import Mirrors, Served, copied, documentation, framed, generated, ordinary, write_web
 
 SCHEME = Scheme(seed=20060806)
@@ -101,6 +101,19 @@ def test_halves_of_the_public_sets_share_no_page(one: object, tmp_path: Path) ->
     if one.archive != "kafka_site_3x":  # type: ignore[attr-defined]
         assert [len(half) for half in halves] == [1, 1]
         assert halves[0].isdisjoint(halves[1])
+
+
+def test_the_table_of_the_public_sets_has_every_rule() -> None:
+    row = {"accepted": 5, "precision": 0.5, "precision 95%": "0.4-0.6", "recall": None, "recall 95%": None}
+    row |= {"F1": 0.25, "F1 95%": None}
+    tables = {
+        "rules": {"tables": {"rules-all": [{"rule": "tape", **row}]}},
+        "ablations": {"tables": {"ablations-all": [{"variant": "yardstick: exact Jaccard of 5-shingles", **row}]}},
+    }
+    lines = told("A set", {"labels": {"correct": 2000, "incorrect": 3}, "corpus": {"pages": 7}, "sections": tables})
+    assert "2,000 pairs correct, 3 incorrect" in lines
+    assert "| tape | 5 | 0.500 | 0.4-0.6 | None | None | 0.250 | None |" in lines
+    assert "| yardstick: exact Jaccard of 5-shingles | 5 |" in lines
 
 
 def test_the_papers_algorithms_err_as_the_papers_found(tmp_path: Path) -> None:
