@@ -205,7 +205,7 @@ def open_sources(
             return [_folder_source(path.parent, [path.name], base_url, body_bytes_max, on_bytes)]
         return [_file_source(path, body_bytes_max, on_bytes)]
     except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
+        raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
 
 
 def default_base_url(folder: Path) -> str:
@@ -259,7 +259,15 @@ def _folder_sources(
     folder: Path, base_url: str | None, body_bytes_max: int, on_bytes: Callable[[int], None]
 ) -> list[LocalSource]:
     pages, archives = [], []
-    for directory, folders, names in os.walk(folder, onerror=_raise):
+    problems: list[Problem] = []
+
+    def unreadable(error: OSError) -> None:
+        if Path(error.filename) == folder:
+            raise error
+        what = f"cannot be read: {error.strerror}; nothing in it is scanned"
+        problems.append(Problem(str(error.filename), 0, what))
+
+    for directory, folders, names in os.walk(folder, onerror=unreadable):
         folders.sort()
         for name in names:
             path = Path(directory, name)
@@ -269,16 +277,14 @@ def _folder_sources(
                 archives.append(path)
     if pages:
         source = _folder_source(folder, sorted(pages, key=os.fsencode), base_url, body_bytes_max, on_bytes)
-        source.problems += [Problem(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
+        source.problems += problems + [Problem(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
         return [source]
     if not archives:
         kinds = ", ".join(f"*{suffix}" for suffix in (*_CONTENT_TYPES, *_ARCHIVES, *_LINES[:2]))
         raise BadInput(f"{folder}: holds none of {kinds}")
-    return [_file_source(path, body_bytes_max, on_bytes) for path in sorted(archives)]
-
-
-def _raise(error: OSError) -> None:
-    raise error
+    sources = [_file_source(path, body_bytes_max, on_bytes) for path in sorted(archives)]
+    sources[0].problems += problems
+    return sources
 
 
 def _folder_source(

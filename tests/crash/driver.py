@@ -18,26 +18,18 @@ from typing import Any
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
-from neardup.scheme import Scheme
 from streams import scan as scanning
 from streams import sketcher, state
 from streams.scan import Progress, scan
 from streams.segments import SegmentLog
 from streams.sketcher import Sketcher
 from streams.state import State, VerdictLog
-from tests.streams.archives import crawl, write_folder, write_json_lines, write_warc
+from tests.streams.archives import SCHEME, Noon, crawl, write_folder, write_json_lines, write_warc
 
 MESSAGE_PAGES = 3
 RANDOM_ROUNDS = 10
 #: A scan that is killed again and again must still end: each start gets further, or the driver gives up.
 STARTS_MAX = 100
-
-
-class Noon:
-    """A clock after all dates of the samples: log times must not depend on when a scan runs."""
-
-    def now_ms(self) -> int:
-        return 1_700_000_000_000
 
 
 def archives(folder: Path) -> list[Path]:
@@ -51,7 +43,7 @@ def archives(folder: Path) -> list[Path]:
 
 
 def run(paths: list[Path], folder: Path, progress: Callable[[Progress], None]) -> None:
-    with State.open(folder / "state", scheme=Scheme(seed=7)) as opened:
+    with State.open(folder / "state", scheme=SCHEME) as opened:
         scan(*(paths, opened), base_url="http://f.example/", out=str(folder / "out"), clock=Noon(), progress=progress)
 
 

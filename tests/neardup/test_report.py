@@ -84,6 +84,8 @@ def test_says_how_much_repeats() -> None:
         assert KINDS[kind][0] in outline.words
     for told in ("crawl.warc.gz", "ends within a record", "0a1b2c3d4e5f", "truncated gzip", DECIDER.digest):
         assert told in outline.words
+    shown = re.findall(r"this page · page (\d+)", outline.words)
+    assert len(set(shown)) == len(shown) > 20, "a pair is shown once, however it was chosen"
     assert outline.tags["svg"] > 4
     assert outline.tags["del"] > 20
     assert outline.tags["ins"] > 20

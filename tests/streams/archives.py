@@ -1,4 +1,4 @@
-"""Small archives for tests: the same pages as WARC, gzip WARC, folder and JSON lines."""
+"""Small archives for tests: the same pages as WARC, gzip WARC, folder and JSON lines; and what scans them."""
 
 import base64
 import gzip
@@ -8,11 +8,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from neardup.scheme import Scheme
+from streams import sketcher
+from streams.state import State
+
+SCHEME = Scheme(seed=7)
 WORDS = [
     *("amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbor"),
     *("island", "jungle", "kernel", "lagoon", "meadow", "nectar", "orchid"),
 ]
+
+
+class Noon:
+    """A clock that stands still, after all dates of the samples: log times must not depend on when a scan runs."""
+
+    def now_ms(self) -> int:
+        return 1_700_000_000_000
+
+
+def opened(path: Path | None) -> State:
+    """A state whose sketches are the same on every run."""
+    return State.open(path, scheme=SCHEME)
+
+
+def small_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a message of each three pages."""
+    monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", 3)
+    monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", 3)
+
+
+def told(path: Path) -> list[dict[str, Any]]:
+    """The verdicts in a file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @dataclass(frozen=True)

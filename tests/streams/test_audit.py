@@ -13,7 +13,6 @@ from neardup.errors import BadInput
 from neardup.evaluation.audits import AuditPair, audit_section, drawn_of, read_audits
 from neardup.evaluation.labels import Judgement, label_of
 from neardup.index.base import Family
-from neardup.scheme import Scheme
 from neardup.shadow import Auditor
 from streams.audit import Audit, AuditFile, open_audit, shadow_numbers
 from streams.evaluate import evaluate_command, open_crawl
@@ -23,19 +22,8 @@ from streams.scan import ScanResult, scan
 from streams.settings import Settings
 from streams.state import State
 from streams.testing import ForgetfulStore, ListLog, Transactions, VerdictLine
-from tests.streams.archives import WORDS, Sample, html, write_folder
+from tests.streams.archives import SCHEME, WORDS, Noon, Sample, html, told, write_folder
 from tests.streams.test_cli import Shell, shell, site  # noqa: F401 - a fixture
-
-SCHEME = Scheme(seed=7)
-
-
-class Noon:
-    def now_ms(self) -> int:
-        return 1_700_000_000_000
-
-
-def told(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def words(number: int, count: int = 120) -> str:

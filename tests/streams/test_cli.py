@@ -1,8 +1,10 @@
 """The command line as its users meet it: output, exit codes, one-line errors."""
 
+import gzip
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from neardup import warm
 from streams import cli
+from streams import scan as scanning
 
 
 class Ended(NamedTuple):
@@ -177,13 +180,14 @@ def test_two_outputs_want_two_files(shell: Shell) -> None:
     assert (ended.code, ended.err) == (1, "neardup: x is named twice; each output needs a file of its own\n")
 
 
-def test_a_wrong_seed_is_not_repeated(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seed", ["hunter2", "-98765", str(98765 << 64)])
+def test_a_wrong_seed_is_not_repeated(shell: Shell, monkeypatch: pytest.MonkeyPatch, seed: str) -> None:
     site(shell.folder / "site")
-    monkeypatch.setenv("NEARDUP_SEED", "hunter2")
+    monkeypatch.setenv("NEARDUP_SEED", seed)
     ended = shell("scan", "site")
     assert ended.code == 1
     assert "NEARDUP_SEED" in ended.err
-    assert "hunter2" not in ended.err
+    assert seed not in ended.err
 
 
 def test_another_rule_on_a_used_state_is_refused(shell: Shell) -> None:
@@ -195,11 +199,46 @@ def test_another_rule_on_a_used_state_is_refused(shell: Shell) -> None:
 
 
 def test_input_that_cannot_be_read_whole_has_an_exit_code_of_its_own(shell: Shell) -> None:
-    (shell.folder / "a.jsonl").write_text(f'{{"url": "https://a.example/", "body": "{words("a")}"}}\n{{"url": broken\n')
-    ended = shell("scan", "a.jsonl", "--memory", "--json")
-    assert json.loads(ended.out)["pages"] >= 1
-    assert ended.code in (0, 3)
-    assert (ended.code == 3) == bool(json.loads(ended.out)["problems"])
+    line = json.dumps({"url": "https://a.example/", "body": words("a")})
+    (shell.folder / "rejected.jsonl").write_text(f'{line}\n{{"url": broken\n')
+    whole = gzip.compress((shell.folder / "rejected.jsonl").read_bytes() * 100)
+    (shell.folder / "cut.jsonl.gz").write_bytes(whole[:-20])
+    for name, code in (("rejected.jsonl", 0), ("cut.jsonl.gz", 3)):
+        ended = shell("scan", name, "--memory", "--json")
+        told = json.loads(ended.out)
+        assert told["counts"]["rejected"] >= 1
+        assert (ended.code, len(told["problems"])) == (code, code // 3)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_has_an_exit_code_of_its_own(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    site(shell.folder / "site")
+    whole = scanning.Verdicts.write
+
+    def signalled(out: scanning.Verdicts, source: bytes, lines: bytes) -> None:
+        os.kill(os.getpid(), number)
+        whole(out, source, lines)
+
+    monkeypatch.setattr(scanning.Verdicts, "write", signalled)
+    ended = shell("scan", "site", "--out", "verdicts")
+    assert (ended.code, ended.err) == (130, "neardup: interrupted; the same command goes on from here\n")
+    monkeypatch.undo()
+    again = Shell(shell.folder, monkeypatch, shell._capsys)("scan", "site", "--out", "verdicts")
+    assert again.code == 0
+    assert len((shell.folder / "verdicts").read_text().splitlines()) == 3
+
+
+def test_names_of_files_cannot_steer_the_terminal(shell: Shell) -> None:
+    name = "\x1b[31mred\u202e\nline.warc"
+    (shell.folder / name).write_bytes(b"WARC/1.0\r\n")
+    ended = shell("scan", name, "--memory")
+    assert ended.code == 3
+    assert [told for told in ended.out.splitlines() if told.startswith("problem: ")] == [
+        f"problem: {shell.folder}/\ufffd[31mred\ufffd line.warc: byte 0: a WARC header that is cut off or too long; "
+        "skipped to the next record"
+    ]
 
 
 def test_explain_says_why_and_what_was_rejected(shell: Shell) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,26 @@ def test_a_folder_of_archives_is_each_of_them(tmp_path: Path) -> None:
     write_warc(tmp_path / "b.warc.gz", crawl(3))
     write_json_lines(tmp_path / "a.jsonl", crawl(2))
     assert [Path(source.record.path).name for source in sources(tmp_path)] == ["a.jsonl", "b.warc.gz"]
+
+
+def test_a_folder_that_cannot_be_read_costs_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path / "root", [Sample("a.html", b"x"), Sample("no/b.html", b"y"), Sample("yes/c.html", b"z")])
+    listed, refused = os.scandir, ["no"]
+
+    def scandir(path: str) -> Any:
+        if Path(path).name in refused:
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    (source,) = sources(tmp_path / "root")
+    assert [Path(page.page.url).name for page in source.read()] == ["a.html", "c.html"]
+    assert [str(problem) for problem in source.problems] == [
+        f"{tmp_path}/root/no: byte 0: cannot be read: Permission denied; nothing in it is scanned"
+    ]
+    refused.append("root")
+    with pytest.raises(BadInput, match=r"cannot read .*root: Permission denied"):
+        sources(tmp_path / "root")
 
 
 def test_archives_beside_pages_are_not_passed_over_in_silence(tmp_path: Path) -> None:

@@ -1,43 +1,27 @@
-"""The embedded run from files to verdicts: order, resumption, --out, errors, interruption."""
+"""The embedded run from files to verdicts: order, what is durable when, what is told."""
 
-import json
-import os
-import resource
-import signal
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neardup.errors import BadInput, InvariantBroken, StateError
-from neardup.matching import fold
-from neardup.scheme import Scheme
-from streams import matcher, records, sketcher
+from streams import records, sketcher
 from streams import scan as scanning
-from streams.compressed import Stream
 from streams.scan import Progress, scan
-from streams.state import State, VerdictLog
-from tests.streams.archives import Sample, crawl, html, text, write_folder, write_json_lines, write_warc
-from tests.streams.archives import records as records_of
-
-SCHEME = Scheme(seed=7)
-
-
-class Noon:
-    """A clock that stands still, after all dates of the samples."""
-
-    def now_ms(self) -> int:
-        return 1_700_000_000_000
-
-
-def opened(path: Path | None) -> State:
-    return State.open(path, scheme=SCHEME)
-
-
-def told(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+from tests.streams.archives import (
+    Noon,
+    Sample,
+    crawl,
+    html,
+    opened,
+    small_messages,
+    text,
+    told,
+    write_folder,
+    write_json_lines,
+    write_warc,
+)
 
 
 def kinds(verdicts: list[dict[str, Any]]) -> list[str]:
@@ -282,190 +266,6 @@ def test_kinds_of_reasons_are_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
     with opened(None) as state:
         result = scan([tmp_path / "a.jsonl"], state)
     assert result.reasons == {"other reasons": 4, "HTTP status 500": 2, "HTTP status 501": 2}
-
-
-def test_a_damaged_archive_does_not_stop_the_others(tmp_path: Path) -> None:
-    bad = write_warc(tmp_path / "a.warc.gz", crawl(10))
-    bad.write_bytes(bad.read_bytes()[:-30])
-    good = write_warc(tmp_path / "b.warc.gz", crawl(10), base="http://b.example/")
-    with opened(tmp_path / "state") as state:
-        result = scan([bad, good], state)
-        assert all(source.finished for source in state.sources.values())
-    assert result.pages in (2 * len(crawl(10)) - 1, 2 * len(crawl(10)))
-    assert len(result.problems) == result.problems_total == 1
-    assert str(bad) in result.problems[0]
-
-
-def test_a_bad_path_changes_nothing(tmp_path: Path) -> None:
-    good = write_warc(tmp_path / "a.warc", crawl(3))
-    with opened(tmp_path / "state") as state:
-        with pytest.raises(BadInput, match=r"missing\.warc: no such file"):
-            scan([good, tmp_path / "missing.warc"], state)
-        assert (state.sources, state.log.end()) == ({}, 0)
-
-
-def test_a_source_that_fails_while_read_is_left_unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = write_warc(tmp_path / "a.warc", crawl(10))
-    other = write_warc(tmp_path / "b.warc", crawl(3), base="http://b.example/")
-    whole = Stream._piece
-
-    def failing(stream: Stream) -> bytes:
-        if stream._file.name.endswith("a.warc") and threading.current_thread() is not threading.main_thread():
-            raise OSError(5, "Input/output error", "a.warc")
-        return whole(stream)
-
-    monkeypatch.setattr(Stream, "_piece", failing)
-    with opened(tmp_path / "state") as state:
-        result = scan([archive, other], state, clock=Noon())
-        assert "Input/output error" in result.problems[0]
-        assert [source.finished for source in sorted(state.sources.values(), key=lambda s: s.path)] == [False, True]
-        monkeypatch.setattr(Stream, "_piece", whole)
-        assert scan([archive], state, clock=Noon()).pages == len(crawl(10))
-
-
-def small_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sketcher, "MESSAGE_PAGES_MAX", 3)
-    monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", 3)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_scan_and_the_next_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
-    small_messages(monkeypatch)
-    archive = write_warc(tmp_path / "a.warc.gz", crawl(20))
-    with opened(None) as state:
-        scan([archive], state, out=str(tmp_path / "whole"), clock=Noon())
-    before = signal.getsignal(number)
-    with opened(tmp_path / "state") as state:
-        told_at = []
-
-        def interrupt(now: Progress) -> None:
-            if now.phase == "scan" and now.pages >= 6 and not told_at:
-                told_at.append(now.pages)
-                os.kill(os.getpid(), number)
-
-        result = scan([archive], state, out=str(tmp_path / "out"), progress=interrupt, clock=Noon())
-        assert result.interrupted
-        assert 6 <= result.pages < len(crawl(20))
-        assert signal.getsignal(number) == before
-        rest = scan([archive], state, out=str(tmp_path / "out"), clock=Noon())
-        assert rest.resumed == [str(archive)]
-        assert not rest.interrupted
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def test_damage_before_an_interruption_is_told_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_messages(monkeypatch)
-    parts = records_of(crawl(20), base="http://a.example/")
-    archive = tmp_path / "a.warc"
-    archive.write_bytes(parts[0] + b"no record\r\n\r\n" + b"".join(parts[1:]))
-
-    def interrupt(now: Progress) -> None:
-        if now.phase == "scan" and now.pages >= 6:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with opened(tmp_path / "state") as state:
-        assert scan([archive], state, progress=interrupt, clock=Noon()).interrupted
-    with opened(tmp_path / "state") as state:
-        rest = scan([archive], state, clock=Noon())
-        assert rest.problems_total == len(rest.problems) == 1
-        assert "no WARC record starts here" in rest.problems[0]
-        (source,) = state.sources.values()
-        assert (source.problems, source.problems_total) == (rest.problems, 1)
-
-
-@pytest.mark.parametrize("broken", ["sketcher", "matcher"])
-def test_an_error_in_either_thread_ends_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
-    small_messages(monkeypatch)
-    archive = write_warc(tmp_path / "a.warc.gz", crawl(20))
-    calls = []
-
-    def fail(*given: Any, **named: Any) -> Any:
-        calls.append(1)
-        if len(calls) > 2:
-            raise InvariantBroken("as planned")
-        return real(*given, **named)
-
-    where: tuple[Any, str] = (sketcher, "sketch_pages") if broken == "sketcher" else (VerdictLog, "emit")
-    real = getattr(*where)
-    with opened(tmp_path / "state") as state:
-        with monkeypatch.context() as patch:
-            patch.setattr(*where, fail)
-            with pytest.raises(InvariantBroken, match="as planned"):
-                scan([archive], state)
-        assert [thread.name for thread in threading.enumerate() if "neardup" in thread.name] == []
-        scan([archive], state)
-        assert len(list(state.verdicts())) == len(crawl(20))
-
-
-def test_verdicts_that_do_not_add_up_stop_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful(*given: Any, **more: Any) -> Any:
-        outcome = fold(*given, **more)
-        outcome.verdicts.pop()
-        return outcome
-
-    monkeypatch.setattr(matcher, "fold", forgetful)
-    with opened(tmp_path / "state") as state, pytest.raises(InvariantBroken, match="page verdicts came out"):
-        scan([write_warc(tmp_path / "a.warc", crawl(3))], state)
-
-
-@pytest.mark.parametrize("full", ["state", "out"])
-def test_a_full_disk_is_told_and_the_scan_goes_on_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
-) -> None:
-    small_messages(monkeypatch)
-    archive = write_warc(tmp_path / "a.warc.gz", crawl(60))
-    with opened(None) as state:
-        scan([archive], state, out=str(tmp_path / "whole"), clock=Noon())
-    room = 60_000 if full == "state" else 10_000
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    with opened(tmp_path / "state") as state:
-        try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
-            with pytest.raises(StateError, match="make room, then run the same command again"):
-                scan([archive], state, out=str(tmp_path / "out") if full == "out" else None, clock=Noon())
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-            signal.signal(signal.SIGXFSZ, ignored)
-    with opened(tmp_path / "state") as state:
-        scan([archive], state, out=str(tmp_path / "out"), clock=Noon())
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-def test_out_that_cannot_be_written(tmp_path: Path) -> None:
-    archive = write_warc(tmp_path / "a.warc", crawl(3))
-    with opened(tmp_path / "state") as state, pytest.raises(StateError, match=r"cannot write .*/nowhere/out"):
-        scan([archive], state, out=str(tmp_path / "nowhere" / "out"))
-
-
-def test_out_is_never_a_file_to_scan(tmp_path: Path) -> None:
-    archive = write_warc(tmp_path / "a.warc", crawl(3))
-    (tmp_path / "link").symlink_to(archive)
-    held = archive.read_bytes()
-    with opened(tmp_path / "state") as state:
-        for paths, out in (([archive], archive), ([tmp_path], archive), ([archive], tmp_path / "link")):
-            with pytest.raises(BadInput, match="would be overwritten"):
-                scan(paths, state, out=str(out))
-        assert (archive.read_bytes(), state.sources) == (held, {})
-        scan([archive], state)
-        copy = tmp_path / "copy.warc"
-        copy.write_bytes(held)  # known under another name
-        with pytest.raises(BadInput, match="would be overwritten"):
-            scan([copy], state, out=str(copy))
-
-
-def test_nothing_is_written_over_a_page_of_a_folder(tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "pages", crawl(3))
-    page = folder / "page1.html"
-    held = page.read_bytes()
-    with opened(None) as state:
-        for written in ({"out": str(page)}, {"written": [page]}):
-            with pytest.raises(BadInput, match=r"page1\.html is one of the files to scan"):
-                scan([folder], state, **written)  # type: ignore[arg-type]
-        assert scan([folder], state, out=str(folder / "new.html")).pages == len(crawl(3))
-    assert page.read_bytes() == held
 
 
 def test_threads_change_nothing(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """The segment log: what was appended is read, whatever was torn off."""
 
+import os
 import resource
 import signal
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -142,6 +144,33 @@ def test_no_room_takes_the_half_written_frame_back(tmp_path: Path) -> None:
     log.close()
     again = SegmentLog(tmp_path)
     assert (list(again.read()), again.warnings) == ([(0, b"first"), (1, b"second")], [])
+    again.close()
+
+
+def test_sync_makes_what_was_appended_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = SegmentLog(tmp_path / "log")
+    log.append(b"first")
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    for payload in (b"second", b"third"):
+        log.append(payload)
+        log.sync()
+        log.sync()  # nothing new
+    assert len(synced) == 2
+    log.close()
+
+
+def test_a_length_that_is_damage_is_not_allocated(tmp_path: Path) -> None:
+    log = SegmentLog(tmp_path / "log")
+    log.append(b"whole")
+    log.close()
+    with segments(log)[0].open("ab") as file:
+        file.write(b"\xff\xff\xff\x3f" + (1).to_bytes(8, "little") + bytes(40))
+    tracemalloc.start()
+    again = SegmentLog(log.directory)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (list(again.read()), peak < 10_000_000) == ([(0, b"whole")], True)
     again.close()
 
 

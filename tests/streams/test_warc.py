@@ -3,6 +3,7 @@
 import gzip
 import io
 import random
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.page import Page
+from streams.compressed import decode_body
 from streams.local import LocalSource, open_sources
 from streams.ports import SourcedPage
 from streams.warc import warc_date
@@ -219,6 +221,18 @@ def test_a_bomb_is_cut_at_the_bound(tmp_path: Path, pack: Callable[[bytes], byte
     (page,), _ = read(tmp_path, record("http://a.example/", bomb))
     assert page.body is not None
     assert len(page.body) == BOUND + 1
+    unpacked = decode_body(pack(bytes(50_000_000)), coding, BOUND)
+    assert unpacked is not None
+    assert len(unpacked) == BOUND, "what is beyond the bound is not even unpacked"
+
+
+def test_a_folded_header_is_one(tmp_path: Path) -> None:
+    folded = record(
+        "http://a.example/",
+        http(b"x", "X-Y: 1\r\n Content-Encoding: br", content_type="text/html;\r\n\tcharset=koi8-r"),
+    )
+    (page,), problems = read(tmp_path, folded)
+    assert (page.content_type, page.body, problems) == ("text/html; charset=koi8-r", b"x", [])
 
 
 def test_a_long_body_is_read_up_to_the_bound(tmp_path: Path) -> None:
@@ -334,6 +348,15 @@ def test_a_header_without_an_end(tmp_path: Path) -> None:
     pages, problems = read(tmp_path, b"WARC/1.0\r\n" + b"x" * 1_000_000 + b"\r\n\r\n" + RECORDS[0])
     assert [page.body for page in pages] == BODIES[:1]
     assert len(problems) == 1
+
+
+def test_a_header_is_read_up_to_its_bound(tmp_path: Path) -> None:
+    archive = source(tmp_path, gz(b"WARC/1.0\r\n" + b"x" * 20_000_000 + b"\r\n\r\n" + RECORDS[0]), "x.warc.gz")
+    tracemalloc.start()
+    pages = list(archive.read())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(pages), peak < 5_000_000) == (1, True)
 
 
 def test_a_record_without_a_url_is_rejected(tmp_path: Path) -> None:
