@@ -24,7 +24,8 @@ def main_content(
         return chosen_tokens
     starts, ends, linked, widths = (np.empty(n, np.uint32) for _ in range(4))
     chosen = np.empty(n, np.uint8)
-    many, _, _ = kernels.blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, widths)
+    padded = np.concatenate([text, np.zeros(64, np.uint8)])
+    many, _, _ = kernels.blocks(flags, block, n, padded, span_start, span_end, starts, ends, linked, widths)
     kernels.choose(many, starts, ends, linked, widths, chosen)
     for j in np.flatnonzero(chosen[:many]):
         chosen_tokens[starts[j] : ends[j]] = True

@@ -160,7 +160,6 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         widths=np.empty(tokens, dtype=np.uint32),
         chosen=np.empty(tokens, dtype=np.uint8),
         content_counts=np.empty(tokens, dtype=np.uint32),
-        histogram=np.empty(64, dtype=np.int64),
         place=np.empty(len(LOG_WEIGHTS) + 1, dtype=np.int64),
         order=np.empty(tokens, dtype=np.uint32),
         counters=np.empty(COUNTERS, dtype=np.uint64),

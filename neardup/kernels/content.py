@@ -8,6 +8,7 @@ its tokens per 80 characters. Densities are compared as fractions of integers, s
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.sniffing import characters, is_plain_ascii
 
 U64 = np.uint64
 U32 = np.uint32
@@ -42,28 +43,12 @@ def _is_content(before, here, after, before_width, here_width, after_width, befo
 
 
 @lean_kernel
-def _characters(text, start, end):
-    """Bytes of text[start:end] that do not continue a UTF-8 character."""
-    many = U32(0)
-    for k in range(U64(start), U64(end)):
-        many += U32((text[k] & U8(0xC0)) != U8(0x80))
-    return many
-
-
-@lean_kernel
-def _is_ascii(text, start, end):
-    seen = U8(0)
-    for k in range(U64(start), U64(end)):
-        seen |= text[k]
-    return seen < U8(0x80)
-
-
-@lean_kernel
 def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, widths):
     """Cut tokens into blocks -> how many, first title token, end of title tokens (0, 0: none), int64 each.
 
     n > 0. starts, ends, linked, widths uint32[>= n] out, by block: token range, tokens in links, characters from its
-    first token to its last. Token i is text[span_start[i] : span_end[i]]; spans never go back.
+    first token to its last. Token i is text[span_start[i] : span_end[i]], followed by 64 bytes or more; spans never go
+    back.
     """
     # runs of one block number, titles apart; where a run ends is not to be foreseen, so there is no branch on it
     runs = np.int64(-1)
@@ -78,7 +63,7 @@ def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, wi
         links = (U32(0) if new else links) + U32((flag & _IN_LINK) >> U8(1))
         ends[runs] = U32(i + _ONE)
         linked[runs] = links
-    plain = _is_ascii(text, span_start[0], span_end[n - 1])
+    plain = is_plain_ascii(text, np.int64(span_start[0]), np.int64(span_end[n - 1]))
     title_start = title_end = np.int64(0)
     many = np.int64(0)
     start = U32(0)
@@ -91,7 +76,7 @@ def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, wi
         else:
             first, last = span_start[start], span_end[end - U32(1)]
             starts[many], ends[many], linked[many] = start, end, links
-            widths[many] = last - first if plain else _characters(text, first, last)
+            widths[many] = last - first if plain else U32(characters(text, np.int64(first), np.int64(last)))
             many += 1
         start = end
     return many, title_start, title_end

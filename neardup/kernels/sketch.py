@@ -64,7 +64,6 @@ class Workspace(NamedTuple):
     widths: Any  # uint32[tokens]
     chosen: Any  # uint8[tokens]
     content_counts: Any  # uint32[tokens]
-    histogram: Any  # int64[64]
     place: Any  # int64[257]
     order: Any  # uint32[tokens]
     counters: Any  # uint64[COUNTERS]
@@ -156,9 +155,7 @@ def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words,
 
     # tape
     most = limits[OCCURRENCES_MAX]
-    numbers[TAPE_LEVEL] = prepare(
-        work.mixed, work.counts, many, most, limits[TAPE_MAX], work.histogram, work.left, work.byte
-    )
+    numbers[TAPE_LEVEL] = prepare(work.mixed, work.counts, many, most, limits[TAPE_MAX], work.left, work.byte)
     end = write(work.ids, 0, n, work.left, work.byte, out, at, at + limits[TAPE_MAX])
     numbers[TAPE_BYTES] = end - at
 
@@ -175,7 +172,6 @@ def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words,
         many,
         most,
         limits[CONTENT_MAX],
-        work.histogram,
         work.left,
         work.byte,
     )

@@ -7,7 +7,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import below, word_at
+from neardup.kernels.bits import below, ones, word_at
 
 U64 = np.uint64
 U8 = np.uint8
@@ -40,16 +40,19 @@ def _strange(typing_context, array, index):
         binary = builder.icmp_unsigned("<", window, of(0x20))
         for value in (9, 10, 12, 13, 27):
             binary = builder.and_(binary, builder.icmp_unsigned("!=", window, of(value)))
-        masks = (binary, builder.or_(beyond, builder.or_(escape, shift)))
+        continuing = builder.icmp_unsigned("==", builder.and_(window, of(0xC0)), of(0x80))
+        masks = (binary, builder.or_(beyond, builder.or_(escape, shift)), continuing)
         word = ir.IntType(64)
         return context.make_tuple(builder, signature.return_type, [builder.bitcast(mask, word) for mask in masks])
 
-    return types.UniTuple(types.uint64, 2)(array, types.int64), generate
+    return types.UniTuple(types.uint64, 3)(array, types.int64), generate
 
 
 @lean_kernel
 def strange(array, index):
-    """Masks of the 64 bytes from `index` on: control characters of no text; beyond ASCII, or shifting beyond it."""
+    """Masks of the 64 bytes from `index` on: control characters of no text; beyond ASCII, or shifting beyond it; those
+    that continue a UTF-8 character.
+    """
     if _CHECK and (index < 0 or index + _WINDOW > array.size):
         raise IndexError("wide load out of bounds")
     return _strange(array, index)
@@ -64,7 +67,9 @@ if numba.config.DISABLE_JIT:
         window = array[index : index + _WINDOW]
         binary = (window < 0x20) & ~np.isin(window, (9, 10, 12, 13, 27))
         beyond = (window >= 0x80) | np.isin(window, (14, 15, 27))
-        return tuple(np.packbits(mask, bitorder="little").view(np.uint64)[0] for mask in (binary, beyond))
+        return tuple(
+            np.packbits(mask, bitorder="little").view(np.uint64)[0] for mask in (binary, beyond, window & 0xC0 == 0x80)
+        )
 
 
 @lean_kernel
@@ -76,12 +81,21 @@ def _has_binary(buffer, start, end):
 
 
 @lean_kernel
-def _is_plain_ascii(buffer, start, end):
-    """Whether all is ASCII and nothing shifts into another character set."""
+def is_plain_ascii(buffer, start, end):
+    """Whether all is ASCII and nothing shifts into another character set. Reads up to 63 bytes beyond it."""
     seen = _ZERO
     for at in range(start, end, _WINDOW):
         seen |= strange(buffer, at)[1] & below(end - at)
     return seen == _ZERO
+
+
+@lean_kernel
+def characters(text, start, end):
+    """Bytes of text[start:end] that do not continue a UTF-8 character, int64. Reads as far as the above."""
+    continuing = np.int64(0)
+    for at in range(start, end, _WINDOW):
+        continuing += np.int64(ones(strange(text, at)[2] & below(end - at)))
+    return end - start - continuing
 
 
 @lean_kernel
@@ -108,7 +122,7 @@ def sniff(buffer, starts, ends, claims, first_bytes, modes, doubts):
             doubts[i] |= U8(LOOK)
         elif claim <= PLAIN_UTF8:
             modes[i] = claim
-        elif not _is_plain_ascii(buffer, start, end):
+        elif not is_plain_ascii(buffer, start, end):
             doubts[i] |= U8(LOOK)
         elif claim == UNKNOWN:
             doubts[i] |= U8(LOOK_FOR_TAGS)

@@ -8,7 +8,6 @@ a tape of level s becomes one of level s + 1 by dropping the bytes whose bit 0 i
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import trailing_zeros
 
 U64 = np.uint64
 U8 = np.uint8
@@ -18,30 +17,33 @@ _ZERO, _ONE = U64(0), U64(1)
 
 
 @lean_kernel
-def prepare(mixed, counts, many, occurrences_max, bytes_max, histogram, left, byte):
+def _kept(mixed, counts, many, most, level):
+    """Tokens on a tape of this level."""
+    mask = (_ONE << U64(level)) - _ONE
+    kept = _ZERO
+    for i in range(U64(many)):
+        kept += min(U64(counts[i]), most) if mixed[i] & mask == _ZERO else _ZERO
+    return kept
+
+
+@lean_kernel
+def prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte):
     """Choose the level of a tape -> int64 s: the smallest that keeps at most bytes_max tokens.
 
     mixed uint64[many], counts uint32[many] (0: not there): distinct tokens, of each the first occurrences_max count.
     left uint8[many] out: how many of each are on the tape; byte uint8[many] out: each one's byte.
-    histogram int64[64] scratch.
     """
-    histogram[:] = 0
-    kept = np.int64(0)
-    for i in range(U64(many)):
-        here = min(np.int64(counts[i]), occurrences_max)
-        histogram[min(trailing_zeros(mixed[i]), LEVELS - 1)] += here
-        kept += here
-    level = 0
-    while kept > bytes_max and level < LEVELS - 1:
-        kept -= histogram[level]
+    most = U64(occurrences_max)
+    level = np.int64(0)
+    # each pass is a fraction of what a histogram costs, whose places would have to wait for each other
+    while level < LEVELS - 1 and _kept(mixed, counts, many, most, level) > U64(bytes_max):
         level += 1
     mask = (_ONE << U64(level)) - _ONE
     for i in range(U64(many)):
         g = mixed[i]
-        on = g & mask == _ZERO
-        left[i] = U8(min(np.int64(counts[i]), occurrences_max)) if on else U8(0)
+        left[i] = U8(min(U64(counts[i]), most) if g & mask == _ZERO else _ZERO)
         byte[i] = U8(((g >> U64(56)) & U64(0xFE)) | ((g >> U64(level)) & _ONE))
-    return np.int64(level)
+    return level
 
 
 @lean_kernel

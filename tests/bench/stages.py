@@ -125,7 +125,7 @@ class OnePage:
 
     def tape(self) -> None:
         work = self.space.work
-        prepare(work.mixed, work.counts, self.many, 8, 500, work.histogram, work.left, work.byte)
+        prepare(work.mixed, work.counts, self.many, 8, 500, work.left, work.byte)
         write_tape(work.ids, 0, self.n, work.left, work.byte, self.sections, 0, 500)
 
     def blocks(self) -> int:
@@ -140,7 +140,7 @@ class OnePage:
         choose(self.parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
         counts = (work.content_counts, self.many)
         occurrences_in(work.ids, self.parts, work.starts, work.ends, work.chosen, *counts)
-        prepare(work.mixed, work.content_counts, self.many, 8, 250, work.histogram, work.left, work.byte)
+        prepare(work.mixed, work.content_counts, self.many, 8, 250, work.left, work.byte)
 
     def names(self) -> None:
         page, work = self.space.page, self.space.work
