@@ -3,6 +3,7 @@
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,8 @@ _RAW_BYTES = 64 << 10
 #: Places that look like a gzip member are tried so often after damage; a file made of such places is given up.
 _RESUME_TRIES_MAX = 100_000
 _BODY_MEMBERS_MAX = 100
+#: What fastwarc's reader raises for damage.
+_ZSTD_ERRORS = (OSError, ValueError, EOFError)
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"  # after a first byte 0x50 to 0x5f
@@ -166,17 +169,20 @@ class Stream:
 
     def _piece(self) -> bytes:
         """The next decompressed bytes of the current member, b"" at its end."""
+        if self._damage is not None:
+            raise self._damage
         if self._zstd is not None:
             try:
                 return bytes(self._zstd.read(PIECE_BYTES))
-            except (OSError, ValueError, EOFError) as error:
-                raise Damaged(self._member_at, f"zstd: {error}") from error
+            except _ZSTD_ERRORS as error:
+                self._damage = Damaged(self._member_at, f"zstd: {error}")
+                if salvaged := self._salvage():
+                    return salvaged
+                raise self._damage from error
         if self._inflater is None:
             self._read_raw()
             data, self._raw = self._raw, b""
             return data
-        if self._damage is not None:
-            raise self._damage
         while not self._inflater.eof:
             more = bool(self._raw) or self._read_raw()
             try:
@@ -194,19 +200,32 @@ class Stream:
         return b""
 
     def _salvage(self) -> bytes:
-        """What the damaged member holds before its damage and zlib has not given: it drops a whole piece with it."""
-        inflater, out, skipped = zlib.decompressobj(31), bytearray(), 0
+        """What the damaged member holds before its damage and was not given: a whole piece is dropped with it."""
+        out, given = bytearray(), self._delivered
+        with suppress(zlib.error, *_ZSTD_ERRORS):
+            for data in self._unzstd() if self._zstd is not None else self._ungzip():
+                out += data[given:]
+                given = max(0, given - len(data))
+        return bytes(out)
+
+    def _ungzip(self) -> Iterator[bytes]:
+        """The member again, from its start, in small pieces."""
+        inflater = zlib.decompressobj(31)
         self._file.seek(self._member_at)
         try:
             while piece := self._file.read(64):
-                data = inflater.decompress(piece)
-                unseen = max(0, self._delivered - skipped)
-                skipped += min(unseen, len(data))
-                out += data[unseen:]
-        except zlib.error:
-            pass
-        self._file.seek(self._raw_at)
-        return bytes(out)
+                yield inflater.decompress(piece)
+        finally:
+            self._file.seek(self._raw_at)
+
+    def _unzstd(self) -> Iterator[bytes]:
+        """The file again: what was given as it was given, then byte by byte, as a read that fails drops its bytes."""
+        left = self._delivered
+        with open(self._file.name, "rb") as file:
+            reader = ZstdReader(file)
+            while piece := bytes(reader.read(min(left, PIECE_BYTES) or 1)):
+                yield piece
+                left = max(0, left - len(piece))
 
     def _places(self, start: int, needle: bytes) -> Iterator[int]:
         """Bytes of the file where `needle` is found, from `start` on."""

@@ -301,6 +301,21 @@ def test_a_damaged_member_costs_its_record_alone(tmp_path: Path) -> None:
         assert len(problems) == 1, at
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_what_precedes_the_damage_of_a_zstd_file_is_read(tmp_path: Path, many: bool) -> None:
+    bodies = [random.Random(i).randbytes(400_000 if many else 400) for i in range(6)]
+    frames = [zstd(record(f"http://a.example/{i}", http(body))) for i, body in enumerate(bodies)]
+    data = b"".join(frames)[:-200]
+    archive = source(tmp_path, data, "x.warc.zst")
+    archive._bound = 1_000_000
+    pages = [page.page for page in archive.read()]
+    good = [page.body for page in pages if not page.problem]
+    # The record before the damage has nothing after it that would prove it.
+    assert (good, len(pages) >= 5) == (bodies[: len(good)], True)
+    assert len(good) >= 4
+    assert ["zstd" in problem.what for problem in archive.problems] == [True]
+
+
 def test_what_precedes_the_damage_of_a_member_of_many_records_is_read(tmp_path: Path) -> None:
     bodies = [random.Random(i).randbytes(300).hex().encode() for i in range(20)]
     whole = gz(b"".join(record(f"http://a.example/{i}", http(body)) for i, body in enumerate(bodies)))
