@@ -1,12 +1,13 @@
 """Which representative a page repeats, if any: candidates by shared keys, their pairs' numbers, the rule's rulings."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple, cast
 
 from neardup.decider import Decider
-from neardup.index import keys, namings
+from neardup.index import namings
 from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.index.rows import id_key
 from neardup.overlay import Missing, Overlay, Wanted
@@ -91,11 +92,7 @@ class Search:
 
 def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
     """Names of the key families that two pages share, with the number of shared keys that are not hot."""
-    out: dict[str, int] = {}
-    for key in overlay.lists.sharing(page_id, candidate):
-        name = keys.family_name(key[0])
-        out[name] = out.get(name, 0) + 1
-    return out
+    return dict(Counter(overlay.lists.families(page_id, candidate)))
 
 
 def scores_of(overlay: Overlay, page_id: int, others: Sequence[int]) -> Scores:
@@ -138,6 +135,22 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
         at = end
 
 
+def look_ahead(overlay: Overlay, page_ids: Sequence[int]) -> None:
+    """Works out, all together, numbers that pages of the batch will need among themselves: it changes nothing else.
+
+    Which of them will be posted is a guess; a wrong one costs some pairs too many, or a call of the kernel more.
+    """
+    reads = overlay.reads
+    if not overlay.lists.meet(page_ids):
+        return
+    gathered = overlay.lists.gather_many(page_ids, [page_id in reads.founders for page_id in page_ids])
+    among = {
+        page_id: [candidate for candidate in candidates if candidate in reads.batch]
+        for page_id, candidates in gathered.items()
+    }
+    score(overlay, [(page_id, candidates) for page_id, candidates in among.items() if candidates])
+
+
 def rule_on(
     decider: Decider, head: Head, other: Head, pair: Pair, crowd: int = 0, siblings: Siblings = NO_SIBLINGS
 ) -> Ruling:
@@ -166,24 +179,27 @@ def _raised(decider: str, tape_min: float) -> Decider:
 
 def choose(overlay: Overlay, page_id: int, head: Head) -> Search:
     """Scores the candidates of a page whose URL is not in the index, so none is the page itself. Raises Missing."""
-    gathered = overlay.lists.gather(page_id)
+    known = overlay.reads.chosen.get(page_id)
+    if known is not None and overlay.lists.is_as_read(page_id):
+        gathered = known[0]
+    else:
+        gathered = overlay.lists.gather(page_id)
     if gathered is None:
         raise overlay.lacking(page_id)
     decider = overlay.decider
-    search = Search(decider, head, *gathered)
-    if not search.candidates:
-        return search
+    if not gathered[0]:
+        return Search(decider, head, *gathered)
     siblings = siblings_of(overlay, head)
-    known = overlay.reads.chosen.get(page_id)
-    if known is not None and known[0] == (gathered, siblings):
-        return cast(Search, known[1])
+    if known is not None and known[:2] == (gathered, siblings):
+        return cast(Search, known[2])
+    search = Search(decider, head, *gathered)
     scores = scores_of(overlay, page_id, search.candidates)
     crowd = 0
     if decider.crowd_min:
         crowd = sum(_crowd(overlay, head, candidate, scores.pair(candidate)) for candidate in search.candidates)
     search.decide(overlay, scores, crowd, siblings)
     if not decider.crowd_min:  # it follows from lists, siblings and records alone
-        overlay.reads.chosen[page_id] = (gathered, siblings), search
+        overlay.reads.chosen[page_id] = gathered, siblings, search
     return search
 
 

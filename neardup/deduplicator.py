@@ -46,7 +46,7 @@ class Deduplicator:
             times.append(log_time)
         places = [Coordinates(offset=self._next + i) for i in range(len(pages))]
         records = sketch_pages(pages, self.scheme, coordinates=places, log_times=times, threads=threads)
-        outcome = fold(list(enumerate(records, self._next)), self._store, self.decider)
+        outcome = fold(list(enumerate(records, self._next)), self._store, self.decider, threads=threads)
         following = self._next + len(pages)
         meta = {_NEXT: b"%d" % following, _LOG_TIME: b"%d" % log_time}
         self._store.write({**outcome.writes, Family.META: meta})

@@ -98,6 +98,13 @@ def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Rulin
     return out | _langs(head, other)
 
 
+def of_search(overlay: Overlay, page_id: int, head: Head, search: Search) -> dict[str, Any]:
+    """Evidence of a page whose content nobody has, as the index is before the page is in it."""
+    if search.best is None:
+        return of_none(overlay, head, search)
+    return of_choice(overlay, page_id, head, search, search.best)
+
+
 def of_choice(overlay: Overlay, page_id: int, head: Head, search: Search, best: Scored) -> dict[str, Any]:
     """Evidence of a page that repeats `best`."""
     out = of_pair(overlay.decider, head, overlay.head(best.page_id), best.pair, best.ruling)

@@ -44,10 +44,15 @@ class Told(NamedTuple):
 
 
 class Life:
-    """One record of the log on its way through the table; make a new one for each."""
+    """One record of the log on its way through the table; make a new one for each.
 
-    def __init__(self, overlay: Overlay, page_id: int, head: Head) -> None:
+    telling: make verdicts; without, only the effects come about.
+    """
+
+    def __init__(self, overlay: Overlay, page_id: int, head: Head, *, telling: bool = True) -> None:
         self._overlay = overlay
+        self._telling = telling
+        self._said: Verdict | None = None
         self._page_id = page_id
         self._head = head
         self._checks: list[Check] = []
@@ -57,38 +62,36 @@ class Life:
 
     def live(self) -> Told:
         """Applies the record to the overlay. Raises Missing, InvariantBroken."""
-        verdict = self._judge()
-        verdicts = [verdict]
-        if self._promoted is not None:
+        self._judge()
+        verdicts = [] if self._said is None else [self._said]
+        if self._telling and self._promoted is not None:
             verdicts.append(self._tell_promoted(self._promoted))
         return Told(verdicts, self._search, self._checks, self._holder)
 
-    def _judge(self) -> Verdict:
+    def _judge(self) -> None:
         head, overlay = self._head, self._overlay
         row = overlay.urls.get(head.url_hash) if head.named else None
         if head.kind is RecordKind.REJECTED:
-            verdict = self._tell(Kind.REJECTED, row)
-            verdict.reason = head.reason
-            return verdict
-        if head.kind is RecordKind.TOMBSTONE:
-            return self._gone(row)
-        if row is None:
-            verdict = self._unknown(head.clamped, None)
+            self._tell(Kind.REJECTED, row)
+        elif head.kind is RecordKind.TOMBSTONE:
+            self._gone(row)
+        elif row is None:
+            self._unknown(head.clamped, None)
             if self._holder is None:
                 choice.sight(overlay, self._page_id, head)
-            return verdict
-        if head.clamped < row.newest:
-            return self._tell(Kind.STALE, row)
-        if not row.live:
-            return self._unknown(head.clamped, None)
-        cluster = overlay.clusters.need(id_key(row.cluster))
-        same = head.same_content(overlay.head(row.page_id))
-        kept = self._unchanged(row, cluster) if same else self._edited(row, cluster)
-        return kept or self._otherwise(row)
+        elif head.clamped < row.newest:
+            self._tell(Kind.STALE, row)
+        elif not row.live:
+            self._unknown(head.clamped, None)
+        else:
+            cluster = overlay.clusters.need(id_key(row.cluster))
+            same = head.same_content(overlay.head(row.page_id))
+            if not (self._unchanged(row, cluster) if same else self._edited(row, cluster)):
+                self._otherwise(row)
 
     # ---- rows of the table -----------------------------------------------------------------------------------------
 
-    def _gone(self, row: UrlRow | None) -> Verdict:
+    def _gone(self, row: UrlRow | None) -> None:
         head = self._head
         newest = head.clamped
         if row is not None:
@@ -97,40 +100,39 @@ class Life:
                 self._promoted = clusters.retire(self._overlay, head.url_hash, row)
         gone = UrlRow(self._page_id, 0, 0, Kind.GONE, newest, head.log_time)
         self._overlay.urls.put(head.url_hash, gone)
-        return evidence.frame(self._overlay, Kind.GONE, self._page_id, 0, head)
+        if self._telling:
+            self._said = evidence.frame(self._overlay, Kind.GONE, self._page_id, 0, head)
 
-    def _unchanged(self, row: UrlRow, cluster: ClusterRow) -> Verdict | None:
-        """None if the founding sketch is another since, and what is held does not verify against it."""
+    def _unchanged(self, row: UrlRow, cluster: ClusterRow) -> bool:
+        """False if the founding sketch is another since, and what is held does not verify against it."""
         overlay, head = self._overlay, self._head
-        proof = {}
+        check = None
         if row.member:
             key = member_key(row.cluster, row.member)
             member = overlay.members.need(key)
             if member.verified != cluster.founding:
                 check = self._check("founding", row.page_id, cluster.founding)
                 if not check.held:
-                    return None
+                    return False
                 held = overlay.head(row.page_id)
                 counted = clusters.is_counted(overlay, row.page_id, held, cluster)
                 overlay.members.put(key, member._replace(verified=cluster.founding, counted=counted))
                 crowd = cluster.crowd - member.counted + counted
                 cluster = clusters.change(overlay, row.cluster, crowd=crowd)
                 row = row._replace(standing=_member_standing(cluster, held, overlay.head(cluster.founding)))
-                proof = self._proof(check, held)
         row = row._replace(newest=head.clamped, seen=head.log_time)
         overlay.urls.put(head.url_hash, row)
-        verdict = self._tell(Kind.UNCHANGED, row)
-        verdict.evidence = proof
-        return verdict
+        self._tell(Kind.UNCHANGED, row, check)
+        return True
 
-    def _edited(self, row: UrlRow, cluster: ClusterRow) -> Verdict | None:
-        """None if the new content is not that of the cluster any more."""
+    def _edited(self, row: UrlRow, cluster: ClusterRow) -> bool:
+        """False if the new content is not that of the cluster any more."""
         overlay, head, page_id = self._overlay, self._head, self._page_id
         if row.member and not self._check("previous", page_id, row.page_id).held:
-            return None
+            return False
         check = self._check("founding", page_id, cluster.founding)
         if not check.held:
-            return None
+            return False
         contents.leave(overlay, row.page_id, overlay.head(row.page_id))
         contents.arrive(overlay, page_id, head)
         standing = row.standing
@@ -148,21 +150,23 @@ class Life:
             contents.forget(overlay, row.page_id)
         row = row._replace(page_id=page_id, standing=standing, newest=head.clamped, seen=head.log_time)
         overlay.urls.put(head.url_hash, row)
-        verdict = self._tell(Kind.EDITED, row)
-        verdict.evidence = self._proof(check, head)
-        return verdict
+        self._tell(Kind.EDITED, row, check)
+        return True
 
-    def _otherwise(self, row: UrlRow) -> Verdict:
+    def _otherwise(self, row: UrlRow) -> None:
         self._promoted = clusters.retire(self._overlay, self._head.url_hash, row)
-        return self._unknown(self._head.clamped, row.page_id)
+        self._unknown(self._head.clamped, row.page_id)
 
-    def _unknown(self, newest: int, replaces: int | None) -> Verdict:
+    def _unknown(self, newest: int, replaces: int | None) -> None:
         self._holder = contents.holder(self._overlay, self._head)
-        verdict = self._alone_or_near(newest) if self._holder is None else self._exact(self._holder, newest)
-        verdict.replaces = replaces
-        return verdict
+        if self._holder is None:
+            self._alone_or_near(newest)
+        else:
+            self._exact(self._holder, newest)
+        if self._said is not None:
+            self._said.replaces = replaces
 
-    def _exact(self, holder: int, newest: int) -> Verdict:
+    def _exact(self, holder: int, newest: int) -> None:
         """A live page has this very content: into its cluster, verified as it was."""
         overlay, head, page_id = self._overlay, self._head, self._page_id
         held = overlay.head(holder)
@@ -173,51 +177,64 @@ class Life:
             verified = overlay.members.need(member_key(row.cluster, row.member)).verified
         url = UrlRow(page_id, row.cluster, page_id, Kind.EXACT_DUPLICATE, newest, head.log_time)
         clusters.join(overlay, page_id, head, url, verified)
-        verdict = self._tell_member(Kind.EXACT_DUPLICATE, row.cluster)
-        verdict.evidence = evidence.of_digest(head, holder, held, overlay.head(cluster.founding))
-        return verdict
+        if self._telling:
+            proof = evidence.of_digest(head, holder, held, overlay.head(cluster.founding))
+            self._tell_member(Kind.EXACT_DUPLICATE, row.cluster, proof)
 
-    def _alone_or_near(self, newest: int) -> Verdict:
+    def _alone_or_near(self, newest: int) -> None:
         overlay, head, page_id = self._overlay, self._head, self._page_id
         chosen = self._search = choice.choose(overlay, page_id, head)
         best = chosen.best
-        if best is None:
-            proof = evidence.of_none(overlay, head, chosen)
-        else:
-            proof = evidence.of_choice(overlay, page_id, head, chosen, best)
+        proof: dict[str, object] = {}
+        if self._telling:  # before the page is posted itself
+            proof = evidence.of_search(overlay, page_id, head, chosen)
         if best is not None and best.ruling.kind is Kind.NEAR_DUPLICATE:
             cluster_id = overlay.urls.need(overlay.head(best.page_id).url_hash).cluster
             url = UrlRow(page_id, cluster_id, page_id, Kind.NEAR_DUPLICATE, newest, head.log_time)
             clusters.join(overlay, page_id, head, url, best.page_id)
-            verdict = self._tell_member(Kind.NEAR_DUPLICATE, cluster_id)
+            self._tell_member(Kind.NEAR_DUPLICATE, cluster_id, proof)
         else:
             kind = Kind.UNIQUE if best is None else Kind.SAME_CONTENT
             url = UrlRow(page_id, page_id, 0, kind, newest, head.log_time)
             clusters.found(overlay, page_id, head, url, NO_PAGE if best is None else best.page_id)
-            verdict = evidence.frame(overlay, kind, page_id, 0, head)
-            evidence.tell_cluster(overlay, verdict, page_id)
-            if best is not None:
-                verdict.content_of = evidence.representative(overlay, best.page_id)
-        verdict.evidence = proof
-        verdict.candidates_cut = chosen.cut
-        return verdict
+            self._tell_founder(kind, best, proof)
+        if self._said is not None:
+            self._said.candidates_cut = chosen.cut
 
     # ---- telling ---------------------------------------------------------------------------------------------------
 
-    def _tell(self, kind: Kind, row: UrlRow | None) -> Verdict:
-        """A verdict that leaves the URL where it stands, and says where."""
-        verdict = evidence.frame(self._overlay, kind, self._page_id, 0, self._head)
+    def _tell(self, kind: Kind, row: UrlRow | None, check: Check | None = None) -> None:
+        """Says that the URL stays where it stands, and where that is. check: what proved it, if it had to be."""
+        if not self._telling:
+            return
+        overlay, head = self._overlay, self._head
+        verdict = self._said = evidence.frame(overlay, kind, self._page_id, 0, head)
+        if kind is Kind.REJECTED:
+            verdict.reason = head.reason
         if row is not None:
-            verdict.standing = evidence.standing(self._overlay, row)
+            verdict.standing = evidence.standing(overlay, row)
             if row.live:
-                evidence.tell_cluster(self._overlay, verdict, row.cluster)
-        return verdict
+                evidence.tell_cluster(overlay, verdict, row.cluster)
+            if check is not None:
+                held, other = overlay.head(row.page_id), overlay.head(check.page_id)
+                verdict.evidence = evidence.of_pair(overlay.decider, held, other, check.pair, check.ruling)
 
-    def _tell_member(self, kind: Kind, cluster_id: int) -> Verdict:
-        verdict = evidence.frame(self._overlay, kind, self._page_id, 0, self._head)
+    def _tell_member(self, kind: Kind, cluster_id: int, proof: dict[str, object]) -> None:
+        if not self._telling:
+            return
+        verdict = self._said = evidence.frame(self._overlay, kind, self._page_id, 0, self._head)
         cluster = evidence.tell_cluster(self._overlay, verdict, cluster_id)
         verdict.representative = evidence.representative(self._overlay, cluster.founding)
-        return verdict
+        verdict.evidence = proof
+
+    def _tell_founder(self, kind: Kind, best: choice.Scored | None, proof: dict[str, object]) -> None:
+        if not self._telling:
+            return
+        verdict = self._said = evidence.frame(self._overlay, kind, self._page_id, 0, self._head)
+        evidence.tell_cluster(self._overlay, verdict, self._page_id)
+        if best is not None:
+            verdict.content_of = evidence.representative(self._overlay, best.page_id)
+        verdict.evidence = proof
 
     def _tell_promoted(self, cluster_id: int) -> Verdict:
         founding = self._overlay.clusters.need(id_key(cluster_id)).founding
@@ -232,10 +249,6 @@ class Life:
         check = Check(of, other, pair, ruling, held)
         self._checks.append(check)
         return check
-
-    def _proof(self, check: Check, head: Head) -> dict[str, object]:
-        other = self._overlay.head(check.page_id)
-        return evidence.of_pair(self._overlay.decider, head, other, check.pair, check.ruling)
 
 
 def _member_standing(cluster: ClusterRow, head: Head, founding: Head) -> Kind:

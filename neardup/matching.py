@@ -29,6 +29,9 @@ from neardup.verdict import Verdict
 
 Batch = Sequence[tuple[int, bytes]]
 
+#: Pages whose pairs among themselves are scored together. Of more pages more would be guessed wrong.
+_AHEAD = 32
+
 
 @dataclass(slots=True)
 class Candidate:
@@ -91,13 +94,14 @@ def fold(
     *,
     trace: Callable[[Trace], None] | None = None,
     weigh: bool = False,
+    tell: bool = True,
     threads: int = 1,
 ) -> Outcome:
     """Judges a batch against a store. Does not write: the caller writes `outcome.writes` with its own marks, at once.
 
     batch: (page id, sketch record) with ascending page ids, all greater than any the store holds. trace: called for
     each page in order, once it is settled. weigh: tell in the outcome what was weighed; changes nothing else.
-    threads: how many read and score.
+    tell: without, the outcome has no verdicts: for who folds again what was told. threads: how many read and score.
     Raises CorruptRecord, InvariantBroken, StateError.
     """
     reads = candidates(batch, store, decider, threads)
@@ -105,7 +109,7 @@ def fold(
     while True:
         passes += 1
         try:
-            outcome = judge(batch, reads, decider, trace=trace, weigh=weigh)
+            outcome = judge(batch, reads, decider, trace=trace, weigh=weigh, tell=tell)
         except Missing as missing:
             if not reads.read(store, missing.wanted):
                 raise InvariantBroken("judging asks again for what was read") from missing
@@ -121,6 +125,7 @@ def judge(
     *,
     trace: Callable[[Trace], None] | None = None,
     weigh: bool = False,
+    tell: bool = True,
 ) -> Outcome:
     """Folds the batch over what was read. Pure. Raises Missing with all that it came upon, InvariantBroken."""
     overlay = Overlay(reads, decider)
@@ -130,10 +135,12 @@ def judge(
     newcomers = Newcomers(overlay)
     for place, (page_id, _) in enumerate(batch):
         try:
+            if place % _AHEAD == 0:
+                choice.look_ahead(overlay, reads.batch.ids[place : place + _AHEAD].tolist())
             if newcomers.settle(place):
-                told = Told([newcomers.tell(place)], None, [], None)
+                told = Told([newcomers.tell(place)] if tell else [], None, [], None)
             else:
-                told = Life(overlay, page_id, reads.batch[page_id]).live()
+                told = Life(overlay, page_id, reads.batch[page_id], telling=tell).live()
             if trace is not None:
                 traces.append(_trace(overlay, page_id, reads.batch[page_id], told))
             if weigh and told.search is not None and told.search.candidates:
@@ -252,10 +259,14 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
     everyone = {candidate for found in gathered.values() for candidate in found}
     reads.read_sketches(store, everyone)
     choice.score(overlay, gathered.items())
+    contents = {batch.digest_keys[batch.place(page_id)]: page_id for page_id in reversed(seeking)}
+    reads.founders = {page_id for page_id in seeking if contents[batch.digest_keys[batch.place(page_id)]] == page_id}
     if overlay.decider.crowd_min:
         return everyone
-    chosen = [choice.choose(overlay, page_id, batch[page_id]).best for page_id in gathered]
-    return {best.page_id for best in chosen if best is not None}
+    chosen = {page_id: choice.choose(overlay, page_id, batch[page_id]).best for page_id in gathered}
+    found = {page_id: best.page_id for page_id, best in chosen.items() if best is not None}
+    reads.founders -= found.keys()
+    return set(found.values())
 
 
 def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], leading: Iterable[int]) -> None:

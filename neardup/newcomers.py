@@ -24,7 +24,7 @@ class Newcomers:
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
         pages, posted = overlay.reads.batch, overlay.reads.posted
-        lonely = overlay.lists.lonely.tolist()
+        lonely = overlay.lists.lonely_rows()
         first_url: dict[bytes, int] = {}
         first_digest: dict[bytes, int] = {}
         for place, (hashed, digest) in enumerate(zip(pages.url_hashes, pages.digest_keys, strict=True)):
@@ -39,7 +39,7 @@ class Newcomers:
             if digest and not (first_digest[digest] == place and overlay.digests.is_absent(digest)):
                 continue
             row = posted.place_of.get(ids[place], -1)
-            if row < 0 or lonely[row]:
+            if row < 0 or row in lonely:
                 new.append((place, row))
         self._rows = dict(new)
         self._make_rows([place for place, _ in new])

@@ -72,7 +72,8 @@ class ReadSet:
     prefixes: the first keys of a prefix, and whether these are all of them. posted: the batch's similarity keys with
     their rows, which `rows` does not hold. heads, keys and scores remember what follows from records, by page id:
     decoded records, similarity keys of pages of the store, numbers of pairs. chosen: what was
-    chosen for a page, and from what. threads: how many read and score.
+    chosen for a page, and from what. founders: pages of the batch that will likely be posted.
+    threads: how many read and score.
     """
 
     def __init__(self, batch: Pages, decider: Decider, threads: int = 1) -> None:
@@ -83,7 +84,8 @@ class ReadSet:
         self.heads: dict[int, Head] = {}
         self.keys: dict[int, list[bytes]] = {}
         self.scores: dict[int, Scores] = {}
-        self.chosen: dict[int, tuple[Any, Any]] = {}
+        self.chosen: dict[int, tuple[Any, Any, Any]] = {}
+        self.founders: set[int] = set()
         self.threads = threads
 
     def read(self, store: Store, wanted: Wanted) -> int:
@@ -245,11 +247,11 @@ class Overlay:
 
     def head(self, page_id: int) -> Head:
         """The sketch of a page of this batch or of the store. Raises Missing, InvariantBroken."""
-        if page_id in self.reads.batch:
-            return self.reads.batch[page_id]
         heads = self.reads.heads
         head = heads.get(page_id)
-        if head is None:
+        if head is None and page_id in self.reads.batch:
+            head = heads[page_id] = self.reads.batch[page_id]
+        elif head is None:
             row = self.sketches.need(rows.id_key(page_id))
             rest = sharing.rest_of_row(row)
             rest_row = None if rest is None else self.sketches.need(rows.id_key(rest))

@@ -5,6 +5,7 @@ as arrays, a page costs one or two calls of a kernel instead of a look into a ta
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,14 +22,15 @@ _MORE_ROOM = 8
 class Posted:
     """What the pages of a batch post, and the rows of their keys as far as they were read.
 
-    keys: all keys, in byte order; the place of a key there is its slot. place_of: page id -> row of the following
-    arrays, for pages with keys. slots int64[pages, keys]; tape, content (log-lengths) int64[pages]; entries
-    uint64[pages]: the page's posting; first bool[pages]: no earlier page of the batch has a key of it. uses
-    int64[slots]: pages with this key. read bool[slots].
+    families: names of the family of each of a page's keys. keys: all keys of all pages, in byte order; the place of a
+    key there is its slot. place_of: page id -> row of the following arrays, for pages with keys. slots int64[pages,
+    keys]; tape, content (log-lengths) int64[pages]; entries uint64[pages]: the page's posting; first bool[pages]: no
+    earlier page of the batch has a key of it. uses int64[slots]: pages with this key. read bool[slots].
     """
 
     def __init__(self, pages: Pages, decider: Decider) -> None:
         posted, columns = keys.similarity_columns(pages.headers, decider)
+        self.families = keys.families_of(decider)
         ids = pages.ids[posted]
         self.place_of = {page_id: place for place, page_id in enumerate(ids.tolist())}
         unique, slots, self.uses = np.unique(columns, return_inverse=True, return_counts=True)
@@ -85,9 +87,7 @@ class Posted:
 
 
 class Lists:
-    """Posting lists of a batch's keys, as they are now. lonely bool[pages]: pages whose lists are all empty or hot, and
-    will be when their turn comes, unless a page of the store is posted meanwhile. hot_turned: keys that turned hot.
-    """
+    """Posting lists of a batch's keys, as they are now. hot_turned: keys that turned hot."""
 
     def __init__(self, posted: Posted, decider: Decider) -> None:
         self.posted = posted
@@ -105,7 +105,9 @@ class Lists:
             row = rows[bad] or b""
             raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
         counts = self._count[posted.slots]
-        self.lonely: np.ndarray = posted.first & ((counts == 0) | (counts == kernels.HOT)).all(axis=1)
+        self._lonely: np.ndarray = posted.first & ((counts == 0) | (counts == kernels.HOT)).all(axis=1)
+        self._disturbed = False  # a page of the store was posted
+        self._thinned = False  # a page went
         self._changed = np.zeros(len(rows), dtype=np.uint8)
         self._due: list[int] = []
         self.hot_turned = 0
@@ -128,7 +130,17 @@ class Lists:
         return self._decider.length_gap_max if self._decider.rule in keys.TAPE_RULES else -1
 
     def is_lonely(self, place: int) -> bool:
-        return bool(self.lonely[place])
+        """Whether all lists of a page, named by its row of `Posted`, are empty or hot when its turn comes."""
+        return not self._disturbed and bool(self._lonely[place])
+
+    def is_as_read(self, page_id: int) -> bool:
+        """Whether nothing in the lists of a page of the batch is another than was read."""
+        place = self.posted.place_of.get(page_id)
+        return place is None or not (self._disturbed or self._thinned or not self.posted.first[place])
+
+    def lonely_rows(self) -> set[int]:
+        """Rows of `Posted` whose pages are lonely, as far as can be said before the batch is judged."""
+        return set(np.nonzero(self._lonely)[0].tolist())
 
     # ---- looking ---------------------------------------------------------------------------------------------------
 
@@ -159,6 +171,11 @@ class Lists:
         kept = min(many, self._decider.candidates_max)
         return (words[:kept] >> np.uint64(16)).tolist(), shared[:kept].tolist(), many > kept
 
+    def meet(self, page_ids: Sequence[int]) -> bool:
+        """Whether one of these pages has a key of an earlier page of the batch."""
+        places = [place for page_id in page_ids if (place := self.posted.place_of.get(page_id)) is not None]
+        return not self.posted.first[places].all()
+
     def gather_many(self, page_ids: Sequence[int], posts: Sequence[bool]) -> dict[int, list[int]]:
         """Candidates of those pages that have any, as far as lists were read. Changes no list.
 
@@ -187,8 +204,8 @@ class Lists:
         found >>= np.uint64(16)
         return {int(ids[i]): found[i, : max(0, many[i])].tolist() for i in np.nonzero(many > 0)[0].tolist()}
 
-    def sharing(self, page_id: int, other: int) -> list[bytes]:
-        """Keys of a page of the batch under which another is posted."""
+    def families(self, page_id: int, other: int) -> list[str]:
+        """Families of the keys of a page of the batch under which another is posted, in the order of the keys."""
         self._settle()
         place = self.posted.place_of.get(page_id)
         if place is None:
@@ -196,7 +213,7 @@ class Lists:
         slots = self.posted.slots[place]
         found = np.empty(len(slots), dtype=np.uint8)
         kernels.holds(slots, self._begin, self._count, self._words, other, found)
-        return [self.posted.keys[slot] for slot in slots[found != 0].tolist()]
+        return [family for family, shared in zip(self.posted.families, found.tolist(), strict=True) if shared]
 
     # ---- changing --------------------------------------------------------------------------------------------------
 
@@ -220,7 +237,7 @@ class Lists:
         self._settle()
         most = self._decider.postings_max
         if foreign:
-            self.lonely = np.zeros_like(self.lonely)
+            self._disturbed = True
             full = self._count[slots] + self.posted.uses[slots] >= self._room[slots]
             if full.any():
                 self._grow(slots[full])
@@ -244,6 +261,7 @@ class Lists:
         self._settle()
         if (self._count[slots] == kernels.UNREAD).any():
             return False
+        self._thinned = True
         if kernels.unpost(slots, self._begin, self._count, self._words, np.uint64(word), self._changed) >= 0:
             raise InvariantBroken(f"posting {word:016x} is not where it was put")
         return True
@@ -257,12 +275,7 @@ class Lists:
         rows, ends = np.empty(size, dtype=np.uint8), np.empty(len(changed), dtype=np.int64)
         kernels.store(changed, self._begin, self._count, self._words, rows, ends)
         encoded = rows.tobytes()
+        slots, cuts = changed.tolist(), [0, *ends.tolist()]
         names, known = self.posted.keys, self.posted.rows
-        out: dict[bytes, bytes | None] = {}
-        start = 0
-        for slot, end in zip(changed.tolist(), ends.tolist(), strict=True):
-            row = encoded[start:end] or None
-            start = end
-            if row != known[slot]:
-                out[names[slot]] = row
-        return out
+        made = [(slot, encoded[start:end] or None) for slot, (start, end) in zip(slots, pairwise(cuts), strict=True)]
+        return {names[slot]: row for slot, row in made if row != known[slot]}

@@ -71,7 +71,8 @@ class Prepared:
 class Matcher:
     """Folds messages into one store. next_offset: the message that must come next. log_time: ms since the epoch.
 
-    told: the offset after the last message that had verdicts. at: the message at work, for whoever catches an error.
+    told: the offset after the last message that had verdicts. threads: how many share a batch.
+    at: the message at work, for whoever catches an error.
     sink: for `step`. settled: for logs that operators may write to; by default nothing is. watch: by default nobody;
     `step` tells it, and whoever calls `prepare` does so with the outcome's `weighed`.
     """
@@ -83,12 +84,14 @@ class Matcher:
         sink: VerdictSink | None = None,
         *,
         settled: Settled = lambda decision, offset: False,
+        threads: int = 1,
     ) -> None:
         """Raises StateError if the store was folded with another scheme or decider."""
         self._store = store
         self._decider = decider
         self._sink = sink
         self._settled = settled
+        self.threads = threads
         self.watch: Watch | None = None
         names = [_NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD]
         next_offset, log_time, scheme, used, told = store.get_many(Family.META, names)
@@ -120,9 +123,10 @@ class Matcher:
             self.watch(prepared.outcome.weighed)
         return prepared.verdicts
 
-    def prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
+    def prepare(self, messages: Sequence[tuple[int, bytes]], *, tell: bool = True) -> Prepared:
         """Folds (offset, message) pairs; their offsets ascend from `next_offset` on, and may leave some out. Pure.
 
+        tell: without, there are no verdicts: for messages whose verdicts are out.
         Raises CorruptRecord for what cannot be read, WrongScheme for another scheme's message, SourceGap, each unless
         an operator has settled it; InvariantBroken.
         """
@@ -155,8 +159,12 @@ class Matcher:
                     prepared.told = offset + 1
             else:
                 prepared.skipped.append(entry)
-        outcome = prepared.outcome = fold(batch, self._store, self._decider, weigh=self.watch is not None)
-        _check_complete(batch, outcome.verdicts)
+        weigh = tell and self.watch is not None
+        outcome = prepared.outcome = fold(
+            batch, self._store, self._decider, weigh=weigh, tell=tell, threads=self.threads
+        )
+        if tell:
+            _check_complete(batch, outcome.verdicts)
         prepared.log_time = max([self.log_time, *(head.log_time for head in prepared.heads)])
         meta: dict[bytes, bytes | None] = {
             **outcome.writes.get(Family.META, {}),

@@ -30,6 +30,6 @@ def fold_until(
             records = records[:place]
         batch = [(page_id(at, number), record) for number, record in enumerate(records)]
         if batch:
-            store.write(fold(batch, store, decider).writes)
+            store.write(fold(batch, store, decider, tell=False).writes)
         progress(at, offset)
     return store

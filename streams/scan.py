@@ -158,7 +158,8 @@ def scan(
 
     base_url: what the file names of folders are appended to. out: a file for the verdicts of these sources as JSON
     lines, written anew, `-` for standard output. written: other files that the caller writes. again: scan finished
-    sources once more. threads: for sketching. audit: what looks on; it changes no verdict and no stored byte.
+    sources once more. threads: how many sketch, and share a batch. audit: what looks on; it changes no verdict and no
+    stored byte.
     SIGINT and SIGTERM end the scan after the message at work; the same call goes on from there.
     Raises BadInput for paths that are no sources, and where `out` or `written` is in them, before anything is changed;
     StateError where state or `out` cannot be written; InvariantBroken where pages in and verdicts out differ.
@@ -199,6 +200,7 @@ class _Scan:
         self._noted: dict[str, int] = {}  # by source: how many of its problems its record holds
         self._stop = threading.Event()
         self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
+        state.matcher.threads = threads
         self._sketcher = Sketcher(state.scheme, state.log, clock, log_time=state.matcher.log_time, threads=threads)
 
     def enlist(self, paths: Sequence[str | Path], base_url: str | None, again: bool, written: Sequence[Path]) -> None:

@@ -12,7 +12,6 @@ alone.
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -140,10 +139,9 @@ def family_of(key: bytes) -> KeyFamily:
     return KeyFamily(first & 0xF0 if first >= KeyFamily.HEAD else first)
 
 
-@lru_cache(maxsize=256)
-def family_name(first: int) -> str:
-    """The name of the family of a similarity key that starts with this byte."""
-    return family_of(bytes([first])).name.lower()
+def families_of(decider: Decider) -> list[str]:
+    """Names of the families of a page's similarity keys, in their order."""
+    return [family_of(bytes([first])).name.lower() for first in _bytes_of(decider.rule)[0].tolist()]
 
 
 def digest_key(head: Head) -> bytes:

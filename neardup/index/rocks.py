@@ -163,11 +163,13 @@ class RocksStore:
         while True:
             batch = rocksdict.WriteBatch(raw_mode=True)
             for handle, rows in changes:
+                if handle is not None:
+                    batch.set_default_column_family(handle)  # a third of the price of naming it with each row
                 for key, value in rows:
                     if value is None:
-                        batch.delete(key, handle)
+                        batch.delete(key)
                     else:
-                        batch.put(key, value, handle)
+                        batch.put(key, value)
             with _explained("write", self.path):
                 try:
                     self._db.write(batch, self._write_options)

@@ -21,6 +21,7 @@ _COUNTS = slice(field_at("tokens"), field_at("content_tokens"))
 _SKETCHES = slice(field_at("head"), field_at("content_level"))
 _TAPE = slice(field_at("tape_bytes"), field_at("content_bytes"))
 _BLOOM = slice(field_at("bloom_bytes"), field_at("url_bytes"))
+_TITLE_NAMES, _HEAD_NAMES, _CONTENT = field_at("title_names"), field_at("head_names"), field_at("content_bytes")
 _LENGTH = struct.Struct("<H")
 _COUNTS_BYTES = _COUNTS.stop - _COUNTS.start
 _SKETCHES_BYTES = _SKETCHES.stop - _SKETCHES.start
@@ -37,8 +38,8 @@ _GAPS = (
 def _middle(record: bytes) -> tuple[int, int, int]:
     """End of the tape, start and end of the Bloom filter."""
     tape = HEADER.itemsize + _LENGTH.unpack_from(record, _TAPE.start)[0]
-    names = NAME.itemsize * (record[field_at("title_names")] + record[field_at("head_names")])
-    bloom = tape + _LENGTH.unpack_from(record, field_at("content_bytes"))[0] + names
+    names = NAME.itemsize * (record[_TITLE_NAMES] + record[_HEAD_NAMES])
+    bloom = tape + _LENGTH.unpack_from(record, _CONTENT)[0] + names
     return tape, bloom, bloom + _LENGTH.unpack_from(record, _BLOOM.start)[0]
 
 
@@ -72,8 +73,8 @@ def join(own: bytes, shared: bytes) -> bytes:
         at += size
     header = b"".join(parts)
     tape = _LENGTH.unpack_from(header, _TAPE.start)[0]
-    names = NAME.itemsize * (header[field_at("title_names")] + header[field_at("head_names")])
-    between = _LENGTH.unpack_from(header, field_at("content_bytes"))[0] + names
+    names = NAME.itemsize * (header[_TITLE_NAMES] + header[_HEAD_NAMES])
+    between = _LENGTH.unpack_from(header, _CONTENT)[0] + names
     return b"".join(
         (header, shared[_FIXED : _FIXED + tape], own[at : at + between], shared[_FIXED + tape :], own[at + between :])
     )

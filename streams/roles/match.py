@@ -75,7 +75,7 @@ class MatchRole:
         self._flushed = self._gauged = time.monotonic()
         self._stalled_s = 0.0
         self._dirty = False
-        self.matcher = Matcher(store, decider, settled=self._is_settled)
+        self.matcher = Matcher(store, decider, settled=self._is_settled, threads=runtime.settings.threads)
         self._audit = audit
         if audit is not None:
             self.matcher.watch = audit.look
@@ -140,7 +140,7 @@ class MatchRole:
 
     def _prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         try:
-            return self.matcher.prepare(messages)
+            return self.matcher.prepare(messages, tell=not self._silent)
         except SourceGap as error:
             self._metrics.source_gaps.inc()
             advice = f"if they are lost for good, accept it: neardup match --accept-gap {self.matcher.at}"

@@ -1,6 +1,7 @@
 """Rows of the matcher: into growing stores, rebuilding, bytes and memory a page."""
 
 import gc
+import os
 import shutil
 import statistics
 import sys
@@ -27,6 +28,8 @@ from tests.bench.generated import Log, fill, mixed
 from tests.bench.table import Row, seconds
 
 _BATCH = 512
+#: Of the matcher.
+THREADS = min(4, len(os.sched_getaffinity(0)))
 _BATCHES = 6
 
 
@@ -54,7 +57,7 @@ class Folding:
         self.next += len(batch)
 
         def work() -> None:
-            outcome = fold(batch, self.store, self.decider)
+            outcome = fold(batch, self.store, self.decider, tell=told, threads=THREADS)
             if told:
                 for verdict in outcome.verdicts:
                     verdict.to_json()

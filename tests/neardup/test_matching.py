@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from invariants import Checked, contents_of
 from story import SMALL, endless, folded, slices_of
 
+from neardup import matching, pairs
 from neardup import overlay as overlays
-from neardup import pairs
 from neardup.columns import Pages
 from neardup.decider import SiteOverride
 from neardup.errors import CorruptRecord, InvariantBroken
@@ -307,3 +307,24 @@ def test_threads_change_nothing(monkeypatch):
     monkeypatch.setattr(pairs, "_PART_PAIRS_MIN", 1)
     batch, store = half_way()
     assert fold(batch, store, SMALL, threads=3) == fold(batch, store, SMALL)
+
+
+@pytest.mark.parametrize("name", ["plain", "hot", "content"])
+def test_without_telling_the_same_comes_about(name):
+    for seed in range(3):
+        _, store = folded(crawl(seed), endless(40), decider=DECIDERS[name], checked=False)
+        silent = MemoryStore()
+        for batch in slices_of(crawl(seed), endless(70)):
+            told = fold(batch, silent, DECIDERS[name])
+            outcome = fold(batch, silent, DECIDERS[name], tell=False)
+            assert outcome == replace(told, verdicts=[])
+            silent.write(outcome.writes)
+        assert contents_of(silent) == contents_of(store)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_looking_ahead_changes_nothing(block, monkeypatch):
+    batch, store = half_way()
+    usual = fold(batch, store, SMALL)
+    monkeypatch.setattr(matching, "_AHEAD", block)
+    assert fold(batch, store, SMALL) == usual
