@@ -11,7 +11,7 @@ from neardup.index import namings
 from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.index.rows import id_key
 from neardup.overlay import Missing, Overlay, Wanted
-from neardup.pairs import numbers_of
+from neardup.pairs import Pairs
 from neardup.record import Head
 from neardup.rules import RULES, Pair, Ruling
 from neardup.scores import Scores, nearness, possible
@@ -107,25 +107,25 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
     """Works out and remembers the numbers of pages with others, all together. Raises Missing with all not read."""
     known = overlay.reads.scores
     wanted = Wanted()
-    places, records = [], []
+    places, pairs = [], Pairs(overlay.reads.threads)
     for page_id, others in wanted_pairs:
         scores = known.get(page_id)
         fresh = others if scores is None else scores.lacking(others)
-        record = overlay.head(page_id).record
-        for other in fresh:
-            try:
-                head = overlay.head(other)
-            except Missing as missing:
-                wanted.add(missing.wanted)
-            else:
-                records.append((record, head.record))
-        if fresh:
-            places.append((page_id, fresh))
+        if not fresh:
+            continue
+        try:
+            records = [(other, overlay.head(other).record) for other in fresh]
+        except Missing:
+            for other in fresh:
+                wanted.add(_lacking(overlay, other))
+            continue
+        pairs.add((page_id, overlay.head(page_id).record), records)
+        places.append((page_id, fresh))
     if wanted:
         raise Missing(wanted)
-    if not records:
+    if not places:
         return
-    numbers = numbers_of(records, overlay.reads.threads)
+    numbers = pairs.numbers()
     may = possible(numbers, overlay.decider).tolist()
     near = nearness(numbers, overlay.decider).tolist()
     at = 0
@@ -133,6 +133,15 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
         end = at + len(others)
         known.setdefault(page_id, Scores()).add(others, numbers[at:end], may[at:end], near[at:end])
         at = end
+
+
+def _lacking(overlay: Overlay, page_id: int) -> Wanted:
+    """What was not read of a page."""
+    try:
+        overlay.head(page_id)
+    except Missing as missing:
+        return missing.wanted
+    return Wanted()
 
 
 def look_ahead(overlay: Overlay, page_ids: Sequence[int]) -> None:

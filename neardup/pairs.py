@@ -17,67 +17,81 @@ _TAPES, _TAPES_AT = struct.Struct("<HH"), HEADER.fields["tape_bytes"][1]  # type
 assert HEADER.fields["content_bytes"][1] == _TAPES_AT + 2  # type: ignore[index]
 #: Types of a Pair's fields, in their order.
 _KINDS = tuple(get_type_hints(Pair).values())
-#: Records that one call of the kernel gets, in bytes; of the pairs of a longer list some go in further calls.
+#: Records that one call of the kernel gets, in bytes, about; what is more goes in further calls.
 _BUFFER_BYTES_MAX = 16 << 20
 #: Fewer pairs are not worth another thread.
 _PART_PAIRS_MIN = 32
 
 
 def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
-    """The numbers of `a` with each of the other records, in their order; see `compare_pairs`."""
-    return compare_pairs([(a, other) for other in others])
-
-
-def compare_pairs(pairs: Sequence[tuple[bytes, bytes]]) -> list[Pair]:
-    """The numbers of pairs of records, in their order; see `numbers_of`."""
-    return list(map(pair_of, numbers_of(pairs)))
+    """The numbers of `a` with each of the other records, in their order; see `Pairs`."""
+    wanted = Pairs()
+    # Named by identity: equal records may as well lie there twice.
+    wanted.add((id(a), a), [(id(other), other) for other in others])
+    return list(map(pair_of, wanted.numbers()))
 
 
 def pair_of(numbers: np.ndarray) -> Pair:
-    """The Pair of one row of `numbers_of`."""
+    """The Pair of one row of `Pairs.numbers`."""
     return Pair._make(kind(value) for kind, value in zip(_KINDS, numbers.tolist(), strict=True))
 
 
-def numbers_of(pairs: Sequence[tuple[bytes, bytes]], threads: int = 1) -> np.ndarray:
-    """The numbers of pairs of records, float64[pairs, fields of a Pair], by few calls of the kernel.
+class Pairs:
+    """Pairs of records whose numbers are wanted. A record of several pairs is copied once.
 
-    A record of several pairs is copied once. All are valid records of one scheme: lengths are trusted. B-, C- and
-    64-bit similarity are 0 where a page has no tokens. In vetoes, a filter with more than half of its bits set proves
-    nothing, but a name of the other page is known to be there. threads: how many share the pairs.
+    All are valid records of one scheme: lengths are trusted. B-, C- and 64-bit similarity are 0 where a page has no
+    tokens. In vetoes, a filter with more than half of its bits set proves nothing, but a name of the other page is
+    known to be there. threads: how many share the pairs.
     """
-    out = np.zeros((len(pairs), kernels.COLUMNS))
-    parts: list[bytes] = []
-    places: dict[int, int] = {}  # by identity: equal records may as well lie there twice
-    starts: list[int] = []
-    size = done = 0
-    for a, b in pairs:
-        for record in (a, b):
-            place = places.get(id(record), -1)
-            if place < 0:
-                place = places[id(record)] = size
-                parts.append(record)
-                size += len(record)
-            starts.append(place)
-        if size > _BUFFER_BYTES_MAX:
-            _score(parts, starts, out[done:], threads)
-            done += len(starts) // 2
-            parts, places, starts, size = [], {}, [], 0
-    if starts:
-        _score(parts, starts, out[done:], threads)
-    return out
 
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._out: list[np.ndarray] = []
+        self._clear()
 
-def _score(parts: Sequence[bytes], starts: Sequence[int], out: np.ndarray, threads: int) -> None:
-    """The numbers of the pairs at starts[0] and [1], [2] and [3], ... of the records, joined, into the rows of out."""
-    buffer = np.frombuffer(b"".join(parts), dtype=np.uint8)
-    tape = max(max(_TAPES.unpack_from(record, _TAPES_AT)) for record in parts)
-    a, b = np.array(starts, dtype=np.int64).reshape(-1, 2).T.copy()
+    def _clear(self) -> None:
+        self._records: list[bytes] = []
+        self._places: dict[int, int] = {}
+        self._size = 0
+        self._a: list[int] = []
+        self._b: list[int] = []
 
-    def score(first: int, last: int) -> None:
-        scratch = tape_scratch(tape)
-        kernels.score_pairs(buffer, a[first:last], b[first:last], _AT, HEADER.itemsize, scratch, out[first:last])
+    def add(self, one: tuple[int, bytes], others: Sequence[tuple[int, bytes]]) -> None:
+        """A record, by a name of its own, with each of others."""
+        self._a += [self._place(*one)] * len(others)
+        places = self._places
+        self._b += [places[other[0]] if other[0] in places else self._place(*other) for other in others]
+        if self._size > _BUFFER_BYTES_MAX:
+            self._score()
 
-    spread(score, len(a), threads, _PART_PAIRS_MIN)
+    def _place(self, name: int, record: bytes) -> int:
+        place = self._places.get(name)
+        if place is None:
+            place = self._places[name] = self._size
+            self._records.append(record)
+            self._size += len(record)
+        return place
+
+    def numbers(self) -> np.ndarray:
+        """The numbers of all pairs in the order in which they were added, float64[pairs, fields of a Pair]."""
+        self._score()
+        return np.concatenate(self._out) if self._out else np.zeros((0, kernels.COLUMNS))
+
+    def _score(self) -> None:
+        if not self._a:
+            return
+        buffer = np.frombuffer(b"".join(self._records), dtype=np.uint8)
+        tape = max(max(_TAPES.unpack_from(record, _TAPES_AT)) for record in self._records)
+        a, b = np.array(self._a, dtype=np.int64), np.array(self._b, dtype=np.int64)
+        out = np.zeros((len(a), kernels.COLUMNS))
+
+        def score(first: int, last: int) -> None:
+            scratch = tape_scratch(tape)
+            kernels.score_pairs(buffer, a[first:last], b[first:last], _AT, HEADER.itemsize, scratch, out[first:last])
+
+        spread(score, len(a), self._threads, _PART_PAIRS_MIN)
+        self._out.append(out)
+        self._clear()
 
 
 def tape_scratch(tape: int) -> tuple[np.ndarray, ...]:
