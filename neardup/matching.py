@@ -137,9 +137,8 @@ def judge(
         try:
             if place % _AHEAD == 0:
                 choice.look_ahead(overlay, reads.batch.ids[place : place + _AHEAD].tolist())
-            if newcomers.settle(place):
-                told = Told([newcomers.tell(place)] if tell else [], None, [], None)
-            else:
+            told = newcomers.live(place, telling=tell)
+            if told is None:
                 told = Life(overlay, page_id, reads.batch[page_id], telling=tell).live()
             if trace is not None:
                 traces.append(_trace(overlay, page_id, reads.batch[page_id], told))

@@ -1,18 +1,20 @@
 """Pages of a batch that the index knows nothing of: by far the most frequent case, so their rows are made by columns.
 
-Their URL and their content were never seen, and under each of their keys nobody is posted, neither in the store nor
-earlier in the batch: such a page is unique, and founds a cluster. What it writes and what is told of it is what
-`neardup.lifecycle` does, word for word and byte for byte.
+Their URL and their content were never seen, and no candidate is accepted: such a page is unique, and founds a cluster.
+Mostly nobody is posted under any of its keys, which is known without a look. What it writes and what is told of it is
+what `neardup.lifecycle` does, word for word and byte for byte.
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from neardup import choice
+from neardup import choice, evidence
 from neardup.index import namings, sharing
 from neardup.index.rows import CLUSTER_ROW, DIGEST_ROW, NO_PAGE, UNIQUE_CODE, URL_ROW, id_key
 from neardup.layout import HEADER, NAME, RecordFlag, RecordKind
+from neardup.lifecycle import Told
 from neardup.overlay import Overlay
 from neardup.record import url_hash
 from neardup.verdict import Coordinates, Kind, Verdict
@@ -24,7 +26,6 @@ class Newcomers:
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
         pages, posted = overlay.reads.batch, overlay.reads.posted
-        lonely = overlay.lists.lonely_rows()
         first_url: dict[bytes, int] = {}
         first_digest: dict[bytes, int] = {}
         for place, (hashed, digest) in enumerate(zip(pages.url_hashes, pages.digest_keys, strict=True)):
@@ -38,9 +39,7 @@ class Newcomers:
                 continue
             if digest and not (first_digest[digest] == place and overlay.digests.is_absent(digest)):
                 continue
-            row = posted.place_of.get(ids[place], -1)
-            if row < 0 or row in lonely:
-                new.append((place, row))
+            new.append((place, posted.place_of.get(ids[place], -1)))
         self._rows = dict(new)
         self._make_rows([place for place, _ in new])
 
@@ -91,33 +90,48 @@ class Newcomers:
             )
         )
 
-    def settle(self, place: int) -> bool:
-        """Judges the page at this place of the batch, if it is a newcomer. Raises Missing."""
+    def live(self, place: int, *, telling: bool) -> Told | None:
+        """Judges the page at this place of the batch, if it is a newcomer, like `Life.live`. Raises Missing."""
         made = self._made.get(place)
         if made is None:
-            return False
+            return None
         overlay, row = self._overlay, self._rows[place]
-        if row >= 0 and not overlay.lists.is_lonely(row):
-            return False
         pages = overlay.reads.batch
-        key, url, cluster, digest, naming = made
-        if row >= 0:
+        search, proof = None, {"candidates": 0}
+        if row >= 0 and overlay.lists.is_lonely(row):
             overlay.lists.post_lonely(row)
-            if choice.counts_names(overlay.decider):
-                name = pages.naming_keys[place]
-                if overlay.namings.is_fresh(name):
-                    overlay.namings.put_encoded(name, naming)
-                else:
-                    choice.sight(overlay, int(pages.ids[place]), pages[int(pages.ids[place])])
+        elif row >= 0:
+            page_id = int(pages.ids[place])
+            search = choice.choose(overlay, page_id, pages[page_id])
+            if search.best is not None:
+                return None
+            if telling:
+                proof = evidence.of_none(overlay, pages[page_id], search)
+            overlay.post(page_id)
+        self._write(place, row >= 0, *made)
+        verdicts = [self._tell(place, proof, search is not None and search.cut)] if telling else []
+        return Told(verdicts, search, [], None)
+
+    def _write(
+        self, place: int, sighted: bool, key: bytes, url: bytes, cluster: bytes, digest: bytes, naming: bytes
+    ) -> None:
+        """Puts the rows of a page, all but its postings. sighted: it can be found again."""
+        overlay = self._overlay
+        pages = overlay.reads.batch
+        if sighted and choice.counts_names(overlay.decider):
+            name = pages.naming_keys[place]
+            if overlay.namings.is_fresh(name):
+                overlay.namings.put_encoded(name, naming)
+            else:
+                page_id = int(pages.ids[place])
+                choice.sight(overlay, page_id, pages[page_id])
         overlay.urls.put_encoded(pages.url_hashes[place], url)
         overlay.clusters.put_encoded(key, cluster)
         overlay.sketches.put_encoded(key, sharing.whole_row(pages.records[place]))
         if pages.digest_keys[place]:
             overlay.digests.put_encoded(pages.digest_keys[place], digest)
-        return True
 
-    def tell(self, place: int) -> Verdict:
-        """The verdict of a newcomer that was just settled."""
+    def _tell(self, place: int, proof: dict[str, Any], cut: bool) -> Verdict:
         overlay = self._overlay
         pages, decider = overlay.reads.batch, overlay.decider
         record = pages.records[place]
@@ -137,13 +151,14 @@ class Newcomers:
             cluster_size=1,
             canonical=url,
             revision=1,
-            evidence={"candidates": 0},
+            evidence=proof,
             title=title or None,
             site=site or None,
             lang=lang or None,
             thin=not opaque and tokens < decider.thin_tokens,
             opaque=opaque,
             truncated=truncated,
+            candidates_cut=cut,
         )
 
 

@@ -138,10 +138,6 @@ class Lists:
         place = self.posted.place_of.get(page_id)
         return place is None or not (self._disturbed or self._thinned or not self.posted.first[place])
 
-    def lonely_rows(self) -> set[int]:
-        """Rows of `Posted` whose pages are lonely, as far as can be said before the batch is judged."""
-        return set(np.nonzero(self._lonely)[0].tolist())
-
     # ---- looking ---------------------------------------------------------------------------------------------------
 
     def gather(self, page_id: int) -> tuple[list[int], list[int], bool] | None:

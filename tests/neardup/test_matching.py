@@ -290,12 +290,18 @@ def test_traces_come_once_however_often_a_batch_is_judged():
 @pytest.mark.parametrize("name", ["plain", "hot", "simhash64"])
 def test_newcomers_are_judged_as_if_they_came_by_the_long_way(name, monkeypatch):
     decider, settled = DECIDERS[name], []
-    settle = Newcomers.settle
+    live = Newcomers.live
+
+    def counted(*given, **more):
+        told = live(*given, **more)
+        settled.append(told is not None)
+        return told
+
     for seed in range(4):
         records = crawl(seed, 120) + [record(f"http://new{i}.org/", f"alone{i} " * 30, title=f"t{i}") for i in range(9)]
-        monkeypatch.setattr(Newcomers, "settle", lambda *given: settled.append(settle(*given)) or settled[-1])
+        monkeypatch.setattr(Newcomers, "live", counted)
         quick, store = folded(records, endless(50), decider=decider)
-        monkeypatch.setattr(Newcomers, "settle", lambda *given: False)
+        monkeypatch.setattr(Newcomers, "live", lambda *given, **more: None)
         slow, other = folded(records, endless(50), decider=decider, checked=False)
         assert [verdict.to_json() for verdict in quick] == [verdict.to_json() for verdict in slow]
         assert contents_of(store) == contents_of(other)
