@@ -282,7 +282,7 @@ def _evaluate_crawl(
         raise BadInput("the verdicts are of other pages than those of this crawl")
     if crawl.unread:
         notes.append(f"Places of the input that could not be read: {len(crawl.unread):,}, as {crawl.unread[0]}")
-    study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes, run)
+    study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes, run, editions)
     progress("read", 0, 0)
     evaluation = evaluate_study(study)
     evaluation.unread = len(crawl.unread)

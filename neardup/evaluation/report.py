@@ -70,7 +70,7 @@ def evaluate(study: Study) -> Evaluation:
     """The eleven tables and plots of the paper, the choice of t, all rules side by side, and the variants."""
     sections = [part(study) for part in _PARTS]
     if study.run is not None:
-        sections.append(run_section(study.run, study))
+        sections.append(run_section(study.run, study, study.editions))
     notes = [*study.notes, *study.labels.problems()]
     if not study.b.whole or not study.c.whole:
         notes.append("Of the larger graph a sample of pairs is kept; its counts and degrees are exact all the same.")

@@ -16,6 +16,7 @@ from neardup.evaluation.reasons import Draft
 from neardup.evaluation.rule_tables import RUN_TEXT, clustered, measured_row, range_text, rules_table, sites
 from neardup.evaluation.runs import Merge, Run
 from neardup.evaluation.study import LabelledStudy, Levels, Mask
+from neardup.evaluation.truth import Editions
 from neardup.page import hen_site, host_of, normalise_url
 from neardup.verdict import Kind
 
@@ -119,8 +120,8 @@ _NEEDS_PAGES = {
 }
 
 
-def run_section(run: Run, study: LabelledStudy | None = None) -> Section:
-    """What the run said, how often, and by which steps."""
+def run_section(run: Run, study: LabelledStudy | None = None, editions: Editions | None = None) -> Section:
+    """What the run said, how often, and by which steps. editions: what pages are about, where it is known."""
     total = sum(run.kinds.values())
     rows: list[list[Cell]] = [[str(kind), run.kinds[kind], ratio(run.kinds[kind], total)] for kind in Kind]
     kinds = Table("run-kinds", "Its verdicts", ("verdict", "pages", "share"), ("text", "count", "share"), rows)
@@ -132,6 +133,8 @@ def run_section(run: Run, study: LabelledStudy | None = None) -> Section:
         section.tables.append(_steps(run, study))
     else:
         section.missing = "The run called no page a near-duplicate: it has no pairs."
+    if editions is not None:
+        section.tables.append(_items(run, editions))
     if run.unreadable:
         section.missing = f"{section.missing} {run.unreadable:,} lines are no verdicts, and were passed over.".strip()
     return section
@@ -148,6 +151,34 @@ def _clusters(run: Run) -> Table:
         ["pages a cluster, on average", ratio(pages, count)],
     ]
     return Table("run-clusters", "What it left at its end", ("", "here"), ("text", "number"), rows)
+
+
+def _items(run: Run, editions: Editions) -> Table:
+    """What an index would lose, and what it would show twice."""
+    items = {url: item for url in run.clusters if url not in run.exact and (item := editions.split(url)[0])}
+    right = wrong = same = 0
+    for merge in run.merges:
+        one, other = items.get(merge.url), editions.split(merge.other)[0]
+        if one is not None and other:
+            right += one == other
+            wrong += one != other
+            same += one != other and merge.same_site
+    distinct = len(set(items.values()))
+    repeats = len(items) - distinct
+    rows: list[list[Cell]] = [
+        ["items", distinct, None],
+        ["pages beside the first of each item", repeats, None],
+        ["merged with a page of their item", right, ratio(right, repeats)],
+        ["merged with a page of another item", wrong, ratio(wrong, distinct)],
+        ["of these on one site", same, ratio(same, distinct)],
+    ]
+    note = (
+        "Near-duplicates alone. Shares: of the pages beside the first, and of the items. Editions of an item count as "
+        "one item here, however much they differ."
+    )
+    return Table(
+        "run-items", "Pages by what they are about", ("", "here", "share"), ("text", "count", "number"), rows, note
+    )
 
 
 def _steps(run: Run, study: LabelledStudy | None) -> Table:

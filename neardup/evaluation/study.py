@@ -16,6 +16,7 @@ from neardup.evaluation.labels import Judgement, LabelledPairs
 from neardup.evaluation.reasons import Draft, draft
 from neardup.evaluation.runs import Run
 from neardup.evaluation.texts import Texts
+from neardup.evaluation.truth import Editions
 from neardup.pair import Pair
 from neardup.pairs import compare_records
 
@@ -95,7 +96,7 @@ class Study(LabelledStudy):
     """b, c: the graphs at the thresholds of algorithms B and C. wide: every pair down to a lower C-similarity, counts
     only; None where the corpus is too large. labels: pairs with one judgement each. seed: of every random choice.
     differences_max: pairs whose term difference is computed; they are read again from their sources. run: what a run
-    made of the crawl, if one is known.
+    made of the crawl; editions: what its pages are about; if they are known.
     """
 
     corpus: Corpus
@@ -109,6 +110,7 @@ class Study(LabelledStudy):
     differences_max: int = 5000
     notes: list[str] = field(default_factory=list)
     run: Run | None = None
+    editions: Editions | None = None
 
     @cached_property
     def numbers(self) -> list[Pair]:

@@ -10,8 +10,9 @@ from neardup.errors import BadInput
 from neardup.evaluation.figures import by_name
 from neardup.evaluation.labels import Judgement, join_labels, label_of
 from neardup.evaluation.report import evaluate, evaluate_run
-from neardup.evaluation.run_tables import RunPages, RunStudy
+from neardup.evaluation.run_tables import RunPages, RunStudy, run_section
 from neardup.evaluation.runs import Run, read_run, run_of, stream
+from neardup.evaluation.truth import Items
 from tests.neardup.evaluation.crawl import SCHEME, crawl_of, manual
 
 
@@ -91,6 +92,17 @@ def test_figures_of_a_run_alone_by_hand() -> None:
     assert {row[0]: row[1] for row in tables["11-sites-b"].rows} == {"a.example": 1, "b.example": 1}
     sizes = [row[1] for row in tables["run-clusters"].rows]
     assert sizes == [4, 2, 1, 3, 2]
+
+
+def test_pages_by_what_they_are_about() -> None:
+    pages = [near(f"{name}.example/", "a.example/", 1) for name in "bcd"]
+    exact = verdict("exact_duplicate", "e.example/", 1)
+    run = run_of("r", [verdict("unique", "a.example/", 1), *pages, exact, verdict("unique", "f.example/", 6)])
+    about = {"a": "x", "b": "x", "c": "y", "e": "x", "f": "x"}
+    items = Items({f"https://{name}.example/": (item, "") for name, item in about.items()})
+    table = run_section(run, None, items).tables[-1]
+    # Of x are a, b and f, of y c; nothing is known of d, and e is a copy word for word.
+    assert [row[1:] for row in table.rows] == [[2, None], [2, None], [1, 0.5], [1, 0.5], [0, 0]]
 
 
 def test_a_run_without_merges_and_without_labels_divides_by_nothing() -> None:
