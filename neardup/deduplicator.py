@@ -74,16 +74,17 @@ def open_index(
     path: str | Path | None = None,
     *,
     scheme: Scheme | None = None,
-    rule: str = "verified",
+    rule: str | None = None,
     decider: Decider | None = None,
 ) -> Deduplicator:
     """An index in the directory `path` (made if missing), or in memory if None.
 
     scheme: by default the directory's, or a new one with a random seed. decider: by default `rule` with its own
-    thresholds. Raises BadInput for an unknown rule; StateError if the directory
-    holds another scheme or decider, is in use, or cannot be written.
+    thresholds; with neither, the directory's, or the rule `verified`. Raises BadInput for an unknown rule; StateError
+    if the directory holds another scheme or decider, is in use, or cannot be written.
     """
-    if (asked := decider.rule if decider else rule) not in RULES:
+    asked = decider.rule if decider else rule
+    if asked is not None and asked not in RULES:
         raise BadInput(f"there is no rule {asked!r}; there is {', '.join(RULES)}")
     store: Store
     if path is None:
@@ -100,7 +101,7 @@ def open_index(
 
 
 def _opened(
-    store: Store, path: str | Path | None, scheme: Scheme | None, rule: str, decider: Decider | None
+    store: Store, path: str | Path | None, scheme: Scheme | None, rule: str | None, decider: Decider | None
 ) -> Deduplicator:
     known_scheme, known_decider = store.get_many(Family.META, [_SCHEME, _DECIDER])
     if known_scheme is None:
@@ -115,7 +116,9 @@ def _opened(
         if scheme is not None and scheme.digest != held.digest:
             raise StateError(f"{path}: made with scheme {held.digest}, not {scheme.digest}; use another directory")
         scheme = held
-    decider = decider or Decider(scheme=scheme.digest, rule=rule)
+    if decider is None and rule is None and known_decider is not None:
+        decider = Decider.from_json(known_decider.decode())
+    decider = decider or Decider(scheme=scheme.digest, rule=rule or "verified")
     if decider.scheme != scheme.digest:
         raise StateError(f"the decider is for scheme {decider.scheme}, the index has {scheme.digest}")
     if known_decider is not None and known_decider != decider.to_json().encode():

@@ -20,7 +20,7 @@ from neardup.report.prose import reason_kind
 from neardup.verdict import Kind, Verdict
 from streams.audit import Audit
 from streams.folder import state_error
-from streams.local import LocalSource, open_sources
+from streams.local import LocalSource, SourceRecord, open_sources
 from streams.matcher import Mark
 from streams.ports import Clock, SourcedPage
 from streams.process import SystemClock, stopped_by_signals
@@ -67,7 +67,7 @@ class ScanResult:
     pages: read and judged by this scan. bytes: of the sources, as stored, that this scan read. sites: by duplicates,
     then pages. reasons: why pages were rejected, the most frequent first. sources: ids (32 hex digits) of all named
     sources. skipped: paths of those that were finished before, or named twice.
-    problems: what could not be read of the sources that ended, also before an interruption, up to PROBLEMS_MAX lines a
+    problems: what could not be read of the sources that ended, also in earlier scans, up to PROBLEMS_MAX lines a
     source, of problems_total. interrupted: by a signal.
     audit: counts of the shadow rule and of the pairs drawn, empty without an audit.
     """
@@ -230,6 +230,7 @@ class _Scan:
             self.result.sources.append(known.id)
             if known.finished:
                 self.result.skipped.append(before.path)
+                self._recall_problems(known)
                 continue
             mark = self._marks[known.id] = self.state.matcher.mark(known.id)
             if mark.offset:
@@ -344,6 +345,10 @@ class _Scan:
         record.pages = self.state.matcher.mark(record.id).offset
         record.finished = item.whole
         self.state.save_source(record)
+        self._recall_problems(record)
+
+    def _recall_problems(self, record: SourceRecord) -> None:
+        """Of a source that has ended, in this run or before it: a scan that was killed ends like one that was not."""
         self.result.problems += record.problems
         self.result.problems_total += record.problems_total
 

@@ -60,6 +60,13 @@ def test_a_directory_remembers_its_scheme_and_refuses_another(tmp_path: Path) ->
         pass
 
 
+def test_a_directory_remembers_its_rule(tmp_path: Path) -> None:
+    with open_index(tmp_path, rule="simhash") as index:
+        made = index.decider
+    with open_index(tmp_path) as index:
+        assert index.decider == made
+
+
 def test_log_time_never_turns_back() -> None:
     with open_index(scheme=SCHEME) as index:
         told = index.add([page(1, fetched_at=100), page(2, fetched_at=50), page(3)]) + index.add([page(4)])

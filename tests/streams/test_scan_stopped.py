@@ -26,6 +26,9 @@ def test_a_damaged_archive_does_not_stop_the_others(tmp_path: Path) -> None:
     with opened(tmp_path / "state") as state:
         result = scan([bad, good], state)
         assert all(source.finished for source in state.sources.values())
+        again = scan([good, bad, bad], state)
+        assert (again.pages, again.problems, again.problems_total) == (0, result.problems, 1)
+        assert scan([good], state).problems == []
     assert result.pages in (2 * len(crawl(10)) - 1, 2 * len(crawl(10)))
     assert len(result.problems) == result.problems_total == 1
     assert str(bad) in result.problems[0]
