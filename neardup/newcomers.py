@@ -39,6 +39,8 @@ class Newcomers:
                 continue
             if digest and not (first_digest[digest] == place and overlay.digests.is_absent(digest)):
                 continue
+            if (chosen := overlay.reads.chosen.get(ids[place])) is not None and chosen[2].best is not None:
+                continue  # most likely a duplicate
             new.append((place, posted.place_of.get(ids[place], -1)))
         self._rows = dict(new)
         self._make_rows([place for place, _ in new])
