@@ -138,11 +138,17 @@ def _reader(sources: Sequence[LocalSource]) -> ReadPage:
 
 
 def natural_labels(
-    crawl: Crawl, graphs: Sequence[Graph], editions: Editions, ratio_min: float, seed: int
+    crawl: Crawl,
+    graphs: Sequence[Graph],
+    editions: Editions,
+    ratio_min: float,
+    seed: int,
+    run: Run | None = None,
 ) -> list[Label]:
-    """Labels by natural truth of the pairs of the graphs, of pairs of one item, and of as many of different items.
+    """Labels by natural truth of pairs of the graphs, pairs that the run merged, pairs of one item, and of others.
 
-    Each label says from which of these samples its pair was drawn.
+    Each label says from which of these samples its pair was drawn. Without the run's own pairs nobody would see what
+    it alone merges.
     """
     truth = NaturalTruth(crawl.corpus, crawl.texts, editions, ratio_min)
     if isinstance(editions, Items):
@@ -161,6 +167,9 @@ def natural_labels(
 
     for name, graph in zip(("B", "C", "wide"), graphs, strict=False):
         draw(name, zip(graph.a.tolist(), graph.b.tolist(), strict=True))
+    if run is not None:
+        found = [(crawl.corpus.find(merge.url), crawl.corpus.find(merge.other)) for merge in run.merges]
+        draw("run", [(min(a, b), max(a, b)) for a, b in found if a is not None and b is not None and a != b])
     draw("items", truth.items())
     draw("others", truth.others(min(TRUTH_PAIRS, max(1, len(samples))), seed))
     return truth.labels(samples)
@@ -266,20 +275,20 @@ def _evaluate_crawl(
     if len(corpus) < 2:
         count = "one page" if len(corpus) else "no page"
         notes.append(f"The corpus has {count} with words of its own: there are no pairs to evaluate.")
+    if run is None:
+        run = crawl.run or stream(corpus.records, crawl.decider)
+    elif not any(run.says(url, url) for url in corpus.urls):
+        raise BadInput("the verdicts are of other pages than those of this crawl")
     if editions is not None:
         progress("read", 0, 0)
         graphs = [b, c] if wide is None else [b, c, wide]
-        made = natural_labels(crawl, graphs, editions, ratio_min, seed)
+        made = natural_labels(crawl, graphs, editions, ratio_min, seed, run)
         known = {label.pair for label in said}
         said += [label for label in made if label.pair not in known]
         notes.append(_on_truth(editions, ratio_min))
     joined = join_labels(said, corpus)
     if said and not len(joined):
         raise BadInput("no label fits: " + "; ".join(joined.problems()))
-    if run is None:
-        run = crawl.run or stream(corpus.records, crawl.decider)
-    elif not any(run.says(url, url) for url in corpus.urls):
-        raise BadInput("the verdicts are of other pages than those of this crawl")
     if crawl.unread:
         notes.append(f"Places of the input that could not be read: {len(crawl.unread):,}, as {crawl.unread[0]}")
     study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes, run, editions)

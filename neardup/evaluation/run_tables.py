@@ -125,9 +125,7 @@ def run_section(run: Run, study: LabelledStudy | None = None, editions: Editions
     total = sum(run.kinds.values())
     rows: list[list[Cell]] = [[str(kind), run.kinds[kind], ratio(run.kinds[kind], total)] for kind in Kind]
     kinds = Table("run-kinds", "Its verdicts", ("verdict", "pages", "share"), ("text", "count", "share"), rows)
-    text = (
-        f"Of {run.name}." if run.name.startswith("the run") else f"Of the rule {run.name} through an index in memory."
-    )
+    text = f"Of {run.name}." if run.name.startswith("the run") else f"Of a run made here: {run.name}."
     section = Section("run", "What the run said", text, [kinds, _clusters(run)])
     if run.merges:
         section.tables.append(_steps(run, study))

@@ -8,7 +8,7 @@ import pytest
 
 from neardup.errors import BadInput
 from neardup.evaluation.figures import by_name
-from neardup.evaluation.labels import Judgement, label_of
+from neardup.evaluation.labels import Judgement, label_of, read_labels
 from neardup.scheme import Scheme
 from streams.evaluate import SCHEME, evaluate_command, open_crawl
 from streams.scan import scan
@@ -42,6 +42,9 @@ def test_a_folder_is_evaluated_by_natural_truth(folder: Path, tmp_path: Path) ->
     assert evaluation.labels["correct"] > 5
     assert evaluation.labels["incorrect"] > 5
     assert any("natural truth" in note for note in evaluation.notes)
+    kept = tmp_path / "labels.jsonl"
+    evaluate_command([folder], base_url=BASE, natural=True, labels_out=kept)
+    assert {"B", "C", "wide", "run", "items", "others"} == set().union(*(one.samples for one in read_labels(kept)))
     assert (tmp_path / "out" / "evaluation.html").stat().st_size > 20_000
     assert json.loads((tmp_path / "out" / "evaluation.json").read_text())["labels"] == evaluation.labels
     assert {"sketch", "join", "read", "write"} <= set(seen)
