@@ -15,8 +15,9 @@ _AT = np.array([HEADER.fields[name][1] for name in kernels.FIELDS], dtype=np.int
 #: tape_bytes and content_bytes of a header, side by side.
 _TAPES, _TAPES_AT = struct.Struct("<HH"), HEADER.fields["tape_bytes"][1]  # type: ignore[index]
 assert HEADER.fields["content_bytes"][1] == _TAPES_AT + 2  # type: ignore[index]
-#: Types of a Pair's fields, in their order.
-_KINDS = tuple(get_type_hints(Pair).values())
+#: Places of a Pair's fields that are no whole numbers.
+_SHARES = tuple(place for place, kind in enumerate(get_type_hints(Pair).values()) if kind is float)
+_TRUTHS = tuple(place for place, kind in enumerate(get_type_hints(Pair).values()) if kind is bool)
 #: Records that one call of the kernel gets, in bytes, about; what is more goes in further calls.
 _BUFFER_BYTES_MAX = 16 << 20
 #: Fewer pairs are not worth another thread.
@@ -33,7 +34,12 @@ def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
 
 def pair_of(numbers: np.ndarray) -> Pair:
     """The Pair of one row of `Pairs.numbers`."""
-    return Pair._make(kind(value) for kind, value in zip(_KINDS, numbers.tolist(), strict=True))
+    values: list[float] = numbers.astype(np.int64).tolist()
+    for place in _SHARES:
+        values[place] = numbers.item(place)
+    for place in _TRUTHS:
+        values[place] = values[place] != 0
+    return Pair._make(values)
 
 
 class Pairs:

@@ -6,6 +6,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from itertools import pairwise
 
+#: More of them would wait for the interpreter's lock, which they all take now and then.
+_THREADS_MAX = 8
+
 
 @lru_cache(maxsize=1)
 def _pool(threads: int) -> ThreadPoolExecutor:
@@ -16,10 +19,11 @@ os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its
 
 
 def spread(run: Callable[[int, int], None], size: int, threads: int, least: int) -> None:
-    """Calls run(first, last) for ranges that make up 0 to size, at the same time in up to `threads` threads.
+    """Calls run(first, last) for ranges that make up 0 to size, at the same time in up to `threads` threads, 8 at most.
 
     least: a smaller range is not worth a thread. The caller's thread takes its share. Raises what a call raised.
     """
+    threads = min(threads, _THREADS_MAX)
     parts = max(1, min(threads, size // least))
     cuts = [size * i // parts for i in range(parts + 1)]
     others: list[Future[None]] = [_pool(threads - 1).submit(run, *part) for part in pairwise(cuts[1:])]

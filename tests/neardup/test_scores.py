@@ -92,7 +92,7 @@ def test_the_nearest_is_the_one_of_the_best_score_to_four_digits(rule):
 
 
 def test_work_is_spread_over_threads_and_all_of_it_is_done():
-    for threads in (1, 2, 3, 8):
+    for threads in (1, 2, 3, 8, 100):
         for size in (0, 1, 7, 100):
             done = [0] * size
 
