@@ -9,13 +9,14 @@ are written; rows of other numbers of pages that the table has already are kept.
 
 import argparse
 import csv
+import statistics
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,8 +84,8 @@ def choices(functions: int) -> list[Choice]:
 RUNS = (
     DEFAULT,
     Choice(2, 6, 0),
-    Choice(2, 4, 2),
     Choice(3, 8, 0),
+    Choice(2, 4, 2),
     Choice(3, 8, 2),
     Choice(2, 8, 6),
     Choice(4, 8, 6),
@@ -191,8 +192,13 @@ def row_of(mixture: Mixture, real_pages: int, choice: Choice, point: Point, cost
     return row | {f"recall: {name}": f"{share:.4f}" for name, share in point.by_kind.items()}
 
 
+def median(runs: Sequence[Run]) -> Run:
+    """Of each number."""
+    return Run(*(statistics.median(values) for values in zip(*map(astuple, runs), strict=True)))
+
+
 def judged(
-    pages: int, folders: Sequence[Path], sample: int, runs: int, scratch: Path | None, scheme: Scheme
+    pages: int, folders: Sequence[Path], sample: int, runs: int, repeats: int, scratch: Path | None, scheme: Scheme
 ) -> list[dict[str, str]]:
     """The table's lines for so many pages, the real ones among them."""
     functions = _FUNCTIONS if pages < _MANY_PAGES else _FEW_FUNCTIONS
@@ -206,10 +212,11 @@ def judged(
     wanted = choices(functions)
     meetings = follow(mixture, sorted({column for choice in wanted for column in choice.columns()}), sample, parts)
     _told(f"{len(meetings.watched):,} pages watched under {len(meetings.met)} keys")
-    costs: dict[Choice, Run] = {}
-    for choice in RUNS[:runs]:
-        costs[choice] = run(mixture, records, choice, scheme, scratch)
-        _told(f"{choice}: {costs[choice]}")
+    taken: dict[Choice, list[Run]] = {}
+    for choice in RUNS[:runs] * repeats:  # in turns, so that a busy minute falls on all of them
+        taken.setdefault(choice, []).append(run(mixture, records, choice, scheme, scratch))
+        _told(f"{choice}: {taken[choice][-1]}")
+    costs = {choice: median(several) for choice, several in taken.items()}
     return [
         row_of(mixture, len(records), choice, evaluate(meetings, choice.columns(), mixture.names), costs.get(choice))
         for choice in wanted
@@ -251,6 +258,7 @@ def main() -> None:
     parser.add_argument("--real", type=Path, action="append", default=[], help="a folder of HTML; may be repeated")
     parser.add_argument("--sample", type=int, default=5_000, help="pages and repeats of each kind that are watched")
     parser.add_argument("--runs", default="0", help="choices that are folded, one number for each number of pages")
+    parser.add_argument("--repeats", type=int, default=1, help="of each folding; medians count")
     parser.add_argument("--scratch", type=Path, help="folder for indexes: 2.3 kB a page")
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of posted-keys.csv and posted-keys.svg")
     asked = parser.parse_args()
@@ -259,7 +267,9 @@ def main() -> None:
     sizes, runs = ([int(part) for part in text.split(",")] for text in (asked.pages, asked.runs))
     scheme = Scheme(seed=_SEED)
     for pages, folded in zip(sizes, runs + [runs[-1]] * len(sizes), strict=False):
-        rows = merged(read(table), judged(pages, asked.real, asked.sample, folded, asked.scratch, scheme))
+        rows = merged(
+            read(table), judged(pages, asked.real, asked.sample, folded, asked.repeats, asked.scratch, scheme)
+        )
         write(rows, table)
         (asked.out / "posted-keys.svg").write_text(curve_figure.figure(rows), encoding="utf-8")
 

@@ -148,12 +148,16 @@ class _Clock:
         return out
 
 
-def replay(calls: Path, variant: Variant, folder: Path, pages: int) -> Cost:
-    """Answers the calls with an index of these options in `folder`, which must not exist."""
+def replay(calls: Path, variant: Variant, folder: Path, pages: int, cache_bytes: int = 0) -> Cost:
+    """Answers the calls with an index of these options in `folder`, which must not exist.
+
+    cache_bytes: of blocks, where the variant says nothing of it; 0: as the index has it.
+    """
     reading, writing = _Clock(), _Clock()
     others = time.process_time() - time.thread_time()
     with tuned(variant):
-        store = RocksStore(folder, **dict(variant.sizes))
+        small = {"cache_bytes": cache_bytes} if cache_bytes else {}
+        store = RocksStore(folder, **{**small, **dict(variant.sizes)})
     for name, given in _calls_of(calls):
         clock = writing if name == "write" else reading
         clock.run(lambda name=name, given=given: getattr(store, name)(*given))
@@ -176,17 +180,17 @@ def replay(calls: Path, variant: Variant, folder: Path, pages: int) -> Cost:
 
 
 def compare(
-    calls: Path, pages: int, names: Sequence[str], repeats: int, told: Callable[[str], None]
+    calls: Path, pages: int, names: Sequence[str], repeats: int, told: Callable[[str], None], cache_bytes: int
 ) -> tuple[Cost, dict[str, Cost]]:
     """Medians: of the default in figures, of the others as ratios to the runs of the default before and after them."""
     defaults: list[Cost] = []
     ratios: dict[str, list[Cost]] = {name: [] for name in names}
     for _ in range(repeats):
-        before = _run(calls, pages, _DEFAULT, told)
+        before = _run(calls, pages, _DEFAULT, told, cache_bytes)
         for first in range(0, len(names), _BETWEEN):
             part = names[first : first + _BETWEEN]
-            taken = {name: _run(calls, pages, name, told) for name in part}
-            after = _run(calls, pages, _DEFAULT, told)
+            taken = {name: _run(calls, pages, name, told, cache_bytes) for name in part}
+            after = _run(calls, pages, _DEFAULT, told, cache_bytes)
             for name, cost in taken.items():
                 if cost and before and after:
                     ratios[name].append(_each(lambda x, a, b: 2 * x / (a + b) if a + b else 1.0, cost, before, after))
@@ -195,10 +199,10 @@ def compare(
     return _median(defaults), {name: _median(costs) for name, costs in ratios.items() if costs}
 
 
-def _run(calls: Path, pages: int, name: str, told: Callable[[str], None]) -> Cost | None:
+def _run(calls: Path, pages: int, name: str, told: Callable[[str], None], cache_bytes: int) -> Cost | None:
     with tempfile.TemporaryDirectory(dir=calls.parent) as folder:
         command = [sys.executable, "-m", "tests.bench.options", "--replay", name, "--calls", str(calls)]
-        command += ["--pages", str(pages), "--folder", str(Path(folder) / "index")]
+        command += ["--pages", str(pages), "--folder", str(Path(folder) / "index"), "--cache", str(cache_bytes)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         told(f"{name}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
@@ -254,13 +258,19 @@ def main() -> None:
     parser.add_argument("--only", default="", help="variants with one of these in their names, with commas between")
     parser.add_argument("--without", default="", help="variants to leave out, by their whole names")
     parser.add_argument("--out", type=Path, help="file of the table")
+    parser.add_argument(
+        "--cache",
+        type=int,
+        default=0,
+        help="bytes of the block cache: with few of them a small index reads as a large one",
+    )
     parser.add_argument("--scratch", type=Path, help="folder for calls and indexes: 5 kB a page")
     parser.add_argument("--calls", type=Path, help="file of calls that is read if it is there, else written and kept")
     for inner in ("--replay", "--folder"):
         parser.add_argument(inner, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.replay:
-        cost = replay(asked.calls, VARIANTS[asked.replay], Path(asked.folder), asked.pages)
+        cost = replay(asked.calls, VARIANTS[asked.replay], Path(asked.folder), asked.pages, asked.cache)
         print(json.dumps(asdict(cost)))
         return
     wanted = [part.strip() for part in asked.only.split(",")]
@@ -277,9 +287,7 @@ def main() -> None:
             records = _of_pages(asked.source, scheme, asked.pages) if asked.source else stream(Log(), asked.pages)
             pages = record(records, Decider(scheme=scheme.digest), calls)
         _told(f"{pages:,} pages, calls of {calls.stat().st_size >> 20} MB")
-        base, ratios = compare(
-            calls, pages, names, asked.repeats, lambda text: print(text, file=sys.stderr, flush=True)
-        )
+        base, ratios = compare(calls, pages, names, asked.repeats, _told, asked.cache)
     about = [
         f"`python -m tests.bench.options {' '.join(sys.argv[1:])}`",
         f"machine: {machine()}",

@@ -118,6 +118,8 @@ VARIANTS = {
     "blocks of 16 kB": Variant("", _all(lambda _, t: t.set_block_size(16 << 10))),
     "blocks of 32 kB": Variant("", _all(lambda _, t: t.set_block_size(32 << 10))),
     "keys: blocks of 4 kB": Variant("", _only(Family.KEYS, lambda _, t: t.set_block_size(4 << 10))),
+    "keys: blocks of 2 kB": Variant("", _only(Family.KEYS, lambda _, t: t.set_block_size(2 << 10))),
+    "keys: blocks of 8 kB": Variant("", _only(Family.KEYS, lambda _, t: t.set_block_size(8 << 10))),
     "sketches: blocks of 4 kB": Variant("", _only(Family.SKETCHES, lambda _, t: t.set_block_size(4 << 10))),
     "hash index": Variant("in each block, beside the binary search", _all(_hash_index)),
     "partitioned index": Variant("and filters, in the block cache", _all(_partitioned)),
