@@ -95,13 +95,12 @@ RUNS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What folding cost. us: of processors, a page, over the last quarter; all_us: over all pages.
+    """What folding cost. us: of processors, a page, over the last quarter.
 
     found: share of the repeats that got a verdict of a duplicate. candidates: scored, a page. disk: bytes a page.
     """
 
     us: float
-    all_us: float
     found: float
     candidates: float
     disk: float
@@ -150,10 +149,8 @@ def run(mixture: Mixture, last: Sequence[bytes], choice: Choice, scheme: Scheme,
         store.flush()
         sizes = store.sizes()
         store.close()
-    whole = sum(spent.values()) + sum(background.values())
     return Run(
         us=1e6 * (spent[True] + background[True]) / max(1, n - late),
-        all_us=1e6 * whole / n,
         found=found / max(1, len(repeats)),
         candidates=scored / n,
         disk=sum(size.file_bytes for size in sizes.values()) / n,
@@ -181,7 +178,6 @@ def row_of(mixture: Mixture, real_pages: int, choice: Choice, point: Point, cost
     if cost:
         row |= {
             "us a page": f"{cost.us:.1f}",
-            "us a page, from the first on": f"{cost.all_us:.1f}",
             "pages/s": f"{1e6 / cost.us:.0f}",
             "found": f"{cost.found:.4f}",
             "scored": f"{cost.candidates:.3f}",
