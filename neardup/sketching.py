@@ -57,15 +57,22 @@ def sketch_pages(
     if len(coordinates or pages) != len(pages) or len(times) != len(pages):
         raise ValueError(f"{len(pages)} pages with {len(coordinates or ())} coordinates and {len(times)} log times")
     shape_of(scheme)
-    parts = _split([len(page.body or b"") for page in pages], threads)
-    if len(parts) <= 1:
+    parts = _split(pages, threads)
+    if len(parts) == 1:
         return _sketch_part(pages, scheme, coordinates, times)
-    with ThreadPoolExecutor(threads) as pool:
-        running = [
-            pool.submit(_sketch_part, pages[i:j], scheme, coordinates and coordinates[i:j], times[i:j])
-            for i, j in parts
-        ]
-        return [record for part in running for record in part.result()]
+    done: list[list[bytes]] = [[]] * len(parts)
+    left = iter(list(enumerate(parts)))
+
+    def take() -> None:
+        for place, (i, j) in left:
+            done[place] = _sketch_part(pages[i:j], scheme, coordinates and coordinates[i:j], times[i:j])
+
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(take) for _ in range(threads - 1)]
+        take()
+        for other in others:
+            other.result()
+    return [record for part in done for record in part]
 
 
 def sketch_words(
@@ -196,14 +203,14 @@ def _records(batch: batches.Batch, first: int, last: int) -> list[bytes]:
     return [whole[start:end] for start, end in pairwise([0, *ends])]
 
 
-def _split(sizes: Sequence[int], threads: int) -> list[tuple[int, int]]:
-    """Ranges of pages of about equal numbers of bytes: several a thread, so that one decodes while another counts."""
-    parts = min(_PARTS * threads, len(sizes) // _PART_PAGES_MIN) if threads > 1 else 1
+def _split(pages: Sequence[Page], threads: int) -> list[tuple[int, int]]:
+    """Ranges of pages of about equal numbers of bytes: several a thread, so that none waits long for the last."""
+    parts = min(_PARTS * threads, len(pages) // _PART_PAGES_MIN) if threads > 1 else 1
     if parts <= 1:
-        return [(0, len(sizes))]
-    work = np.cumsum(np.array(sizes) + _PAGE_COST)
+        return [(0, len(pages))]
+    work = np.cumsum([len(page.body or b"") + _PAGE_COST for page in pages])
     cuts = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts)
-    return list(pairwise(sorted({0, len(sizes), *cuts.tolist()})))
+    return list(pairwise(sorted({0, len(pages), *cuts.tolist()})))
 
 
 def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -> bytes:

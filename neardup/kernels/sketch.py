@@ -12,7 +12,7 @@ from neardup.kernels.occurrences import occurrences
 from neardup.kernels.shingling import chain, minvalues, shingles, supershingles
 from neardup.kernels.simhash import simhashes
 from neardup.kernels.tape import prepare, write
-from neardup.kernels.xxh64 import xxh64
+from neardup.kernels.xxh64 import xxh64_twice
 
 U64 = np.uint64
 U8 = np.uint8
@@ -120,8 +120,7 @@ def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words,
     numbers[:] = 0
     if n == 0:
         return at
-    for i in range(2):
-        words[DIGEST + i] = xxh64(fp.view(np.uint8), 0, 8 * n, shape.digest[i])
+    words[DIGEST], words[DIGEST + 1] = xxh64_twice(fp, n, shape.digest[0], shape.digest[1])
     words[HEAD] = chain(fp, 0, min(n, limits[HEAD_KEY_TOKENS]), shape.chains[2])
 
     # algorithm B

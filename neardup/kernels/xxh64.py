@@ -16,7 +16,7 @@ _BYTE = U64(0xFF)
 _R1, _R7, _R11, _R12, _R18, _R23, _R27, _R31 = (U64(r) for r in (1, 7, 11, 12, 18, 23, 27, 31))
 _S8, _S29, _S32, _S33 = U64(8), U64(29), U64(32), U64(33)
 _W64 = U64(64)
-_ZERO = U64(0)
+_ZERO, _ONE, _TWO, _THREE = U64(0), U64(1), U64(2), U64(3)
 
 
 @lean_kernel
@@ -90,3 +90,31 @@ def xxh64(buf, start, end, seed):
         h = _eat1(h, U64(buf[at]))
         at += 1
     return _avalanche(h)
+
+
+@lean_kernel
+def xxh64_twice(words, n, first_seed, second_seed):
+    """XXH64 of the little-endian bytes of words[:n], uint64, under two seeds: half of the work is the same for both."""
+    count = U64(n)
+    at = _ZERO
+    h, g = U64(first_seed) + _P5, U64(second_seed) + _P5
+    if count >= U64(4):
+        a, b, c, d = U64(first_seed) + _P1 + _P2, U64(first_seed) + _P2, U64(first_seed), U64(first_seed) - _P1
+        e, f, i, j = U64(second_seed) + _P1 + _P2, U64(second_seed) + _P2, U64(second_seed), U64(second_seed) - _P1
+        while count - at >= U64(4):
+            w, x, y, z = words[at] * _P2, words[at + _ONE] * _P2, words[at + _TWO] * _P2, words[at + _THREE] * _P2
+            a, e = _rotate(a + w, _R31) * _P1, _rotate(e + w, _R31) * _P1
+            b, f = _rotate(b + x, _R31) * _P1, _rotate(f + x, _R31) * _P1
+            c, i = _rotate(c + y, _R31) * _P1, _rotate(i + y, _R31) * _P1
+            d, j = _rotate(d + z, _R31) * _P1, _rotate(j + z, _R31) * _P1
+            at += U64(4)
+        h = _rotate(a, _R1) + _rotate(b, _R7) + _rotate(c, _R12) + _rotate(d, _R18)
+        h = _merge(_merge(_merge(_merge(h, a), b), c), d)
+        g = _rotate(e, _R1) + _rotate(f, _R7) + _rotate(i, _R12) + _rotate(j, _R18)
+        g = _merge(_merge(_merge(_merge(g, e), f), i), j)
+    h += U64(8) * count
+    g += U64(8) * count
+    while at < count:
+        h, g = _eat8(h, words[at]), _eat8(g, words[at])
+        at += _ONE
+    return _avalanche(h), _avalanche(g)

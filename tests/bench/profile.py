@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from neardup import matching
+from neardup.columns import Pages
 from neardup.decider import Decider
 from neardup.index.rocks import RocksStore
 from neardup.matching import candidates, judge
@@ -54,7 +54,9 @@ def sketching(pages: Sequence[Page], title: str, scheme: Scheme) -> None:
 def matched(scheme: Scheme, size: int) -> None:
     """Stages of folding a batch into a store of `size` pages: 7 of 10 pages new, 2 near, 1 exact duplicates."""
     decider, log = Decider(scheme=scheme.digest), Log()
-    taken: dict[str, list[float]] = {name: [] for name in ("heads", "candidates", "judge", "verdicts as JSON", "write")}
+    taken: dict[str, list[float]] = {
+        name: [] for name in ("headers", "candidates", "judge", "verdicts as JSON", "write")
+    }
     with tempfile.TemporaryDirectory() as folder:
         store = RocksStore(Path(folder) / "index")
         fill(store, log, 0, size, decider)
@@ -67,7 +69,7 @@ def matched(scheme: Scheme, size: int) -> None:
             def timed(name: str, run: Callable[[], object], kept: list[object] = kept) -> None:
                 taken[name].append(seconds(lambda: kept.append(run())))
 
-            timed("heads", lambda batch=batch: matching._heads(batch))
+            timed("headers", lambda batch=batch: Pages(batch))
             timed("candidates", lambda batch=batch: candidates(batch, store, decider))
             reads = kept[-1]
             timed("judge", lambda batch=batch, reads=reads: judge(batch, reads, decider))
@@ -76,8 +78,8 @@ def matched(scheme: Scheme, size: int) -> None:
             timed("write", lambda outcome=outcome: store.write(outcome.writes))
         store.close()
     each = [(name, 1e6 * statistics.median(times) / _BATCH) for name, times in taken.items()]
-    _show(f"record to verdict, index of {size:,} pages", each, sum(part for name, part in each if name != "heads"))
-    print("  (heads are part of candidates)")
+    _show(f"record to verdict, index of {size:,} pages", each, sum(part for name, part in each if name != "headers"))
+    print("  (headers are part of candidates)")
 
 
 def main() -> None:

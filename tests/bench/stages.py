@@ -20,7 +20,7 @@ from neardup.kernels.simhash import simhashes
 from neardup.kernels.tape import prepare
 from neardup.kernels.tape import write as write_tape
 from neardup.kernels.tokens import tokenise
-from neardup.kernels.xxh64 import xxh64
+from neardup.kernels.xxh64 import xxh64_twice
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.shape import record_bytes_max, shape_of, space_for
@@ -95,8 +95,7 @@ class OnePage:
         return int(tokenise(page.text, self.n_text, *title, seed, self.tables, *arrays))
 
     def digest(self) -> None:
-        for seed in self.shape.digest:
-            xxh64(self.space.page.fp.view(np.uint8), 0, 8 * self.n, seed)
+        xxh64_twice(self.space.page.fp, self.n, *self.shape.digest)
 
     def shingles(self) -> int:
         return int(shingles(self.space.page.fp, self.n, self.shape.shingle, self.space.work.shingle))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neardup.kernels import bits, windows
 from neardup.kernels.spans import hash_spans
-from neardup.kernels.xxh64 import xxh64
+from neardup.kernels.xxh64 import xxh64, xxh64_twice
 from tests.neardup.hostile import EXAMPLES
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
@@ -113,3 +113,10 @@ def test_canary_bounds_checks_really_check(tmp_path):
     script.write_text(_CANARY)
     result = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("n", [*range(10), 63, 64])
+def test_two_seeds_at_once(n):
+    words = np.arange(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    found = xxh64_twice(words, n, np.uint64(5), np.uint64(2**64 - 1))
+    assert [int(h) for h in found] == [xxhash.xxh64_intdigest(words.tobytes(), seed) for seed in (5, 2**64 - 1)]
