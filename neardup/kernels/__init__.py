@@ -8,9 +8,12 @@ compiles for itself.
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numba
+from numba import types
 
 
 def _cache_directory() -> str:
@@ -39,12 +42,40 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 #: Whether compiled code is kept for the next process.
 KEPT = _writable(numba.config.CACHE_DIR)
 
-#: The one decorator of this package: no GIL, no Python objects, cached, IEEE division.
-kernel = numba.njit(cache=KEPT, nogil=True, error_model="numpy")
+
+def _decorator(**options: Any) -> Any:
+    """A decorator that compiles a function once for all constants it is called with, and with no more than it needs.
+
+    Numba would compile `find(buf, at, end, 60)` for each last argument; LLVM puts constants into what it inlines
+    anyway. What begins with an underscore is called by kernels alone and needs no way in from Python.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        private = function.__name__.startswith("_")
+        made = numba.njit(
+            cache=KEPT,
+            nogil=True,
+            error_model="numpy",
+            no_cpython_wrapper=private,
+            no_cfunc_wrapper=True,
+            **options,
+        )(function)
+        if not numba.config.DISABLE_JIT:
+            template = made.get_call_template
+            made.get_call_template = lambda args, kws: template(
+                tuple(types.unliteral(arg) for arg in args), {name: types.unliteral(arg) for name, arg in kws.items()}
+            )
+        return made
+
+    return decorate
+
+
+#: The decorator of this package: no GIL, no Python objects, cached, IEEE division.
+kernel = _decorator()
 
 #: The same for kernels that allocate no array: without reference counts on arrays, which cost an atomic operation
 #: each time an array is passed or unpacked from a tuple.
-lean_kernel = numba.njit(cache=KEPT, nogil=True, error_model="numpy", _nrt=False)
+lean_kernel = _decorator(_nrt=False)
 
 #: The same for a kernel of one caller that must share its registers.
-inlined_kernel = numba.njit(cache=KEPT, nogil=True, error_model="numpy", _nrt=False, forceinline=True)
+inlined_kernel = _decorator(_nrt=False, forceinline=True)
