@@ -23,10 +23,10 @@ class Extracted:
 def extract_page(page: bytes, mode: int = 0, host: str = "") -> Extracted:
     """Run the kernel on one page in UTF-8. mode: 0 HTML, 1 plain text. host: the page's own, lower-case ASCII."""
     size = len(page)
-    buf = np.zeros(size + kernel.PADDING_BYTES, np.uint8)
-    buf[:size] = np.frombuffer(page, np.uint8)
-    own = np.frombuffer(host.encode(), np.uint8).copy()
+    # Read-only, as the pages of a batch: the kernel is compiled for that.
+    buf = np.frombuffer(page + bytes(kernel.PADDING_BYTES), np.uint8)
+    own = np.frombuffer(host.encode() + bytes(1), np.uint8)
     text = np.zeros(kernel.text_bytes_needed(size), np.uint8)
     facts = np.zeros(FACTS, np.int64)
-    n_text = kernel.extract(buf, 0, size, mode, own, 0, own.size, tables(), text, facts)
+    n_text = kernel.extract(buf, 0, size, mode, own, 0, own.size - 1, tables(), text, facts)
     return Extracted(page, text, int(n_text), facts)

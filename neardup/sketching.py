@@ -93,7 +93,8 @@ def sketch_words(
     named = identify(pages, scheme)
     n = len(words)
     encoded = [word.encode() for word in words]
-    text = np.frombuffer(b" ".join(encoded) + bytes(PADDING_BYTES), dtype=np.uint8)
+    # Writable, as the text of a batch: the kernels are compiled for that.
+    text = np.frombuffer(bytearray(b" ".join(encoded) + bytes(PADDING_BYTES)), dtype=np.uint8)
     ends = np.cumsum([len(word) + 1 for word in encoded], dtype=np.int64) - 1
     flags = np.array([4 * w.isdigit() + 8 * any(c.isdigit() for c in w) for w in words], dtype=np.uint8)
     flags[:title_words] |= 1

@@ -1,19 +1,30 @@
 """Compiles every kernel into the cache, where that is not done: `python -m neardup.warm`, when an image is built.
 
-The cache is per CPU model, version of numba, and state of the kernels' sources.
+The cache is per CPU model, version of numba, and state of the kernels' sources. Parts that have nothing in common are
+compiled by processes side by side.
 """
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 
 from neardup.decider import Decider
+from neardup.extraction import extract_page
 from neardup.index.memory import MemoryStore
 from neardup.kernels import KEPT
+from neardup.kernels.tokens import tokenise
+from neardup.layout import HEADER
 from neardup.matching import fold
 from neardup.page import Page
+from neardup.pairs import compare_records
 from neardup.scheme import Scheme
 from neardup.sketch import Sketch, compare, sketch_pages
+from neardup.sketching import sketch_words
+from neardup.tables import tables
 
 _LAST = ("batch.sketch_batch", "pairs.score_pairs", "postings.store", "postings.unpost")
 
@@ -38,8 +49,32 @@ def notice() -> str:
     return "" if is_warm() else "compiling the kernels, once on this machine; it takes about half a minute"
 
 
+def _extraction() -> None:
+    extract_page(b"<p>a")
+
+
+def _tokens() -> None:
+    kinds = (np.uint64, np.uint8, np.int32, np.uint32, np.uint32)
+    tokenise(np.zeros(256, np.uint8), 0, 0, 0, np.uint64(0), tables(), *(np.zeros(2, kind) for kind in kinds))
+
+
+def _pairs() -> None:
+    nothing = bytes(HEADER.itemsize)
+    compare_records(nothing, [nothing])
+
+
+#: What a process of its own compiles. The rest is linked from these, or has little to do with them.
+_PARTS = {"extraction": [_extraction], "tokens-and-pairs": [_tokens, _pairs]}
+
+
 def warm() -> None:
     """Runs every kernel once, on some small pages."""
+    helpers = []
+    if KEPT and not is_warm() and (os.cpu_count() or 1) > 1:
+        helpers = [subprocess.Popen([sys.executable, "-m", "neardup.warm", part]) for part in _PARTS]
+        sketch_words(["wool"], Scheme(seed=1))
+    for helper in helpers:
+        helper.wait()  # what it could not do is done here
     text = "<title>Wool</title><p>" + " ".join(f"word{i} größe 羊毛" for i in range(100))
     scheme, store = Scheme(seed=1), MemoryStore()
     bodies = (text, text + " <a href=b>more</a><img src=b.png>", text, None)
@@ -53,4 +88,8 @@ def warm() -> None:
 
 
 if __name__ == "__main__":
-    warm()
+    if len(sys.argv) > 1:
+        for part in _PARTS[sys.argv[1]]:
+            part()
+    else:
+        warm()
