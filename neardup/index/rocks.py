@@ -29,7 +29,7 @@ import rocksdict
 from neardup.errors import StateError
 from neardup.index.base import Family, Writes
 
-_BLOCK_BYTES = 16 << 10
+_BLOCK_BYTES, _KEY_BLOCK_BYTES = 16 << 10, 4 << 10
 _FILTER_BITS = 10  # a key: one probe in a hundred for an absent key reads a block
 _MEMORY_FILTER_SHARE = 0.02  # of a write buffer
 _SCAN_ROWS = 2048
@@ -238,10 +238,12 @@ def _tune(family: Family, options: Any, tables: Any) -> None:
     `make bench-options` measures them; tests/bench/README.md has the table, and what else was tried.
     """
     options.set_compression_type(rocksdict.DBCompressionType.zstd())
-    # .83: most keys are new, and to find that out in memory costs more than in files, which have filters anyway.
+    # .81: most keys are new, and to find that out in memory costs more than in files, which have filters anyway.
     options.set_memtable_prefix_bloom_ratio(_MEMORY_FILTER_SHARE)
     options.set_memtable_whole_key_filtering(True)
-    tables.set_block_size(_BLOCK_BYTES)
+    # .84 where the cache is small against the index: a key is a few bytes of its block. Sketches compress better in
+    # large ones.
+    tables.set_block_size(_KEY_BLOCK_BYTES if family is Family.KEYS else _BLOCK_BYTES)
     tables.set_bloom_filter(_FILTER_BITS, False)
 
 
