@@ -145,8 +145,8 @@ def _reasons(result: ScanResult) -> Text:
     """Why pages were rejected, on one line."""
     shown = list(result.reasons.items())[:REASONS_SHOWN]
     others = sum(result.reasons.values()) - sum(count for _, count in shown)
-    said = [Text(f"{count:,} ").append_text(safe(reason, 80)) for reason, count in shown]
-    return Text("rejected: ").append_text(Text(", ").join([*said, *([Text(f"{others:,} others")] if others else [])]))
+    said = [safe(reason, 80).append(f" ({count:,})") for reason, count in shown]
+    return Text("rejected: ").append_text(Text("; ").join([*said, *([Text(f"others ({others:,})")] if others else [])]))
 
 
 def _sites(result: ScanResult) -> Table:

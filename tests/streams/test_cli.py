@@ -131,7 +131,7 @@ def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:
     fetches = [{"url": f"https://a.example/{i}", "http_status": 500 + (i > 2), "body": "x"} for i in range(5)]
     lines = [*map(json.dumps, fetches), "not json"]
     (shell.folder / "a.jsonl").write_text("\n".join(lines))
-    told = "rejected: 3 HTTP status 500, 2 HTTP status 501, 1 not JSON"
+    told = "rejected: HTTP status 500 (3); HTTP status 501 (2); not JSON (1)"
     assert told in shell("scan", "a.jsonl", "--memory").out.splitlines()
 
 
