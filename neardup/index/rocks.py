@@ -17,6 +17,7 @@ What its options really do was tried on rocksdict 0.3.29; each of these had surp
 import contextlib
 import gc
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -247,14 +248,21 @@ def _tune(family: Family, options: Any, tables: Any) -> None:
     tables.set_bloom_filter(_FILTER_BITS, False)
 
 
+#: What a process leaves that is killed while RocksDB makes a database, before CURRENT names its first manifest.
+_UNFINISHED = re.compile(
+    r"IDENTITY|LOCK|LOG(\.old\.\d+)?|MANIFEST-\d+|OPTIONS-\d+|\d+\.(dbtmp|log)|rocksdict-config\.json"
+)
+
+
 def _refuse_strangers(path: Path) -> None:
-    """RocksDB would make a new database among whatever files lie there."""
+    """RocksDB would make a new database among whatever files lie there; one that was never finished is made again."""
     if not path.exists():
         return
     with _explained("open", path):
         names = os.listdir(path)
-    if names and "CURRENT" not in names:
-        raise StateError(f"{path} holds {sorted(names)[0]!r} and no index; name another directory")
+    strangers = sorted(name for name in names if not _UNFINISHED.fullmatch(name))
+    if strangers and "CURRENT" not in names:
+        raise StateError(f"{path} holds {strangers[0]!r} and no index; name another directory")
 
 
 #: Signs in what RocksDB or the operating system say; what to do about it.

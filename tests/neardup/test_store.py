@@ -208,6 +208,28 @@ def test_what_is_no_index_is_left_alone(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.parametrize("config", ["whole", "empty", "missing"])
+def test_an_index_that_was_killed_while_it_was_made_is_made_again(tmp_path, config):
+    path = tmp_path / "index"
+    RocksStore(path).close()
+    for file in path.iterdir():
+        if file.name == "CURRENT" or file.suffix in (".sst", ".log"):
+            file.unlink()
+    (path / "000001.dbtmp").write_text("MANIFEST-000001\n")
+    if config == "empty":
+        (path / "rocksdict-config.json").write_text("")
+    elif config == "missing":
+        (path / "rocksdict-config.json").unlink()
+    for held in (None, b"1"):
+        store = RocksStore(path)
+        assert store.get_many(Family.KEYS, [b"a"]) == [held]
+        store.write({Family.KEYS: {b"a": b"1"}})
+        store.close()
+    (path / "CURRENT").unlink()  # with data, it is damaged
+    with pytest.raises(StateError, match="sst' and no index"):
+        RocksStore(path)
+
+
 def test_a_damaged_index_is_reported(tmp_path):
     store = RocksStore(tmp_path / "index")
     store.write({Family.KEYS: {b"a": b"1"}})
