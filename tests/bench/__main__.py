@@ -10,7 +10,7 @@ from pathlib import Path
 from neardup.errors import NeardupError
 from neardup.scheme import Scheme
 from neardup.warm import warm
-from tests.bench import html_rows, same_bits, scaling, store_rows, text_rows, worst_matching
+from tests.bench import html_rows, same_bits, scaling, store_rows, text_rows, worst, worst_matching
 from tests.bench.peers import PACKAGES, Peers, environment
 from tests.bench.table import Row, commit, machine, versions, write
 
@@ -59,6 +59,7 @@ def _main(asked: argparse.Namespace) -> None:
             "scaling": lambda: scaling.scaling(scheme),
             "same bits": same_bits.same_bits,
             "worst pages": lambda: html_rows.worst(scheme),
+            "more worst pages": lambda: worst.rows(scheme),
             "sketches": lambda: text_rows.sketches(peers, missing, scheme),
             "verdicts": lambda: text_rows.verdicts(peers, missing, scheme),
             "rebuild": lambda: store_rows.rebuild(scheme),
