@@ -102,7 +102,8 @@ def told(title: str, evaluation: dict[str, Any]) -> str:
     yardsticks = [row for row in sections["ablations"]["tables"]["ablations-all"] if row["variant"] in _YARDSTICKS]
     rows = [*sections["rules"]["tables"]["rules-all"], *({**row, "rule": row["variant"]} for row in yardsticks)]
     for row in rows:
-        cells = [f"{row[name]:.3f}" if isinstance(row[name], float) else str(row.get(name, "")) for name in _COLUMNS]
+        found = [row.get(name) for name in _COLUMNS]
+        cells = ["-" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in found]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
