@@ -15,7 +15,7 @@ from tests.gate import measure
 from tests.gate.measure import Tally
 from tests.gate.test_gate import GATES
 
-CHOICES = (DEFAULT, Choice(2, 6, 0), Choice(2, 4, 2), Choice(3, 8, 0), Choice(2, 8, 0))
+CHOICES = (DEFAULT, Choice(2, 6, 0), Choice(2, 8, 0), Choice(3, 8, 0))
 
 
 def tallies(choice: Choice, pages: int, seed: int = 1) -> dict[str, Tally]:
