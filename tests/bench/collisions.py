@@ -40,12 +40,12 @@ class Column:
         group = mixture.minvalues[:, self.width * self.number : self.width * (self.number + 1)]
         assert group.shape[1] == self.width, f"{self} needs more minvalues"
         out = np.empty(len(mixture), U64)
-        _chained(group, out)
+        chained(group, out)
         return out
 
 
 @kernel
-def _chained(group, out):
+def chained(group, out):
     for i in range(len(out)):
         h = U64(0)
         for j in range(group.shape[1]):
@@ -64,7 +64,7 @@ def _slot(key, table, used):
 
 
 @kernel
-def _follow(keys, posted, watched, table, used, lists, counts, most, out):
+def followed(keys, posted, watched, table, used, lists, counts, most, out):
     """(watch number << 32 | candidate) of what each watched page meets -> (how many, probes of hot keys).
 
     watched int64: pages, ascending. table uint64, used bool: places for their keys; lists int32[places, most], counts
@@ -96,7 +96,7 @@ def _follow(keys, posted, watched, table, used, lists, counts, most, out):
 
 @dataclass(frozen=True)
 class Meetings:
-    """What each column alone brings together. met: of watched pages, packed as in `_follow`; hot: their probes of hot
+    """What each column alone brings together. met: of watched pages, packed as in `followed`; hot: their probes of hot
     keys. watched: pages; drawn bool[watched] by name: those drawn at random; pair int64[watched]: the page that it
     repeats, -1 for none; kind int64[watched]: what the repeat is. equal: columns whose keys the watched repeats share.
     """
@@ -138,7 +138,7 @@ def follow(
         keys = column.keys(mixture)
         table, used = np.zeros(places, U64), np.zeros(places, np.bool_)
         lists, counts = np.empty((places, POSTINGS_MAX), np.int32), np.zeros(places, np.int32)
-        many, hot[column] = _follow(keys, mixture.posted, watched, table, used, lists, counts, POSTINGS_MAX, out)
+        many, hot[column] = followed(keys, mixture.posted, watched, table, used, lists, counts, POSTINGS_MAX, out)
         met[column] = out[:many].copy()
         equal[column] = (pair >= 0) & (keys[watched] == keys[pair])
     samples = {name: np.isin(watched, pages) for name, pages in drawn.items()}

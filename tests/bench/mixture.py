@@ -184,7 +184,7 @@ def fingerprints(words, n, fp):
 
 
 @kernel
-def _head(fp, n):
+def head_of(fp, n):
     h = U64(n < 8)
     for i in range(min(8, n)):
         h = mix(h ^ fp[i])
@@ -192,7 +192,7 @@ def _head(fp, n):
 
 
 @kernel
-def _pages(seed, first, last, at, constants, rows):
+def pages_into(seed, first, last, at, constants, rows):
     multipliers, factors, offsets, weights = constants
     minvalues, blocks, head, tokens, origins, changes = rows
     words, fp = np.empty(TOKENS_MAX, np.uint32), np.empty(TOKENS_MAX, np.uint64)
@@ -201,7 +201,7 @@ def _pages(seed, first, last, at, constants, rows):
         n, _, _, _, origins[at], changes[at] = page(seed, number, words)
         fingerprints(words, n, fp)
         keys_of(fp, n, multipliers, factors, offsets, weights, shingles, order, sums, minvalues[at], blocks[at])
-        head[at], tokens[at] = _head(fp, n), n
+        head[at], tokens[at] = head_of(fp, n), n
         at += 1
 
 
@@ -246,7 +246,7 @@ def generated(seed: int, count: int, functions: int, threads: int = 2) -> Mixtur
     rows, given = (minvalues, blocks, head, tokens, origins, changes), constants(functions)
     with ThreadPoolExecutor(threads) as pool:
         running = [
-            pool.submit(_pages, U64(seed), first, min(count, first + _PART), first, given, rows)
+            pool.submit(pages_into, U64(seed), first, min(count, first + _PART), first, given, rows)
             for first in range(0, count, _PART)
         ]
         for part in running:
