@@ -85,7 +85,7 @@ class Work:
             self.watch.alive()
             return self.watch.pages >= pages
 
-        eventually(enough, f"{pages} verdicts", 120)
+        eventually(enough, f"{pages} verdicts")
 
     def check(self) -> None:
         """All that was published is judged, once, as a fold in memory does it."""

@@ -10,6 +10,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+#: For what takes seconds on a quiet machine: one that is busy with all else may take a minute, and nothing is wrong.
+PATIENCE_SECONDS = 180.0
+
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "kafka" / "broker.py"
 
 
@@ -26,7 +29,7 @@ def _load() -> ModuleType:
 kafka = _load()
 
 
-def eventually(look: Callable[[], T], what: str, seconds: float = 60.0) -> T:
+def eventually(look: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS) -> T:
     """The first result of `look` that is true; fails when there is none in time."""
     deadline = time.monotonic() + seconds
     while True:

@@ -14,7 +14,7 @@ from pathlib import Path
 from signal import Signals
 from typing import Any
 
-from broker import eventually
+from broker import PATIENCE_SECONDS, eventually
 
 from neardup.errors import NeardupError
 from neardup.index import rocks
@@ -137,13 +137,13 @@ class Role:
             self.signal(signal.SIGKILL)
         self.wait()
 
-    def wait(self, seconds: float = 60.0) -> int:
+    def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
         """The exit code; -9 after SIGKILL."""
         self._process.join(seconds)
         code = self._process.exitcode
         if code is None:
             self.signal(signal.SIGUSR1)  # says where it hangs
-            self._process.join(0.2)
+            self._process.join(1.0)
         assert code is not None, f"still runs after {seconds} s:\n{self.said()}"
         return code
 
@@ -155,7 +155,7 @@ class Role:
         """SIGTERM; it must end by itself, well."""
         eventually(lambda: '"started"' in self.said(), "its start, from which on it hears signals")
         self.signal(signal.SIGTERM)
-        assert self.wait(15) == 0, self.said()
+        assert self.wait() == 0, self.said()
 
     def refused(self) -> str:
         """Waits for its end with an error; the text of the error."""

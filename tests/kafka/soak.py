@@ -44,7 +44,7 @@ FOLD_AGAIN_MAX = 30_000
 #: Of the whole time; the rest is for settling and comparing.
 DAMAGE_SHARE = 0.6
 #: A line on which nothing moves for so long is stuck. Longer than the watchdog of a hanging transaction.
-STUCK_SECONDS = 120.0
+STUCK_SECONDS = 180.0
 #: After so long it is told what all are doing.
 STILL_SECONDS = 25.0
 
@@ -90,13 +90,15 @@ class Soak:
             self.second_matcher: 1,
         }
 
-    def run(self, seconds: float, actions_max: int = sys.maxsize) -> dict[str, int]:
-        """Damage for a share of the time, then the comparison. Raises AssertionError."""
+    def run(self, seconds: float, actions: range) -> dict[str, int]:
+        """Damage for a share of the time, so many times or fewer, then the comparison. Raises AssertionError."""
         began = time.monotonic()
         self.keeper.start(SKETCHERS[0], member="static")
         self.keeper.start(SKETCHERS[1])
         self.keeper.start("match")
-        while time.monotonic() - began < seconds * DAMAGE_SHARE and self.done.total() < actions_max:
+        while self.done.total() < actions.start or (
+            time.monotonic() - began < seconds * DAMAGE_SHARE and self.done.total() < actions.stop
+        ):
             self._publish(self.chance.randrange(100, 2_500))
             (action,) = self.chance.choices(list(self._actions), list(self._actions.values()))
             self._do(action)
@@ -234,13 +236,16 @@ def soak(
     seed: int,
     archives: list[Path] | None = None,
     say: Callable[[str], None] = print,
-    actions_max: int = sys.maxsize,
+    actions: range = range(sys.maxsize),
 ) -> Soak:
-    """One run with a broker of its own in `folder`. Raises AssertionError, after it has shown what the roles said."""
+    """One run with a broker of its own in `folder`. Raises AssertionError, after it has shown what the roles said.
+
+    actions: so many things are done to the line at least, however long they take, and at most.
+    """
     with kafka.Cluster(folder / "kafka") as cluster:
         run = Soak(cluster, folder, seed, archives or [], say)
         try:
-            counts = run.run(seconds, actions_max)
+            counts = run.run(seconds, actions)
         except BaseException:
             for role in run.line._roles[-8:]:
                 say(f"--- {role.log.name}\n{role.said()[-4_000:]}")

@@ -6,7 +6,7 @@ Made for many pages: of each page, sketch and verdict only a digest is kept.
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -221,30 +221,33 @@ class Keeper:
         self._kept.clear()
 
 
-def judged_all(keeper: Keeper, publisher: Publisher, watch: Watch, seconds: float = 180.0) -> None:
-    """Waits until each published page has a verdict and the matcher's place is behind all sketches."""
+def judged_all(keeper: Keeper, publisher: Publisher, watch: Watch) -> None:
+    """Waits until each published page has a verdict and the matcher's place is behind all sketches.
+
+    However long that takes on this machine: it fails only when nothing moves for PATIENCE_SECONDS.
+    """
     line = keeper.line
     settings = {"bootstrap.servers": line.bootstrap, "group.id": line.settings.group_of("match")}
+    place = -1
     with closing(Consumer(settings)) as asker:
 
         def done() -> bool:
+            nonlocal place
             keeper.look()
             watch.alive()
             if watch.pages < publisher.pages:
                 return False
+            with suppress(KafkaException):
+                place = asker.committed([TopicPartition(line.names.sketches, 0)], 5)[0].offset
+            return place == line.ends(line.names.sketches)[0]
+
+        while not done():
+            before = (watch.pages, place)
             try:
-                (place,) = asker.committed([TopicPartition(line.names.sketches, 0)], 5)
-            except KafkaException:
-                return False
-            return bool(place.offset == line.ends(line.names.sketches)[0])
-
-        def told() -> str:
-            return f"{watch.pages} of {publisher.pages} pages judged; ended: {keeper.ended[-5:]}"
-
-        try:
-            eventually(done, "all pages judged", seconds)
-        except AssertionError as error:
-            raise AssertionError(told()) from error
+                eventually(lambda before=before: done() or (watch.pages, place) != before, "a verdict more")
+            except AssertionError as error:
+                told = f"{watch.pages} of {publisher.pages} pages judged, place {place}; ended: {keeper.ended[-5:]}"
+                raise AssertionError(f"{told}\n{keeper.where()}") from error
 
 
 @dataclass

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from broker import SCRIPT, eventually, kafka
+from broker import PATIENCE_SECONDS, SCRIPT, eventually, kafka
 
 from streams.kafka import Admin, Connection
 
@@ -55,11 +55,11 @@ def test_processes_share_a_broker_until_the_last_one_ends(tmp_path: Path) -> Non
         admin = Admin(Connection(address))
         assert admin.cluster_id()
 
-        users[0].communicate("done\n", timeout=30)
+        users[0].communicate("done\n", timeout=PATIENCE_SECONDS)
         assert admin.cluster_id()  # one is left
 
         users[1].send_signal(signal.SIGKILL)  # however it ends
-        users[1].communicate(timeout=30)
+        users[1].communicate(timeout=PATIENCE_SECONDS)
         eventually(lambda: not brokers(folder), "the broker's end")
         assert not list(folder.glob("broker-*"))
     finally:
@@ -76,7 +76,7 @@ def test_the_broker_ends_with_its_owner(tmp_path: Path, how: signal.Signals) -> 
         assert brokers(tmp_path / "data")
     finally:
         owner.send_signal(how)
-        owner.communicate(timeout=30)
+        owner.communicate(timeout=PATIENCE_SECONDS)
 
     assert owner.returncode == (-how if how == signal.SIGKILL else 0)
     eventually(lambda: not brokers(tmp_path / "data"), "the broker's end")
@@ -98,7 +98,7 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path, jars: bool, said: s
         env={**os.environ, "PATH": str(tmp_path), "NEARDUP_KAFKA_CACHE": str(cache)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from broker import eventually
+from broker import PATIENCE_SECONDS, eventually
 
 from tests.streams import archives
 
@@ -70,7 +70,7 @@ def test_the_demo_shows_every_verdict_and_ends(folder: Path) -> None:
     demo = start(folder)
     try:
         said = lines_to(demo, "Everything has ended")
-        assert demo.wait(60) == 0
+        assert demo.wait(PATIENCE_SECONDS) == 0
     finally:
         demo.kill()
         demo.communicate()
@@ -93,11 +93,11 @@ def test_a_demo_that_is_stopped_takes_everything_along(folder: Path, how: signal
         said = lines_to(demo, "page id")
         assert len(left(said, folder)) >= 4  # itself, Kafka, both roles
         demo.send_signal(how)
-        out, _ = demo.communicate(timeout=60)
+        out, _ = demo.communicate(timeout=PATIENCE_SECONDS)
     finally:
         demo.kill()
         demo.communicate()
 
     assert demo.returncode == (-how if how == signal.SIGKILL else 0), out
     assert "Traceback" not in out
-    eventually(lambda: not left(said, folder), "the end of Kafka and both roles", 30)
+    eventually(lambda: not left(said, folder), "the end of Kafka and both roles")

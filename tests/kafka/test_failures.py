@@ -13,7 +13,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from broker import eventually, kafka
+from broker import PATIENCE_SECONDS, eventually, kafka
 from line import Line, story
 from roles import freeze, full_disk
 
@@ -106,11 +106,13 @@ def test_sketchers_come_and_go(make: Make) -> None:
 # The broker.
 
 
+LOOKS_MS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+
+
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Any]:
-    """A broker of this test's own that looks for timed-out transactions all the time."""
-    settings = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 200}
-    with kafka.Cluster(tmp_path / "kafka", settings=settings) as cluster:
+    """A broker of this test's own; it does not look for timed-out transactions."""
+    with kafka.Cluster(tmp_path / "kafka", settings={LOOKS_MS: 3_600_000}) as cluster:
         yield cluster
 
 
@@ -130,13 +132,15 @@ def test_the_broker_dies_in_a_transaction(own: Any, make: Make) -> None:
 
 
 def test_a_transaction_outlives_its_timeout(own: Any, make: Make) -> None:
-    line = make(bootstrap=own.bootstrap, transaction_timeout_ms=1000)
+    line = make(bootstrap=own.bootstrap)
     line.publish(story())
     line.start("sketch")
-    matcher = line.start("match", step="3 offsets sent", call=2, how=freeze)
+    short = {"transaction_timeout_ms": 3_000}
+    matcher = line.start("match", step="3 offsets sent", call=1, how=freeze, settings=short)
     matcher.frozen()
     assert line.in_transaction()
     own.kill()
+    own.set(**{LOOKS_MS: 200})
     own.restart()
     eventually(lambda: not line.in_transaction(), "the broker gives the transaction up")
     matcher.thaw()
@@ -145,7 +149,8 @@ def test_a_transaction_outlives_its_timeout(own: Any, make: Make) -> None:
     eventually(lambda: "aborted" in matcher.said() or not matcher.running, "its transaction failed")
     if not matcher.running:
         assert "Fenced" in matcher.refused()
-        line.start("match")
+    matcher.kill()  # on a busy machine its next transaction, too, could take longer
+    line.start("match")
     line.check()
 
 
@@ -434,14 +439,11 @@ def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
     said = line.start("sketch", settings={"seed": 8}).refused()
     assert "WrongScheme" in said
     assert "begin another generation" in said
-    assert (
-        "was made with scheme" in line.start("match", settings={"seed": 8, "state": line.settings.state}).refused()
-        or True
-    )
 
     foreign = line.append(encode_message(Message(b"\7" * 16, (), ())))
     said = matcher.refused()
     assert f"WrongScheme: the message at offset {foreign} " in said
+    assert "was made with scheme" in line.start("match", settings={"seed": 8}).refused()
     skip_record(line.settings, foreign)
     line.leave_out(foreign)
     line.start("sketch")
@@ -461,7 +463,7 @@ def test_a_stop_finishes_the_batch(make: Make) -> None:
     matcher.frozen()
     matcher.signal(signal.SIGTERM)
     matcher.thaw()
-    assert matcher.wait(10) == 0, matcher.said()
+    assert matcher.wait() == 0, matcher.said()
 
     line.start("match")
     line.check()
@@ -479,7 +481,7 @@ def test_a_second_signal_does_not_wait(own: Any, make: Make) -> None:
     eventually(lambda: not matcher.catches(signal.SIGTERM), "the first signal is heard")
     assert matcher.running, "it waits for the broker"
     matcher.signal(signal.SIGTERM)
-    assert matcher.wait(5) == -signal.SIGTERM
+    assert matcher.wait() == -signal.SIGTERM
     own.resume()
     assert sketcher.running
 
@@ -493,8 +495,8 @@ def test_both_roles_in_one_process(make: Make) -> None:
     role = line.start("run")
     line.settle()
     host = re.findall(r"http://[0-9.:]+", role.said())[0]
-    metrics = urlopen(f"{host}/metrics", timeout=30).read().decode()
-    ready = json.load(urlopen(f"{host}/ready", timeout=30))
+    metrics = urlopen(f"{host}/metrics", timeout=PATIENCE_SECONDS).read().decode()
+    ready = json.load(urlopen(f"{host}/ready", timeout=PATIENCE_SECONDS))
 
     found = line.check()
 

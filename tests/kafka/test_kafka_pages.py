@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from broker import eventually
+from broker import PATIENCE_SECONDS, eventually
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -49,9 +49,12 @@ def transact(broker: str, topic: str, count: int, *, commit: bool) -> None:
         producer.abort_transaction(30)
 
 
-def read(reader: KafkaPages, count: int = 1000, *, bytes_max: int = 1 << 20) -> PageBatch:
+def read(reader: KafkaPages, count: int | None = None, *, bytes_max: int | None = None) -> PageBatch:
+    """The next batch, once there is one: of exactly `count` records or `bytes_max` bytes, if they are given."""
+    linger_s = PATIENCE_SECONDS if count or bytes_max else 0.2
     batch = eventually(
-        lambda: reader.read(count, bytes_max=bytes_max, linger_s=0.2, wait_s=1.0), f"records of {reader.topic.name}"
+        lambda: reader.read(count or 1000, bytes_max=bytes_max or 1 << 20, linger_s=linger_s, wait_s=1.0),
+        f"records of {reader.topic.name}",
     )
     assert batch is not None
     return batch

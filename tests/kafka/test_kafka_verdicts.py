@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import eventually
+from broker import PATIENCE_SECONDS, eventually
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from neardup.errors import NeardupError
@@ -163,7 +163,7 @@ def killed_in_a_transaction(broker: str, names: Names) -> Iterator[None]:
         assert process.stdout is not None
         assert process.stdout.readline() == "open\n"
         process.send_signal(signal.SIGKILL)
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(PATIENCE_SECONDS) == -signal.SIGKILL
         yield
     finally:
         process.kill()
@@ -195,11 +195,12 @@ def test_the_offset_waits_for_an_open_transaction(broker: str, connection: Conne
     foreign.init_transactions(30)
     foreign.begin_transaction()
     foreign.send_offsets_to_transaction([TopicPartition(made.sketches, 0, 7)], group.consumer_group_metadata(), 30)
-    verdicts = sink(connection, made, deadline_s=1.0)
-
+    verdicts = sink(connection, made)
+    verdicts._deadline_s = 1.0
     with pytest.raises(BrokerError, match="offset of"):
         verdicts.committed()
 
+    verdicts._deadline_s = 60.0
     verdicts.init()
     assert verdicts.committed() is None
     with pytest.raises(Exception, match="_FENCED"):
@@ -274,10 +275,10 @@ def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(own_broker: A
     worker.start()
     for _ in range(2):
         for _ in range(total // 4):
-            assert reached.acquire(timeout=120)
+            assert reached.acquire(timeout=PATIENCE_SECONDS)
         own_broker.kill()
         own_broker.restart()
-    worker.join(120)
+    worker.join(PATIENCE_SECONDS)
 
     assert failed == []
     assert not worker.is_alive()
@@ -291,10 +292,11 @@ def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(o
     names = Names()
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
-    verdicts = sink(connection, names, deadline_s=2.0)
+    verdicts = sink(connection, names)
     verdicts.init()
     verdicts.commit(batch(0), 1)
     own_broker.kill()
+    verdicts._deadline_s = 2.0
 
     with pytest.raises(BrokerError, match="not known after 2 s"):
         verdicts.commit(batch(1), 2)
@@ -311,20 +313,25 @@ def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(o
     after.close()
 
 
+#: By default each 10 s.
+LOOKS_MS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+
+
 def test_a_transaction_that_outlives_its_timeout_counts_as_fenced(own_broker: Any) -> None:
     names = Names()
-    own_broker.stop()
-    own_broker.set(**{"transaction.abort.timed.out.transaction.cleanup.interval.ms": 200})
-    own_broker.start()
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
-    verdicts = sink(connection, names, transaction_timeout_ms=1000)
+    verdicts = sink(connection, names, transaction_timeout_ms=3_000)
     verdicts.init()
     verdicts.commit(batch(0), 1)
     producer = verdicts._producer
     producer.begin_transaction()
     producer.produce(names.verdicts, b"late")
     producer.flush(30)
+    # Until here it did not look for transactions that are overdue, however long all of this took.
+    own_broker.stop()
+    own_broker.set(**{LOOKS_MS: 200})
+    own_broker.start()
     # The broker has aborted it once a reader of committed records gets past it.
     reader = Reader(connection, names.verdicts, committed_only=True)
     everything = Reader(connection, names.verdicts, committed_only=False)
@@ -341,12 +348,13 @@ from streams.kafka import Connection, KafkaVerdicts
 from streams.watchdog import Watchdog
 
 verdicts = KafkaVerdicts(
-    Connection(sys.argv[1]), "verdicts", log_topic="sketches", group="g", transactional_id="t", watchdog=Watchdog(2.0)
+    Connection(sys.argv[1]), "verdicts", log_topic="sketches", group="g", transactional_id="t"
 )
 verdicts.init()
 verdicts.commit([(b"a", b"before")], 1)
 print("ready", flush=True)
 sys.stdin.readline()
+verdicts._watchdog = Watchdog(2.0)
 verdicts.commit([(b"a", b"hung")], 2)
 print("not reached", flush=True)
 """
@@ -366,7 +374,7 @@ def test_a_transaction_that_hangs_ends_the_process(own_broker: Any) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     own_broker.pause()
-    out, err = process.communicate("go\n", timeout=60)
+    out, err = process.communicate("go\n", timeout=PATIENCE_SECONDS)
     own_broker.resume()
 
     assert process.returncode == EXIT_CODE
@@ -384,10 +392,13 @@ def test_the_watchdog_is_quiet_until_a_deadline_is_over() -> None:
         bitten.set()
 
     watchdog = Watchdog(0.2, end)
-    with watchdog.watch("short"):
-        pass
     assert not bitten.wait(0.6)  # nothing is under way: it may not bite however long it takes
-
     with watchdog.watch("the long call"):
-        assert bitten.wait(30)
+        assert bitten.wait(PATIENCE_SECONDS)
     assert told == ["error: the long call has not ended in 0.2 s; ending the process, start it again\n"]
+
+    bitten.clear()
+    again = Watchdog(1.0, end)
+    with again.watch("short"):
+        pass
+    assert not bitten.wait(1.5)

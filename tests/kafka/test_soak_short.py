@@ -12,9 +12,8 @@ def test_a_line_under_fire_gives_each_page_its_verdict(tmp_path: Path) -> None:
     seed = int(os.environ.get("SOAK_SEED") or int.from_bytes(os.urandom(3), "big"))
     print(f"run again with SOAK_SEED={seed}")
 
-    run = soak(tmp_path, seconds=40, seed=seed, actions_max=8)
+    run = soak(tmp_path, seconds=40, seed=seed, actions=range(3, 8))
 
     # Less than this, and it would have tested nothing.
-    assert run.done.total() >= 2
+    assert run.done.total() >= 3
     assert len(run.watch.kinds) >= 8
-    assert run.publisher.pages > 1_000

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from broker import PATIENCE_SECONDS
 from confluent_kafka import Producer
 from rich.console import Console
 
@@ -168,7 +169,7 @@ def test_a_follower_shows_what_comes_until_ctrl_c(settings: Settings, broker: st
         assert producer.flush(30) == 0
         assert orjson.loads(follower.stdout.readline()) == VERDICTS[0]
         os.kill(follower.pid, signal.SIGINT)
-        out, err = follower.communicate(timeout=30)
+        out, err = follower.communicate(timeout=PATIENCE_SECONDS)
     finally:
         follower.kill()
         follower.wait()

@@ -38,7 +38,7 @@ def server(health):
 
 
 def ask(server: HealthServer, path: str, method: str = "GET") -> tuple[int, http.client.HTTPMessage, bytes]:
-    connection = http.client.HTTPConnection(*server.address, timeout=10)
+    connection = http.client.HTTPConnection(*server.address, timeout=60)
     try:
         connection.request(method, path)
         answer = connection.getresponse()
@@ -121,26 +121,26 @@ def test_a_taken_port_is_refused_with_what_to_set(server, health):
 
 def test_stop_frees_the_port_ends_the_thread_and_may_come_twice(health):
     server = HealthServer("127.0.0.1", 0, health, Metrics())
-    with socket.create_connection(server.address, timeout=10):  # a client that says nothing holds nothing up
+    with socket.create_connection(server.address, timeout=60):  # a client that says nothing holds nothing up
         server.stop()
     server.stop()
     assert "health" not in {thread.name for thread in threading.enumerate()}
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(server.address, timeout=10)
+        socket.create_connection(server.address, timeout=60)
     HealthServer(*server.address, health, Metrics()).stop()
 
 
 def test_silent_clients_take_a_bounded_number_of_threads_and_are_sent_away(health, monkeypatch):
     monkeypatch.setattr(module, "REQUESTS_MAX", 2)
-    monkeypatch.setattr(module._Handler, "timeout", 60)  # not for silence, for the others
+    monkeypatch.setattr(module._Handler, "timeout", 600)  # not for silence, for the others
     with HealthServer("127.0.0.1", 0, health, Metrics()) as server:
-        silent = [socket.create_connection(server.address, timeout=10) for _ in range(2)]
-        with socket.create_connection(server.address, timeout=10) as third:
-            third.settimeout(3)
+        silent = [socket.create_connection(server.address, timeout=60) for _ in range(2)]
+        with socket.create_connection(server.address, timeout=60) as third:
+            third.settimeout(60)
             assert third.recv(1) == b""
         for client in silent:
             client.close()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while True:
             try:
                 assert ask(server, "/live")[0] == 200
