@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple, cast
 
 from neardup.decider import Decider
-from neardup.index import namings
+from neardup.index import keys, namings
 from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.index.rows import id_key
 from neardup.overlay import Missing, Overlay, Wanted
@@ -222,6 +222,13 @@ def siblings_of(overlay: Overlay, head: Head) -> Siblings:
 def counts_names(decider: Decider) -> bool:
     """Whether the index has rows of names: of no use to the other rules."""
     return decider.rule == "verified" and decider.siblings_min > 0
+
+
+def keeps_the_same(one: Decider, other: Decider) -> bool:
+    """Whether two deciders keep the same of each page in the index, so that one can go on where the other stopped."""
+    fewest = [each.thin_tokens if each.rule in keys.TAPE_RULES else 0 for each in (one, other)]  # posted from there on
+    families = keys.FAMILIES[one.rule] == keys.FAMILIES[other.rule]
+    return families and fewest[0] == fewest[1] and counts_names(one) == counts_names(other)
 
 
 def sight(overlay: Overlay, page_id: int, head: Head) -> None:

@@ -91,6 +91,9 @@ def scan(
     shadow_numbers: Annotated[
         list[str] | None, typer.Option("--shadow-set", metavar="NAME=NUMBER", help="Its numbers; may be repeated.")
     ] = None,
+    new_decider: Annotated[
+        bool, typer.Option("--new-decider", help="Let rule and numbers decide from here on, where others did so far.")
+    ] = False,
     again: Annotated[bool, typer.Option("--again", help="Scan sources once more that were finished before.")] = False,
     threads: Annotated[int, typer.Option(min=1, max=256, help="Threads that sketch.")] = max(
         1, (os.cpu_count() or 2) - 1
@@ -123,7 +126,8 @@ def scan(
     told = Console(stderr=out == "-" or as_json)
     watched = Console(stderr=True)
     quiet = quiet or as_json or out == "-"
-    with State.open(None if memory else state, scheme=_scheme(), decider=_decider(rule, numbers)) as opened:
+    where = None if memory else state
+    with State.open(where, scheme=_scheme(), decider=_decider(rule, numbers), new_decider=new_decider) as opened:
         for message in opened.messages:
             _complain(message)
         if not quiet:

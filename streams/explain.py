@@ -9,6 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, InvariantBroken
 from neardup.matching import Candidate, Trace, fold
 from neardup.page import normalise_url
@@ -27,12 +28,15 @@ CANDIDATES_SHOWN = 20
 
 @dataclass(frozen=True)
 class Explanation:
-    """One verdict and all that was weighed for it. history: (page id, verdict) about this URL, oldest first."""
+    """One verdict and all that was weighed for it. history: (page id, verdict) about this URL, oldest first.
+
+    decider: what decided then.
+    """
 
     verdict: Mapping[str, Any]
     trace: Trace
     history: list[tuple[int, str]]
-    state: State
+    decider: Decider
 
     @property
     def winner(self) -> int | None:
@@ -98,12 +102,12 @@ class Explanation:
                 told = "the representative" if role == "representative" else "the page with the same content"
                 yield Text.assemble(f"{told}: page {verdict[role]['page_id']}, ", safe(verdict[role]["url"]))
         evidence = verdict.get("evidence") or {}
-        for sentence in sentences(evidence, self.state.decider):
+        for sentence in sentences(evidence, self.decider):
             yield safe(sentence)
         near = evidence.get("nearest")
         if near:
             yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", safe(near["url"]))
-            for sentence in sentences(near, self.state.decider):
+            for sentence in sentences(near, self.decider):
                 yield safe(sentence)
         yield from self._weighed()
         if len(self.history) > 1:
@@ -196,10 +200,10 @@ def explain_command(
     """
     stored, history = _stored(state, url, page_id)
     offset, place = stored["page_id"] >> PLACE_BITS, stored["page_id"] & ((1 << PLACE_BITS) - 1)
-    store = fold_until(state.log, offset, state.decider, progress, place=place)
+    store, decider = fold_until(state.log, offset, state.first_decider, progress, place=place)
     record = next(decode_message(data, at).records[place] for at, data in state.log.read(offset, offset + 1))
     traces: list[Trace] = []
-    outcome = fold([(stored["page_id"], record)], store, state.decider, trace=traces.append)
+    outcome = fold([(stored["page_id"], record)], store, decider, trace=traces.append)
     judged = orjson.loads(outcome.verdicts[0].to_json())
     different = sorted(name for name in judged.keys() | stored.keys() if judged.get(name) != stored.get(name))
     if different:
@@ -210,7 +214,7 @@ def explain_command(
             f"page {stored['page_id']} ({stored['url']}) is judged otherwise than it was: {told}. Log, verdicts and "
             "program contradict each other"
         )
-    return Explanation(stored, traces[0], history, state)
+    return Explanation(stored, traces[0], history, decider)
 
 
 def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:

@@ -22,13 +22,15 @@ from neardup.matching import Outcome, fold
 from neardup.record import Head
 from neardup.verdict import Verdict
 from streams.accounting import Account, Key, Mark, account
+from streams.deciders import after_word
 from streams.errors import WrongScheme
 from streams.ports import VerdictSink
-from streams.records import Control, Decision, Message, decode_entry, page_id
+from streams.records import Control, Decision, Message, NewDecider, decode_entry, page_id
 
-__all__ = ["Mark", "Matcher", "Prepared", "Settled"]
+__all__ = ["Mark", "Matcher", "Prepared", "Settled", "folded_to"]
 
 _NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD = b"next", b"log_time", b"scheme", b"decider", b"told"
+_DECIDED_BY = b"decided_by"  # the decider as JSON, once an operator's word has named another one than the first
 _MARK = struct.Struct("<qq")
 
 #: Told what was weighed for the pages of some messages, once their verdicts are out. It must not raise.
@@ -41,8 +43,9 @@ Settled = Callable[[Decision, int], bool]
 class Prepared:
     """What some messages lead to; nothing is emitted or written yet.
 
-    heads: of the pages judged, in order. controls: operators' words among the messages, with their offsets. dropped,
-    duplicates, accepted, skipped: as in Account, all messages together.
+    heads: of the pages judged, in order. controls: operators' words among the messages, with their offsets. word: the
+    last message, if it names another decider. decider: what decides behind the messages. dropped, duplicates, accepted,
+    skipped: as in Account, all messages together.
     """
 
     outcome: Outcome
@@ -51,6 +54,8 @@ class Prepared:
     log_time: int
     told: int
     heads: list[Head]
+    decider: Decider
+    word: NewDecider | None = None
     dropped: int = 0
     duplicates: int = 0
     accepted: int = 0
@@ -73,6 +78,7 @@ class Matcher:
 
     told: the offset after the last message that had verdicts. threads: how many share a batch.
     at: the message at work, for whoever catches an error.
+    decider: what decides there; the one given does from the log's begin on, until an operator's word names another.
     sink: for `step`. settled: for logs that operators may write to; by default nothing is. watch: by default nobody;
     `step` tells it, and whoever calls `prepare` does so with the outcome's `weighed`.
     """
@@ -88,18 +94,18 @@ class Matcher:
     ) -> None:
         """Raises StateError if the store was folded with another scheme or decider."""
         self._store = store
-        self._decider = decider
         self._sink = sink
         self._settled = settled
         self.threads = threads
         self.watch: Watch | None = None
-        names = [_NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD]
-        next_offset, log_time, scheme, used, told = store.get_many(Family.META, names)
-        self.next_offset = int(next_offset or 0)
+        names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY]
+        log_time, scheme, used, told, decided_by = store.get_many(Family.META, names)
+        self.decider = decider if decided_by is None else Decider.from_json(decided_by.decode())
+        self.next_offset = folded_to(store)
         self.log_time = int(log_time or 0)
         self.told = int(told or 0)
         self.at = self.next_offset
-        for what, found, wanted in (("scheme", scheme, decider.scheme), ("decider", used, decider.digest)):
+        for what, found, wanted in (("scheme", scheme, decider.scheme), ("decider", used, self.decider.digest)):
             if found is not None and found.decode() != wanted:
                 raise StateError(f"the index was made with {what} {found.decode()}, and this run has {wanted}")
 
@@ -126,7 +132,8 @@ class Matcher:
     def prepare(self, messages: Sequence[tuple[int, bytes]], *, tell: bool = True) -> Prepared:
         """Folds (offset, message) pairs; their offsets ascend from `next_offset` on, and may leave some out. Pure.
 
-        tell: without, there are no verdicts: for messages whose verdicts are out.
+        tell: without, there are no verdicts: for messages whose verdicts are out. A message that names another decider
+        must be the last.
         Raises CorruptRecord for what cannot be read, WrongScheme for another scheme's message, SourceGap, each unless
         an operator has settled it; InvariantBroken.
         """
@@ -141,13 +148,17 @@ class Matcher:
         known = self._marks(
             {(s.source, s.partition) for _, e in entries if isinstance(e, Message) for s in e.ranges},
         )
-        prepared = Prepared(Outcome([], {}), {}, next_offset, self.log_time, self.told, [])
+        prepared = Prepared(Outcome([], {}), {}, next_offset, self.log_time, self.told, [], self.decider)
         changed: dict[Key, Mark] = {}
         batch = []
         for offset, entry in entries:
             self.at = offset
             if isinstance(entry, Control):
                 prepared.controls.append((offset, entry))
+            elif isinstance(entry, NewDecider):
+                if offset + 1 != next_offset:
+                    raise InvariantBroken(f"messages follow the one at offset {offset}, which names another decider")
+                prepared.word, prepared.decider = entry, after_word(self.decider, entry)
             elif isinstance(entry, Message):
                 found = self._account(offset, entry, known)
                 known.update(found.marks)
@@ -161,7 +172,7 @@ class Matcher:
                 prepared.skipped.append(entry)
         weigh = tell and self.watch is not None
         outcome = prepared.outcome = fold(
-            batch, self._store, self._decider, weigh=weigh, tell=tell, threads=self.threads
+            batch, self._store, self.decider, weigh=weigh, tell=tell, threads=self.threads
         )
         if tell:
             _check_complete(batch, outcome.verdicts)
@@ -172,9 +183,11 @@ class Matcher:
             _NEXT: b"%d" % next_offset,
             _LOG_TIME: b"%d" % prepared.log_time,
             _TOLD: b"%d" % prepared.told,
-            _SCHEME: self._decider.scheme.encode(),
-            _DECIDER: self._decider.digest.encode(),
+            _SCHEME: prepared.decider.scheme.encode(),
+            _DECIDER: prepared.decider.digest.encode(),
         }
+        if prepared.decider is not self.decider:
+            meta[_DECIDED_BY] = prepared.decider.to_json().encode()
         prepared.writes = {**outcome.writes, Family.META: meta}
         return prepared
 
@@ -184,17 +197,18 @@ class Matcher:
         self.next_offset = prepared.next_offset
         self.log_time = prepared.log_time
         self.told = prepared.told
+        self.decider = prepared.decider
 
-    def _decode(self, offset: int, data: bytes) -> Message | Control | str:
+    def _decode(self, offset: int, data: bytes) -> Message | Control | NewDecider | str:
         """The message, or why it is left out on an operator's word."""
         wrong: CorruptRecord | WrongScheme
         try:
             entry = decode_entry(data, offset)
-            if entry.scheme.hex() == self._decider.scheme:
+            if entry.scheme.hex() == self.decider.scheme:
                 return entry
             wrong = WrongScheme(
                 f"the message at offset {offset} of the sketch log has scheme {entry.scheme.hex()}, and this run "
-                f"{self._decider.scheme}: a sketcher with another seed or other limits wrote it"
+                f"{self.decider.scheme}: a sketcher with another seed or other limits wrote it"
             )
         except CorruptRecord as error:
             wrong = error
@@ -216,6 +230,12 @@ class Matcher:
         values = self._store.get_many(Family.META, [_mark_key(*key) for key in ordered])
         pairs = zip(ordered, values, strict=True)
         return {key: Mark(*_MARK.unpack(value)) for key, value in pairs if value is not None}
+
+
+def folded_to(store: Store) -> int:
+    """The offset of the message that a store is to be given next."""
+    (value,) = store.get_many(Family.META, [_NEXT])
+    return int(value or 0)
 
 
 def _mark_key(source: bytes, partition: int) -> bytes:

@@ -3,7 +3,8 @@
 A message, version 1, little-endian: version u8, kind u8, ranges u16, records u32, scheme digest 16 bytes; the ranges
 (source 16 bytes, partition u32, start i64, stop i64); the records' lengths u32 each; the records, back to back.
 `page id = (offset of the message << 12) | place in the message`. Kind 0 holds sketches. Kind 1 is an operator's word:
-no ranges, one record: a JSON object of `control` (what is decided) and `offset` (of the message that it settles).
+no ranges, one record: a JSON object of `control` (what is decided) and `offset` (of the message that it settles), or
+of `control`, `before` and `after`, two deciders.
 
 A frame of verdicts: source 16 bytes (of the message that caused them), then one zlib stream of JSON lines.
 """
@@ -19,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from neardup.decider import Decider
 from neardup.errors import BadPage, CorruptRecord
 from neardup.page import Page
 from streams.ports import Range
@@ -39,6 +41,7 @@ _JSON_TYPES: dict[type | None, str] = {
     type(None): "null",
 }
 _CONTROL = 1
+_NEW_DECIDER = "new_decider"
 _HEAD = struct.Struct("<BBHI16s")
 _RANGE = struct.Struct("<16sIqq")
 _LENGTH = struct.Struct("<I")
@@ -119,23 +122,53 @@ class Control:
     offset: int
 
 
-def encode_control(control: Control) -> bytes:
+@dataclass(frozen=True, slots=True)
+class NewDecider:
+    """An operator's word: behind this message `after` decides. Void unless `before` does until here, as for two
+    operators at once, and unless it can go on with the same index.
+
+    Whoever folds the log anew learns from the first such word what has decided from the log's begin on.
+    """
+
+    before: Decider
+    after: Decider
+
+    @property
+    def scheme(self) -> bytes:
+        return bytes.fromhex(self.after.scheme)
+
+
+def encode_control(control: Control | NewDecider) -> bytes:
     """The bytes of `control`, a message of kind 1."""
-    said = orjson.dumps({"control": control.decision, "offset": control.offset})
+    if isinstance(control, NewDecider):
+        before, after = (orjson.Fragment(each.to_json()) for each in (control.before, control.after))
+        said = orjson.dumps({"control": _NEW_DECIDER, "before": before, "after": after})
+    else:
+        said = orjson.dumps({"control": control.decision, "offset": control.offset})
     data = encode_message(Message(control.scheme, (), (said,)))
     return data[:1] + bytes([_CONTROL]) + data[2:]
 
 
-def decode_entry(data: bytes, offset: int) -> Message | Control:
+def is_control(data: bytes) -> bool:
+    """Whether a message is an operator's word; it need not be readable."""
+    return data[1:2] == bytes([_CONTROL])
+
+
+def decode_entry(data: bytes, offset: int) -> Message | Control | NewDecider:
     """A message of either kind. Raises CorruptRecord, naming the offset."""
-    if data[1:2] != bytes([_CONTROL]):
+    if not is_control(data):
         return decode_message(data, offset)
     message = decode_message(data[:1] + b"\0" + data[2:], offset)
     try:
         (said,) = message.records
         value = orjson.loads(said)
+        if value["control"] == _NEW_DECIDER:
+            before, after = (Decider.from_json(orjson.dumps(value[name]).decode()) for name in ("before", "after"))
+            if {before.scheme, after.scheme} != {message.scheme.hex()}:
+                raise ValueError("its deciders are of another scheme")
+            return NewDecider(before, after)
         return Control(message.scheme, Decision(value["control"]), int(value["offset"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptRecord(
             f"the message at offset {offset} of the sketch log is no operator's word that this program knows: {error}"
         ) from error

@@ -2,7 +2,7 @@
 
     lock            held by the one process that has the directory open; holds its pid
     scheme.json     made once, for the owner's eyes: the seed in it is a secret
-    decider.json    what decides; written anew only while the log is empty
+    decider.json    what decides from the log's begin on, until a word in the log names another one
     log/            the sketch log, `streams.segments`: what everything else can be made from again
     verdicts/       one frame a message of the log, same offset: its verdicts
     index/          the store; may be deleted, and is then folded from the log
@@ -26,15 +26,16 @@ import xxhash
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
-from neardup.index.base import Family, Store
+from neardup.index.base import Store
 from neardup.index.memory import MemoryStore
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.verdict import Coordinates, Verdict
+from streams.deciders import change, why_not, words_in
 from streams.folder import lock_directory, state_error, write_whole
 from streams.local import LocalSource, SourceRecord, unchanged
-from streams.matcher import Matcher
-from streams.records import decode_verdicts, encode_verdicts
+from streams.matcher import Matcher, folded_to
+from streams.records import NewDecider, decode_verdicts, encode_control, encode_verdicts
 from streams.segments import SegmentLog
 
 _NAMES = {"lock", "scheme.json", "decider.json", "log", "verdicts", "index", "sources"}
@@ -62,10 +63,11 @@ class State:
     """One open state directory. Use `State.open`; close it, or use it as a context manager.
 
     messages: what opening had to mend, for the operator. sources: by id (32 hex digits), in the order of their names.
+    first_decider: what decides from the log's begin on.
     """
 
     scheme: Scheme
-    decider: Decider
+    first_decider: Decider
     store: Store
     log: SegmentLog
     matcher: Matcher
@@ -85,12 +87,14 @@ class State:
         *,
         scheme: Scheme | None = None,
         decider: Callable[[Scheme], Decider] | None = None,
+        new_decider: bool = False,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> "State":
         """Opens the directory `path`, made if missing, or with None a throw-away state that vanishes with `close`.
 
         scheme: by default the directory's own, or a new one with a random seed. decider: made for the scheme; by
-        default the directory's own, or the default rule. progress: messages folded, of how many, while catching up.
+        default the directory's own, or the default rule. new_decider: where the directory's own is another one, it is
+        this one that decides from here on. progress: messages folded, of how many, while catching up.
         Raises StateError if the directory is in use, cannot be written, or was made with another scheme or decider;
         CorruptRecord if its log is damaged.
         """
@@ -104,10 +108,17 @@ class State:
             lock_directory(state.path, _NAMES, state._held)
             state._load(scheme, decider)
             state._recover(progress)
+            if decider is not None:
+                state._decide_by(decider(state.scheme), new_decider)
         except BaseException:
             state.close()
             raise
         return state
+
+    @property
+    def decider(self) -> Decider:
+        """What decides now."""
+        return self.matcher.decider
 
     def verdicts(self) -> Iterator[dict[str, Any]]:
         """All verdicts as JSON objects, in the order of the log."""
@@ -201,7 +212,7 @@ class State:
         self.verdict_log = VerdictLog(verdicts)
         self.messages += self.log.warnings + verdicts.warnings
         self.scheme = self._load_scheme(scheme)
-        self.decider = self._load_decider(decider)
+        self.first_decider = self._load_decider(decider)
         try:
             (path / "sources").mkdir(exist_ok=True)
             records = [(file, file.read_text()) for file in sorted((path / "sources").glob("*.json"))]
@@ -241,21 +252,36 @@ class State:
             held = None if text is None else Decider.from_json(text)
         except (ValueError, TypeError, KeyError) as error:
             raise CorruptRecord(f"{file} is not a decider: {error}; restore it") from error
-        wanted = make(self.scheme) if make else held or Decider(scheme=self.scheme.digest)
-        if held is not None and held.digest == wanted.digest:
+        if held is not None and (make is None or self.log.end()):
             return held
-        if self.log.end() and held is not None:
+        wanted = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
+        words = words_in(self.log.read())
+        first = words[0][1].before if words else wanted
+        self._write_file(file, first.to_json())
+        return first
+
+    def _decide_by(self, wanted: Decider, new_decider: bool) -> None:
+        held = self.decider
+        if held.digest == wanted.digest:
+            return
+        reason = why_not(held, wanted)
+        if reason or not new_decider:
+            advice = reason or "or add --new-decider, and it decides from here on"
             raise StateError(
                 f"{self.path} was decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
-                f"({wanted.digest}) is asked for; use another directory, or leave the rule and its options out"
+                f"({wanted.digest}) is asked for ({change(held, wanted)}); use another directory, leave the rule and "
+                f"its options out{', ' if not reason else ': '}{advice}"
             )
-        self._write_file(file, wanted.to_json())
-        return wanted
+        self.log.append(encode_control(NewDecider(held, wanted)))
+        self.log.sync()
+        self.catch_up()
+        self.flush()
+        self.messages.append(f"from here on it is decided otherwise: {change(held, wanted)}")
 
     def _recover(self, progress: Callable[[int, int], None]) -> None:
         missing = not (self.path / "index").exists()
         self.store = self._open_store()
-        held, verdicts = self._store_offset(), self.verdict_log.log
+        held, verdicts = folded_to(self.store), self.verdict_log.log
         end = self.log.end()
         if held > end:
             raise StateError(
@@ -269,7 +295,7 @@ class State:
             self._drop_index()
             held = 0
         verdicts.truncate(held)
-        self.matcher = Matcher(self.store, self.decider, self.verdict_log)
+        self.matcher = Matcher(self.store, self.first_decider, self.verdict_log)
         self.catch_up(progress)
 
     def _open_store(self) -> Store:
@@ -292,10 +318,6 @@ class State:
         except OSError as error:
             raise state_error("delete", self.path / "index", error) from error
         self.store = self._open_store()
-
-    def _store_offset(self) -> int:
-        (value,) = self.store.get_many(Family.META, [b"next"])
-        return int(value or 0)
 
     def _read_file(self, file: Path) -> str | None:
         try:

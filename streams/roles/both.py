@@ -8,11 +8,14 @@ from streams.roles.sketch import run_sketcher
 from streams.settings import Settings
 
 
-def run_both(settings: Settings, runtime: Runtime | None = None) -> None:
-    """Runs both roles until they are stopped, or one of them fails: its error is raised once both have ended."""
+def run_both(settings: Settings, runtime: Runtime | None = None, *, new_decider: bool = False) -> None:
+    """Runs both roles until they are stopped, or one of them fails: its error is raised once both have ended.
+
+    new_decider: as for run_matcher.
+    """
     if runtime is None:
         with serving(settings, "run") as made:
-            return run_both(settings, made)
+            return run_both(settings, made, new_decider=new_decider)
     failed: list[BaseException] = []
 
     def sketch() -> None:
@@ -26,7 +29,7 @@ def run_both(settings: Settings, runtime: Runtime | None = None) -> None:
     sketcher = threading.Thread(target=sketch, name="neardup-sketcher", daemon=True)
     sketcher.start()
     try:
-        run_matcher(settings, runtime)
+        run_matcher(settings, runtime, new_decider=new_decider)
     finally:
         runtime.stop.set()
         sketcher.join(STOP_SECONDS_MAX)

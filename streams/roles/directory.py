@@ -2,20 +2,23 @@
 
 lock            held by the one process that has it open; holds its pid
 scheme.json     for the owner's eyes: the seed in it is a secret
-decider.json    what decides
+decider.json    what decides from the log's begin on, until a word in the log names another one
 index/          the store; what it was folded from is in its META family
 """
 
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
 from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.base import Store
 from neardup.scheme import Scheme
 from streams.folder import lock_directory, state_error, write_whole
+from streams.matcher import folded_to
 
+_Kept = TypeVar("_Kept", Scheme, Decider)
 _NAMES = {"lock", "scheme.json", "decider.json", "index"}
 
 
@@ -24,16 +27,20 @@ class Directory:
 
     store: Store
 
-    def __init__(self, path: Path, scheme: Scheme, decider: Decider) -> None:
-        """Makes the directory if it is missing. Raises StateError: in use, of another scheme or decider, no state."""
+    def __init__(self, path: Path, scheme: Scheme) -> None:
+        """Makes the directory if it is missing. Raises StateError: in use, of another scheme, no state."""
         self.path = path.absolute()
         self._held = ExitStack()
         try:
             lock_directory(self.path, _NAMES, self._held)
             if (self.path / "log").exists():
                 raise StateError(f"{self.path} belongs to `neardup scan`; name another directory for the stream")
-            self._same("scheme.json", scheme.digest, scheme.to_json(), lambda text: Scheme.from_json(text).digest)
-            self._same("decider.json", decider.digest, decider.to_json(), lambda text: Decider.from_json(text).digest)
+            held = self._kept("scheme.json", scheme, Scheme.from_json)
+            if held.digest != scheme.digest:
+                raise StateError(
+                    f"{self.path} was made with scheme {held.digest}, and {scheme.digest} is set; set the seed and "
+                    "body_bytes_max that it was begun with, or begin another generation, with a directory of its own"
+                )
             from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
 
             self.store = RocksStore(self.path / "index")
@@ -46,23 +53,20 @@ class Directory:
         """Flushes the store and lets go of the directory; closing twice is harmless."""
         self._held.close()
 
-    def _same(self, name: str, digest: str, text: str, digest_of: Callable[[str], str]) -> None:
-        """Writes the file if it is missing; raises StateError if it holds another one."""
+    def first_decider(self, decider: Decider) -> Decider:
+        """What decides from the log's begin on; `decider` if nothing is folded yet."""
+        return self._kept("decider.json", decider, Decider.from_json, anew=not folded_to(self.store))
+
+    def _kept(self, name: str, made: _Kept, read: Callable[[str], _Kept], *, anew: bool = False) -> _Kept:
+        """What the file holds, after `made` was written to it if it is missing, or `anew`. Raises StateError."""
         file = self.path / name
         try:
-            if not file.exists():
-                write_whole(file, text, mode=0o600)
-                return
-            held = digest_of(file.read_text())
+            if anew or not file.exists():
+                write_whole(file, made.to_json(), mode=0o600)
+            return read(file.read_text())
         except OSError as error:
             raise state_error("read or write", file, error) from error
         except (ValueError, TypeError, KeyError) as error:
             raise StateError(
                 f"{file} cannot be read ({error}); restore it, or delete it if the settings are what they were"
             ) from error
-        if held != digest:
-            what = name.partition(".")[0]
-            raise StateError(
-                f"{self.path} was made with {what} {held}, and {digest} is set; set what it was begun with, or begin "
-                "another generation, with a directory of its own"
-            )

@@ -25,12 +25,13 @@ from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from streams import logs
 from streams.audit import Audit, open_audit, shadow_numbers
+from streams.deciders import Words, after_words, change, why_not, words_in
 from streams.errors import SourceGap, WrongScheme
-from streams.kafka import KafkaLog, KafkaVerdicts
+from streams.kafka import KafkaLog, KafkaVerdicts, Writer
 from streams.kafka.reader import Reader
-from streams.matcher import Matcher, Prepared
+from streams.matcher import Matcher, Prepared, folded_to
 from streams.ports import LogFollower, VerdictTransactions
-from streams.records import PLACE_BITS, Control, Decision, decode_entry
+from streams.records import PLACE_BITS, Control, Decision, NewDecider, decode_entry, encode_control, is_control
 from streams.roles.directory import Directory
 from streams.roles.restart import Standing, Told, resume_at
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect, serving
@@ -70,7 +71,7 @@ class MatchRole:
         self._stop = runtime.stop
         self._committed = committed
         self._now_ms = now_ms
-        self._held: list[tuple[int, bytes]] = []
+        self._held: Sequence[tuple[int, bytes]] = []
         self._settled: set[tuple[Decision, int]] = set()
         self._flushed = self._gauged = time.monotonic()
         self._stalled_s = 0.0
@@ -120,10 +121,18 @@ class MatchRole:
             if not before:
                 # What was left of the messages up to there was taken by the log's own gaps.
                 self._committed = self.matcher.next_offset
-                return found
+                return self._to_word(found)
             found, self._held = found[:before], found[before:]
         elif self._silent and self._log.position() >= self._committed:
             self._committed = self.matcher.next_offset
+        return self._to_word(found)
+
+    def _to_word(self, found: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
+        """The messages up to an operator's word, behind which another decider may decide; the rest is for later."""
+        for number, (_, data) in enumerate(found, 1):
+            if is_control(data):
+                self._held = [*found[number:], *self._held]
+                return found[:number]
         return found
 
     def _judge(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
@@ -131,6 +140,12 @@ class MatchRole:
             prepared = self._prepare(messages)
         for offset, control in prepared.controls:
             _log.info("operator's decision", decision=control.decision.value, settles=control.offset, offset=offset)
+        if (word := prepared.word) is not None:
+            told = {"offset": self.matcher.at, "decider": word.after.digest, "change": change(word.before, word.after)}
+            if prepared.decider is word.after:
+                _log.info("another decider from here on", **told)
+            else:
+                _log.warning("a new decider is void: it was to follow another one", before=word.before.digest, **told)
         for reason in prepared.skipped:
             _log.warning("left out on an operator's decision", reason=reason)
         if prepared.accepted:
@@ -143,10 +158,10 @@ class MatchRole:
             return self.matcher.prepare(messages, tell=not self._silent)
         except SourceGap as error:
             self._metrics.source_gaps.inc()
-            advice = f"if they are lost for good, accept it: neardup match --accept-gap {self.matcher.at}"
+            advice = f"if they are lost for good, accept it: neardup accept-gap {self.matcher.at}"
             raise SourceGap(f"{error}; {advice}") from error
         except (CorruptRecord, WrongScheme) as error:
-            advice = f"restore the topic, or leave it out: neardup match --skip-record {self.matcher.at}"
+            advice = f"restore the topic, or leave it out: neardup skip-record {self.matcher.at}"
             raise type(error)(f"{error}; {advice}") from error
 
     def _commit(self, prepared: Prepared) -> None:
@@ -227,23 +242,24 @@ class MatchRole:
         return (decision, offset) in self._settled
 
 
-def run_matcher(settings: Settings, runtime: Runtime | None = None) -> None:
+def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decider: bool = False) -> None:
     """Judges the sketch log until it is stopped.
 
-    runtime: by default one with logs, metrics and signals of its own. Raises what MatchRole.run raises, and StateError
-    or PositionLost where state, log and verdicts do not fit together; the text says what to do.
+    runtime: by default one with logs, metrics and signals of its own. new_decider: where the log says that another
+    decider than that of the settings decides, say there that it is this one from here on. Raises what MatchRole.run
+    raises, and StateError or PositionLost where state, log and verdicts do not fit together; the text says what to do.
     """
     if runtime is None:
         with serving(settings, "match") as made:
-            return run_matcher(settings, made)
+            return run_matcher(settings, made, new_decider=new_decider)
     scheme = settings.scheme()
-    decider = settings.decider(scheme)
+    wanted = settings.decider(scheme)
     names = settings.topics
     with ExitStack() as held:
-        audit = _audit_of(settings, decider)
+        audit = _audit_of(settings, wanted)
         if audit is not None:
             held.callback(audit.close)
-        directory = Directory(Path(settings.state), scheme, decider)
+        directory = Directory(Path(settings.state), scheme)
         held.callback(directory.close)
         log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
         held.callback(log.close)
@@ -260,11 +276,14 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None) -> None:
         )
         held.callback(verdicts.close)
         verdicts.init()
-        committed = _resume(settings, directory, log, verdicts, decider)
         store = directory.store
+        words = words_in(_ahead(settings, max(folded_to(store), log.begin())))
+        first = directory.first_decider(words[0][1].before if words else wanted)
+        committed = _resume(settings, directory, log, verdicts, first, words)
         role = MatchRole(
-            log, lambda start: _ahead(settings, start), verdicts, store, decider, committed, runtime, audit=audit
+            log, lambda start: _ahead(settings, start), verdicts, store, first, committed, runtime, audit=audit
         )
+        _decide_by(wanted, after_words(role.matcher.decider, words, log.end()), settings, new_decider)
         log.follow(role.matcher.next_offset)
         role.run()
     return None
@@ -299,9 +318,28 @@ def _check_identity(directory: Directory, log: KafkaLog) -> None:
         store.write({Family.META: now})
 
 
-def _resume(settings: Settings, directory: Directory, log: KafkaLog, verdicts: KafkaVerdicts, decider: Decider) -> int:
+def _decide_by(wanted: Decider, held: Decider, settings: Settings, new_decider: bool) -> None:
+    """Raises StateError if the log ends with another decider than is wanted; or says there that it changes."""
+    if wanted.digest == held.digest:
+        return
+    topic, reason = settings.topics.sketches, why_not(held, wanted)
+    if reason or not new_decider:
+        advice = f"{reason}: begin another generation" if reason else "add --new-decider: it decides from here on"
+        raise StateError(
+            f"topic {topic} is decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
+            f"({wanted.digest}) is set ({change(held, wanted)}); set what it was, or {advice}"
+        )
+    with closing(Writer(connect(settings, "match"), topic)) as writer:
+        writer.send(encode_control(NewDecider(held, wanted)))
+        writer.flush()
+        _log.info("a new decider is written into the log", offset=writer.last_offset, change=change(held, wanted))
+
+
+def _resume(
+    settings: Settings, directory: Directory, log: KafkaLog, verdicts: KafkaVerdicts, first: Decider, words: Words
+) -> int:
     names = settings.topics
-    matcher = Matcher(directory.store, decider)
+    matcher = Matcher(directory.store, first)
     committed = verdicts.committed()
     told = None
     if committed is None or matcher.next_offset < committed:
@@ -317,7 +355,8 @@ def _resume(settings: Settings, directory: Directory, log: KafkaLog, verdicts: K
         end=log.end(),
         told=told,
     )
-    at = resume_at(found, scheme=decider.scheme, decider=decider.digest)
+    then = after_words(matcher.decider, words, told.next_offset if told else 0)  # what has made the last verdict
+    at = resume_at(found, scheme=first.scheme, decider=then.digest)
     _log.info("resumes", store=found.store, committed=at, log_begin=found.begin, log_end=found.end)
     return at
 

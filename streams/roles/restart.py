@@ -59,7 +59,7 @@ def resume_at(found: Standing, *, scheme: str, decider: str) -> int:
         why = f"topic {found.log} begins at offset {found.begin}, and the index in {found.state} needs {found.store}"
         raise PositionLost(f"{why}: retention has overtaken it; {_REBUILD}")
     told = found.told
-    if told is not None and found.store < committed:
+    if told is not None and found.store < min(committed, told.next_offset):
         for what, held, wanted in (("scheme", told.scheme, scheme), ("decider", told.decider, decider)):
             if held != wanted:
                 raise StateError(

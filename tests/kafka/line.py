@@ -22,7 +22,7 @@ from streams import topics
 from streams.kafka import Admin, Connection, KafkaLog, Writer
 from streams.kafka.connection import PASSING, Cause, repeat
 from streams.kafka.reader import Reader
-from streams.records import Message, decode_entry, page_id
+from streams.records import Message, NewDecider, decode_entry, page_id
 from streams.settings import Settings
 from streams.topics import Names, Sizes
 from tests.crash.driver import die
@@ -97,17 +97,19 @@ class Line:
         how: How = die,
         member: str = "",
         settings: Mapping[str, Any] | None = None,
+        **options: bool,
     ) -> Role:
         """member: a static one of the group, which need not wait for its predecessor's session to end.
         By default members are dynamic, and leave the group when they end by themselves.
 
         step, call, how: where it dies, at which time, and in which way. settings: what differs from the line's own.
+        options: of the role's function.
         """
         settings_ = replace(self.settings, **(settings or {}))
         if role != "match" and member:
             settings_ = replace(settings_, kafka_values={**settings_.kafka_values, "sketch.group.instance.id": member})
         log = self.folder / f"{len(self._roles)}-{role}.log"
-        self._roles.append(Role(role, settings_, log, step=step, call=call, how=how))
+        self._roles.append(Role(role, settings_, log, step=step, call=call, how=how, **options))
         return self._roles[-1]
 
     def total(self) -> int:
@@ -249,13 +251,16 @@ class Line:
         return sorted(found, key=lambda verdict: (verdict["page_id"], verdict["n"]))
 
     def messages(self) -> Iterator[tuple[int, Message]]:
+        """Of sketches alone."""
+        for offset, entry in self._entries():
+            if isinstance(entry, Message):
+                yield offset, entry
+
+    def _entries(self) -> Iterator[tuple[int, Any]]:
         with closing(KafkaLog(self.connection, self.names.sketches)) as log:
             for offset, data in log.messages(log.begin()):
-                if offset in self._left_out:
-                    continue
-                entry = decode_entry(data, offset)
-                if isinstance(entry, Message):
-                    yield offset, entry
+                if offset not in self._left_out:
+                    yield offset, decode_entry(data, offset)
 
     def expected(self) -> list[dict[str, Any]]:
         """Verdicts of a fold, page by page and in memory, of the pages as they were published, in the log's order.
@@ -267,8 +272,9 @@ class Line:
         store = MemoryStore()
         seen: set[tuple[str, int, int]] = set()
         lines = []
-        for offset, message in self.messages():
-            for place, record in enumerate(message.records):
+        for offset, entry in self._entries():
+            decider = entry.after if isinstance(entry, NewDecider) else decider
+            for place, record in enumerate(entry.records if isinstance(entry, Message) else ()):
                 head = Head(record)
                 coordinates = Coordinates(head.source.hex(), head.partition, head.offset)
                 name = (coordinates.source, coordinates.partition, coordinates.offset)

@@ -28,7 +28,7 @@ from streams.roles.sketch import SketchRole
 from streams.settings import Settings
 from tests.crash.driver import die, dying
 
-ROLES = {"sketch": run_sketcher, "match": run_matcher, "run": run_both}
+ROLES: dict[str, Callable[..., None]] = {"sketch": run_sketcher, "match": run_matcher, "run": run_both}
 
 
 def freeze(*_: Any) -> None:
@@ -80,7 +80,7 @@ STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
 }
 
 
-def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How) -> None:
+def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How, options: dict[str, bool]) -> None:
     """The process: plays a role until it is stopped; exits with 1 after an error, whose text is the log's end."""
     with open(log, "ab", buffering=0) as out:
         os.dup2(out.fileno(), 1)
@@ -89,7 +89,7 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
     if step:
         STEPS[role, step](call, how)
     try:
-        ROLES[role](settings)
+        ROLES[role](settings, **options)
     except NeardupError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         os._exit(1)
@@ -114,10 +114,20 @@ class Role:
     """One process. `name` also names its log."""
 
     def __init__(
-        self, role: str, settings: Settings, log: Path, *, step: str = "", call: int = 2, how: How = die
+        self,
+        role: str,
+        settings: Settings,
+        log: Path,
+        *,
+        step: str = "",
+        call: int = 2,
+        how: How = die,
+        **options: bool,
     ) -> None:
+        """options: of the role's function."""
         self.log = log
-        self._process = _context.Process(target=_play, args=(role, settings, log, step, call, how), daemon=True)
+        given = (role, settings, log, step, call, how, options)
+        self._process = _context.Process(target=_play, args=given, daemon=True)
         os.environ["NEARDUP_TEST_FORKSERVER"] = "1"
         self._process.start()
 

@@ -221,10 +221,47 @@ def test_another_decider_is_refused(make: Make, tmp_path: Path) -> None:
     line.stop()
     strict = {"decider_values": {"tape_min": 0.9}}
 
-    assert "was made with decider" in line.start("match", settings=strict).refused()
+    said = line.start("match", settings=strict).refused()
+    assert "is decided by rule verified" in said
+    assert "(tape_min 0.74 -> 0.9); set what it was, or add --new-decider" in said
     # Not even with a new directory: what it would fold is not what the verdicts were made of.
     elsewhere = {**strict, "state": str(tmp_path / "elsewhere")}
-    assert "was made with decider" in line.start("match", settings=elsewhere).refused()
+    assert "was made with decider" in line.start("match", settings=elsewhere, new_decider=True).refused()
+    # Nor where the index could not go on.
+    said = line.start("match", settings={"decider_values": {"rule": "simhash"}}, new_decider=True).refused()
+    assert "keeps other keys in the index than verified does: begin another generation" in said
+
+
+def test_a_new_decider_decides_from_its_word_on(make: Make, tmp_path: Path) -> None:
+    line = make()
+    line.publish(story(12))
+    line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    matcher.stop()
+    strict = {"decider_values": {"tape_min": 0.999}}
+    # Its word is in the log when it dies, and is not written a second time.
+    line.start("match", settings=strict, new_decider=True, step="1 polled", call=1).dead()
+    line.publish(story(20))
+    line.start("match", settings=strict, new_decider=True)
+    line.settle()
+    assert "add --new-decider" in line.start("match", settings={"state": str(tmp_path / "other")}).refused()
+
+    verdicts = line.check()
+    deciders = [verdict["decider"] for verdict in verdicts]
+    assert len(set(deciders)) == 2
+    change = deciders.index(deciders[-1])
+    assert set(deciders[:change]) == {deciders[0]}
+    for some in (verdicts[:change], verdicts[change:]):
+        merged = {verdict["verdict"] for verdict in some}
+        assert ("near_duplicate" in merged) == (some[0]["decider"] == deciders[0])
+
+    # Whoever folds the log anew finds both.
+    shutil.rmtree(line.settings.state)
+    line.publish(story(3))
+    line.start("sketch")
+    line.start("match", settings=strict)
+    line.check()
 
 
 # Topics.

@@ -6,6 +6,7 @@ A schedule is a function of its seed, which a failure names: run it again with S
 import json
 import os
 import random
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from neardup.verdict import Coordinates
 from streams.errors import Fenced
 from streams.matcher import Matcher
 from streams.packing import pack
-from streams.records import decode_message, page_id
+from streams.records import Message, NewDecider, decode_entry, encode_control, page_id
 from streams.roles import sketch
 from streams.roles.match import MatchRole
 from streams.roles.restart import Standing, resume_at
@@ -67,6 +68,7 @@ class World:
         self.zombies: list[tuple[SketchRole | None, ScriptedWriter]] = []
         self.told: list[str] = []
         self.crash_at = ""
+        self.decider = DECIDER
         self.past_matchers: list[MatchRole] = []
         self.start_sketcher()
         self.matcher = self.start_matcher()
@@ -189,6 +191,16 @@ class World:
     def flush(self) -> None:
         self.store.flush()
 
+    def new_decider(self) -> None:
+        """An operator's word; some are void, for they follow what decides no more, or would need another index."""
+        before = self.decider if self.chance.random() < 0.7 else replace(DECIDER, tape_min=0.5)
+        after = replace(DECIDER, tape_min=self.chance.choice([0.55, 0.74, 0.99]))
+        if self.chance.random() < 0.2:
+            after = replace(after, rule="simhash")
+        self.log.messages.append(encode_control(NewDecider(before, after)))
+        if before == self.decider and after.rule == DECIDER.rule:
+            self.decider = after
+
     # All of it.
 
     def play(self) -> None:
@@ -206,6 +218,7 @@ class World:
             self.crash_in_commit: 1,
             self.second_matcher: 0.5,
             self.wake_past_matcher: 1,
+            self.new_decider: 1,
         }
         for _ in range(STEPS):
             (step,) = self.chance.choices(list(weights), list(weights.values()))
@@ -228,10 +241,13 @@ class World:
 
     def expected(self) -> list[dict[str, Any]]:
         """The fold, one page at a time, of pages as published, in the order in which they first stand in the log."""
-        store, seen = MemoryStore(), set()
+        store, seen, decider = MemoryStore(), set(), DECIDER
         verdicts = []
         for offset, data in enumerate(self.log.messages):
-            for place, held in enumerate(decode_message(data, offset).records):
+            entry = decode_entry(data, offset)
+            if isinstance(entry, NewDecider):
+                decider = entry.after if entry.before == decider and entry.after.rule == DECIDER.rule else decider
+            for place, held in enumerate(entry.records if isinstance(entry, Message) else ()):
                 head = Head(held)
                 at = (head.partition, head.offset)
                 if at in seen:
@@ -239,7 +255,7 @@ class World:
                 seen.add(at)
                 where = Coordinates(self.topic.id.hex(), *at)
                 (record,) = sketch_pages([self.pages[at]], SCHEME, coordinates=[where], log_times=[head.log_time])
-                outcome = fold([(page_id(offset, place), record)], store, DECIDER)
+                outcome = fold([(page_id(offset, place), record)], store, decider)
                 store.write(outcome.writes)
                 verdicts += [json.loads(verdict.to_json()) for verdict in outcome.verdicts]
         assert seen == set(self.pages)
@@ -278,9 +294,12 @@ def test_any_schedule_ends_in_the_verdicts_of_the_fold(number: int) -> None:
 def test_schedules_meet_what_they_are_about() -> None:
     """Pages come twice, in other cuts, and late: else the test above proves nothing."""
     twice = 0
+    deciders = set()
     for seed in range(10):
         world = World(seed)
         world.play()
-        records = sum(len(decode_message(data, at).records) for at, data in enumerate(world.log.messages))
-        twice += records - len(world.pages)
+        entries = [decode_entry(data, at) for at, data in enumerate(world.log.messages)]
+        twice += sum(len(entry.records) for entry in entries if isinstance(entry, Message)) - len(world.pages)
+        deciders |= {json.loads(line)["decider"] for _, line in world.line.verdicts}
     assert twice > 100
+    assert len(deciders) == 3
