@@ -1,6 +1,6 @@
 """The four topics: what each needs and why, making them, and checking that they still are so."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streams.errors import TopicError
@@ -182,13 +182,23 @@ def create(admin: Admin, names: Names | None = None, sizes: Sizes | None = None)
     return made
 
 
-def check(admin: Admin, names: Names | None = None, sizes: Sizes | None = None) -> list[Problem]:
+def check(
+    admin: Admin, names: Names | None = None, sizes: Sizes | None = None, *, only: Collection[str] | None = None
+) -> list[Problem]:
     """Everything that is wrong with the topics, missing ones included; empty if they may be used.
 
-    Partition counts other than that of the sketch log are free, and so are larger limits. Raises BrokerError.
+    only: of these topics, by their names; others are not even asked about. Partition counts other than that of the
+    sketch log are free, and so are larger limits. Raises BrokerError.
     """
-    plans = _plans(names or Names(), sizes or Sizes())
+    plans = [plan for plan in _plans(names or Names(), sizes or Sizes()) if only is None or plan.name in only]
     return list(_problems(admin, plans, admin.topics([plan.name for plan in plans])))
+
+
+def require(admin: Admin, names: Names, *only: str) -> None:
+    """Raises TopicError with everything that is wrong with these topics; for whoever is about to use them."""
+    problems = check(admin, names, only=only)
+    if problems:
+        raise TopicError("\n".join(map(str, problems)))
 
 
 def _problems(admin: Admin, plans: Sequence[_Plan], present: Mapping[str, Topic]) -> Iterator[Problem]:

@@ -27,7 +27,7 @@ from streams import logs
 from streams.audit import Audit, open_audit, shadow_numbers
 from streams.deciders import Words, after_words, change, why_not, words_in
 from streams.errors import SourceGap, WrongScheme
-from streams.kafka import KafkaLog, KafkaVerdicts, Writer
+from streams.kafka import Admin, KafkaLog, KafkaVerdicts, Writer
 from streams.kafka.reader import Reader
 from streams.matcher import Matcher, Prepared, folded_to
 from streams.ports import LogFollower, VerdictTransactions
@@ -36,6 +36,7 @@ from streams.roles.directory import Directory
 from streams.roles.restart import Standing, Told, resume_at
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect, serving
 from streams.settings import Settings
+from streams.topics import Names, require
 
 _log = logs.get("match")
 
@@ -247,7 +248,8 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
 
     runtime: by default one with logs, metrics and signals of its own. new_decider: where the log says that another
     decider than that of the settings decides, say there that it is this one from here on. Raises what MatchRole.run
-    raises, and StateError or PositionLost where state, log and verdicts do not fit together; the text says what to do.
+    raises, TopicError if its topics are not as they must be, and StateError or PositionLost where state, log and
+    verdicts do not fit together; the text says what to do.
     """
     if runtime is None:
         with serving(settings, "match") as made:
@@ -261,6 +263,7 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
             held.callback(audit.close)
         directory = Directory(Path(settings.state), scheme)
         held.callback(directory.close)
+        require(Admin(connect(settings, "match")), Names(*names), names.sketches, names.verdicts)
         log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
         held.callback(log.close)
         _check_identity(directory, log)

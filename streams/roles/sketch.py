@@ -33,6 +33,7 @@ from streams.ports import PageReader, Range, Record, RecordWriter
 from streams.records import decode_entry
 from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, connect, serving
 from streams.settings import Settings
+from streams.topics import Names, require
 
 _log = logs.get("sketch")
 _LOG_APPEND_TIME = 2
@@ -69,7 +70,6 @@ class SketchRole:
         self._inflight: deque[_Sent] = deque()
         self._acknowledged: list[Range] = []
         self._checked = time.monotonic()
-        self.log_time = 0
 
     def run(self) -> None:
         """Raises BrokerError, TopicError, PositionLost, RecordTooLarge."""
@@ -136,8 +136,9 @@ class SketchRole:
                     f"{record.partition()}, offset {record.offset()}): a producer's clock must not be the log time; "
                     "set it and see `neardup topics check`"
                 )
-            self.log_time = max(self.log_time, stamp)
-            times.append(self.log_time)
+            # Its own, not the greatest seen so far: a page's sketch is the same whoever makes it, and whoever takes a
+            # partition over does not begin with older times than the member before him ended with.
+            times.append(stamp)
         with self._metrics.step("sketch", "sketch"):
             return sketch_pages(
                 pages,
@@ -204,8 +205,8 @@ class SketchRole:
 def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
     """Reads pages and writes sketches until it is stopped.
 
-    runtime: by default one with logs, metrics and signals of its own. Raises WrongScheme if the log is of another
-    scheme, and what SketchRole.run raises; starting again is always safe.
+    runtime: by default one with logs, metrics and signals of its own. Raises TopicError if its topics are not as they
+    must be, WrongScheme if the log is of another scheme, and what SketchRole.run raises; starting again is always safe.
     """
     if runtime is None:
         with serving(settings, "sketch") as made:
@@ -213,6 +214,8 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
     scheme = settings.scheme()
     names = settings.topics
     connection = connect(settings, "sketch")
+    admin = Admin(connection)
+    require(admin, Names(*names), names.pages, names.rejected, names.sketches)
     with ExitStack() as held:
         check_scheme(KafkaLog(connection, names.sketches), scheme)
         log = Writer(
@@ -223,7 +226,7 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
             linger_ms=0,  # a message is a batch of pages already
         )
         held.callback(log.close)
-        limit = int(Admin(connection).settings(names.rejected)["max.message.bytes"])
+        limit = int(admin.settings(names.rejected)["max.message.bytes"])
         rejected = Writer(connection, names.rejected, message_bytes_max=limit)
         held.callback(rejected.close)
         reading = connect(settings, "sketch", reading=True)

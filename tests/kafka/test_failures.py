@@ -334,7 +334,7 @@ def test_retention_overtakes_the_sketcher(make: Make) -> None:
     line.start("sketch")
     said = matcher.refused()
     assert f"records {lost} to {lost + 2} are missing" in said
-    at = int(said.rpartition("--accept-gap ")[2])
+    at = int(said.rpartition("accept it: neardup accept-gap ")[2])
     assert f"SourceGap: the message at offset {at} " in said
     assert "SourceGap" in line.start("match").refused()
     accept_gap(line.settings, at)
@@ -352,16 +352,39 @@ def test_retention_overtakes_the_sketcher(make: Make) -> None:
 
 def test_a_message_larger_than_allowed(make: Make) -> None:
     line = make()
+    sketcher = line.start("sketch")
+    eventually(lambda: line.members() == 1, "its start")
     line.alter(line.names.sketches, "max.message.bytes", "600")
     line.publish(story())
-    said = line.start("sketch").refused()
+    said = sketcher.refused()
 
     assert "BrokerError" in said
     assert "Message size too large" in said
     assert line.committed("sketch", line.names.pages, 2) == {0: 0, 1: 0}
+    for role in ("sketch", "match"):
+        said = line.start(role).refused()
+        assert f"TopicError: topic {line.names.sketches}: max.message.bytes is 600, needed: 1000000 or more; " in said
     line.alter(line.names.sketches, "max.message.bytes", "1048588")
     line.start("sketch")
     line.start("match")
+    line.check()
+
+
+def test_a_role_asks_only_about_its_own_topics(make: Make) -> None:
+    line = make()
+    line.alter(line.names.verdicts, "cleanup.policy", "compact")
+    sketcher = line.start("sketch")
+    eventually(lambda: line.members() == 1, "its start")
+    said = line.start("match").refused()
+    assert f"TopicError: topic {line.names.verdicts}: cleanup.policy is compact, needed: delete; " in said
+    line.alter(line.names.verdicts, "cleanup.policy", "delete")
+    line.publish(story(8))
+    line.settle(judged=False)
+    sketcher.stop()
+    line.alter(line.names.pages, "message.timestamp.type", "CreateTime")
+    assert "message.timestamp.type is CreateTime, needed: LogAppendTime" in line.start("sketch").refused()
+    line.start("match")
+
     line.check()
 
 
@@ -420,7 +443,7 @@ def test_a_poison_message_is_refused_by_its_offset_and_skipped_on_demand(make: M
     said = matcher.refused()
 
     assert f"CorruptRecord: the message at offset {poison} of the sketch log" in said
-    assert f"neardup match --skip-record {poison}" in said
+    assert f"leave it out: neardup skip-record {poison}" in said
     line.publish(story(6))
     assert "CorruptRecord" in line.start("match").refused()
     skip_record(line.settings, poison)

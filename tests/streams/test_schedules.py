@@ -303,3 +303,33 @@ def test_schedules_meet_what_they_are_about() -> None:
         deciders |= {json.loads(line)["decider"] for _, line in world.line.verdicts}
     assert twice > 100
     assert len(deciders) == 3
+
+
+def test_a_partition_that_changes_hands_keeps_its_times() -> None:
+    """A sketcher that is behind takes over from one that is not: a later fetch of a page is not taken for an older."""
+    topic, log = PagesTopic.empty(2), ListLog()
+    url = b"http://a.example/"
+    topic.publish(0, b"http://b.example/", SAMPLES[0].body, [], 9_000)
+    topic.publish(1, url, SAMPLES[1].body, [], 1_000)
+
+    def read(partitions: list[int]) -> None:
+        pages, writer = ScriptedPages(topic), ScriptedWriter(log.messages)
+        role = SketchRole(pages, writer, ScriptedWriter([], at_once=True), SCHEME, RUNTIME)
+        pages.assign(partitions)
+        role.round()
+        writer.deliver(100)
+        role.round()
+
+    read([0, 1])
+    topic.publish(1, url, SAMPLES[2].body, [], 1_001)
+    read([1])
+
+    matcher = Matcher(MemoryStore(), DECIDER)
+    verdicts = matcher.prepare(list(enumerate(log.messages))).verdicts
+    assert [(verdict.url, verdict.fetched_at) for verdict in verdicts] == [
+        ("http://b.example/", 9_000),
+        ("http://a.example/", 1_000),
+        ("http://a.example/", 1_001),
+    ]
+    assert "stale" not in {verdict.verdict for verdict in verdicts}
+    assert matcher.prepare(list(enumerate(log.messages))).log_time == 9_000
