@@ -73,7 +73,9 @@ def test_a_zombie_sketcher_s_messages_arrive_late(make: Make) -> None:
     line = make()
     line.publish(story())
     # Frozen with sketches in hand. Its place in the group goes to a namesake at once.
-    zombie = line.start("sketch", step="4 sends late", call=3, how=freeze, member="only")
+    # Were its session to end by time instead, it would come back as a new member and take the place again.
+    patient = {"kafka_values": {"sketch.session.timeout.ms": "300000"}}
+    zombie = line.start("sketch", step="4 sends late", call=3, how=freeze, member="only", settings=patient)
     zombie.frozen()
     line.start("sketch", member="only")
     line.start("match")
