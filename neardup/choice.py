@@ -234,7 +234,7 @@ def keeps_the_same(one: Decider, other: Decider) -> bool:
 def sight(overlay: Overlay, page_id: int, head: Head) -> None:
     """Counts a page among those of its names, if it can be found again. Raises Missing."""
     if counts_names(overlay.decider) and page_id in overlay.reads.posted.place_of:
-        row = siblings_of(overlay, head).with_one(head.tail)
+        row = siblings_of(overlay, head).with_one(head)
         overlay.namings.put(namings.key_of(head), row)
 
 

@@ -89,10 +89,12 @@ def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Rulin
     }
     if decider.rule == "simhash64":
         out["simhash64_agree"] = pair.simhash64_agree
-    names = (("title", pair.title_veto), ("head", pair.head_veto))
-    vetoes = {name: veto for name, veto in names if veto}
+    names = [("title", pair.title_veto), ("head", pair.head_veto)]
     if decider.rule == "verified" and pair.same_site:
         out["gaps"] = [pair.gaps, pair.gap_digits, pair.loose_words]
+        # Numbers alone tell headings apart only where the URLs end otherwise.
+        names.append(("heading", int(pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail))))
+    vetoes = {name: veto for name, veto in names if veto}
     if vetoes:
         out["vetoes"] = {name: "holds" if veto == 1 else "unproved" for name, veto in vetoes.items()}
     return out | _langs(head, other)

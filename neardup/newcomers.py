@@ -70,8 +70,9 @@ class Newcomers:
         digests["check"] = [sharing.check_of(sharing.shared_part(records[place])) for place in places]
         digests["page"] = ids.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
         names = np.zeros(many, dtype=namings.ROW)
-        names["format"] = names["alike"] = 1
-        names["tail"] = headers["tail"]
+        names["format"], names["alike"] = namings.FORMAT, 1
+        for field in ("tail", "titling", "place"):
+            names[field] = headers[field]
         starts = HEADER.itemsize + headers["tape_bytes"].astype(np.int64) + headers["content_bytes"]
         starts += (
             NAME.itemsize * (headers["title_names"].astype(np.int64) + headers["head_names"]) + headers["bloom_bytes"]

@@ -17,7 +17,19 @@ from neardup.verdict import Coordinates
 #: Fields that `Head` takes, in HEADER's order; the others are skipped.
 _WANTED = (
     *("version", "kind", "flags", "size", "fetched_at", "log_time", "source", "partition", "offset", "position"),
-    *("url_hash", "site", "tail", "naming", "digest", "tokens", "tape_level", "content_level", "title_names"),
+    *(
+        "url_hash",
+        "site",
+        "tail",
+        "titling",
+        "naming",
+        "place",
+        "digest",
+        "tokens",
+        "tape_level",
+        "content_level",
+        "title_names",
+    ),
     *("head_names",),
     *("tape_bytes", "content_bytes", "bloom_bytes", "url_bytes", "site_bytes", "title_bytes", "canonical_bytes"),
     *("lang_bytes", "reason_bytes"),
@@ -73,8 +85,20 @@ class Head:
     """
 
     __slots__ = (
-        *("digest", "fetched_at", "kind", "log_time", "offset", "opaque", "partition", "position", "record", "site"),
-        *("naming", "source", "tail", "tape_logs", "tokens", "truncated", "url_hash", "_sizes", "_texts_at"),
+        *(
+            "digest",
+            "fetched_at",
+            "kind",
+            "log_time",
+            "offset",
+            "opaque",
+            "partition",
+            "place",
+            "position",
+            "record",
+            "site",
+        ),
+        *("naming", "source", "tail", "tape_logs", "tokens", "titling", "truncated", "url_hash", "_sizes", "_texts_at"),
     )
 
     def __init__(self, record: bytes) -> None:
@@ -83,8 +107,8 @@ class Head:
         fields = _FORMAT.unpack_from(record)
         (_, kind, flags, size, self.fetched_at, self.log_time, self.source, self.partition) = fields[:8]
         (self.offset, self.position, self.url_hash, self.site) = fields[8:12]
-        (self.tail, self.naming, digest, self.tokens) = fields[12:16]
-        (tape_level, content_level, title_names, head_names, tape, content, bloom) = fields[16:23]
+        (self.tail, self.titling, self.naming, self.place, digest, self.tokens) = fields[12:18]
+        (tape_level, content_level, title_names, head_names, tape, content, bloom) = fields[18:25]
         if size != len(record):
             raise CorruptRecord(f"a sketch record of {len(record)} bytes says it has {size}")
         self.record = record
@@ -94,7 +118,7 @@ class Head:
         self.digest: bytes = b"" if digest == _NO_DIGEST else digest
         self.tape_logs = (log_length(tape << tape_level), log_length(content << content_level))
         self._texts_at = HEADER.itemsize + tape + content + NAME.itemsize * (title_names + head_names) + bloom
-        self._sizes: tuple[int, ...] = fields[23:]
+        self._sizes: tuple[int, ...] = fields[25:]
 
     @property
     def named(self) -> bool:

@@ -1,7 +1,7 @@
 """How many pages of a site go by one name: where many do, their title and heading do not tell them apart.
 
 A row of the `keys` family under site and naming. Counts only grow, and only with first sightings of URLs whose content
-is new, so they are a function of the log's prefix however it is cut. They end at 255: more tells no more.
+is new, so they are a function of the log's prefix however it is cut. They end at 255 pages: more tell no more.
 """
 
 import struct
@@ -14,39 +14,66 @@ from neardup.index.keys import KeyFamily
 from neardup.record import Head
 
 COUNT_MAX = 255
-_ROW = struct.Struct("<BBBQ")
+_ROW = struct.Struct("<BBBBBQQQ")
 _KEY = struct.Struct("<BQQ")
 #: A row as a column's type.
-ROW = np.dtype([("format", "u1"), ("others", "u1"), ("alike", "u1"), ("tail", "<u8")])
+ROW = np.dtype(
+    [
+        *((name, "u1") for name in ("format", "others", "alike", "retitled", "moved")),
+        *((name, "<u8") for name in ("tail", "titling", "place")),
+    ]
+)
+#: Persisted. Format 1 had no retitled, moved, titling, place.
+FORMAT = 2
 
 
 class Siblings(NamedTuple):
-    """Pages of one site and one naming. tail: of the first one's URL; alike: pages with it; others: the other pages.
+    """Pages of one site and one naming. tail, titling, place: the first one's; alike: pages of its tail; others: the
+    other pages; retitled, moved: pages of another titling, of another place (see `neardup.layout.HEADER`).
 
     Releases and languages of one page end alike; pages about different things, of one template, do not.
     """
 
     others: int = 0
     alike: int = 0
+    retitled: int = 0
+    moved: int = 0
     tail: int = 0
+    titling: int = 0
+    place: int = 0
+
+    @property
+    def titles_tell(self) -> bool:
+        """Whether most of the pages have other titles than the first: in digits or punctuation, which no naming has."""
+        return 2 * self.retitled > self.others + self.alike
+
+    @property
+    def paths_tell(self) -> bool:
+        """Whether most of the pages lie elsewhere than the first: queries are not what tells them apart."""
+        return 2 * self.moved > self.others + self.alike
 
     def encode(self) -> bytes:
-        return _ROW.pack(1, *self)
+        return _ROW.pack(FORMAT, *self)
 
-    def with_one(self, tail: int) -> "Siblings":
+    def with_one(self, head: Head) -> "Siblings":
         """The row after one more page."""
         if not self.alike:
-            return Siblings(0, 1, tail)
-        if tail == self.tail:
-            return self._replace(alike=min(COUNT_MAX, self.alike + 1))
-        return self._replace(others=min(COUNT_MAX, self.others + 1))
+            return Siblings(0, 1, 0, 0, head.tail, head.titling, head.place)
+        if self.others + self.alike >= COUNT_MAX:
+            return self
+        return self._replace(
+            others=self.others + (head.tail != self.tail),
+            alike=self.alike + (head.tail == self.tail),
+            retitled=self.retitled + (head.titling != self.titling),
+            moved=self.moved + (head.place != self.place),
+        )
 
 
 NO_SIBLINGS = Siblings()
 
 
 def decode(row: bytes) -> Siblings:
-    if len(row) != _ROW.size or row[0] != 1:
+    if len(row) != _ROW.size or row[0] != FORMAT:
         raise CorruptRecord(f"not a naming's row of a known format: {row.hex()}")
     return Siblings(*_ROW.unpack(row)[1:])
 

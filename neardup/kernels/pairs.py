@@ -31,12 +31,13 @@ FIELDS = (
     "place",
     "naming",
     "titling",
+    "url_bytes",
 )
 _DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = 0, 1, 2, 3, 4, 5, 6
 _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 10, 11, 12, 13
-_TAIL, _PLACE, _NAMING, _TITLING = 14, 15, 16, 17
+_TAIL, _PLACE, _NAMING, _TITLING, _URL = 14, 15, 16, 17, 18
 #: Columns of the answer: the fields of `neardup.pair.Pair`.
-COLUMNS = 27
+COLUMNS = 29
 #: A sampled run of this many bytes must occur in both tapes (Huang 2008's filtered sketch, in tokens).
 RUN = 3
 #: Words that one token with digits has about it in a time stamp, a counter, a session's name.
@@ -329,8 +330,32 @@ def _has(buf, at, names, flag):
 
 
 @lean_kernel
+def _same_heading(buf, a, a_names, b, b_names):
+    """Whether both pages have headings, and of the same words and numbers."""
+    return (
+        _has(buf, a, a_names, _IN_HEADING)
+        and _has(buf, b, b_names, _IN_HEADING)
+        and not _differs(buf, a, a_names, _IN_HEADING, U8(0), b, b_names, _IN_HEADING)
+        and not _differs(buf, b, b_names, _IN_HEADING, U8(0), a, a_names, _IN_HEADING)
+    )
+
+
+@lean_kernel
+def _extends(buf, a, a_size, b, b_size):
+    """Whether one of the URLs at buf[a], buf[b] is the other with more of a query."""
+    size = min(a_size, b_size)
+    if size == 0 or a_size == b_size:
+        return False
+    for i in range(size):
+        if buf[a + i] != buf[b + i]:
+            return False
+    more = buf[a + size] if a_size > b_size else buf[b + size]
+    return more == U8(ord("?")) or more == U8(ord("&")) or more == U8(ord(";"))
+
+
+@lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
-    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[27]; see `score_pairs`."""
+    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[29]; see `score_pairs`."""
     tokens_a, tokens_b = _quad(buf, a + at[_TOKENS]), _quad(buf, b + at[_TOKENS])
     low, high = _word(buf, a + at[_DIGEST]), _word(buf, a + at[_DIGEST] + 8)
     same = low == _word(buf, b + at[_DIGEST]) and high == _word(buf, b + at[_DIGEST] + 8)
@@ -398,13 +423,16 @@ def score_pair(buf, a, b, at, header, scratch, out):
         or _differs(buf, names_b, title_b, _IN_TITLE, digits, names_a, title_a, _IN_TITLE)
     )
     out[23] = _heading_veto(buf, names_a, title_a, names_b, title_b) if same_site else 0
+    url_a, url_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
+    out[27] = _extends(buf, filter_a + bytes_a, url_a, filter_b + bytes_b, url_b)
+    out[28] = _same_heading(buf, names_a, title_a, names_b, title_b)
 
 
 @lean_kernel
 def score_pairs(buf, a, b, at, header, scratch, out):
-    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 27].
+    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 29].
 
-    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[18]: byte offsets of
+    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[19]: byte offsets of
     FIELDS in a record, header: bytes of its header. scratch: arrays for tapes as long as the longest in buf.
     Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
     """

@@ -2,7 +2,8 @@
 
 In a template a page meets many siblings whose text is mostly the same. Names tell them apart where they differ; where
 many pages of a site go by one name (a constant title), pages are the same only if nothing but noise differs: time
-stamps, counters, session names, which stand in few places and have digits in them.
+stamps, counters, session names, which stand in few places and have digits in them; and if their URLs say that they may
+be: between two records of a database a word, or a number, may be the whole difference.
 """
 
 from neardup.decider import Decider
@@ -14,13 +15,29 @@ from neardup.verdict import Kind
 
 def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     """siblings: how many pages of the new page's site go by its name."""
+    ruling = _on_names(pair, decider, crowd, siblings)
+    if ruling.kind is Kind.NEAR_DUPLICATE and _padded(pair.tokens_a, pair.tokens_b, decider):
+        return Ruling(None, "length")
+    if ruling.kind is Kind.SAME_CONTENT and _padded(pair.content_tokens_a, pair.content_tokens_b, decider):
+        return Ruling(None, "length")
+    return ruling
+
+
+def _padded(a: int, b: int, decider: Decider) -> bool:
+    """Whether one text is so much longer that the tapes, which keep 8 of each token, leave most of it out."""
+    return min(a, b) < decider.length_share_min * max(a, b)
+
+
+def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> Ruling:
+    if _is_other_view(pair, decider):
+        pair = pair._replace(title_veto=0)
     vetoed = pair.title_veto == 1 or pair.head_veto == 1
     if not pair.same_site or vetoed or min(pair.tokens_a, pair.tokens_b) < decider.thin_tokens:
         return tape.decide(pair, decider, crowd)
     if apart := _named_apart(pair, decider):
         return Ruling(None, apart)
     crowded = pair.same_naming and _crowded(pair, decider, siblings)
-    if crowded and not _is_noise(pair, decider):
+    if crowded and not (_at_home(pair, decider, siblings) and _is_noise(pair, decider)):
         return Ruling(None, "siblings")
     ruling = tape.decide(pair, decider, crowd)
     if ruling.kind is Kind.NEAR_DUPLICATE or ruling.by in ("unproved veto", "crowd"):
@@ -28,6 +45,12 @@ def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO
     if pair.same_naming and not crowded and _is_stamp(pair, decider):
         return Ruling(Kind.NEAR_DUPLICATE, "noise", (tape.BY_TAPE, pair.tape_score))
     return ruling
+
+
+def _is_other_view(pair: Pair, decider: Decider) -> bool:
+    """Whether another title is that of another view of one page, as of its printer version."""
+    alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
+    return alike and pair.same_site and pair.same_address and pair.same_heading
 
 
 def _named_apart(pair: Pair, decider: Decider) -> str:
@@ -46,7 +69,7 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
 
 def _crowded(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
     """Whether names do not tell apart what this pair may be: two of many pages of one name."""
-    if not decider.siblings_min:
+    if not decider.siblings_min or (pair.same_title and siblings.titles_tell):
         return False
     return siblings.alike >= decider.alike_min or (not pair.same_tail and siblings.others >= decider.siblings_min)
 
@@ -57,6 +80,15 @@ def _is_noise(pair: Pair, decider: Decider) -> bool:
         and pair.loose_words <= decider.noise_words_max
         and pair.gap_digits <= decider.noise_digits_max
     )
+
+
+def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
+    """Whether URLs say that two of many pages of one name may be the same: elsewhere a word may be all that differs."""
+    if pair.same_address or (pair.same_place and siblings.paths_tell):
+        return True
+    if pair.same_tail:
+        return siblings.alike < decider.alike_max
+    return pair.same_place and siblings.others <= decider.sessions_max
 
 
 def _is_stamp(pair: Pair, decider: Decider) -> bool:

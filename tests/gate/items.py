@@ -17,7 +17,8 @@ def fetches(random: Random, site: Site, title: str, main: str, path: str, item: 
     url = f"http://{site.host}/{path}"
     samples = [Sample(url, site.html(title, main, time_stamp(random) if stamped else ""), item, kind)]
     if random.random() < 0.1:
-        samples.append(Sample(url + "?ref=mail", site.html(title, main, time_stamp(random)), item, kind))
+        again = url + ("&" if "?" in url else "?") + "ref=mail"
+        samples.append(Sample(again, site.html(title, main, time_stamp(random)), item, kind))
     return samples
 
 

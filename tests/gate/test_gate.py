@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.gate import items, same, views
+from tests.gate import boards, items, same, views
 from tests.gate.measure import Tally, measure
 from tests.gate.sites import Sample
 
@@ -38,8 +38,8 @@ GATES = (
     Gate(same.time_stamps, 0.98, 0, "likewise"),
     Gate(same.printer_versions, 0.97, 0, "title, heading and the URL's path are one: that key finds them"),
     Gate(
-        *(same.retitled_printer_versions, None, 0),
-        "not found: 'printer friendly' for the site's name is a rename to the title veto; that it costs no item stands",
+        *(same.retitled_printer_versions, 0.75, 0),
+        "the same address and heading; where the text between differs too much, another title is another name",
     ),
     # Must not merge; titles or headings tell the items apart.
     Gate(items.model_numbers, 0.97, 0, "each title has a token with letters that the others lack"),
@@ -56,8 +56,12 @@ GATES = (
     Gate(views.resorted_lists, 0.97, 0, "one title, and every token in common, but the tape keeps the order"),
     Gate(views.calendars, 0.96, 0, "titles and URLs differ, and headings do, if only in digits"),
     Gate(views.calendars_in_digits, 0.96, 0, "likewise"),
-    Gate(views.soft_404s, 0.95, 2, "siblings by title; error pages name their URL in some words, which is noise"),
+    Gate(
+        *(views.soft_404s, None, 2),
+        "a quarter found: a few words of a URL are as much as two records of one name may differ in, which counts more",
+    ),
     Gate(views.login_walls, 0.97, 0, "title and heading are the article's"),
+    Gate(boards.news, 0.96, 0, "headlines are titles"),
     # Must not merge under one title: the first two pages of a name are on trial, the others may differ by noise alone.
     Gate(items.unnamed_reference, 0.96, 4, "headings are names too"),
     Gate(
@@ -71,6 +75,13 @@ GATES = (
         *(items.unnamed_records, 0.92, 18),
         "25 tokens of 800 to 1,150, half of them on the tape: now and then few enough to be noise; hot keys lose some",
     ),
+    Gate(boards.shop, 0.96, 6, "a name, a price and some words differ, and so do the queries"),
+    Gate(boards.forum_threads, 0.96, 6, "likewise; the shortest threads are mostly signatures"),
+    Gate(
+        *(boards.forum_profiles, 0.85, 25),
+        "a name, dates and a count differ, as in a stamp: the first pages of a site pass for one under sessions",
+    ),
+    Gate(boards.unnamed_news, 0.96, 2, "the words that change are many"),
 )
 
 

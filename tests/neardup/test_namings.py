@@ -169,19 +169,30 @@ def test_moved_paragraphs_are_loose() -> None:
     assert moved.loose_words == 25
 
 
-def test_rows_count_pages_by_the_first_ones_end() -> None:
-    row = NO_SIBLINGS
-    for tail in (7, 7, 8, 9, 7, 8):
-        row = row.with_one(tail)
-    assert row == Siblings(others=3, alike=3, tail=7)
+def test_rows_count_pages_by_what_the_first_one_has() -> None:
+    def head(title: str, path: str) -> Head:
+        return Head(sketch(f"<title>{title}</title><p>{TEXT}", f"http://a.example/{path}").record)
+
+    first = head("March 2024", "a?x=1")
+    row = NO_SIBLINGS.with_one(first)
+    assert row == Siblings(0, 1, 0, 0, first.tail, first.titling, first.place)
+    row = row.with_one(head("March 2024", "a?x=1")).with_one(head("March 2025", "a?x=2"))
+    assert row[:4] == (1, 2, 1, 0)
+    assert not row.titles_tell
+    assert not row.paths_tell
+    for i in range(4):
+        row = row.with_one(head(f"March {i}", f"b{'c' * i}"))
+    assert row[:4] == (5, 2, 5, 4)
+    assert row.titles_tell
+    assert row.paths_tell
     assert namings.decode(row.encode()) == row
-    for tail in (7, 8) * 300:
-        row = row.with_one(tail)
-    assert row == Siblings(COUNT_MAX, COUNT_MAX, 7)
+    for _ in range(300):
+        row = row.with_one(first)
+    assert (row.others + row.alike, row.others) == (COUNT_MAX, 5)
     assert namings.decode(row.encode()) == row
 
 
-@pytest.mark.parametrize("row", [b"", b"\x02" + bytes(10), bytes(11), NO_SIBLINGS.encode()[:-1]])
+@pytest.mark.parametrize("row", [b"", b"\x01" + bytes(28), bytes(29), NO_SIBLINGS.encode()[:-1]])
 def test_damaged_rows_are_refused(row: bytes) -> None:
     with pytest.raises(CorruptRecord):
         namings.decode(row)

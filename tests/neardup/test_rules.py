@@ -1,11 +1,14 @@
 """Every step of every online rule, on pairs made by hand."""
 
+from random import Random
+
 import pytest
 
 from neardup.decider import Decider
 from neardup.index.namings import Siblings
 from neardup.rules import RULES, Pair
 from neardup.verdict import Kind
+from tests.oracle import names
 
 DECIDER = Decider(scheme="0" * 32)
 
@@ -38,6 +41,8 @@ SAME = Pair(
     gaps=0,
     gap_digits=0,
     loose_words=0,
+    same_address=False,
+    same_heading=True,
 )
 
 
@@ -75,14 +80,14 @@ def test_site_split_asks_algorithm_c_across_sites_and_the_combined_one_within() 
 @pytest.mark.parametrize("side", ["tokens_a", "tokens_b"])
 def test_a_thin_page_duplicates_nothing_under_the_default_rule_alone(side: str) -> None:
     assert ruled("verified", **{side: 19}) == (None, "thin")
-    assert ruled("verified", **{side: 20})[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **{"tokens_a": 40, "tokens_b": 40, side: 20})[0] is Kind.NEAR_DUPLICATE
     assert ruled("shingling", **{side: 1})[0] is Kind.NEAR_DUPLICATE
 
 
 def test_a_short_page_needs_more_and_never_goes_on_to_main_content() -> None:
-    assert ruled("verified", tokens_b=49, tape_score=0.85)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", tokens_a=60, tokens_b=49, tape_score=0.85)[0] is Kind.NEAR_DUPLICATE
     assert ruled("verified", tokens_b=49, tape_score=0.84) == (None, "short tape")
-    assert ruled("verified", tokens_b=50, tape_score=0.84)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", tokens_a=60, tokens_b=50, tape_score=0.84)[0] is Kind.NEAR_DUPLICATE
 
 
 def test_a_veto_is_final_whatever_the_scores() -> None:
@@ -111,7 +116,7 @@ def test_without_a_tape_the_combined_rule_decides() -> None:
     assert ruled("verified", **short) == (Kind.NEAR_DUPLICATE, "combined")
     assert ruled("verified", c_similarity=354, **short)[0] is None
     assert ruled("verified", b_similarity=1, **short)[0] is None
-    assert ruled("verified", tokens_a=49, c_similarity=372, **short)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", tokens_a=49, tokens_b=60, c_similarity=372, **short)[0] is Kind.NEAR_DUPLICATE
     assert ruled("verified", tokens_a=49, c_similarity=371, **short)[0] is None
     assert ruled("verified", head_veto=1, **short)[0] is None
 
@@ -170,29 +175,101 @@ def test_figures_all_over_a_page_at_another_place_are_another_record() -> None:
 
 
 def among(others: int, alike: int, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:
-    ruling = RULES["verified"](SAME._replace(**numbers), decider, 0, Siblings(others, alike, 0))
+    tells = {name: numbers.pop(name, 0) for name in ("retitled", "moved")}
+    ruling = RULES["verified"](SAME._replace(**numbers), decider, 0, Siblings(others, alike, **tells))
     return ruling.kind, ruling.by
 
 
 def test_siblings_are_the_same_only_if_nothing_but_noise_differs() -> None:
     noise = {"gaps": 2, "loose_words": 8, "gap_digits": 24}
-    assert among(2, 1, **apart(**noise))[0] is Kind.NEAR_DUPLICATE
+    here = {"same_address": True, "same_tail": False}
+    assert among(2, 1, **here, **noise)[0] is Kind.NEAR_DUPLICATE
     for more in ({"gaps": 3}, {"loose_words": 9}, {"gap_digits": 25}):
-        assert among(2, 1, **apart(**noise | more)) == (None, "siblings")
-        assert among(1, 1, **apart(**noise | more))[0] is Kind.NEAR_DUPLICATE
+        assert among(2, 1, **here, **noise | more) == (None, "siblings")
+        assert among(1, 1, **here, **noise | more)[0] is Kind.NEAR_DUPLICATE
         assert among(2, 1, **noise | more)[0] is Kind.NEAR_DUPLICATE  # the URLs end alike
-        assert among(2, 1, **apart(same_naming=False, **noise | more))[0] is Kind.NEAR_DUPLICATE
+        assert among(2, 1, **here, same_naming=False, **noise | more)[0] is Kind.NEAR_DUPLICATE
         assert among(0, 16, **noise | more) == (None, "siblings")  # so many end alike that it tells nothing
         assert among(0, 15, **noise | more)[0] is Kind.NEAR_DUPLICATE
         off = Decider(scheme="0" * 32, siblings_min=0)
-        assert among(9, 99, off, **apart(**noise | more))[0] is Kind.NEAR_DUPLICATE
-    assert among(2, 1, **apart(tape_score=0.1, gaps=9)) == (None, "siblings")  # nor the same content
+        assert among(9, 99, off, **here, **noise | more)[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, **here, tape_score=0.1, gaps=9) == (None, "siblings")  # nor the same content
+
+
+def test_siblings_elsewhere_differ_however_little() -> None:
+    assert among(2, 1, **apart()) == (None, "siblings")
+    assert among(2, 1, **apart(same_address=True))[0] is Kind.NEAR_DUPLICATE
+    query = {"same_tail": False, "same_place": True}
+    assert among(6, 1, **query)[0] is Kind.NEAR_DUPLICATE  # as few as a page's sessions
+    assert among(7, 1, **query) == (None, "siblings")
+    assert among(7, 1, moved=5, **query)[0] is Kind.NEAR_DUPLICATE  # it is the path that tells pages apart
+    assert among(7, 1, moved=4, **query) == (None, "siblings")
+    assert among(0, 63)[0] is Kind.NEAR_DUPLICATE
+    assert among(0, 64) == (None, "siblings")
+
+
+def test_equal_titles_tell_where_siblings_differ_in_theirs() -> None:
+    assert among(7, 1, retitled=5, **apart())[0] is Kind.NEAR_DUPLICATE
+    assert among(7, 1, retitled=4, **apart()) == (None, "siblings")
+    assert among(0, 99, retitled=60, same_title=False) == (None, "siblings")
+
+
+def test_another_title_of_one_address_is_that_of_another_view() -> None:
+    view = {"title_veto": 1, "same_address": True, "same_tail": False, "same_naming": False}
+    assert ruled("verified", **view, content_score=0.1, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **view, content_score=0.95, tape_score=0.5)[0] is Kind.SAME_CONTENT
+    for unlike in ({"same_address": False}, {"same_heading": False}, {"tape_score": 0.94, "content_score": 0.94}):
+        assert ruled("verified", **view | unlike) == (None, "title veto")
+    assert ruled("verified", **view, head_veto=1) == (None, "head veto")
+    assert ruled("tape", **view) == (None, "title veto")
+
+
+def test_a_text_of_twice_the_length_is_another() -> None:
+    assert ruled("verified", tokens_b=2000)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", tokens_b=2001) == (None, "length")
+    assert ruled("verified", same_site=False, tokens_b=2001) == (None, "length")
+    assert ruled("verified", tape_a=0, tokens_b=2001) == (None, "length")
+    assert ruled("verified", tape_score=0.1, content_tokens_b=1601) == (None, "length")
+    assert ruled("tape", tokens_b=9_000_000)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_an_independent_model_of_names_and_siblings_agrees() -> None:
+    random = Random(5)
+    decisions: set[tuple[bool, str]] = set()
+    for _ in range(20_000):
+        flags = {
+            name: random.random() < 0.6
+            for name in ("same_site", "same_tail", "same_place", "same_naming", "same_title", "same_words")
+        }
+        flags |= {name: random.random() < 0.3 for name in ("same_address", "same_heading")}
+        pair = SAME._replace(
+            **flags,
+            title_veto=random.choice((0, 0, 0, 1)),
+            heading_veto=random.choice((0, 0, 0, 1, 2)),
+            tape_score=random.choice((0.5, 0.6, 0.73, 0.74, 0.95)),
+            content_score=random.choice((0.5, 0.95)),
+            tokens_a=random.choice((30, 500, 1000, 1001)),
+            tokens_b=500,
+            gaps=random.choice((0, 1, 2, 3, 6)),
+            gap_digits=random.choice((0, 3, 6, 24, 25)),
+            loose_words=random.choice((0, 0, 3, 8, 9)),
+        )
+        counted = [random.choice((0, 1, 2, 6, 7, 40)), random.choice((0, 1, 15, 16, 63, 64))]
+        siblings = Siblings(*counted, random.randint(0, sum(counted)), random.randint(0, sum(counted)))
+        ruling = RULES["verified"](pair, DECIDER, 0, siblings)
+        refused = names.refused(pair._asdict(), siblings._asdict())
+        assert (ruling.by == refused) == bool(refused), (pair, siblings, ruling, refused)
+        decisions.add((ruling.kind is not None, ruling.by))
+    assert {by for _, by in decisions} >= {"retitled", "heading veto", "figures", "siblings", "title veto", "tape"}
 
 
 def test_a_stamp_may_be_a_large_part_of_a_short_page() -> None:
     stamp = {"gaps": 1, "gap_digits": 5, "tape_score": 0.6, "content_score": 0.0}
     assert ruled("verified", **stamp) == (Kind.NEAR_DUPLICATE, "noise")
-    assert ruled("verified", tokens_a=30, tape_a=30, b_similarity=0, **stamp) == (Kind.NEAR_DUPLICATE, "noise")
+    assert ruled("verified", tokens_a=30, tokens_b=40, tape_a=30, b_similarity=0, **stamp) == (
+        Kind.NEAR_DUPLICATE,
+        "noise",
+    )
     for unlike in ({"gaps": 3}, {"gaps": 0}, {"loose_words": 1}, {"tape_score": 0.59}, {"same_title": False}):
         assert ruled("verified", **stamp | unlike)[0] is None
     assert ruled("verified", head_veto=2, **stamp) == (None, "unproved veto")

@@ -329,6 +329,18 @@ def names_of_one_site(a, b):
     return *same, 1 if all(words) else 2 if all(tokens) else 0
 
 
+def extends(a, b):
+    """Whether one URL is the other with more of a query."""
+    short, long = sorted((a, b), key=len)
+    return any(short and long.startswith(short + sign) for sign in "?&;")
+
+
+def same_heading(a, b):
+    """Whether both pages have headings, of the same names."""
+    x, y = ({n[0] for n in page["title_names"] if n[2] & 16} for page in (a, b))
+    return bool(x) and x == y
+
+
 def pair(a, b, *, same_site=True, same_hen_site=True):
     """The fields of a pair, in their order."""
     full = a["tokens"] > 0 and b["tokens"] > 0
@@ -363,4 +375,6 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         not own_names(a, b, 8, 4 | 1, 8) and not own_names(b, a, 8, 4 | 1, 8),
         named[3],
         *gaps((a["tape_level"], a["tape"]), (b["tape_level"], b["tape"])),
+        extends(a["url"], b["url"]),
+        same_heading(a, b),
     )

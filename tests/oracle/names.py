@@ -1,0 +1,49 @@
+"""What the default rule makes of names and siblings, from its description, with its usual numbers: why two pages are
+about different things. A pair and its siblings are plain mappings of the fields' names to numbers.
+"""
+
+
+def noise(pair):
+    """At most two places, as one stamp above and one below; a word or two, and digits."""
+    return pair["gaps"] < 3 and pair["loose_words"] < 9 and pair["gap_digits"] < 25
+
+
+def crowded(pair, siblings):
+    """Whether so many pages of the site go by the pair's common name that it tells nothing."""
+    if not pair["same_naming"]:
+        return False
+    pages = siblings["others"] + siblings["alike"]
+    if pair["same_title"] and siblings["retitled"] > pages / 2:
+        return False
+    return siblings["alike"] > 15 or (siblings["others"] > 1 and not pair["same_tail"])
+
+
+def one_address(pair, siblings):
+    """Whether the URLs allow that the two are one page."""
+    pages = siblings["others"] + siblings["alike"]
+    reasons = [
+        pair["same_address"],
+        pair["same_place"] and siblings["moved"] > pages / 2,
+        pair["same_place"] and not pair["same_tail"] and siblings["others"] < 7,
+        pair["same_tail"] and siblings["alike"] < 64,
+    ]
+    return any(reasons)
+
+
+def refused(pair, siblings):
+    """The step that keeps a pair of one site apart for its names; empty if none does."""
+    if not pair["same_site"]:
+        return "title veto" if pair["title_veto"] == 1 else ""
+    view = pair["same_address"] and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
+    if pair["title_veto"] == 1 and not view:
+        return "title veto"
+    if pair["same_words"] and not pair["same_title"] and not pair["same_tail"]:
+        return "retitled"
+    if pair["heading_veto"] == 1 or (pair["heading_veto"] and not pair["same_tail"]):
+        return "heading veto"
+    record = pair["gaps"] >= 6 and pair["gap_digits"] >= pair["gaps"] >= pair["loose_words"]
+    if record and pair["same_naming"] and not pair["same_place"]:
+        return "figures"
+    if crowded(pair, siblings) and not (one_address(pair, siblings) and noise(pair)):
+        return "siblings"
+    return ""
