@@ -107,7 +107,7 @@ def _rows(records: list[bytes], first: int, decider: Decider) -> dict[Family, di
         entry = keys.posting(page_id, head)
         for key in keys.similarity_keys(head, decider):
             out[Family.KEYS][key] = keys.with_posting(None, entry, decider.postings_max)
-        out[Family.KEYS][namings.key_of(head)] = namings.NO_SIBLINGS.with_one(head.tail).encode()
+        out[Family.KEYS][namings.key_of(head)] = namings.NO_SIBLINGS.with_one(head).encode()
         check = sharing.check_of(sharing.shared_part(record))
         out[Family.KEYS][keys.digest_key(head)] = DigestRow(1, page_id, 1, check, (page_id,)).encode()
         out[Family.SKETCHES][id_key(page_id)] = sharing.whole_row(record)

@@ -65,9 +65,9 @@ def one_text(plain: Sequence[bytes], first: int) -> list[bytes]:
 
 
 def one_near(plain: Sequence[bytes], first: int) -> list[bytes]:
-    """Texts that all are near-duplicates of the first."""
+    """Texts of ever new sites that all are near-duplicates of the first."""
     return [
-        changed(plain[0], number, digest=np.frombuffer(number.to_bytes(8, "big") + b"\1" * 8, "V16")[0])
+        changed(plain[0], number, site=number, digest=np.frombuffer(number.to_bytes(8, "big") + b"\1" * 8, "V16")[0])
         for number in range(first, first + len(plain))
     ]
 
