@@ -106,7 +106,7 @@ def test_a_folder_of_archives_is_each_of_them(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_read_costs_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_folder(tmp_path / "root", [Sample("a.html", b"x"), Sample("no/b.html", b"y"), Sample("yes/c.html", b"z")])
+    write_folder(tmp_path / "site", [Sample("a.html", b"x"), Sample("no/b.html", b"y"), Sample("yes/c.html", b"z")])
     listed, refused = os.scandir, ["no"]
 
     def scandir(path: str) -> Any:
@@ -115,14 +115,14 @@ def test_a_folder_that_cannot_be_read_costs_what_is_in_it(tmp_path: Path, monkey
         return listed(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    (source,) = sources(tmp_path / "root")
+    (source,) = sources(tmp_path / "site")
     assert [Path(page.page.url).name for page in source.read()] == ["a.html", "c.html"]
     assert [str(problem) for problem in source.problems] == [
-        f"{tmp_path}/root/no: byte 0: cannot be read: Permission denied; nothing in it is scanned"
+        f"{tmp_path}/site/no: byte 0: cannot be read: Permission denied; nothing in it is scanned"
     ]
-    refused.append("root")
-    with pytest.raises(BadInput, match=r"cannot read .*root: Permission denied"):
-        sources(tmp_path / "root")
+    refused.append("site")
+    with pytest.raises(BadInput, match=r"cannot read .*site: Permission denied"):
+        sources(tmp_path / "site")
 
 
 def test_archives_beside_pages_are_not_passed_over_in_silence(tmp_path: Path) -> None:
