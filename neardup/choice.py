@@ -227,8 +227,7 @@ def counts_names(decider: Decider) -> bool:
 def keeps_the_same(one: Decider, other: Decider) -> bool:
     """Whether two deciders keep the same of each page in the index, so that one can go on where the other stopped."""
     fewest = [each.thin_tokens if each.rule in keys.TAPE_RULES else 0 for each in (one, other)]  # posted from there on
-    families = keys.FAMILIES[one.rule] == keys.FAMILIES[other.rule]
-    return families and fewest[0] == fewest[1] and counts_names(one) == counts_names(other)
+    return keys.posts_the_same(one, other) and fewest[0] == fewest[1] and counts_names(one) == counts_names(other)
 
 
 def sight(overlay: Overlay, page_id: int, head: Head) -> None:

@@ -56,6 +56,10 @@ class Decider:
     noise_words_max: int = 8  # and in so many words away from digits: a URL that a page names has 3 to 8
     noise_digits_max: int = 24  # and in so many tokens with digits: a stamp has 2 to 8
     noise_tape_min: float = 0.6  # of one name, different by noise without any words: a stamp of 10 on 30 tokens
+    # keys that a page is found by, for rules on tapes: of a record's 8 small supershingles and 6 blocks of its log-tf
+    # simhash. The figures behind the choice: tests/bench/README.md
+    supershingles_posted: int = 8
+    blocks_posted: int = 0
     # bounds
     postings_max: int = 64  # a longer list turns its key hot
     candidates_max: int = 64

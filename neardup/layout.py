@@ -53,7 +53,7 @@ HEADER = np.dtype(
         ("head", "<u8"),  # fingerprint of the first 8 tokens
         ("supershingles", "<u8", 6),  # algorithm B
         ("simhash", "<u8", 6),  # algorithm C, bit 0 = lowest bit of word 0
-        ("wide", "<u8", 8),  # supershingles of 3 minvalues: index keys
+        ("wide", "<u8", 8),  # supershingles of few minvalues (scheme): index keys
         ("logtf", "<u4", 6),  # log-tf simhash in blocks of 32 bits: index keys
         ("tape_level", "u1"),
         ("content_level", "u1"),

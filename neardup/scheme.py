@@ -34,8 +34,8 @@ class Scheme:
     minvalues: int = 84  # m
     supershingles: int = 6  # m': each of 14 minvalues
     simhash_bits: int = 384  # b
-    wide_supershingles: int = 8  # index keys: each of 3 minvalues, from minvalue 0 on
-    wide_minvalues: int = 3
+    wide_supershingles: int = 8  # index keys: each of wide_minvalues minvalues, from minvalue 0 on
+    wide_minvalues: int = 2
     logtf_bits: int = 192  # index keys: 6 blocks of 32 bits
     tape_bytes_max: int = 500
     content_tape_bytes_max: int = 250

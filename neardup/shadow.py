@@ -26,7 +26,15 @@ MARGIN = 0.06
 PAGE_PAIRS_MAX, BATCH_PAIRS_MAX = 4, 128
 #: Numbers of the decider that shape the index or its candidates: a shadow has no index of its own.
 LIVE_ONLY = frozenset(
-    {"rule_version", "postings_max", "candidates_max", "length_gap_max", "crowd_tape_min"},
+    {
+        "rule_version",
+        "supershingles_posted",
+        "blocks_posted",
+        "postings_max",
+        "candidates_max",
+        "length_gap_max",
+        "crowd_tape_min",
+    },
 )
 
 

@@ -141,6 +141,8 @@ _DECIDER: dict[str, tuple[Kind, str]] = {
     "noise_words_max": (_whole(0, 10_000), "Words away from digits in which siblings may differ"),
     "noise_digits_max": (_whole(0, 10_000), "Tokens with digits in which siblings may differ"),
     "noise_tape_min": (_SHARE, "Tape score of pages of one name that differ by noise alone"),
+    "supershingles_posted": (_whole(0, 8), "Small supershingles among the keys of a page"),
+    "blocks_posted": (_whole(0, 6), "Blocks of the log-tf simhash among the keys of a page"),
     "postings_max": (_whole(1, 64), "A key with more pages than this turns hot and finds nothing any more"),
     "candidates_max": (_whole(1, 64), "Candidates of a page that are verified at most"),
     "length_gap_max": (

@@ -12,6 +12,7 @@ alone.
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -33,7 +34,7 @@ class KeyFamily(IntEnum):
     HEAD = 0x10  # the first 8 tokens
     PLACE = 0x60  # site, words of title and heading, end of the URL
     SUPERSHINGLE = 0x20  # 6 places: algorithm B's, of 14 minvalues
-    WIDE = 0x30  # 8 places: supershingles of 3 minvalues
+    WIDE = 0x30  # 8 places: supershingles of few minvalues
     LOGTF = 0x40  # 6 places: 32-bit blocks of the log-tf simhash
     BLOCK = 0x50  # 12 places: 32-bit blocks of algorithm C's vector
     MANKU = 0x80  # 56 places: 3 of the 8 bytes of C's first 64 bits
@@ -74,9 +75,6 @@ _SIMHASH = field_at("simhash")
 # Manku 2007, section 3: cut 64 bits in 8 blocks, one table for every choice of 3. Two vectors that differ in at most
 # 5 bits agree in at least 3 whole blocks, so they meet; 24 bits keep the lists of 10**7 pages short.
 _MANKU = [(bytes([KeyFamily.MANKU + i]), *places) for i, places in enumerate(combinations(range(8), 3))]
-_RULE_SLICES = {
-    rule: [part for family in families for part in _SLICES.get(family, ())] for rule, families in FAMILIES.items()
-}
 
 
 def similarity_keys(head: Head, decider: Decider) -> list[bytes]:
@@ -93,18 +91,41 @@ def similarity_keys(head: Head, decider: Decider) -> list[bytes]:
         return [first + bytes((word[a], word[b], word[c], 0, 0, 0)) for first, a, b, c in _MANKU]
     return [
         first + record[at : at + size] if size == _KEY_BYTES else first + record[at : at + size] + b"\0\0"
-        for first, at, size in _RULE_SLICES[decider.rule]
+        for first, at, size in _slices_of(*_choice(decider))
     ]
 
 
-def _bytes_of(rule: str) -> tuple[np.ndarray, np.ndarray]:
+def posts_the_same(one: Decider, other: Decider) -> bool:
+    """Whether two deciders post and probe the same similarity keys of a page that both post."""
+    return FAMILIES[one.rule] == FAMILIES[other.rule] and _choice(one)[1:] == _choice(other)[1:]
+
+
+def _choice(decider: Decider) -> tuple[str, int, int]:
+    """A rule, and how many keys of the families that it may post in part; -1: all."""
+    if decider.rule in TAPE_RULES:
+        return decider.rule, decider.supershingles_posted, decider.blocks_posted
+    return decider.rule, -1, -1
+
+
+@cache
+def _slices_of(rule: str, supershingles: int, blocks: int) -> tuple[_Slice, ...]:
+    parts = _SLICES
+    if rule in TAPE_RULES:
+        wide, logtf = _SLICES[KeyFamily.WIDE][:supershingles], _SLICES[KeyFamily.LOGTF][:blocks]
+        parts = _SLICES | {KeyFamily.WIDE: wide, KeyFamily.LOGTF: logtf}
+    return tuple(part for family in FAMILIES[rule] for part in parts[family])
+
+
+@cache
+def _bytes_of(rule: str, supershingles: int, blocks: int) -> tuple[np.ndarray, np.ndarray]:
     """First bytes of a rule's keys, uint8[keys], and places of the others in a record, int64[keys, 6]; -1: a zero."""
     if rule == "simhash64":
         first = [part[0][0] for part in _MANKU]
         places = [[_SIMHASH + at for at in part[1:]] + [-1] * 3 for part in _MANKU]
     else:
-        first = [part[0][0] for part in _RULE_SLICES[rule]]
-        places = [[at + i if i < size else -1 for i in range(_KEY_BYTES)] for _, at, size in _RULE_SLICES[rule]]
+        slices = _slices_of(rule, supershingles, blocks)
+        first = [part[0][0] for part in slices]
+        places = [[at + i if i < size else -1 for i in range(_KEY_BYTES)] for _, at, size in slices]
     return np.array(first, dtype=np.uint8), np.array(places, dtype=np.int64)
 
 
@@ -115,7 +136,7 @@ def similarity_columns(headers: np.ndarray, decider: Decider) -> tuple[np.ndarra
     """
     fewest = decider.thin_tokens if decider.rule in TAPE_RULES else 1
     posted = (headers["flags"] & RecordFlag.OPAQUE == 0) & (headers["tokens"] >= max(1, fewest))
-    first, places = _bytes_of(decider.rule)
+    first, places = _bytes_of(*_choice(decider))
     raw = headers[posted].view(np.uint8).reshape(-1, HEADER.itemsize)
     out = np.zeros((len(raw), *places.shape[:1], 8), dtype=np.uint8)
     out[:, :, 1] = first
@@ -141,7 +162,7 @@ def family_of(key: bytes) -> KeyFamily:
 
 def families_of(decider: Decider) -> list[str]:
     """Names of the families of a page's similarity keys, in their order."""
-    return [family_of(bytes([first])).name.lower() for first in _bytes_of(decider.rule)[0].tolist()]
+    return [family_of(bytes([first])).name.lower() for first in _bytes_of(*_choice(decider))[0].tolist()]
 
 
 def digest_key(head: Head) -> bytes:

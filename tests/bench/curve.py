@@ -44,11 +44,15 @@ _BLOCKS = (0, 1, 2, 4, 6, 8, 12)
 class Choice(NamedTuple):
     """Keys that a page posts beside its digest."""
 
-    width: int = 3
+    width: int = 2
     supershingles: int = 8
-    blocks: int = 6
+    blocks: int = 0
     head: bool = True
     place: bool = True
+
+    def posted(self) -> dict[str, int]:
+        """Numbers of a decider that posts these supershingles and blocks."""
+        return {"supershingles_posted": self.supershingles, "blocks_posted": self.blocks}
 
     def columns(self) -> list[Column]:
         return [
@@ -65,6 +69,8 @@ class Choice(NamedTuple):
 
 
 DEFAULT = Choice()
+#: Of three minvalues, as many bits as a block has: keys that meet by chance least.
+WIDER = Choice(3, 8, 6)
 
 
 def choices(functions: int) -> list[Choice]:
@@ -76,13 +82,14 @@ def choices(functions: int) -> list[Choice]:
         for blocks in _BLOCKS
         if width * many <= functions and (many or width == DEFAULT.width)
     ]
-    less = [DEFAULT._replace(head=False), DEFAULT._replace(place=False), DEFAULT._replace(head=False, place=False)]
-    return [*out, *less]
+    ends = ((False, True), (True, False), (False, False))
+    return [*out, *(choice._replace(head=a, place=b) for choice in (DEFAULT, WIDER) for a, b in ends)]
 
 
 #: Choices that are folded for their cost, in this order.
 RUNS = (
     DEFAULT,
+    WIDER,
     Choice(2, 6, 0),
     Choice(3, 8, 0),
     Choice(2, 4, 2),
@@ -109,24 +116,26 @@ class Run:
 
 @contextmanager
 def posting(choice: Choice) -> Iterator[None]:
-    """Inside, the default rule posts this choice of a record's keys."""
-    own = keys._RULE_SLICES["verified"]
-    parts = keys._SLICES
-    keys._RULE_SLICES["verified"] = [
-        *(parts[KeyFamily.PLACE] if choice.place else []),
-        *(parts[KeyFamily.HEAD] if choice.head else []),
-        *parts[KeyFamily.WIDE][: choice.supershingles],
-        *parts[KeyFamily.LOGTF][: choice.blocks],
-    ]
+    """Inside, the default rule posts heads and places only if the choice has them. The rest is the decider's."""
+    own = keys.FAMILIES["verified"]
+    less = {KeyFamily.PLACE: choice.place, KeyFamily.HEAD: choice.head}
+    keys.FAMILIES["verified"] = tuple(family for family in own if less.get(family, True))
+    _forget()
     try:
         yield
     finally:
-        keys._RULE_SLICES["verified"] = own
+        keys.FAMILIES["verified"] = own
+        _forget()
+
+
+def _forget() -> None:
+    keys._slices_of.cache_clear()
+    keys._bytes_of.cache_clear()
 
 
 def run(mixture: Mixture, last: Sequence[bytes], choice: Choice, scheme: Scheme, scratch: Path | None) -> Run:
     """Folds all pages into an index on disk. Making the records is not counted; RocksDB's threads are."""
-    decider = Decider(scheme=scheme.digest)
+    decider = Decider(scheme=scheme.digest, **choice.posted())  # type: ignore[arg-type]
     records = Records(mixture, last, _SEED, scheme, choice.width)
     repeats = set(mixture.pairs[:, 1].tolist())
     n, late = len(mixture), 3 * len(mixture) // 4

@@ -8,7 +8,7 @@ from neardup.evaluation.plots import STANDALONE_STYLE, Axes, Series, plot
 from neardup.report.charts import HEIGHT, WIDTH, compact
 
 _Rows = Sequence[Mapping[str, str]]
-_DEFAULT = {"head": "1", "place": "1", "width": "3", "supershingles": "8", "blocks": "6"}
+_DEFAULT = {"head": "1", "place": "1", "width": "2", "supershingles": "8", "blocks": "0"}
 _TITLE = 22
 _LEGEND = 16
 _OVER = {"keys": "keys a page, with the digest's", "candidates": "candidates a page"}
@@ -26,7 +26,7 @@ def _series(rows: _Rows, x: str) -> list[Series]:
         ("n supershingles of 2, no blocks", _chosen(rows, width="2", blocks="0")),
         ("n supershingles of 3, no blocks", _chosen(rows, width="3", blocks="0")),
         ("n supershingles of 3, 6 blocks", _chosen(rows, width="3", blocks="6")),
-        ("8 supershingles of 3, b blocks", _chosen(rows, width="3", supershingles="8")),
+        ("8 supershingles of 2, b blocks", _chosen(rows, width="2", supershingles="8")),
     ]
     out = []
     for name, found in lines:

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from neardup.scheme import Scheme
-from tests.bench.curve import DEFAULT, Choice, posting
+from tests.bench.curve import DEFAULT, WIDER, Choice
 from tests.gate import measure
 from tests.gate.measure import Tally
 from tests.gate.test_gate import GATES
 
-CHOICES = (DEFAULT, Choice(2, 6, 0), Choice(2, 8, 0), Choice(3, 8, 0))
+CHOICES = (DEFAULT, WIDER, Choice(2, 6, 0), Choice(3, 8, 0))
 
 
 def tallies(choice: Choice, pages: int, seed: int = 1) -> dict[str, Tally]:
@@ -23,8 +23,9 @@ def tallies(choice: Choice, pages: int, seed: int = 1) -> dict[str, Tally]:
     own = measure.Scheme
     measure.Scheme = partial(Scheme, wide_minvalues=choice.width)  # type: ignore[misc, assignment]
     try:
-        with posting(choice):
-            return {gate.generate.__name__: measure.measure(gate.generate(pages, seed)) for gate in GATES}
+        return {
+            gate.generate.__name__: measure.measure(gate.generate(pages, seed), **choice.posted()) for gate in GATES
+        }
     finally:
         measure.Scheme = own  # type: ignore[misc]
 

@@ -12,7 +12,7 @@ from neardup.index.memory import MemoryStore
 from neardup.matching import fold
 from neardup.scheme import Scheme
 from tests.bench.collisions import CANDIDATES_MAX, POSTINGS_MAX, Column, evaluate, follow
-from tests.bench.curve import DEFAULT, Choice, choices, merged, posting, read, row_of, write
+from tests.bench.curve import DEFAULT, WIDER, Choice, choices, merged, posting, read, row_of, write
 from tests.bench.curve_figure import figure
 from tests.bench.mixture import BLOCKS, TOKENS_MAX, constants, generated, joined, keys_of, origin, words_of
 from tests.bench.real_pages import Records
@@ -66,7 +66,8 @@ def test_followed_lists_are_those_of_an_index():
     made = generated(7, 600, 24)
     made = replace(made, posted=np.ones(600, np.bool_), pairs=made.pairs[:0], kinds=made.kinds[:0])
     choice = Choice(2, 4, 2)
-    decider = Decider(scheme=SCHEME.digest, length_gap_max=255, tape_min=1.1, content_tape_min=1.1)
+    limits = {"length_gap_max": 255, "tape_min": 1.1, "content_tape_min": 1.1}
+    decider = Decider(scheme=SCHEME.digest, **limits, **choice.posted())
     traces = []
     with posting(choice):
         batch = list(enumerate(Records(made, [], 7, SCHEME, 2).part(0, 600)))
@@ -121,10 +122,11 @@ def test_a_choice_is_what_pages_post():
     head, decider = keys.Head(record), Decider(scheme=SCHEME.digest)
     before = keys.similarity_keys(head, decider)
     assert len(before) == DEFAULT.supershingles + DEFAULT.blocks + 2
-    with posting(Choice(3, 4, 2, head=False)):
-        assert len(keys.similarity_keys(head, decider)) == 7
+    choice = Choice(3, 4, 2, head=False)
+    with posting(choice):
+        assert len(keys.similarity_keys(head, replace(decider, **choice.posted()))) == 7
     assert keys.similarity_keys(head, decider) == before
-    assert DEFAULT in choices(24)
+    assert {DEFAULT, WIDER} <= set(choices(24))
 
 
 def test_table_and_picture(mixture, tmp_path):

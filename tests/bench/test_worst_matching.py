@@ -19,8 +19,8 @@ DECIDER = Decider(scheme=Scheme(seed=1).digest)
 @pytest.mark.parametrize(
     ("make", "scored", "hot", "kinds"),
     [
-        (worst_matching.hot, 0, 16, {"unique"}),
-        (worst_matching.template, 0, 15, {"unique"}),
+        (worst_matching.hot, 0, 10, {"unique"}),
+        (worst_matching.template, 0, 9, {"unique"}),
         (worst_matching.crowded, 60, 0, {"unique"}),
         (worst_matching.one_text, 0, 0, {"exact_duplicate"}),
         (worst_matching.one_near, 1, 0, {"near_duplicate"}),

@@ -35,7 +35,7 @@ class Case(NamedTuple):
     make: Callable[[Sequence[bytes], int], list[bytes]]
 
 
-_TEMPLATE = {"head": 7, "wide": np.arange(8), "logtf": np.arange(6)}
+_TEMPLATE = {"head": 7, "wide": np.arange(8)}
 
 
 def hot(plain: Sequence[bytes], first: int) -> list[bytes]:

@@ -1,7 +1,9 @@
 """Keys and rows as they lie in a store: bytes pinned, nothing lost, unknown formats refused."""
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from handmade import record, rejected, tombstone
 from hypothesis import given, settings
@@ -141,12 +143,27 @@ def test_each_rule_posts_its_own_families():
     head = Head(record("http://a.org/", LONG))
     counts = {rule: len(keys.similarity_keys(head, decider(rule))) for rule in RULES}
     papers = {"shingling": 6, "simhash": 12, "combined": 6, "site-split": 18, "simhash64": 56}
-    assert counts == papers | {"tape": 15, "verified": 16}
+    assert counts == papers | {"tape": 9, "verified": 10}
     for rule in RULES:
         posted = keys.similarity_keys(head, decider(rule))
         assert {len(key) for key in posted} == {7}
         assert len({key[0] for key in posted}) == len(posted), "one place, one byte"
-        assert {keys.family_of(key) for key in posted} == set(keys.FAMILIES[rule])
+        every = keys.similarity_keys(head, replace(decider(rule), blocks_posted=6))
+        assert {keys.family_of(key) for key in every} == set(keys.FAMILIES[rule])
+
+
+def test_a_decider_may_post_some_of_the_small_keys():
+    head = Head(record("http://a.org/", LONG))
+    for rule in ("tape", "verified"):
+        every = keys.similarity_keys(head, replace(decider(rule), blocks_posted=6))
+        some = replace(decider(rule), supershingles_posted=5, blocks_posted=2)
+        posted = keys.similarity_keys(head, some)
+        assert posted == [*every[:-9], *every[-6:-4]]
+        _, columns = keys.similarity_columns(np.frombuffer(head.record, HEADER, 1), some)
+        assert columns.tolist() == [[int.from_bytes(key) for key in posted]]
+        assert not keys.posts_the_same(some, decider(rule))
+        assert keys.posts_the_same(some, replace(some, tape_min=0.8))
+    assert keys.posts_the_same(decider("shingling"), replace(decider("shingling"), blocks_posted=3))
 
 
 def test_keys_are_the_low_bytes_of_the_sketch():
@@ -156,7 +173,8 @@ def test_keys_are_the_low_bytes_of_the_sketch():
     blocks = [word.to_bytes(4, "little") + b"\0\0" for word in sketch.logtf]
     places = [0x60, 0x10, *range(0x30, 0x38), *range(0x40, 0x46)]
     expected = [bytes([place]) + key for place, key in zip(places, low + blocks, strict=True)]
-    assert keys.similarity_keys(head, decider()) == expected
+    assert keys.similarity_keys(head, replace(decider(), blocks_posted=6)) == expected
+    assert keys.similarity_keys(head, decider()) == expected[:-6]
     word = sketch.simhash[5].to_bytes(8, "little")
     assert keys.similarity_keys(head, decider("simhash"))[-1] == b"\x5b" + word[4:] + b"\0\0"
 

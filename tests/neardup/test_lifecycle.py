@@ -69,7 +69,7 @@ def test_a_unique_page_names_the_nearest_candidate_and_what_rejected_it():
 
 
 def test_the_nearest_candidate_is_the_one_with_the_highest_score():
-    story = Story(record(A, text((20, 40))), record(B, text((0, 24))), record(C, text()))
+    story = Story(record(A, text((0, 18))), record(B, text((22, 16))), record(C, text()))
     first, second = story.traces[2].candidates
     assert first.pair.tape_score < second.pair.tape_score, "the first in order is not the nearest"
     nearest = story.json(3)["evidence"]["nearest"]

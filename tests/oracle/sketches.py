@@ -264,7 +264,7 @@ def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example"
         seeds = constants(seed, "chain", 3)
         low = minvalues(shingles(tokens, seed), seed)
         out["supershingles"] = supershingles(low, 6, 14, seeds[0])
-        out["wide"] = supershingles(low, 8, 3, seeds[1])
+        out["wide"] = supershingles(low, 8, 2, seeds[1])
         out["head"] = chain(tokens[:8], seeds[2])
     out["simhash"] = simhash(tokens, seed)
     out["logtf"] = [x >> shift & 0xFFFFFFFF for x in simhash(tokens, seed, 3, log_weight) for shift in (0, 32)]
