@@ -24,7 +24,7 @@ class Decider:
 
     scheme: str  # digest of the scheme
     rule: str = "verified"
-    rule_version: int = 2  # raised only if verdicts can change
+    rule_version: int = 3  # raised only if verdicts can change
     # the papers' rules
     b_min: int = 2
     c_min: int = 372

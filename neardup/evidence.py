@@ -94,6 +94,8 @@ def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Rulin
         out["gaps"] = [pair.gaps, pair.gap_digits, pair.loose_words]
         # Numbers alone tell headings apart only where the URLs end otherwise.
         names.append(("heading", int(pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail))))
+    elif ruling.by == "heading veto":
+        names.append(("heading", 1))
     vetoes = {name: veto for name, veto in names if veto}
     if vetoes:
         out["vetoes"] = {name: "holds" if veto == 1 else "unproved" for name, veto in vetoes.items()}

@@ -168,12 +168,11 @@ class Comparison:
         table.add_row("site", safe(a.site or "-"), safe(b.site or "-"), f"{site} (Henzinger's rule: {_sites(pair)})")
         table.add_row("title veto", "", "", _VETO[pair.title_veto])
         table.add_row("head veto", "", "", _VETO[pair.head_veto])
-        if pair.same_site:
-            told = "neither title has a word of its own" if pair.same_words else "a title has a word of its own"
-            heading = ("no", "by words", "by numbers alone")[pair.heading_veto]
-            table.add_row("names", "", "", f"{told}; headings tell them apart: {heading}")
-            ends = "one end of their URLs" if pair.same_tail else "other ends of their URLs"
-            table.add_row("place", "", "", ends)
+        told = "neither title has a word of its own" if pair.same_words else "a title has a word of its own"
+        heading = ("no", "by words", "by numbers alone")[pair.heading_veto]
+        table.add_row("names", "", "", f"{told}; headings tell them apart: {heading}")
+        ends = "one end of their URLs" if pair.same_tail else "other ends of their URLs"
+        table.add_row("place", "", "", ends)
         words = f"{pair.gap_digits} tokens with digits, {pair.loose_words} words away from them"
         table.add_row("differences", "", "", f"in {pair.gaps} places: {words}")
         return table

@@ -413,16 +413,16 @@ def score_pair(buf, a, b, at, header, scratch, out):
         _own_name(buf, at_a, head_a, _HEAD_THRICE, U8(0), but_not, filter_b, bytes_b, full_b, names_b, all_b),
         _own_name(buf, at_b, head_b, _HEAD_THRICE, U8(0), but_not, filter_a, bytes_a, full_a, names_a, all_a),
     )
-    out[18] = same_site and _word(buf, a + at[_TAIL]) == _word(buf, b + at[_TAIL])
+    out[18] = _word(buf, a + at[_TAIL]) == _word(buf, b + at[_TAIL])
     out[19] = same_site and _word(buf, a + at[_PLACE]) == _word(buf, b + at[_PLACE])
-    out[20] = same_site and _word(buf, a + at[_NAMING]) == _word(buf, b + at[_NAMING])
+    out[20] = _word(buf, a + at[_NAMING]) == _word(buf, b + at[_NAMING])
     out[21] = _word(buf, a + at[_TITLING]) == _word(buf, b + at[_TITLING])
     digits = _ALL_DIGITS | _OWN_HOST
     out[22] = not (
         _differs(buf, names_a, title_a, _IN_TITLE, digits, names_b, title_b, _IN_TITLE)
         or _differs(buf, names_b, title_b, _IN_TITLE, digits, names_a, title_a, _IN_TITLE)
     )
-    out[23] = _heading_veto(buf, names_a, title_a, names_b, title_b) if same_site else 0
+    out[23] = _heading_veto(buf, names_a, title_a, names_b, title_b)
     url_a, url_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
     out[27] = _extends(buf, filter_a + bytes_a, url_a, filter_b + bytes_b, url_b)
     out[28] = _same_heading(buf, names_a, title_a, names_b, title_b)

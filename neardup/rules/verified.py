@@ -1,4 +1,4 @@
-"""The default rule: `tape`, after looking at what pages of one site call themselves: title, heading, end of the URL.
+"""The default rule: `tape`, after looking at what pages call themselves: title, heading, end of the URL.
 
 In a template a page meets many siblings whose text is mostly the same. Names tell them apart where they differ; where
 many pages of a site go by one name (a constant title), pages are the same only if nothing but noise differs: time
@@ -11,6 +11,9 @@ from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.rules import tape
 from neardup.rules.base import Pair, Ruling
 from neardup.verdict import Kind
+
+#: From this version of the rule on headings and siblings count across sites too.
+ELSEWHERE = 3
 
 
 def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
@@ -32,8 +35,11 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
     if _is_other_view(pair, decider):
         pair = pair._replace(title_veto=0)
     vetoed = pair.title_veto == 1 or pair.head_veto == 1
-    if not pair.same_site or vetoed or min(pair.tokens_a, pair.tokens_b) < decider.thin_tokens:
+    if vetoed or min(pair.tokens_a, pair.tokens_b) < decider.thin_tokens:
         return tape.decide(pair, decider, crowd)
+    if not pair.same_site:
+        apart = _apart_elsewhere(pair, decider, siblings) if decider.rule_version >= ELSEWHERE else ""
+        return Ruling(None, apart) if apart else tape.decide(pair, decider, crowd)
     if apart := _named_apart(pair, decider):
         return Ruling(None, apart)
     crowded = pair.same_naming and _crowded(pair, decider, siblings)
@@ -61,9 +67,32 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
     if decider.heading_veto and (pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail)):
         return "heading veto"
     # Counters change in many places too, but then the page lies where it lay.
-    scattered = 0 < decider.figure_gaps_min <= pair.gaps <= pair.gap_digits and pair.loose_words <= pair.gaps
-    if scattered and pair.same_naming and not pair.same_place:
+    if pair.same_naming and not pair.same_place and _scattered(pair, decider):
         return "figures"
+    return ""
+
+
+def _scattered(pair: Pair, decider: Decider) -> bool:
+    """Whether figures differ all over the pages, and hardly a word."""
+    return 0 < decider.figure_gaps_min <= pair.gaps <= pair.gap_digits and pair.loose_words <= pair.gaps
+
+
+def _contents_differ(pair: Pair, decider: Decider) -> bool:
+    """Whether what the pages have in common is what stands around their main contents."""
+    fewest = min(pair.content_tokens_a, pair.content_tokens_b)
+    return fewest >= decider.thin_tokens and pair.content_score < decider.content_tape_min
+
+
+def _apart_elsewhere(pair: Pair, decider: Decider, siblings: Siblings) -> str:
+    """The same of pages of two sites. A site may put its own name in title or heading, so both must speak for it."""
+    others = pair.same_words or (not pair.same_tail and _contents_differ(pair, decider))
+    if decider.heading_veto and pair.heading_veto == 1 and others:
+        return "heading veto"
+    if pair.same_naming and not pair.same_tail and _scattered(pair, decider):
+        return "figures"
+    # A mirror keeps paths; of many pages of one name another one may be what it mirrors.
+    if pair.same_naming and not pair.same_tail and _crowded(pair, decider, siblings):
+        return "siblings"
     return ""
 
 

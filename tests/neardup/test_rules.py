@@ -247,7 +247,8 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             title_veto=random.choice((0, 0, 0, 1)),
             heading_veto=random.choice((0, 0, 0, 1, 2)),
             tape_score=random.choice((0.5, 0.6, 0.73, 0.74, 0.95)),
-            content_score=random.choice((0.5, 0.95)),
+            content_score=random.choice((0.5, 0.73, 0.74, 0.95)),
+            content_tokens_a=random.choice((19, 20, 800)),
             tokens_a=random.choice((30, 500, 1000, 1001)),
             tokens_b=500,
             gaps=random.choice((0, 1, 2, 3, 6)),
@@ -261,6 +262,42 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
         assert (ruling.by == refused) == bool(refused), (pair, siblings, ruling, refused)
         decisions.add((ruling.kind is not None, ruling.by))
     assert {by for _, by in decisions} >= {"retitled", "heading veto", "figures", "siblings", "title veto", "tape"}
+
+
+# what pages of two sites call themselves
+
+
+def elsewhere(**numbers: object) -> dict[str, object]:
+    return {"same_site": False, **apart(**numbers)}
+
+
+def test_headings_of_two_sites_veto_where_titles_agree_or_contents_do_not() -> None:
+    assert ruled("verified", same_site=False, heading_veto=1) == (None, "heading veto")
+    assert ruled("verified", **elsewhere(heading_veto=2))[0] is Kind.NEAR_DUPLICATE
+    other = elsewhere(heading_veto=1, same_words=False)
+    assert ruled("verified", **other)[0] is Kind.NEAR_DUPLICATE  # a story under another headline
+    around = {"content_score": 0.73, "content_tokens_b": 20}
+    assert ruled("verified", **other | around) == (None, "heading veto")
+    for unlike in ({"content_score": 0.74}, {"content_tokens_b": 19}, {"same_tail": True}):
+        assert ruled("verified", **other | around | unlike)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_records_of_two_sites_differ_as_those_of_one_unless_the_urls_end_alike() -> None:
+    scattered = elsewhere(gaps=6, gap_digits=6, loose_words=6)
+    assert ruled("verified", **scattered) == (None, "figures")
+    assert ruled("verified", **scattered | {"same_tail": True})[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **scattered | {"same_naming": False})[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, **elsewhere()) == (None, "siblings")
+    assert among(1, 1, **elsewhere())[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, **elsewhere(same_tail=True, gaps=9))[0] is Kind.NEAR_DUPLICATE  # a mirror
+    assert among(2, 1, **elsewhere(same_naming=False))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_before_version_3_names_of_two_sites_counted_by_their_titles_alone() -> None:
+    former = Decider(scheme="0" * 32, rule_version=2)
+    assert ruled("verified", decider=former, **elsewhere(heading_veto=1))[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, former, **elsewhere(gaps=6, gap_digits=6))[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", decider=former, **elsewhere(title_veto=1)) == (None, "title veto")
 
 
 def test_a_stamp_may_be_a_large_part_of_a_short_page() -> None:

@@ -30,10 +30,29 @@ def one_address(pair, siblings):
     return any(reasons)
 
 
+def record(pair):
+    """Whether figures differ all over two pages of one name."""
+    return pair["gaps"] >= 6 and pair["gap_digits"] >= pair["gaps"] >= pair["loose_words"] and pair["same_naming"]
+
+
+def refused_elsewhere(pair, siblings):
+    """The step that keeps a pair of two sites apart for its names; empty if none does."""
+    if pair["title_veto"] == 1:
+        return "title veto"
+    inner = min(pair["content_tokens_a"], pair["content_tokens_b"]) >= 20 and pair["content_score"] < 0.74
+    if pair["heading_veto"] == 1 and (pair["same_words"] or (inner and not pair["same_tail"])):
+        return "heading veto"
+    if not pair["same_tail"] and record(pair):
+        return "figures"
+    if not pair["same_tail"] and crowded(pair, siblings):
+        return "siblings"
+    return ""
+
+
 def refused(pair, siblings):
-    """The step that keeps a pair of one site apart for its names; empty if none does."""
+    """The step that keeps a pair apart for its names; empty if none does."""
     if not pair["same_site"]:
-        return "title veto" if pair["title_veto"] == 1 else ""
+        return refused_elsewhere(pair, siblings)
     view = pair["same_address"] and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
     if pair["title_veto"] == 1 and not view:
         return "title veto"
@@ -41,8 +60,7 @@ def refused(pair, siblings):
         return "retitled"
     if pair["heading_veto"] == 1 or (pair["heading_veto"] and not pair["same_tail"]):
         return "heading veto"
-    record = pair["gaps"] >= 6 and pair["gap_digits"] >= pair["gaps"] >= pair["loose_words"]
-    if record and pair["same_naming"] and not pair["same_place"]:
+    if record(pair) and not pair["same_place"]:
         return "figures"
     if crowded(pair, siblings) and not (one_address(pair, siblings) and noise(pair)):
         return "siblings"
