@@ -149,12 +149,17 @@ class WarcReader:
         self._content(record, length)
 
     def _header(self) -> dict[str, str] | None:
-        """The named fields, in lower case; None if they do not end within the bound."""
+        """The named fields, in lower case; None if they do not end within the bound.
+
+        A header whose first line ends with a line feed alone, as ClueWeb09 has them, ends with two of these.
+        """
         stream, scanned = self.stream, 0
         while True:
-            end = stream.buffer.find(b"\r\n\r\n", max(0, scanned - 3))
+            first = stream.buffer.find(b"\n", 0, 64)
+            blank = b"\n\n" if first > 0 and stream.buffer[first - 1] != 0x0D else b"\r\n\r\n"
+            end = stream.buffer.find(blank, max(0, scanned - 3))
             if end >= 0:
-                return _fields(stream.take(end + 4)[:end])
+                return _fields(stream.take(end + len(blank))[:end])
             scanned = len(stream.buffer)
             if scanned > HEADER_BYTES_MAX or not (stream.fill() or self._continues()):
                 return None

@@ -96,6 +96,20 @@ def test_all_packings_give_the_same_pages(tmp_path: Path, packing: str) -> None:
     assert problems == []
 
 
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_headers_of_line_feeds_alone(tmp_path: Path, packing: str) -> None:
+    """As in ClueWeb09: WARC 0.18, with dates that are none."""
+    old = []
+    for one in RECORDS:
+        header, _, rest = one.partition(b"\r\n\r\n")
+        header = header.replace(b"WARC/1.0", b"WARC/0.18").replace(b"2020-01-01T", b"2009-03-65T")
+        old.append(header.replace(b"\r\n", b"\n") + b"\n\n" + rest)
+    pages, problems = read(tmp_path, PACKINGS[packing](old))
+    assert [page.body for page in pages] == BODIES
+    assert {page.fetched_at for page in pages} == {None}
+    assert problems == []
+
+
 def test_fastwarc_reads_the_same(tmp_path: Path) -> None:
     shuffled = random.Random(5)
     made = []
