@@ -11,11 +11,12 @@ from neardup.errors import BadInput
 from neardup.evaluation.audits import audit_section, read_audits
 from neardup.evaluation.corpus import PAGES_MAX, Corpus, corpus_of
 from neardup.evaluation.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
-from neardup.evaluation.labels import Label, join_labels, read_labels
-from neardup.evaluation.report import Evaluation, evaluate_run, write
+from neardup.evaluation.label_tables import agreement
+from neardup.evaluation.labels import Label, join_labels, lines_of, read_labels
+from neardup.evaluation.report import Evaluation, evaluate_run, make_folder, write
 from neardup.evaluation.report import evaluate as evaluate_study
 from neardup.evaluation.run_tables import RunPages, RunStudy
-from neardup.evaluation.runs import Run, read_run, run_of, stream
+from neardup.evaluation.runs import LINE_BYTES_MAX, Run, read_run, run_of, stream
 from neardup.evaluation.study import Study
 from neardup.evaluation.texts import ReadPage, Texts
 from neardup.evaluation.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, thinned
@@ -212,9 +213,12 @@ def evaluate_command(
         editions = Items.read(items)
     elif natural or releases is not None:
         editions = Releases.by(releases)
-    said = [label for path in labels for label in read_labels(path)]
+    by_file = {path: read_labels(path) for path in labels}
+    said = [label for found in by_file.values() for label in found]
     audit = read_audits(audits) if audits else None
     run = None if verdicts is None else _read_run(verdicts)
+    if out is not None:
+        make_folder(out)  # now, not after an hour
     if run is not None and not paths and state is None:
         evaluation = _evaluate_verdicts(run, said, editions, seed)
     else:
@@ -222,8 +226,12 @@ def evaluate_command(
             evaluation = _evaluate_crawl(
                 crawl, run, said, editions, ratio_min, seed, threads, differences_max, progress
             )
+    evaluation.notes += [f"{path} holds no label" for path, found in by_file.items() if not found]
     if labels_out is not None:
         _write_labels(labels_out, said)
+    agreed = agreement(said)
+    if agreed is not None:
+        evaluation.sections.append(agreed)
     if audit is not None:
         evaluation.sections.append(audit_section(audit, said))
     if out is not None:
@@ -234,10 +242,11 @@ def evaluate_command(
 
 def _read_run(verdicts: Path) -> Run:
     if verdicts == Path("-"):
-        return read_run(sys.stdin.buffer, "the run of standard input", "standard input")
+        lines = lines_of(sys.stdin.buffer, LINE_BYTES_MAX)
+        return read_run(lines, "the run of standard input", "standard input")
     try:
         with verdicts.open("rb") as file:
-            return read_run(file, f"the run of {verdicts.name}", str(verdicts))
+            return read_run(lines_of(file, LINE_BYTES_MAX), f"the run of {verdicts.name}", str(verdicts))
     except OSError as error:
         raise BadInput(f"cannot read the verdicts {verdicts}: {error.strerror or error}") from error
 

@@ -15,6 +15,7 @@ from streams.terminal import bar
 
 app = typer.Typer(rich_markup_mode=None)
 
+SEED_MAX = (1 << 63) - 1
 _THREADS = max(1, (os.cpu_count() or 2) - 1)
 
 PathsArgument = Annotated[
@@ -73,7 +74,7 @@ def evaluate(
     ] = None,
     audits: AuditOption = None,
     base_url: BaseUrlOption = None,
-    seed: Annotated[int, typer.Option(help="Of samples, splits and intervals.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of samples, splits and intervals.")] = 0,
     threads: ThreadsOption = _THREADS,
     as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
 ) -> None:
@@ -108,7 +109,8 @@ def evaluate(
         counts = made.counts
         said = ", ".join(f"{count:,} {label}" for label, count in made.labels.items()) or "none"
         aside = "exact copies set aside" if paths or state else "of them exact copies"
-        typer.echo(f"{counts.pages:,} pages, {counts.repeats:,} {aside}; labelled pairs: {said}")
+        pages = "page" if counts.pages == 1 else "pages"
+        typer.echo(f"{counts.pages:,} {pages}, {counts.repeats:,} {aside}; labelled pairs: {said}")
         if made.labels["correct"] or made.labels["incorrect"]:
             Console().print(_rules(made.to_json()))
         for note in made.notes:
@@ -151,7 +153,7 @@ def label(
     ] = "B",
     count: Annotated[int, typer.Option(min=1, max=100_000, help="How many pairs.")] = 200,
     by: Annotated[str, typer.Option(metavar="all|level|site", help="Evenly over what.")] = "all",
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of the draw.")] = 0,
     audits: AuditOption = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="On 127.0.0.1; 0: any free one.")] = 8765,
     base_url: BaseUrlOption = None,

@@ -12,6 +12,7 @@ import os
 import secrets
 import signal
 import socket
+import stat
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -47,6 +48,8 @@ class LabelFile:
         except OSError as error:
             raise BadInput(f"cannot write labels {path}: {error.strerror}") from error
         try:
+            if not stat.S_ISREG(os.fstat(self._handle).st_mode):
+                raise BadInput(f"cannot write labels to {path}: not a file")
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._mend()
             self.labels: list[Label] = read_labels(path)

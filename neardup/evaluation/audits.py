@@ -12,7 +12,7 @@ import orjson
 from neardup.errors import BadInput, BadPage
 from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.figures import Cell, Section, Table, ratio
-from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label
+from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label, lines_of
 from neardup.evaluation.sampling import Drawn
 from neardup.page import normalise_url
 from neardup.shadow import AUDIT_VERSION, Disagreement, Stratum
@@ -69,7 +69,7 @@ def read_audits(paths: Iterable[Path]) -> Audit:
         read = 0
         try:
             with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
+                for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
                     try:
                         read += _take(line, held, out.counts)
                     except _NotRead:

@@ -2,6 +2,7 @@
 
 **t**: the C-similarity at which algorithm C returns as many correct pairs as algorithm B. Both numbers are estimated:
 pairs of each level of similarity in the whole graph, times the share of correct ones among that level's labelled pairs.
+Where as many pairs were drawn of one site as of two, pairs on one site and on two are estimated apart.
 
 **Cutoff**: the labelled B pairs are split at random into halves S1 and S2. On S1 each cutoff has a precision (correct
 among the pairs kept, undecided ones included) and R (correct pairs kept, of all correct ones of S1). The knee is the
@@ -18,8 +19,10 @@ import numpy.typing as npt
 
 from neardup.evaluation import joining
 from neardup.evaluation.figures import ratio
+from neardup.evaluation.graphs import Graph
 from neardup.evaluation.labels import Judgement
 from neardup.evaluation.paper import C_LEVELS
+from neardup.evaluation.sampling import SAME_SITE, TWO_SITES
 from neardup.evaluation.study import Study
 
 #: A precision over fewer pairs is noise.
@@ -120,32 +123,59 @@ class EqualCorrect:
 
 def equal_correct(study: Study) -> EqualCorrect:
     """t, from the labelled pairs of both graphs."""
-    correct = study.judged(Judgement.CORRECT)
-    b_levels = study.b.joint.sum(axis=(0, 2))
-    b_correct: float | None = 0.0
-    for level in range(study.b.least, 7):
-        if b_levels[level]:
-            share = _share(correct, study.drawn("B") & (study.b_similarity == level))
-            b_correct = None if share is None or b_correct is None else b_correct + share * int(b_levels[level])
     graph = study.wide or study.c
-    pairs = graph.joint.sum(axis=(0, 1))
+    for name, samples in (("B", ("B",)), ("C", ("C", "wide"))):
+        if not study.stands_for(*samples):
+            reason = f"no labelled pair was drawn from the {name} graph as such, so none can stand for it"
+            return EqualCorrect(None, None, [], reason)
+    b_correct: float | None = 0.0
+    drawn = study.drawn("B")
+    for sites, joint in _strata(study, study.b):
+        for level in range(study.b.least, 7):
+            pairs = int(joint[level].sum())
+            right = _estimate(study, pairs, pairs, drawn & sites & (study.b_similarity == level))
+            b_correct = None if right is None or b_correct is None else b_correct + right
     ranges = [*C_LEVELS[:-1], *[(low, low + 2) for low in range(373, graph.least - 3, -3)]]
     drawn = study.drawn("C", "wide")  # both uniform within a level, and as long as they reach, the same pairs
-    shares: dict[int, float | None] = {}
-    for low, high in ranges:
-        share = _share(correct, drawn & (study.c_similarity >= low) & (study.c_similarity <= high))
-        shares.update(dict.fromkeys(range(low, high + 1), share))
+    found: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
+    for sites, joint in _strata(study, graph):
+        by_level = joint.sum(axis=0)
+        for low, high in ranges:
+            here = drawn & sites & (study.c_similarity >= low) & (study.c_similarity <= high)
+            low = max(low, graph.least)
+            whole = int(by_level[low : high + 1].sum())
+            for level in range(low, high + 1):
+                found[level].append(_estimate(study, int(by_level[level]), whole, here))
+    counts = graph.joint.sum(axis=(0, 1))
     table: list[tuple[int, int, float | None]] = []
-    total, right = 0, 0.0
+    total, correct = 0, 0.0
     known = True
     for level in range(384, graph.least - 1, -1):
-        count = int(pairs[level])
-        share = shares.get(level)
-        known = known and (not count or share is not None)
-        total += count
-        right += count * (share or 0.0)
-        table.append((level, total, right if known else None))
+        total += int(counts[level])
+        known = known and None not in found[level]
+        correct += sum(right or 0.0 for right in found[level])
+        table.append((level, total, correct if known else None))
     return _equal(b_correct, table)
+
+
+def _strata(study: Study, graph: Graph) -> list[tuple[_Mask, npt.NDArray[np.int64]]]:
+    """Parts of a graph within which pairs were drawn evenly: labelled pairs, and pairs by B- and C-similarity."""
+    if any(SAME_SITE in label.sample or TWO_SITES in label.sample for label in study.labels.labels):
+        return [(study.same_site, graph.joint[1]), (~study.same_site, graph.joint[0])]
+    return [(np.ones(len(study.labels), bool), graph.joint.sum(axis=0))]
+
+
+def _estimate(study: Study, pairs: int, whole: int, labelled: _Mask) -> float | None:
+    """How many of `pairs` are correct, by the labelled ones of the `whole` that they are of; None for too few of those.
+
+    Where every pair of the whole is labelled, there are never too few.
+    """
+    if not pairs:
+        return 0.0
+    n = int(labelled.sum())
+    if n < min(LABELS_MIN, whole):
+        return None
+    return pairs * int((study.judged(Judgement.CORRECT) & labelled).sum()) / n
 
 
 def _equal(b_correct: float | None, table: list[tuple[int, int, float | None]]) -> EqualCorrect:
@@ -163,8 +193,3 @@ def _equal(b_correct: float | None, table: list[tuple[int, int, float | None]]) 
     if reached and b_correct - told[reached - 1][1] < told[reached][1] - b_correct:
         reached -= 1
     return EqualCorrect(told[reached][0], b_correct, table)
-
-
-def _share(correct: _Mask, mask: _Mask) -> float | None:
-    n = int(mask.sum())
-    return int((correct & mask).sum()) / n if n >= LABELS_MIN else None

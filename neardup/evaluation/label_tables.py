@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.evaluation import paper
 from neardup.evaluation.figures import Cell, Section, Table, ratio
-from neardup.evaluation.labels import Judgement, Reason
+from neardup.evaluation.labels import Judgement, Label, Reason, kappa
 from neardup.evaluation.study import LabelledStudy, Mask, Study
 
 _COLUMNS = (
@@ -58,7 +58,10 @@ def _shares(study: LabelledStudy, name: str) -> str:
     samples: set[str] = set().union(*(label.samples for label in study.labels.labels))
     text = "Shares of the labelled pairs of each row; no row is weighted."
     if name in samples:
-        return text + f" Only pairs that were drawn from the {name} graph count, as others would not stand for it."
+        text += f" Only pairs that were drawn from the {name} graph count, as others would not stand for it."
+        if any(f"{name}: " in label.sample for label in study.labels.labels):
+            text += " They were drawn evenly over levels or sites: a row that mixes these need not stand for the graph."
+        return text
     if samples:
         return text + f" None of them was drawn from the {name} graph as such, so they need not stand for it."
     return text
@@ -253,3 +256,17 @@ def worst_sites(study: LabelledStudy) -> Section:
     similar = groups["B"] | groups["C"]
     missing = NO_LABELS if not len(study.labels) else "" if similar.any() else "No similar pair is labelled incorrect."
     return Section("11", "Sites that cause the most incorrect pairs", "", tables, missing=missing)
+
+
+def agreement(labels: Sequence[Label]) -> Section | None:
+    """How far every two labellers agree, before any is outvoted. None for fewer than two labellers."""
+    names = sorted({label.labeller for label in labels})
+    if len(names) < 2:
+        return None
+    rows: list[list[Cell]] = [
+        [" and ".join(name or "(no name)" for name in pair), n, value] for pair, (n, value) in kappa(labels).items()
+    ]
+    columns, kinds = ("labellers", "pairs both labelled", "Cohen's kappa"), ("text", "count", "share")
+    note = "A dash: no common pairs, or both always say the same one thing. Undecided is a label like the others."
+    table = Table("labellers", "Agreement of labellers", columns, kinds, rows, note)
+    return Section("labellers", "How far the labellers agree", "", [table])

@@ -55,6 +55,7 @@ class PairView:
     removed: int = 0
     added: int = 0
     coarse: bool = False
+    cut: bool = False
     changes: list[tuple[str, str]] = field(default_factory=list)
     changes_more: int = 0
     draft: Reason | None = None
@@ -78,7 +79,8 @@ def pair_view(labelling: Labelling, texts: Texts, place: int) -> PairView:
     difference = compare_texts(text_words(whole[0]), text_words(whole[1]))
     view.passages = passages(difference, count_max=5 * PASSAGES_MAX)
     view.removed, view.added, view.coarse = difference.removed, difference.added, difference.coarse
-    if difference.left.cut or difference.right.cut:
+    view.cut = difference.left.cut or difference.right.cut
+    if view.cut:
         view.notes.append(
             f"Only the first {TEXT_CHARS_MAX:,} characters stand side by side here. The diff of the tokens below is of "
             "the whole pages."

@@ -9,11 +9,11 @@ what is no label at all, are errors. Unlike labels of several labellers are outv
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import orjson
 
@@ -147,6 +147,14 @@ def _url(side: Any) -> str:
     return url
 
 
+def lines_of(file: BinaryIO, bytes_max: int) -> Iterator[bytes]:
+    """The lines of a file, of one beyond bytes_max its beginning, longer than that: never more is held in memory."""
+    while line := file.readline(bytes_max + 1):
+        yield line
+        while len(line) > bytes_max and not line.endswith(b"\n"):
+            line = file.readline(bytes_max + 1)
+
+
 def read_labels(path: Path) -> list[Label]:
     """The labels of a file, what was withdrawn or labelled again left out; one a pair and labeller.
 
@@ -154,7 +162,7 @@ def read_labels(path: Path) -> list[Label]:
     """
     try:
         with path.open("rb") as file:
-            return current(_numbered(path, file))
+            return current(_numbered(path, lines_of(file, LINE_BYTES_MAX)))
     except OSError as error:
         raise BadInput(f"cannot read labels {path}: {error.strerror or error}") from error
 

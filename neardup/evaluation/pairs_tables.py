@@ -107,7 +107,7 @@ def b_section(study: Study) -> Section:
             int(counts[level]),
             ratio(int(counts[level]), study.b.edges),
             ratio(int(same[level]), int(counts[level])),
-            round(paper.b_share(level), 3),
+            paper.b_share(level),
         ]
         for level in range(study.b.least, 7)
     ]
@@ -142,6 +142,8 @@ def between_section(study: Study) -> Section:
     b_levels = np.arange(7)
     c_rows: list[list[Cell]] = []
     for low, high in paper.C_LEVELS:
+        if high < study.c.least:
+            continue  # a run's own threshold may lie above the paper's
         low = max(low, study.c.least)
         here = c_joint[:, low : high + 1].sum(axis=1)
         count = int(here.sum())

@@ -46,9 +46,14 @@ C_MIN = 372
 C_LEVELS = ((382, 384), (379, 381), (376, 378), (0, 375))
 
 
-def b_share(level: int) -> float:
-    """Share of the paper's labelled B pairs that have this B-similarity: its sample was drawn from all B pairs."""
-    return B_ROWS[f"B-similarity {level}"].pairs / B_ROWS["all"].pairs
+def b_share(level: int) -> float | None:
+    """Share of the paper's labelled B pairs that have this B-similarity: its sample was drawn from all B pairs.
+
+    None below 2: such pairs are not B-similar there.
+    """
+    if level < 2:
+        return None
+    return round(B_ROWS[f"B-similarity {level}"].pairs / B_ROWS["all"].pairs, 3)
 
 
 def c_level_name(low: int, high: int) -> str:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import resources
@@ -59,6 +60,9 @@ class Evaluation:
             "sections": {section.key: section.to_json() for section in self.sections},
         }
 
+
+#: Names of the files that tables and plots are written to.
+_WRITTEN = re.compile(r"table-[a-z0-9-]+\.csv|plot-[a-z0-9-]+\.(?:csv|svg)")
 
 _PARTS = (
     *(graph_section, b_section, b_judged, c_judged, kinds_of_difference, reasons_of_undecided, term_differences),
@@ -118,24 +122,45 @@ def to_html(evaluation: Evaluation, title: str = "Evaluation") -> str:
 def write(evaluation: Evaluation, out: Path, title: str = "Evaluation") -> list[Path]:
     """Writes evaluation.html, evaluation.json, a CSV for each table and plot, an SVG for each plot; returns the paths.
 
+    What an earlier evaluation wrote into the folder and this one has not is deleted: it would be taken for this one's.
     Raises BadInput where the folder cannot be written.
     """
     files = {"evaluation.html": to_html(evaluation, title)}
-    files["evaluation.json"] = json.dumps(evaluation.to_json(), indent=1, ensure_ascii=False) + "\n"
     for section in evaluation.sections:
         for table in section.tables:
             files[f"table-{table.name}.csv"] = table.to_csv()
         for made in section.plots:
             files[f"plot-{made.name}.csv"] = made.to_csv()
             files[f"plot-{made.name}.svg"] = standalone(made.svg)
+    told = evaluation.to_json() | {"files": sorted(files)}
+    files["evaluation.json"] = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    make_folder(out)
     paths = [out / name for name in files]
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        for name in _written(out) - files.keys():
+            (out / name).unlink(missing_ok=True)
         for path, text in zip(paths, files.values(), strict=True):
             path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot write {error.filename or out}: {error.strerror or error}") from error
     return paths
+
+
+def _written(out: Path) -> set[str]:
+    """The tables and plots that an earlier evaluation wrote into the folder."""
+    try:
+        names = json.loads((out / "evaluation.json").read_bytes())["files"]
+        return {name for name in names if _WRITTEN.fullmatch(name)}
+    except (OSError, ValueError, TypeError, KeyError):
+        return set()
+
+
+def make_folder(out: Path) -> None:
+    """Raises BadInput where it cannot be made."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot write {error.filename or out}: {error.strerror or error}") from error
 
 
 def _numbers(kinds: Sequence[str]) -> list[bool]:

@@ -112,8 +112,9 @@ def rules_section(study: Study) -> Section:
         "Every labelled pair is put to every rule; undecided pairs are left out. Recall is of the labelled correct "
         "pairs, however they were drawn: pairs drawn through algorithms B and C flatter the recall of these two, and a "
         "rule from whose pairs none were drawn is more precise here than it is. Intervals are 95% bootstrap "
-        "percentiles over pairs. The last column is the share of correct pairs that share an index key of the rule: a "
-        "rule cannot take in a stream what its index does not find. Here no rule knows how many pages of "
+        "percentiles over pairs, taken as independent: where the same pages stand in many pairs, as releases of one "
+        "page do, the true ones are wider. The last column is the share of correct pairs that share an index key of "
+        "the rule: a rule cannot take in a stream what its index does not find. Here no rule knows how many pages of "
         "a site go by one name, as it does in a stream.",
     )
     correct, incorrect = study.judged(Judgement.CORRECT), study.judged(Judgement.INCORRECT)

@@ -218,7 +218,7 @@ def _levels(run: Run) -> Section:
                 ratio(sum(merge.same_site for merge in here), len(here)),
                 ratio(sum(c), len(c)),
                 ratio(sum(bits >= paper.C_MIN for bits in c), len(c)),
-                round(paper.b_share(level), 3) if level >= 2 else None,
+                paper.b_share(level),
             ]
         )
     columns = ("B-similarity", "pairs", "share", "of them on one site", "mean C-similarity")

@@ -26,6 +26,7 @@ RULES: dict[str, str] = {
 }
 #: all: uniformly, as the paper did. level, site: as many of each level of similarity, or of one site and two.
 STRATA = ("all", "level", "site")
+SAME_SITE, TWO_SITES = "same site", "different sites"
 
 
 class Drawn(NamedTuple):
@@ -101,8 +102,8 @@ def _strata(corpus: Corpus, pairs: _Pairs, rule: str, by: str) -> Iterator[tuple
         yield rule, np.ones(len(pairs.a), bool)
     elif by == "site":
         same = corpus.site[pairs.a] == corpus.site[pairs.b]
-        yield f"{rule}: same site", same
-        yield f"{rule}: different sites", ~same
+        yield f"{rule}: {SAME_SITE}", same
+        yield f"{rule}: {TWO_SITES}", ~same
     elif rule.startswith("C"):
         for low, high in C_LEVELS:
             yield f"{rule}: {c_level_name(low, high)}", (pairs.c_similarity >= low) & (pairs.c_similarity <= high)

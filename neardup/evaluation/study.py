@@ -69,6 +69,11 @@ class LabelledStudy(ABC):
         found: Mask = np.array([not label.samples.isdisjoint(samples) for label in self.labels.labels], dtype=bool)
         return found if found.any() else np.ones(len(self.labels), bool)
 
+    def stands_for(self, *samples: str) -> bool:
+        """Whether pairs were drawn from one of these samples, or nothing is known of how any was drawn."""
+        known: set[str] = set().union(*(label.samples for label in self.labels.labels))
+        return not known or not known.isdisjoint(samples)
+
     @cached_property
     def of_b(self) -> Mask:
         """The labelled pairs that stand for the B graph: similar by B, and drawn from it if any say so."""

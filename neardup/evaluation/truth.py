@@ -25,7 +25,7 @@ from neardup.errors import BadInput, BadPage
 from neardup.evaluation import joining
 from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.difference import ratio_at_most
-from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label, Reason, label_of
+from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label, Reason, label_of, lines_of
 from neardup.evaluation.texts import Texts
 from neardup.page import normalise_url
 
@@ -99,7 +99,7 @@ class Items:
         held: dict[str, tuple[str, str]] = {}
         try:
             with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
+                for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
                     if line.strip():
                         url, said = _item(line, f"{path}:{number}")
                         if held.setdefault(url, said) != said:

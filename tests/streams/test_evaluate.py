@@ -2,18 +2,22 @@
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.figures import by_name
 from neardup.evaluation.labels import Judgement, label_of, read_labels
 from neardup.scheme import Scheme
 from streams.evaluate import SCHEME, evaluate_command, open_crawl
+from streams.evaluate_cli import SEED_MAX
 from streams.scan import scan
 from streams.state import State
 from tests.neardup.evaluation.crawl import manual
+from tests.streams.test_cli import Shell, shell  # noqa: F401 - a fixture
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +184,70 @@ def test_bad_input_is_named(folder: Path, tmp_path: Path) -> None:
         evaluate_command([folder], releases="(")
     with pytest.raises(BadInput, match="more than 5 pages"), open_crawl([folder], pages_max=5):
         pass
+
+
+def _decider(numbers: dict[str, int], scheme: Scheme) -> Decider:
+    return Decider(scheme=scheme.digest, **numbers)
+
+
+def test_a_run_with_thresholds_of_its_own_is_evaluated(folder: Path, tmp_path: Path) -> None:
+    for name, value in {"b_min": 1, "c_min": 380}.items():
+        with State.open(tmp_path / name, scheme=SCHEME, decider=partial(_decider, {name: value})) as state:
+            scan([folder], state, base_url=BASE)
+    tables = by_name(evaluate_command(state=tmp_path / "b_min", natural=True).sections)
+    assert [row[0] for row in tables["2-b-similarity"].rows] == [1, 2, 3, 4, 5, 6, "all"]
+    assert tables["2-b-similarity"].rows[0][4] is None, "the paper has no such pairs"
+    tables = by_name(evaluate_command(state=tmp_path / "c_min", natural=True).sections)
+    assert [row[0] for row in tables["9-b-for-c"].rows] == ["382-384", "380-381"]
+
+
+def test_files_of_an_earlier_evaluation_do_not_stay(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "table-mine.csv").write_text("somebody's own")
+    evaluate_command([folder], base_url=BASE, natural=True, out=tmp_path)
+    assert (tmp_path / "table-rules-all.csv").exists()
+    assert (tmp_path / "plot-10-r.svg").exists()
+    evaluate_command([folder], base_url=BASE, out=tmp_path)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert {"evaluation.html", "table-mine.csv", "table-1-graphs.csv"} <= left
+    assert not {"table-rules-all.csv", "plot-10-r.svg", "plot-10-r.csv"} & left
+    with pytest.raises(BadInput, match="cannot write"):  # before anything is read
+        evaluate_command([tmp_path / "nowhere"], out=tmp_path / "evaluation.html")
+
+
+def test_agreement_is_told_where_several_label(folder: Path, tmp_path: Path) -> None:
+    paths = []
+    for name, said in (("ana", "ccci"), ("bob", "ccii")):
+        judgements = [Judgement.CORRECT if one == "c" else Judgement.INCORRECT for one in said]
+        lines = [
+            label_of(f"{BASE}1.0/item{i}.html", f"{BASE}2.0/item{i}.html", judgement, labeller=name).to_json()
+            for i, judgement in enumerate(judgements)
+        ]
+        paths.append(tmp_path / name)
+        paths[-1].write_bytes(b"".join(lines))
+    evaluation = evaluate_command([folder], base_url=BASE, labels=paths)
+    assert by_name(evaluation.sections)["labellers"].rows == [["ana and bob", 4, pytest.approx(0.5)]]
+    assert "labellers" not in by_name(evaluate_command([folder], base_url=BASE, labels=paths[:1]).sections)
+
+
+def test_lines_without_an_end_and_files_without_a_line(folder: Path, tmp_path: Path) -> None:
+    for wanted in ({"labels": [Path("/dev/zero")]}, {"items": Path("/dev/zero")}):
+        with pytest.raises(BadInput, match=r"zero:1: .*more than 64000 bytes"):
+            evaluate_command([folder], base_url=BASE, **wanted)  # type: ignore[arg-type]
+    verdict = b'{"version": 1, "verdict": "unique", "url": "https://a.example/", "cluster": 1}\n'
+    (tmp_path / "verdicts").write_bytes(b"x" * 3_000_000 + b"\n" + verdict)
+    section = next(one for one in evaluate_command(verdicts=tmp_path / "verdicts").sections if one.key == "run")
+    assert "1 lines are no verdicts" in section.missing
+    (tmp_path / "empty").write_bytes(b"\n")
+    notes = evaluate_command([folder], base_url=BASE, labels=[tmp_path / "empty"]).notes
+    assert [note for note in notes if "holds no label" in note] == [f"{tmp_path / 'empty'} holds no label"]
+
+
+def test_seeds_are_what_the_kernels_take(folder: Path, shell: Shell) -> None:  # noqa: F811
+    for command in (["evaluate", str(folder)], ["label", str(folder), "--labels", "labels"]):
+        ended = shell(*command, "--base-url", BASE, "--seed", "-1")
+        assert ended.code == 2
+        assert "--seed" in ended.err.splitlines()[-1]
+    evaluate_command([folder], base_url=BASE, natural=True, seed=SEED_MAX)
 
 
 def test_a_file_that_changes_meanwhile_is_told_not_measured(folder: Path, tmp_path: Path) -> None:

@@ -229,8 +229,9 @@ def test_a_file_in_use_is_not_shared_and_a_torn_line_is_cut(server: Server, tmp_
     torn.write_bytes(b"nonsense\n" + whole)
     with pytest.raises(BadInput, match=r"torn\.jsonl:1"):
         LabelFile(torn)
-    with pytest.raises(BadInput, match="cannot write"):
-        LabelFile(tmp_path)
+    for place in (tmp_path, Path("/dev/zero")):
+        with pytest.raises(BadInput, match="cannot write"):
+            LabelFile(place)
 
 
 RUN = """

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from neardup.evaluation.ablation_tables import best_threshold
-from neardup.evaluation.choices import Cutoff, EqualCorrect, _equal, _knee, curve, find_knee
-from neardup.evaluation.labels import Judgement, label_of
+from neardup.evaluation.choices import Cutoff, EqualCorrect, _equal, _knee, curve, equal_correct, find_knee
+from neardup.evaluation.graphs import c_graph_of_all
+from neardup.evaluation.labels import Judgement, Label, label_of
 from neardup.evaluation.measures import measure
+from neardup.evaluation.sampling import SAME_SITE, TWO_SITES
 from tests.neardup.evaluation.crawl import crawl_of, manual
 
 
@@ -94,3 +96,93 @@ def test_the_best_threshold_is_the_lowest_of_the_best() -> None:
     assert best_threshold(scores, np.array([True, True, True, True])) is None
     assert best_threshold(np.zeros(2), np.array([True, False])) is None
     assert best_threshold(np.empty(0), np.empty(0, bool)) is None
+
+
+def test_few_errors_still_leave_doubt() -> None:
+    found = measure(*masks(10, 0, 5, 30), seed=1)
+    assert found.precision.value == found.precision.high == 1
+    assert 0.65 < found.precision.low < 0.9  # an exact interval of 10 of 10 begins at .69
+    assert measure(*masks(1000, 0, 5, 300), seed=1).precision.low > 0.995
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
+    """Each line: a number of pairs, and how likely one is right, wrong, missed, rightly refused."""
+    rng = np.random.default_rng(5)
+    for n, shares in (
+        (400, (0.35, 0.05, 0.1, 0.5)),
+        (50, (0.48, 0.01, 0.01, 0.5)),
+        (60, (0.05, 0.2, 0.1, 0.65)),
+    ):
+        right, wrong, missed, _ = shares
+        truth = right / (right + wrong), right / (right + missed), 2 * right / (2 * right + wrong + missed)
+        held, told = np.zeros(3), np.zeros(3)
+        for seed in range(250):
+            found = measure(*masks(*rng.multinomial(n, shares).tolist()), seed=seed, rounds=300)
+            for i, (one, wanted) in enumerate(zip((found.precision, found.recall, found.f1), truth, strict=True)):
+                if one.low is not None and one.high is not None:
+                    told[i] += 1
+                    held[i] += one.low <= wanted <= one.high
+        assert (held / told >= 0.9).all(), (n, shares, held / told)
+
+
+def test_t_and_the_cutoff_of_a_crawl_small_enough_to_count() -> None:
+    """All pairs of both graphs are labelled, so the estimates are counts, and the choices can be made by hand."""
+    crawl = crawl_of(manual(items=30))
+    graphs, urls = crawl.study(), crawl.corpus.urls
+    assert graphs.wide is not None
+    wide = c_graph_of_all(crawl.corpus, c_min=340)
+    levels = {(a, b): (0, c) for a, b, c in zip(wide.a.tolist(), wide.b.tolist(), wide.c_similarity, strict=True)}
+    b = graphs.b
+    for one, other, level, c in zip(b.a.tolist(), b.b.tolist(), b.b_similarity, b.c_similarity, strict=True):
+        levels[one, other] = level, c
+    correct = {pair: (7 * pair[0] + pair[1]) % 5 > 0 for pair in levels}
+
+    def label(pair: tuple[int, int], by_site: bool = False) -> Label:
+        level, c = levels[pair]
+        samples = [name for name, drawn in (("B", level >= 2), ("C", c >= 372), ("wide", c >= 340)) if drawn]
+        site = TWO_SITES if crawl.corpus.site[pair[0]] != crawl.corpus.site[pair[1]] else SAME_SITE
+        said = Judgement.CORRECT if correct[pair] else Judgement.INCORRECT
+        sample = " + ".join(f"{name}: {site}" if by_site else name for name in samples)
+        return label_of(urls[pair[0]], urls[pair[1]], said, sample=sample)
+
+    by_b = sum(correct[pair] for pair, (level, _) in levels.items() if level >= 2)
+    by_c = {t: sum(correct[pair] for pair, (_, c) in levels.items() if c >= t) for t in range(340, 385)}
+    found = equal_correct(crawl.study([label(pair) for pair in levels]))
+    assert found.b_correct == pytest.approx(by_b)
+    assert found.t is not None
+    assert abs(by_c[found.t] - by_b) <= min(abs(by_c[t] - by_b) for t in by_c if t % 3 == 1 or t > 375) + 1
+
+    # All pairs on one site, of the others half of each level: taken together, the former would count too much.
+    drawn, by_hand = [pair for pair in sorted(levels) if SAME_SITE in label(pair, True).sample], 0.0
+    assert drawn
+    by_hand += sum(correct[pair] for pair in drawn if levels[pair][0] >= 2)
+    for level in range(2, 7):
+        cell = [pair for pair in sorted(levels) if levels[pair][0] == level and pair not in drawn]
+        some = cell[: max(5, len(cell) // 2)]
+        by_hand += len(cell) * sum(correct[pair] for pair in some) / max(1, len(some))
+        drawn += some
+    assert equal_correct(crawl.study([label(pair, True) for pair in drawn])).b_correct == pytest.approx(by_hand)
+
+    knee = find_knee(crawl.study([label(pair) for pair in levels]))
+    held = [levels[pair] for pair, s1 in zip(sorted(levels), knee.s1, strict=True) if s1]
+    right = [levels[pair] for pair, s1 in zip(sorted(levels), knee.s1, strict=True) if s1 and correct[pair]]
+    for cutoff, kept, precision, r in knee.curve:
+        assert kept == sum(c >= cutoff for _, c in held)
+        assert precision == (sum(c >= cutoff for _, c in right) / kept if kept else None)
+        assert r == sum(c >= cutoff for _, c in right) / len(right)
+
+
+def test_no_t_where_labels_stand_for_neither_graph() -> None:
+    crawl = crawl_of(manual())
+    b, urls = crawl.study().b, crawl.corpus.urls
+
+    def found(sample: str) -> EqualCorrect:
+        pairs = zip(b.a.tolist(), b.b.tolist(), strict=True)
+        return equal_correct(
+            crawl.study([label_of(urls[x], urls[y], Judgement.CORRECT, sample=sample) for x, y in pairs])
+        )
+
+    assert found("").b_correct == pytest.approx(b.edges)
+    for sample, graph in (("B", "C"), ("C", "B"), ("audit: rejected", "B"), ("combined", "B")):
+        assert found(sample).t is None
+        assert f"drawn from the {graph} graph" in found(sample).why_not
