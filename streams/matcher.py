@@ -107,7 +107,10 @@ class Matcher:
         self.at = self.next_offset
         for what, found, wanted in (("scheme", scheme, decider.scheme), ("decider", used, self.decider.digest)):
             if found is not None and found.decode() != wanted:
-                raise StateError(f"the index was made with {what} {found.decode()}, and this run has {wanted}")
+                raise StateError(
+                    f"the index was made with {what} {found.decode()}, and this run has {wanted}: other settings, or "
+                    "another version of neardup; go on with those, or begin another directory"
+                )
 
     def mark(self, source: str, partition: int = 0) -> Mark:
         """How far the folded log accounts for a source (32 hex digits)."""
