@@ -321,9 +321,9 @@ def own_names(a, b, only, but_not, there):
     return {n[0] for n in a["title_names"] if n[2] & only and not n[2] & but_not and n[0] not in known}
 
 
-def names_of_one_site(a, b):
-    """The last fields of a pair but for gaps."""
-    same = (a[field] == b[field] for field in ("tail", "place", "naming"))
+def namings(a, b, same_site):
+    """Same tail, place and naming, and the veto of headings."""
+    same = a["tail"] == b["tail"], same_site and a["place"] == b["place"], a["naming"] == b["naming"]
     words = [own_names(x, y, 16, 4 | 1, 24) for x, y in ((a, b), (b, a))]
     tokens = [own_names(x, y, 16, 4, 24) for x, y in ((a, b), (b, a))]
     return *same, 1 if all(words) else 2 if all(tokens) else 0
@@ -350,7 +350,7 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         (a["content_level"], a["content_tape"]), (b["content_level"], b["content_tape"])
     )
     title_veto, head_veto = vetoes(a, b, same_site)
-    named = names_of_one_site(a, b) if same_site else (False, False, False, 0)
+    named = namings(a, b, same_site)
     return (
         a["digest"] == b["digest"] and full,
         same_site,
@@ -370,7 +370,7 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         content_score,
         title_veto,
         head_veto,
-        *tuple(named[:3]),
+        *named[:3],
         a["titling"] == b["titling"],
         not own_names(a, b, 8, 4 | 1, 8) and not own_names(b, a, 8, 4 | 1, 8),
         named[3],
