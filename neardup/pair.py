@@ -19,8 +19,9 @@ class Pair(NamedTuple):
     gaps: places where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
     tokens with digits in them; loose_words: words in them beyond 3 for each token with digits of the same gap, as in
     time stamps, and tokens of common runs in another order. Of the page that has more, and scaled up by the tapes'
-    level. 0 of tapes two levels apart. same_address: one URL is the other with more of a query.
-    same_heading: both have headings, of the same words and numbers.
+    level. 0 of tapes two levels apart. same_address: one URL is the other with more of a query, or both pages want to
+    go by one URL: rel=canonical, or their own where that is missing or a front page. same_heading: both have
+    headings, of the same words and numbers.
     """
 
     same_digest: bool

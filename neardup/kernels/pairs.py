@@ -32,10 +32,13 @@ FIELDS = (
     "naming",
     "titling",
     "url_bytes",
+    "site_bytes",
+    "title_bytes",
+    "canonical_bytes",
 )
 _DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = 0, 1, 2, 3, 4, 5, 6
 _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 10, 11, 12, 13
-_TAIL, _PLACE, _NAMING, _TITLING, _URL = 14, 15, 16, 17, 18
+_TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL = 14, 15, 16, 17, 18, 19, 20, 21
 #: Columns of the answer: the fields of `neardup.pair.Pair`.
 COLUMNS = 29
 #: A sampled run of this many bytes must occur in both tapes (Huang 2008's filtered sketch, in tokens).
@@ -354,6 +357,42 @@ def _extends(buf, a, a_size, b, b_size):
 
 
 @lean_kernel
+def _address(buf, url, at, record):
+    """(first byte, bytes) of the URL that a page wants to go by: rel=canonical, or its own, which starts at buf[url].
+
+    A site that has its front page for a canonical URL everywhere has made a mistake, so that one does not count.
+    """
+    own = _half(buf, record + at[_URL])
+    start = url + own + _half(buf, record + at[_HOST]) + _half(buf, record + at[_TEXT])
+    size = _half(buf, record + at[_CANONICAL])
+    slashes = 0
+    for i in range(size - 1):
+        slashes += buf[start + i] == U8(ord("/"))
+    if slashes < 3:
+        return url, own
+    return start, size
+
+
+@lean_kernel
+def _one_address(buf, url_a, a, url_b, b, at):
+    """Whether the pages of two records, of two URLs, want to go by one URL."""
+    size_a, size_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
+    if _alike(buf, url_a, size_a, url_b, size_b):
+        return False
+    start_a, size_a = _address(buf, url_a, at, a)
+    start_b, size_b = _address(buf, url_b, at, b)
+    return _alike(buf, start_a, size_a, start_b, size_b)
+
+
+@lean_kernel
+def _alike(buf, a, a_size, b, b_size):
+    i = 0
+    while i < min(a_size, b_size) and buf[a + i] == buf[b + i]:
+        i += 1
+    return i == a_size == b_size
+
+
+@lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
     """The numbers of the pair of records at buf[a] and buf[b] -> out float64[29]; see `score_pairs`."""
     tokens_a, tokens_b = _quad(buf, a + at[_TOKENS]), _quad(buf, b + at[_TOKENS])
@@ -424,7 +463,8 @@ def score_pair(buf, a, b, at, header, scratch, out):
     )
     out[23] = _heading_veto(buf, names_a, title_a, names_b, title_b)
     url_a, url_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
-    out[27] = _extends(buf, filter_a + bytes_a, url_a, filter_b + bytes_b, url_b)
+    start_a, start_b = filter_a + bytes_a, filter_b + bytes_b
+    out[27] = _extends(buf, start_a, url_a, start_b, url_b) or _one_address(buf, start_a, a, start_b, b, at)
     out[28] = _same_heading(buf, names_a, title_a, names_b, title_b)
 
 
@@ -432,7 +472,7 @@ def score_pair(buf, a, b, at, header, scratch, out):
 def score_pairs(buf, a, b, at, header, scratch, out):
     """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 29].
 
-    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[19]: byte offsets of
+    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[22]: byte offsets of
     FIELDS in a record, header: bytes of its header. scratch: arrays for tapes as long as the longest in buf.
     Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
     """

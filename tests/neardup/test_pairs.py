@@ -2,7 +2,8 @@
 
 import pytest
 
-from neardup.sketch import Sketch, compare, compare_many, sketch_words
+from neardup.page import Page
+from neardup.sketch import Sketch, compare, compare_many, sketch_pages, sketch_words
 from tests.neardup.sketch_inputs import SCHEME, edited, fields_of, layout_of, words_of
 from tests.oracle import sketches as oracle
 
@@ -156,3 +157,31 @@ def test_many_are_scored_as_each_alone():
         alone = [compare(Sketch(a), Sketch(b)) for b in records]
         assert compare_many(a, records) == alone
     assert compare_many(records[0], []) == []
+
+
+def canonical_of(url, canonical):
+    link = f'<link rel="canonical" href="{canonical}">' if canonical else ""
+    html = f"<title>about wool</title>{link}<h1>wool</h1><p>{TEXT}"
+    return sketch_pages([Page(url, html.encode(), "text/html; charset=utf-8")], SCHEME)[0]
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        (("http://s.example/a", ""), ("http://s.example/b", ""), False),
+        (("http://s.example/a", ""), ("http://s.example/a?x=1", ""), True),
+        (("http://s.example/a", "/c"), ("http://s.example/b", "/c"), True),
+        (("http://s.example/a", "/c"), ("http://s.example/b", "/d"), False),
+        (("http://s.example/a", "/c"), ("http://s.example/b", ""), False),
+        (("http://s.example/a", "/b"), ("http://s.example/b", ""), True),
+        (("http://s.example/a", ""), ("http://t.example/a", "http://s.example/a"), True),
+        (("http://s.example/a", "/"), ("http://s.example/b", "/"), False),
+        (("http://s.example/", ""), ("http://s.example/index.html", "/"), False),
+        (("http://s.example/a", "/c"), ("http://s.example/a", "/c"), False),
+    ],
+)
+def test_pages_that_want_to_go_by_one_url_have_one_address(a, b, same):
+    pages = [canonical_of(*each) for each in (a, b)]
+    assert check(*pages).same_address is same
+    assert check(*reversed(pages)).same_address is same

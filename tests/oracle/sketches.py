@@ -335,6 +335,12 @@ def extends(a, b):
     return any(short and long.startswith(short + sign) for sign in "?&;")
 
 
+def same_address(a, b):
+    """Whether one URL is the other with more of a query, or both pages name one URL as theirs."""
+    named = [page["canonical"] if page["canonical"].count("/", 0, -1) > 2 else page["url"] for page in (a, b)]
+    return extends(a["url"], b["url"]) or (a["url"] != b["url"] and named[0] == named[1])
+
+
 def same_heading(a, b):
     """Whether both pages have headings, of the same names."""
     x, y = ({n[0] for n in page["title_names"] if n[2] & 16} for page in (a, b))
@@ -375,6 +381,6 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         not own_names(a, b, 8, 4 | 1, 8) and not own_names(b, a, 8, 4 | 1, 8),
         named[3],
         *gaps((a["tape_level"], a["tape"]), (b["tape_level"], b["tape"])),
-        extends(a["url"], b["url"]),
+        same_address(a, b),
         same_heading(a, b),
     )
