@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
+from typing import Any
 from urllib.parse import urljoin
 
 import numpy as np
@@ -75,7 +77,18 @@ def sketch_pages(
     return [record for part in done for record in part]
 
 
-def sketch_words(
+def sketch_words(words: Sequence[str], scheme: Scheme, **given: Any) -> bytes:
+    """Record of a page that consists of these tokens (lower-case words), one space apart: for tests and experiments.
+
+    given: as for `of_words`. Raises BadPage for a bad URL.
+    """
+    with of_words(words, scheme, **given) as arguments:
+        batches.record_of(*arguments)
+        return _records(arguments[0], 0, 1)[0]
+
+
+@contextmanager
+def of_words(
     words: Sequence[str],
     scheme: Scheme,
     *,
@@ -83,8 +96,8 @@ def sketch_words(
     title_words: int = 0,
     links: Sequence[int] = (),
     blocks: Sequence[int] | None = None,
-) -> bytes:
-    """Record of a page that consists of these tokens (lower-case words), one space apart: for tests and experiments.
+) -> Iterator[tuple[Any, ...]]:
+    """What `record_of` takes for a page of such words.
 
     The first title_words are its title; links: indices of words in links; blocks: the block number of each word.
     Raises BadPage for a bad URL.
@@ -113,9 +126,7 @@ def sketch_words(
         out = space.out(named.bytes_of(0, 1) + record_bytes_max(scheme))
         batch = decode_into(_batch(named, headers), [None], [""], 0)._replace(out=out)
         heading = (np.int64(0), np.int64(0))
-        given = (text, len(title), shape_of(scheme), space.work, space.page, 0)
-        batches.record_of(batch, 0, tokens, n, heading, *given)
-        return _records(batch, 0, 1)[0]
+        yield batch, 0, tokens, n, heading, text, len(title), shape_of(scheme), space.work, space.page, 0
 
 
 def _calls(bodies: Sequence[bytes | None]) -> Iterator[tuple[int, int]]:

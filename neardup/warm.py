@@ -10,21 +10,20 @@ import sys
 from pathlib import Path
 
 import numba
-import numpy as np
 
 from neardup.decider import Decider
 from neardup.extraction import extract_page
 from neardup.index.memory import MemoryStore
-from neardup.kernels import KEPT
-from neardup.kernels.tokens import tokenise
+from neardup.kernels import KEPT, prepare, share
+from neardup.kernels.batch import record_of
+from neardup.kernels.html import extract
 from neardup.layout import HEADER
 from neardup.matching import fold
 from neardup.page import Page
 from neardup.pairs import compare_records
 from neardup.scheme import Scheme
 from neardup.sketch import Sketch, compare, sketch_pages
-from neardup.sketching import sketch_words
-from neardup.tables import tables
+from neardup.sketching import of_words
 
 _LAST = ("batch.sketch_batch", "pairs.score_pairs", "postings.store", "postings.unpost")
 
@@ -51,11 +50,7 @@ def notice() -> str:
 
 def _extraction() -> None:
     extract_page(b"<p>a")
-
-
-def _tokens() -> None:
-    kinds = (np.uint64, np.uint8, np.int32, np.uint32, np.uint32)
-    tokenise(np.zeros(256, np.uint8), 0, 0, 0, np.uint64(0), tables(), *(np.zeros(2, kind) for kind in kinds))
+    share(extract)
 
 
 def _pairs() -> None:
@@ -63,8 +58,8 @@ def _pairs() -> None:
     compare_records(nothing, [nothing])
 
 
-#: What a process of its own compiles. The rest is linked from these, or has little to do with them.
-_PARTS = {"extraction": [_extraction], "tokens-and-pairs": [_tokens, _pairs]}
+#: What a process of its own compiles.
+_PARTS = {"extraction": _extraction, "pairs": _pairs}
 
 
 def warm() -> None:
@@ -72,7 +67,8 @@ def warm() -> None:
     helpers = []
     if KEPT and not is_warm() and (os.cpu_count() or 1) > 1:
         helpers = [subprocess.Popen([sys.executable, "-m", "neardup.warm", part]) for part in _PARTS]
-        sketch_words(["wool"], Scheme(seed=1))
+        with of_words(["wool"], Scheme(seed=1)) as arguments:
+            prepare(record_of, *arguments)
     for helper in helpers:
         helper.wait()  # what it could not do is done here
     text = "<title>Wool</title><p>" + " ".join(f"word{i} größe 羊毛" for i in range(100))
@@ -89,7 +85,6 @@ def warm() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        for part in _PARTS[sys.argv[1]]:
-            part()
+        _PARTS[sys.argv[1]]()
     else:
         warm()

@@ -9,11 +9,15 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba import types
+from numba.core.dispatcher import Dispatcher
+
+from neardup.kernels.compiling import PartCache, PartCompiler, WholeCompiler
 
 
 def _cache_directory() -> str:
@@ -49,25 +53,48 @@ def _decorator(**options: Any) -> Any:
     Numba would compile `find(buf, at, end, 60)` for each last argument; LLVM puts constants into what it inlines
     anyway. What begins with an underscore is called by kernels alone and needs no way in from Python.
     """
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
     def decorate(function: Callable[..., Any]) -> Any:
-        private = function.__name__.startswith("_")
-        made = numba.njit(
-            cache=KEPT,
-            nogil=True,
-            error_model="numpy",
-            no_cpython_wrapper=private,
-            no_cfunc_wrapper=True,
-            **options,
-        )(function)
-        if not numba.config.DISABLE_JIT:
-            template = made.get_call_template
-            made.get_call_template = lambda args, kws: template(
-                tuple(types.unliteral(arg) for arg in args), {name: types.unliteral(arg) for name, arg in kws.items()}
-            )
-        return made
+        if numba.config.DISABLE_JIT:
+            return function
+
+        @cache
+        def part() -> Any:
+            made = numba.njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, **options)(function)
+            if KEPT:
+                made._cache = PartCache(function)
+            return made
+
+        def template(args: Any, kws: Any) -> Any:
+            args = tuple(types.unliteral(arg) for arg in args)
+            return Dispatcher.get_call_template(part(), args, {n: types.unliteral(arg) for n, arg in kws.items()})
+
+        if function.__name__.startswith("_"):
+            whole = part()
+        else:
+            whole = numba.njit(pipeline_class=WholeCompiler, cache=KEPT, **options)(function)
+            whole.get_overload = lambda signature: part().get_overload(signature)
+        whole.get_call_template = template
+        whole.part = part
+        return whole
 
     return decorate
+
+
+def prepare(kernel: Any, *arguments: Any) -> None:
+    """Compiles what kernels that call this one with such arguments are made of, and leaves it at that."""
+    if not numba.config.DISABLE_JIT:
+        kernel.part().compile(tuple(map(numba.typeof, arguments)))
+
+
+def share(kernel: Any) -> None:
+    """Keeps that, for the arguments that the kernel has been called with from Python, for other processes."""
+    if KEPT and not numba.config.DISABLE_JIT:
+        part = kernel.part()
+        for signature in kernel.signatures:
+            part.compile(signature)
+            part._cache.share(signature, part.overloads[signature])
 
 
 #: The decorator of this package: no GIL, no Python objects, cached, IEEE division.

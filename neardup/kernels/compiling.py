@@ -1,0 +1,122 @@
+"""How kernels become machine code: what Python calls is compiled as a whole, what kernels call is a part of it.
+
+Numba optimises each function together with all that it calls, makes machine code of that, and does both again for each
+caller: the deeper the calls, the more often. Here a function that a kernel calls stays as it was translated until the
+kernel at the top, the one that Python calls, is optimised with everything below it, once. Parts are kept in memory;
+`share` puts one into the cache, closed under what it calls, for a process that compiles a caller of it.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import CodeLibrary, JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+
+
+def _closed(libraries: Iterable[CodeLibrary]) -> list[CodeLibrary]:
+    """The libraries and those that they call, each once."""
+    found = dict.fromkeys(libraries)
+    left = list(found)
+    while left:
+        new = [library for library in left.pop()._linking_libraries if library not in found]
+        found.update(dict.fromkeys(new))
+        left += new
+    return list(found)
+
+
+class _NoEngine:
+    """Stands for what runs machine code, where there is none."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        pass
+
+
+class _Part(JITCodeLibrary):
+    """A function for those that call it: neither optimised nor made machine code."""
+
+    @property
+    def codegen(self) -> _NoEngine:
+        return _NoEngine()
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    def serialize_using_object_code(self) -> tuple[str, bytes]:
+        self._ensure_finalized()
+        module = self._final_module.clone()
+        for library in _closed(self._linking_libraries):
+            module.link_in(library._get_module_for_linking(), preserve=True)
+        return self.name, module.as_bitcode()
+
+    @classmethod
+    def restored(cls, codegen: Any, name: str, bitcode: bytes) -> "_Part":
+        """What `serialize_using_object_code` wrote."""
+        part = cls(codegen, name)
+        part._final_module = llvm.parse_bitcode(bitcode)
+        part.finalize()
+        return part
+
+
+class _Whole(JITCodeLibrary):
+    """A function that Python calls, with all its parts."""
+
+    def finalize(self) -> None:
+        self._linking_libraries = _closed(self._linking_libraries)
+        super().finalize()
+
+
+def _compiler(kind: type[JITCodeLibrary]) -> type[Compiler]:
+    class Made(Compiler):
+        def __init__(self, typing, target, library, args, return_type, flags, locals_):  # numba's own order
+            if library is None:
+                library = kind(target.codegen(), "kernel")
+                library.enable_object_caching()
+            super().__init__(typing, target, library, args, return_type, flags, locals_)
+
+    return Made
+
+
+PartCompiler, WholeCompiler = _compiler(_Part), _compiler(_Whole)
+
+
+class _PartCacheFiles(CompileResultCacheImpl):
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        return "part-" + super().get_filename_base(fullname, abiflags)
+
+    def rebuild(self, target_context: Any, payload: Any) -> CompileResult:
+        library, description, environment, signature, *_ = payload
+        part = _Part.restored(target_context.codegen(), *library)
+        nothing = dict.fromkeys(CompileResult._fields)
+        given = {
+            "typing_context": target_context.typing_context,
+            "target_context": target_context,
+            "entry_point": target_context.get_executable(part, description, environment),
+            "signature": signature,
+            "objectmode": False,
+            "lifted": (),
+            "fndesc": description,
+            "library": part,
+            "environment": environment,
+            "reload_init": [],
+            "referenced_envs": [],
+        }
+        return CompileResult(**(nothing | given))
+
+
+class PartCache(FunctionCache):
+    """Of one part. What is not shared is not written: it would be compiled code of all that a part calls."""
+
+    _impl_class = _PartCacheFiles
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        pass
+
+    def share(self, sig: Any, data: Any) -> None:
+        super().save_overload(sig, data)
