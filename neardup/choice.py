@@ -7,14 +7,14 @@ from functools import lru_cache
 from typing import NamedTuple, cast
 
 from neardup.decider import Decider
-from neardup.index import keys, namings
+from neardup.index import keys
 from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.index.rows import id_key
 from neardup.overlay import Missing, Overlay, Wanted
 from neardup.pairs import Pairs
 from neardup.record import Head
 from neardup.rules import RULES, Pair, Ruling
-from neardup.scores import Scores, nearness, possible
+from neardup.scores import Scores
 from neardup.verdict import Kind
 
 
@@ -55,12 +55,12 @@ class Search:
     candidates: founding page ids in their order; shared: keys that each shares with the page.
     """
 
-    __slots__ = ("_decider", "_head", "_scores", "best", "candidates", "crowd", "cut", "shared", "siblings")
+    __slots__ = ("_decider", "_page_id", "_scores", "best", "candidates", "crowd", "cut", "shared", "siblings")
 
-    def __init__(self, decider: Decider, head: Head, candidates: list[int], shared: list[int], cut: bool) -> None:
+    def __init__(self, decider: Decider, page_id: int, candidates: list[int], shared: list[int], cut: bool) -> None:
         self._decider = decider
-        self._head = head
-        self._scores = Scores()
+        self._page_id = page_id
+        self._scores: Scores | None = None
         self.candidates = candidates
         self.shared = shared
         self.cut = cut
@@ -77,12 +77,19 @@ class Search:
                 self.best = one
 
     def scored(self, overlay: Overlay, candidate: int) -> Scored:
+        assert self._scores is not None, "undecided"
         pair = self._scores.pair(candidate)
-        ruling = rule_on(self._decider, self._head, overlay.head(candidate), pair, self.crowd, self.siblings)
+        decider = self._decider
+        if decider.sites:
+            head, other = overlay.head(self._page_id), overlay.head(candidate)
+            ruling = rule_on(decider, head, other, pair, self.crowd, self.siblings)
+        else:
+            ruling = RULES[decider.rule](pair, decider, self.crowd, self.siblings)
         return Scored(candidate, self.shared[self.candidates.index(candidate)], pair, ruling)
 
     def nearest(self, overlay: Overlay) -> Scored:
         """Where no candidate was accepted: the one that came nearest."""
+        assert self._scores is not None, "undecided"
         return self.scored(overlay, self._scores.nearest(self.candidates))
 
     def choice(self, overlay: Overlay) -> Choice:
@@ -114,25 +121,30 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
         if not fresh:
             continue
         try:
-            records = [(other, overlay.head(other).record) for other in fresh]
+            records = [(other, _record(overlay, other)) for other in fresh]
         except Missing:
             for other in fresh:
                 wanted.add(_lacking(overlay, other))
             continue
-        pairs.add((page_id, overlay.head(page_id).record), records)
+        pairs.add((page_id, _record(overlay, page_id)), records)
         places.append((page_id, fresh))
     if wanted:
         raise Missing(wanted)
     if not places:
         return
-    numbers = pairs.numbers()
-    may = possible(numbers, overlay.decider).tolist()
-    near = nearness(numbers, overlay.decider).tolist()
-    at = 0
+    numbers = overlay.reads.numbers
+    at = len(numbers)
+    numbers.add(pairs.numbers())
     for page_id, others in places:
-        end = at + len(others)
-        known.setdefault(page_id, Scores()).add(others, numbers[at:end], may[at:end], near[at:end])
-        at = end
+        if page_id not in known:
+            known[page_id] = Scores(numbers)
+        known[page_id].add(others, at)
+        at += len(others)
+
+
+def _record(overlay: Overlay, page_id: int) -> bytes:
+    batch = overlay.reads.batch
+    return batch.records[batch.place(page_id)] if page_id in batch else overlay.head(page_id).record
 
 
 def _lacking(overlay: Overlay, page_id: int) -> Wanted:
@@ -186,10 +198,11 @@ def _raised(decider: str, tape_min: float) -> Decider:
     return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict, noise_tape_min=noise)
 
 
-def choose(overlay: Overlay, page_id: int, head: Head) -> Search:
-    """Scores the candidates of a page whose URL is not in the index, so none is the page itself. Raises Missing."""
+def choose(overlay: Overlay, page_id: int) -> Search:
+    """Scores the candidates of a page of the batch whose URL is not in the index, so none is itself. Raises Missing."""
     known = overlay.reads.chosen.get(page_id)
-    if known is not None and overlay.lists.is_as_read(page_id):
+    as_read = overlay.lists.is_as_read(page_id)
+    if known is not None and as_read and known[3]:
         gathered = known[0]
     else:
         gathered = overlay.lists.gather(page_id)
@@ -197,26 +210,28 @@ def choose(overlay: Overlay, page_id: int, head: Head) -> Search:
         raise overlay.lacking(page_id)
     decider = overlay.decider
     if not gathered[0]:
-        return Search(decider, head, *gathered)
-    siblings = siblings_of(overlay, head)
+        return Search(decider, page_id, *gathered)
+    siblings = siblings_of(overlay, page_id)
     if known is not None and known[:2] == (gathered, siblings):
         return cast(Search, known[2])
-    search = Search(decider, head, *gathered)
+    search = Search(decider, page_id, *gathered)
     scores = scores_of(overlay, page_id, search.candidates)
     crowd = 0
     if decider.crowd_min:
+        head = overlay.head(page_id)
         crowd = sum(_crowd(overlay, head, candidate, scores.pair(candidate)) for candidate in search.candidates)
     search.decide(overlay, scores, crowd, siblings)
     if not decider.crowd_min:  # it follows from lists, siblings and records alone
-        overlay.reads.chosen[page_id] = gathered, siblings, search
+        overlay.reads.chosen[page_id] = gathered, siblings, search, as_read
     return search
 
 
-def siblings_of(overlay: Overlay, head: Head) -> Siblings:
-    """How many pages go by the names of this one on its site, before it. Raises Missing."""
+def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
+    """How many pages go by the names of this one of the batch on its site, before it. Raises Missing."""
     if not counts_names(overlay.decider):
         return NO_SIBLINGS
-    return overlay.namings.get(namings.key_of(head)) or NO_SIBLINGS
+    batch = overlay.reads.batch
+    return overlay.namings.get(batch.naming_keys[batch.place(page_id)]) or NO_SIBLINGS
 
 
 def counts_names(decider: Decider) -> bool:
@@ -230,11 +245,12 @@ def keeps_the_same(one: Decider, other: Decider) -> bool:
     return keys.posts_the_same(one, other) and fewest[0] == fewest[1] and counts_names(one) == counts_names(other)
 
 
-def sight(overlay: Overlay, page_id: int, head: Head) -> None:
-    """Counts a page among those of its names, if it can be found again. Raises Missing."""
+def sight(overlay: Overlay, page_id: int) -> None:
+    """Counts a page of the batch among those of its names, if it can be found again. Raises Missing."""
     if counts_names(overlay.decider) and page_id in overlay.reads.posted.place_of:
-        row = siblings_of(overlay, head).with_one(head)
-        overlay.namings.put(namings.key_of(head), row)
+        batch = overlay.reads.batch
+        row = siblings_of(overlay, page_id).with_one(batch[page_id])
+        overlay.namings.put(batch.naming_keys[batch.place(page_id)], row)
 
 
 def _better(one: Scored, best: Scored) -> bool:

@@ -6,8 +6,6 @@ from neardup.index.rows import DIGEST_PAGES_MAX, NO_DIGEST_ROW, NO_PAGE, DigestR
 from neardup.overlay import Overlay
 from neardup.record import Head
 
-_PRESENT = b"\x01"
-
 
 def holder(overlay: Overlay, head: Head) -> int | None:
     """The oldest live page with the content of `head`, None if there is none or the content duplicates nothing."""
@@ -27,7 +25,7 @@ def arrive(overlay: Overlay, page_id: int, head: Head) -> None:
     if row.live == len(pages) < DIGEST_PAGES_MAX:
         pages = (*pages, page_id)
     else:
-        overlay.more.put(keys.more_prefix(key) + id_key(page_id), _PRESENT)
+        overlay.more.put(keys.more_prefix(key) + id_key(page_id), keys.MORE)
     overlay.digests.put(key, row._replace(live=row.live + 1, pages=pages))
 
 

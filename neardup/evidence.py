@@ -36,8 +36,12 @@ def frame(overlay: Overlay, kind: Kind, page_id: int, n: int, head: Head) -> Ver
 
 def representative(overlay: Overlay, founding: int) -> Representative:
     """The page of a founding sketch, as a verdict names it."""
-    head = overlay.head(founding)
-    return Representative(founding, head.url, head.fetched_at, head.coordinates)
+    known = overlay.representatives.get(founding)
+    if known is None:
+        head = overlay.head(founding)
+        known = Representative(founding, head.url, head.fetched_at, head.coordinates)
+        overlay.representatives[founding] = known
+    return known
 
 
 def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
@@ -109,10 +113,12 @@ def of_search(overlay: Overlay, page_id: int, head: Head, search: Search) -> dic
     return of_choice(overlay, page_id, head, search, search.best)
 
 
-def of_choice(overlay: Overlay, page_id: int, head: Head, search: Search, best: Scored) -> dict[str, Any]:
-    """Evidence of a page that repeats `best`."""
+def of_choice(
+    overlay: Overlay, page_id: int, head: Head, search: Search, best: Scored, shared: dict[str, int] | None = None
+) -> dict[str, Any]:
+    """Evidence of a page that repeats `best`. shared: families of the keys that both have, if known."""
     out = of_pair(overlay.decider, head, overlay.head(best.page_id), best.pair, best.ruling)
-    out["keys"] = families(overlay, page_id, best.page_id)
+    out["keys"] = families(overlay, page_id, best.page_id) if shared is None else shared
     out["candidates"] = len(search.candidates)
     return out | _crowds(overlay.decider, search)
 

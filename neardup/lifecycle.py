@@ -78,7 +78,7 @@ class Life:
         elif row is None:
             self._unknown(head.clamped, None)
             if self._holder is None:
-                choice.sight(overlay, self._page_id, head)
+                choice.sight(overlay, self._page_id)
         elif head.clamped < row.newest:
             self._tell(Kind.STALE, row)
         elif not row.live:
@@ -183,7 +183,7 @@ class Life:
 
     def _alone_or_near(self, newest: int) -> None:
         overlay, head, page_id = self._overlay, self._head, self._page_id
-        chosen = self._search = choice.choose(overlay, page_id, head)
+        chosen = self._search = choice.choose(overlay, page_id)
         best = chosen.best
         proof: dict[str, object] = {}
         if self._telling:  # before the page is posted itself

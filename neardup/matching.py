@@ -16,12 +16,14 @@ from neardup.choice import Weighed
 from neardup.columns import Pages
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
+from neardup.frames import Frames
 from neardup.index import keys
 from neardup.index.base import Family, Store
 from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
+from neardup.joiners import Joiners
 from neardup.layout import RecordKind
 from neardup.lifecycle import Check, Life, Told
-from neardup.newcomers import Newcomers
+from neardup.newcomers import Firsts, Newcomers
 from neardup.overlay import FIRST_MIN, Missing, Overlay, ReadSet, Wanted
 from neardup.record import Head, url_hash
 from neardup.rules import Pair, Ruling
@@ -132,12 +134,14 @@ def judge(
     outcome = Outcome([], {})
     traces = []
     wanted = Wanted()
-    newcomers = Newcomers(overlay)
+    frames = Frames(reads.batch, decider) if tell else None
+    firsts = Firsts(overlay)
+    newcomers, joiners = Newcomers(overlay, firsts, frames), Joiners(overlay, firsts, frames)
     for place, (page_id, _) in enumerate(batch):
         try:
             if place % _AHEAD == 0:
                 choice.look_ahead(overlay, reads.batch.ids[place : place + _AHEAD].tolist())
-            told = newcomers.live(place, telling=tell)
+            told = newcomers.live(place) or joiners.live(place)
             if told is None:
                 told = Life(overlay, page_id, reads.batch[page_id], telling=tell).live()
             if trace is not None:
@@ -262,7 +266,7 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
     reads.founders = {page_id for page_id in seeking if contents[batch.digest_keys[batch.place(page_id)]] == page_id}
     if overlay.decider.crowd_min:
         return everyone
-    chosen = {page_id: choice.choose(overlay, page_id, batch[page_id]).best for page_id in gathered}
+    chosen = {page_id: choice.choose(overlay, page_id).best for page_id in gathered}
     found = {page_id: best.page_id for page_id, best in chosen.items() if best is not None}
     reads.founders -= found.keys()
     return set(found.values())

@@ -5,39 +5,53 @@ Mostly nobody is posted under any of its keys, which is known without a look. Wh
 what `neardup.lifecycle` does, word for word and byte for byte.
 """
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from neardup import choice, evidence
+from neardup.frames import Frames
 from neardup.index import namings, sharing
 from neardup.index.rows import CLUSTER_ROW, DIGEST_ROW, NO_PAGE, UNIQUE_CODE, URL_ROW, id_key
-from neardup.layout import HEADER, NAME, RecordFlag, RecordKind
+from neardup.layout import RecordKind
 from neardup.lifecycle import Told
-from neardup.overlay import Overlay
+from neardup.overlay import Overlay, Table
 from neardup.record import url_hash
-from neardup.verdict import Coordinates, Kind, Verdict
+from neardup.verdict import Kind
+
+
+class Firsts:
+    """Which pages of a batch bring something new, by their place. url: a URL that the index knows nothing of, and that
+    no earlier page of the batch has; content: likewise."""
+
+    def __init__(self, overlay: Overlay) -> None:
+        pages = overlay.reads.batch
+        self.url = _firsts(pages.url_hashes, overlay.urls)
+        self.content = _firsts(pages.digest_keys, overlay.digests)
+        for place, key in enumerate(pages.digest_keys):
+            if not key:
+                self.content[place] = True  # it repeats nothing
+
+
+def _firsts(names: list[bytes], table: Table[Any]) -> list[bool]:
+    first: dict[bytes, int] = {}
+    for place, name in enumerate(names):
+        first.setdefault(name, place)
+    return [first[name] == place and table.is_absent(name) for place, name in enumerate(names)]
 
 
 class Newcomers:
     """Which pages of an overlay's batch are newcomers, as far as that can be said before they are judged."""
 
-    def __init__(self, overlay: Overlay) -> None:
+    def __init__(self, overlay: Overlay, firsts: Firsts, frames: Frames | None) -> None:
         self._overlay = overlay
+        self._frames = frames
         pages, posted = overlay.reads.batch, overlay.reads.posted
-        first_url: dict[bytes, int] = {}
-        first_digest: dict[bytes, int] = {}
-        for place, (hashed, digest) in enumerate(zip(pages.url_hashes, pages.digest_keys, strict=True)):
-            first_url.setdefault(hashed, place)
-            first_digest.setdefault(digest, place)
         kinds = pages.headers["kind"].tolist()
         ids = pages.ids.tolist()
         new = []
-        for place, (hashed, digest) in enumerate(zip(pages.url_hashes, pages.digest_keys, strict=True)):
-            if kinds[place] != RecordKind.PAGE or first_url[hashed] != place or not overlay.urls.is_absent(hashed):
-                continue
-            if digest and not (first_digest[digest] == place and overlay.digests.is_absent(digest)):
+        for place, first in enumerate(firsts.url):
+            if not (first and firsts.content[place] and kinds[place] == RecordKind.PAGE):
                 continue
             if (chosen := overlay.reads.chosen.get(ids[place])) is not None and chosen[2].best is not None:
                 continue  # most likely a duplicate
@@ -48,6 +62,7 @@ class Newcomers:
     def _make_rows(self, places: list[int]) -> None:
         pages = self._overlay.reads.batch
         headers, ids = pages.headers[places], pages.ids[places]
+        self._ids: list[int] = pages.ids.tolist()
         many = len(places)
         urls = np.zeros(many, dtype=URL_ROW)
         urls["format"], urls["standing"] = 1, UNIQUE_CODE
@@ -73,18 +88,6 @@ class Newcomers:
         names["format"], names["alike"] = namings.FORMAT, 1
         for field in ("tail", "titling", "place"):
             names[field] = headers[field]
-        starts = HEADER.itemsize + headers["tape_bytes"].astype(np.int64) + headers["content_bytes"]
-        starts += (
-            NAME.itemsize * (headers["title_names"].astype(np.int64) + headers["head_names"]) + headers["bloom_bytes"]
-        )
-        ends = [starts]
-        for name in ("url_bytes", "site_bytes", "title_bytes", "canonical_bytes", "lang_bytes"):
-            ends.append(ends[-1] + headers[name])
-        columns = [headers[name] for name in ("fetched_at", "source", "partition", "offset", "position", "tokens")]
-        columns += [headers["flags"] & flag != 0 for flag in (RecordFlag.OPAQUE, RecordFlag.TRUNCATED)]
-        self._told = dict(
-            zip(places, zip(*(column.tolist() for column in (*columns, *ends)), strict=True), strict=True)
-        )
         self._made = dict(
             zip(
                 places,
@@ -93,27 +96,28 @@ class Newcomers:
             )
         )
 
-    def live(self, place: int, *, telling: bool) -> Told | None:
+    def live(self, place: int) -> Told | None:
         """Judges the page at this place of the batch, if it is a newcomer, like `Life.live`. Raises Missing."""
         made = self._made.get(place)
         if made is None:
             return None
         overlay, row = self._overlay, self._rows[place]
-        pages = overlay.reads.batch
         search, proof = None, {"candidates": 0}
+        page_id = self._ids[place]
         if row >= 0 and overlay.lists.is_lonely(row):
             overlay.lists.post_lonely(row)
         elif row >= 0:
-            page_id = int(pages.ids[place])
-            search = choice.choose(overlay, page_id, pages[page_id])
+            search = choice.choose(overlay, page_id)
             if search.best is not None:
                 return None
-            if telling:
-                proof = evidence.of_none(overlay, pages[page_id], search)
+            if self._frames is not None:
+                proof = evidence.of_none(overlay, overlay.head(page_id), search)
             overlay.post(page_id)
         self._write(place, row >= 0, *made)
-        verdicts = [self._tell(place, proof, search is not None and search.cut)] if telling else []
-        return Told(verdicts, search, [], None)
+        if self._frames is None:
+            return Told([], search, [], None)
+        cut = search is not None and search.cut
+        return Told([self._frames.verdict(place, Kind.UNIQUE, page_id, 1, "", 1, proof, cut=cut)], search, [], None)
 
     def _write(
         self, place: int, sighted: bool, key: bytes, url: bytes, cluster: bytes, digest: bytes, naming: bytes
@@ -126,43 +130,12 @@ class Newcomers:
             if overlay.namings.is_fresh(name):
                 overlay.namings.put_encoded(name, naming)
             else:
-                page_id = int(pages.ids[place])
-                choice.sight(overlay, page_id, pages[page_id])
+                choice.sight(overlay, self._ids[place])
         overlay.urls.put_encoded(pages.url_hashes[place], url)
         overlay.clusters.put_encoded(key, cluster)
         overlay.sketches.put_encoded(key, sharing.whole_row(pages.records[place]))
         if pages.digest_keys[place]:
             overlay.digests.put_encoded(pages.digest_keys[place], digest)
-
-    def _tell(self, place: int, proof: dict[str, Any], cut: bool) -> Verdict:
-        overlay = self._overlay
-        pages, decider = overlay.reads.batch, overlay.decider
-        record = pages.records[place]
-        fetched_at, source, partition, offset, position, tokens, opaque, truncated, *ends = self._told[place]
-        url, site, title, _, lang = (record[start:end].decode("utf-8", "replace") for start, end in pairwise(ends))
-        page_id = int(pages.ids[place])
-        return Verdict(
-            Kind.UNIQUE,
-            page_id,
-            0,
-            url,
-            fetched_at,
-            Coordinates(source.hex(), partition, offset, position),
-            decider.scheme,
-            decider.digest,
-            cluster=page_id,
-            cluster_size=1,
-            canonical=url,
-            revision=1,
-            evidence=proof,
-            title=title or None,
-            site=site or None,
-            lang=lang or None,
-            thin=not opaque and tokens < decider.thin_tokens,
-            opaque=opaque,
-            truncated=truncated,
-            candidates_cut=cut,
-        )
 
 
 def _rows(column: np.ndarray) -> list[bytes]:

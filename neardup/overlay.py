@@ -4,6 +4,7 @@
 of the batch and its read set.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
@@ -17,7 +18,8 @@ from neardup.index.base import Family, Store
 from neardup.parallel import spread
 from neardup.postings import Posted
 from neardup.record import Head
-from neardup.scores import Scores
+from neardup.scores import Numbers, Scores
+from neardup.verdict import Representative
 
 Row = TypeVar("Row")
 _UNKNOWN = object()
@@ -70,10 +72,11 @@ class ReadSet:
     """Everything a batch has read. rows: per family, key -> value or None for absent.
 
     prefixes: the first keys of a prefix, and whether these are all of them. posted: the batch's similarity keys with
-    their rows, which `rows` does not hold. heads, keys and scores remember what follows from records, by page id:
-    decoded records, similarity keys of pages of the store, numbers of pairs. chosen: what was
-    chosen for a page, and from what. founders: pages of the batch that will likely be posted.
-    threads: how many read and score.
+    their rows, which `rows` does not hold. decoded: rows as somebody looked at them, by how they are decoded. heads,
+    keys and scores remember what follows from records, by page id: decoded records, similarity keys of pages of the
+    store, numbers of pairs. chosen: what was chosen for a page, and from what: candidates, siblings, the search,
+    whether the lists were as they were read. founders: pages of the batch that will likely be posted. threads: how
+    many read and score.
     """
 
     def __init__(self, batch: Pages, decider: Decider, threads: int = 1) -> None:
@@ -81,10 +84,12 @@ class ReadSet:
         self.posted = Posted(batch, decider)
         self.rows: dict[Family, dict[bytes, bytes | None]] = {family: {} for family in Family}
         self.prefixes: dict[tuple[Family, bytes], tuple[list[bytes], bool]] = {}
+        self.decoded: defaultdict[Callable[[bytes], Any], dict[bytes, Any]] = defaultdict(dict)
         self.heads: dict[int, Head] = {}
         self.keys: dict[int, list[bytes]] = {}
+        self.numbers = Numbers(decider)
         self.scores: dict[int, Scores] = {}
-        self.chosen: dict[int, tuple[Any, Any, Any]] = {}
+        self.chosen: dict[int, tuple[Any, Any, Any, bool]] = {}
         self.founders: set[int] = set()
         self.threads = threads
 
@@ -160,6 +165,7 @@ class Table(Generic[Row]):
         self._prefixes = reads.prefixes
         self._decode = decode
         self._encode = encode
+        self._held: dict[bytes, Any] = reads.decoded[decode]  # what follows from the rows that were read
         self._now: dict[bytes, Row | None] = {}
         self._encoded: dict[bytes, bytes] = {}  # rows that nobody has looked at since
         self._changed: set[bytes] = set()
@@ -167,11 +173,17 @@ class Table(Generic[Row]):
     def get(self, key: bytes) -> Row | None:
         """The row as it is now, None if there is none. Raises Missing if it was not read."""
         row: Any = self._now.get(key, _UNKNOWN)
+        if row is not _UNKNOWN:
+            return cast("Row | None", row)
+        if key in self._encoded:
+            row = self._now[key] = self._decode(self._encoded[key])
+            return cast("Row | None", row)
+        row = self._held.get(key, _UNKNOWN)
         if row is _UNKNOWN:
-            value: Any = self._encoded.get(key) or self._read.get(key, _UNKNOWN)
+            value: Any = self._read.get(key, _UNKNOWN)
             if value is _UNKNOWN:
                 raise Missing.row(self._family, key)
-            row = self._now[key] = None if value is None else self._decode(value)
+            row = self._held[key] = None if value is None else self._decode(value)
         return cast("Row | None", row)
 
     def need(self, key: bytes) -> Row:
@@ -188,7 +200,6 @@ class Table(Generic[Row]):
     def put_encoded(self, key: bytes, row: bytes) -> None:
         """Like `put`, of a row that there is none of yet, in the store or here."""
         self._encoded[key] = row
-        self._now.pop(key, None)  # that it was looked for in vain
 
     def is_fresh(self, key: bytes) -> bool:
         """Whether there is no such row, and never was one."""
@@ -203,6 +214,7 @@ class Table(Generic[Row]):
         known, complete = ([], True) if fresh else self._prefixes.get((self._family, prefix), ([], False))
         found = {key for key in known if self._now.get(key, True) is not None}
         found.update(key for key in self._changed if key.startswith(prefix) and self._now[key] is not None)
+        found.update(key for key in self._encoded if key.startswith(prefix) and key not in self._changed)
         ordered = sorted(found)[:limit]
         # Beyond the last key that was read the store may hold keys that we do not know of.
         safe = ordered if complete else [key for key in ordered if known and key <= known[-1]]
@@ -244,6 +256,7 @@ class Overlay:
         self.postings = Table(Family.KEYS, reads, _same, _same)
         self.sketches = Table(Family.SKETCHES, reads, _same, _same)
         self.lists = reads.posted.lists(decider)
+        self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page
         self._turned = 0  # keys of pages of the store alone that turned hot
 
     def head(self, page_id: int) -> Head:

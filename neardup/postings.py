@@ -4,8 +4,9 @@ A batch has some ten thousand keys, nearly all of them of one page alone, and th
 as arrays, a page costs one or two calls of a kernel instead of a look into a table for each key.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import numpy as np
 
@@ -136,7 +137,10 @@ class Lists:
     def is_as_read(self, page_id: int) -> bool:
         """Whether nothing in the lists of a page of the batch is another than was read."""
         place = self.posted.place_of.get(page_id)
-        return place is None or not (self._disturbed or self._thinned or not self.posted.first[place])
+        if place is None or not (self._disturbed or self._thinned or not self.posted.first[place]):
+            return True
+        self._settle()
+        return not self._changed[self.posted.slots[place]].any()
 
     # ---- looking ---------------------------------------------------------------------------------------------------
 
@@ -210,6 +214,27 @@ class Lists:
         found = np.empty(len(slots), dtype=np.uint8)
         kernels.holds(slots, self._begin, self._count, self._words, other, found)
         return [family for family, shared in zip(self.posted.families, found.tolist(), strict=True) if shared]
+
+    def families_many(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], dict[str, int]]:
+        """How many keys of each family are shared by pairs of a page of the batch, which posts any, and another."""
+        self._settle()
+        posted = self.posted
+        found = np.empty((len(pairs), len(posted.families)), dtype=np.uint8)
+        kernels.holds_many(
+            np.array([posted.place_of[page_id] for page_id, _ in pairs], dtype=np.int64),
+            posted.slots,
+            (self._begin, self._count, self._words),
+            np.array([other for _, other in pairs], dtype=np.int64),
+            found,
+        )
+        known: dict[bytes, dict[str, int]] = {}
+        out = {}
+        for i, pair in enumerate(pairs):
+            pattern = found[i].tobytes()
+            if pattern not in known:
+                known[pattern] = dict(Counter(compress(posted.families, pattern)))
+            out[pair] = dict(known[pattern])
+        return out
 
     # ---- changing --------------------------------------------------------------------------------------------------
 

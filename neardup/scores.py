@@ -1,5 +1,6 @@
 """The numbers of pages against their candidates, as arrays; a `Pair` is made of those that somebody looks at."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,16 +13,39 @@ from neardup.pairs import pair_of
 _AT = {name: place for place, name in enumerate(Pair._fields)}
 
 
+class Numbers:
+    """The numbers of all pairs of a batch, in the order in which they were worked out, and what follows from them."""
+
+    def __init__(self, decider: Decider) -> None:
+        self._decider = decider
+        self._blocks: list[np.ndarray] = []
+        self._ends: list[int] = []
+        self.possible: list[bool] = []
+        self.nearness: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self.possible)
+
+    def add(self, numbers: np.ndarray) -> None:
+        """numbers: float64[pairs, fields of a Pair]."""
+        self.possible += possible(numbers, self._decider).tolist()
+        self.nearness += nearness(numbers, self._decider).tolist()
+        self._blocks.append(numbers)
+        self._ends.append(len(self))
+
+    def pair(self, place: int) -> Pair:
+        block = bisect_right(self._ends, place)
+        return pair_of(self._blocks[block][place - self._ends[block]])
+
+
 class Scores:
-    """The numbers of one page against others. A page that is added again is not told from the first."""
+    """The numbers of one page against others."""
 
-    __slots__ = ("_nearness", "_numbers", "_places", "_possible")
+    __slots__ = ("_all", "_places")
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Numbers) -> None:
+        self._all = numbers
         self._places: dict[int, int] = {}
-        self._numbers: list[np.ndarray] = []
-        self._possible: list[bool] = []
-        self._nearness: list[float] = []
 
     def __contains__(self, other: int) -> bool:
         return other in self._places
@@ -30,29 +54,25 @@ class Scores:
         """Those of `others` that are not among them."""
         return [other for other in others if other not in self._places]
 
-    def add(
-        self, others: Sequence[int], numbers: np.ndarray, possible: Sequence[bool], nearness: Sequence[float]
-    ) -> None:
-        """numbers: float64[others, fields of a Pair]. possible, nearness: see the functions of this name."""
-        self._places.update(zip(others, range(len(self._possible), len(self._possible) + len(others)), strict=True))
-        self._numbers += list(numbers)
-        self._possible += possible
-        self._nearness += nearness
+    def add(self, others: Sequence[int], first: int) -> None:
+        """The pairs with `others` begin at this place of all numbers."""
+        self._places.update(zip(others, range(first, first + len(others)), strict=True))
 
     def pair(self, other: int) -> Pair:
-        return pair_of(self._numbers[self._places[other]])
+        return self._all.pair(self._places[other])
 
     def possible(self, others: Sequence[int]) -> list[int]:
         """Those of `others` that the rule may accept, in their order."""
-        return [other for other in others if self._possible[self._places[other]]]
+        may, places = self._all.possible, self._places
+        return [other for other in others if may[places[other]]]
 
     def nearest(self, others: Sequence[int]) -> int:
         """Of others that are not accepted the one nearest to it: by its score to four digits, then the oldest."""
-        scores = [self._nearness[self._places[other]] for other in others]
+        near, places = self._all.nearness, self._places
+        scores = [near[places[other]] for other in others]
         least = max(scores) - _ROUNDED_APART
         # Rounding in Python alone: numpy rounds other numbers up.
-        near = [(round(score, 4), -other) for score, other in zip(scores, others, strict=True) if score >= least]
-        return -max(near)[1]
+        return -max((round(score, 4), -other) for score, other in zip(scores, others, strict=True) if score >= least)[1]
 
 
 #: Scores that are farther apart than this differ in their first four digits.

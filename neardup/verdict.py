@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import resources
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -91,12 +92,11 @@ class Verdict:
     def to_json(self) -> bytes:
         """One line of JSON without the newline: fields in a fixed order, empty ones left out."""
         out: dict[str, Any] = {"version": VERDICT_VERSION}
-        for name in _FIELDS:
-            value = getattr(self, name)
-            if value is None or value is False or value == {}:
-                continue
-            out[name] = value
+        for name, value in zip(_FIELDS, _values(self), strict=True):
+            if value or not (value is None or value is False or value == {}):
+                out[name] = value
         return orjson.dumps(out)
 
 
 _FIELDS = tuple(Verdict.__dataclass_fields__)
+_values = attrgetter(*_FIELDS)

@@ -172,6 +172,8 @@ def digest_key(head: Head) -> bytes:
     return (_OPAQUE if head.opaque else _DIGEST) + head.digest
 
 
+#: The row of a page under `more_prefix`.
+MORE = b"\x01"
 _DIGEST, _OPAQUE = bytes([KeyFamily.DIGEST]), bytes([KeyFamily.OPAQUE])
 
 

@@ -59,14 +59,13 @@ class Siblings(NamedTuple):
         """The row after one more page."""
         if not self.alike:
             return Siblings(0, 1, 0, 0, head.tail, head.titling, head.place)
-        if self.others + self.alike >= COUNT_MAX:
+        others, alike, retitled, moved, tail, titling, place = self
+        if others + alike >= COUNT_MAX:
             return self
-        return self._replace(
-            others=self.others + (head.tail != self.tail),
-            alike=self.alike + (head.tail == self.tail),
-            retitled=self.retitled + (head.titling != self.titling),
-            moved=self.moved + (head.place != self.place),
-        )
+        same = head.tail == tail
+        retitled += head.titling != titling
+        moved += head.place != place
+        return Siblings(others + (not same), alike + same, retitled, moved, tail, titling, place)
 
 
 NO_SIBLINGS = Siblings()

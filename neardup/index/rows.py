@@ -60,7 +60,12 @@ class UrlRow(NamedTuple):
         return self.standing is not Kind.GONE
 
     def encode(self) -> bytes:
-        return _URL.pack(1, _CODES[self.standing], *self[:3], *self[4:])
+        return encode_url(*self)
+
+
+def encode_url(page_id: int, cluster: int, member: int, standing: Kind, newest: int, seen: int) -> bytes:
+    """The row of these fields of a `UrlRow`."""
+    return _URL.pack(1, _CODES[standing], page_id, cluster, member, newest, seen)
 
 
 _URL = struct.Struct(">BBQQQqq")
@@ -131,7 +136,12 @@ class MemberRow(NamedTuple):
     counted: bool
 
     def encode(self) -> bytes:
-        return _MEMBER.pack(1, *self)
+        return encode_member(*self)
+
+
+def encode_member(verified: int, url_hash: bytes, counted: bool) -> bytes:
+    """The row of these fields of a `MemberRow`."""
+    return _MEMBER.pack(1, verified, url_hash, counted)
 
 
 _MEMBER = struct.Struct(">BQ16s?")
@@ -170,6 +180,13 @@ _DIGEST = struct.Struct(">BIQIQ")
 DIGEST_ROW = np.dtype(
     [("format", "u1"), ("live", ">u4"), ("rest", ">u8"), ("refs", ">u4"), ("check", ">u8"), ("page", "u1", 6)]
 )
+
+
+def encode_new_digest(page_id: int, check: int) -> bytes:
+    """The row of a content that one page has, and that nobody had before."""
+    return _DIGEST.pack(1, 1, page_id, 1, check) + page_id.to_bytes(6, "big")
+
+
 NO_DIGEST_ROW = DigestRow(0, NO_PAGE, 0, 0, ())
 
 

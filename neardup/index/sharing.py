@@ -23,9 +23,15 @@ _TAPE = slice(field_at("tape_bytes"), field_at("content_bytes"))
 _BLOOM = slice(field_at("bloom_bytes"), field_at("url_bytes"))
 _TITLE_NAMES, _HEAD_NAMES, _CONTENT = field_at("title_names"), field_at("head_names"), field_at("content_bytes")
 _LENGTH = struct.Struct("<H")
+#: title_names, head_names, tape_bytes, content_bytes, bloom_bytes lie side by side.
+_LENGTHS = struct.Struct("<BBHHH")
+_HEADER_BYTES, _NAME_BYTES = HEADER.itemsize, NAME.itemsize
 _COUNTS_BYTES = _COUNTS.stop - _COUNTS.start
 _SKETCHES_BYTES = _SKETCHES.stop - _SKETCHES.start
 _FIXED = _COUNTS_BYTES + _SKETCHES_BYTES + 4
+assert (_HEAD_NAMES, _TAPE.start, _CONTENT, _BLOOM.start, _BLOOM.stop) == tuple(
+    _TITLE_NAMES + at for at in (1, 2, 4, 6, _LENGTHS.size)
+)
 _GAPS = (
     slice(0, _COUNTS.start),
     slice(_COUNTS.stop, _SKETCHES.start),
@@ -37,17 +43,17 @@ _GAPS = (
 
 def _middle(record: bytes) -> tuple[int, int, int]:
     """End of the tape, start and end of the Bloom filter."""
-    tape = HEADER.itemsize + _LENGTH.unpack_from(record, _TAPE.start)[0]
-    names = NAME.itemsize * (record[_TITLE_NAMES] + record[_HEAD_NAMES])
-    bloom = tape + _LENGTH.unpack_from(record, _CONTENT)[0] + names
-    return tape, bloom, bloom + _LENGTH.unpack_from(record, _BLOOM.start)[0]
+    title, head, tape, content, filtered = _LENGTHS.unpack_from(record, _TITLE_NAMES)
+    tape += _HEADER_BYTES
+    bloom = tape + content + _NAME_BYTES * (title + head)
+    return tape, bloom, bloom + filtered
 
 
 def shared_part(record: bytes) -> bytes:
     """What all sketches of this record's digest have in common."""
     tape, bloom, end = _middle(record)
     fixed = record[_COUNTS] + record[_SKETCHES] + record[_TAPE] + record[_BLOOM]
-    return fixed + record[HEADER.itemsize : tape] + record[bloom:end]
+    return b"".join((fixed, record[_HEADER_BYTES:tape], record[bloom:end]))
 
 
 def own_part(record: bytes) -> bytes:

@@ -135,6 +135,14 @@ def holds(slots, begin, count, words, page_id, found):
 
 
 @lean_kernel
+def holds_many(pages, keys, lists, page_ids, found):
+    """`holds` of page_ids[i] in the lists of the slots keys[pages[i]] -> found[i], uint8[pages, keys]."""
+    begin, count, words = lists
+    for i in range(len(pages)):
+        holds(keys[pages[i]], begin, count, words, page_ids[i], found[i])
+
+
+@lean_kernel
 def _before(shared_a, word_a, shared_b, word_b):
     return shared_a > shared_b or (shared_a == shared_b and word_a < word_b)
 

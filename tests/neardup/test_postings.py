@@ -1,6 +1,7 @@
 """Posting lists as arrays do what rows under keys do, one by one."""
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -121,6 +122,7 @@ def test_lists_do_what_rows_do(seed):
             assert expected[0] == []
         for other in expected[0]:
             families = lists.families(page_id, other)
+            assert lists.families_many([(page_id, other)]) == {(page_id, other): Counter(families)}
             assert len(families) == expected[1][expected[0].index(other)]
             shared = [key for key in posted.of_page(page_id) if holds(rows.rows.get(key), other)]
             assert families == [keys.family_of(key).name.lower() for key in shared]

@@ -17,7 +17,7 @@ from neardup.pairs import pair_of
 from neardup.parallel import spread
 from neardup.record import Head
 from neardup.rules import RULES
-from neardup.scores import Scores, nearness, possible
+from neardup.scores import Numbers, Scores, possible
 
 HEAD = Head(record("http://a.s1.org/", "some words of a page"))
 OTHER = Head(record("http://b.s2.org/", "some words of a page"))
@@ -80,11 +80,15 @@ def test_the_nearest_is_the_one_of_the_best_score_to_four_digits(rule):
         tapes = Pair._fields.index("tape_score")
         numbers[:, tapes] = [rng.choice([0.70005, 0.70015, 0.700149, 0.7001, rng.random() / 2]) for _ in numbers]
         others = rng.sample(range(50), len(numbers))
-        scores = Scores()
+        everything = Numbers(decider)
+        scores = Scores(everything)
         cut = rng.randrange(len(others) + 1)
         for part in (slice(0, cut), slice(cut, None)):
-            near, may = nearness(numbers[part], decider).tolist(), possible(numbers[part], decider).tolist()
-            scores.add(others[part], numbers[part], may, near)
+            everything.add(
+                np.array([numbers_of(rng, decider) for _ in range(rng.randrange(3))]).reshape(-1, len(Pair._fields))
+            )
+            scores.add(others[part], len(everything))
+            everything.add(numbers[part])
         pairs = {other: pair_of(row) for other, row in zip(others, numbers, strict=True)}
         asked = rng.sample(others, rng.randrange(1, len(others) + 1))
         assert scores.nearest(asked) == max(asked, key=lambda other: (score_of(decider, pairs[other]), -other))
