@@ -22,8 +22,8 @@ from neardup.verdict import Kind
 AUDIT_VERSION = 1
 #: Distance of a pair's tape score from the threshold within which it is drawn.
 MARGIN = 0.06
-#: Pairs of a page and of a batch that are drawn at most, so that a template of one page does not fill the file.
-PAGE_PAIRS_MAX, BATCH_PAIRS_MAX = 4, 128
+#: Pairs of a page and of a message that are drawn at most, so that a template of one page does not fill the file.
+PAGE_PAIRS_MAX, MESSAGE_PAIRS_MAX = 4, 128
 #: Numbers of the decider that shape the index or its candidates: a shadow has no index of its own.
 LIVE_ONLY = frozenset(
     {
@@ -121,7 +121,7 @@ class Auditor:
         self._below = int(rate * (1 << 64))
 
     def look(self, weighed: Sequence[Weighed]) -> list[bytes]:
-        """Counts one batch, and returns the pairs drawn from it as JSON lines."""
+        """Counts the pages of one message, and returns the pairs drawn from it as JSON lines."""
         drawn: list[_Drawn] = []
         for one in weighed:
             self.counts.pages += 1
@@ -136,8 +136,8 @@ class Auditor:
                     drawn.append(
                         _Drawn(_ORDER[sample], rank, len(drawn), self._line(one, place, rulings, kind, sample))
                     )
-        # Of a full batch the pages of least hash stay in each order, not its first ones; lines are in the log's order.
-        kept = sorted(sorted(drawn)[:BATCH_PAIRS_MAX], key=lambda one: one.place)
+        # Of a full message the pages of least hash stay in each order, not its first ones; lines are in its order.
+        kept = sorted(sorted(drawn)[:MESSAGE_PAIRS_MAX], key=lambda one: one.place)
         self.counts.drawn += len(kept)
         self.counts.left_out += len(drawn) - len(kept)
         return [one.line for one in kept]

@@ -1,19 +1,23 @@
-"""The audit of a run: an auditor's counts, and its pairs as JSON lines in a file on this machine.
+"""The audit of a run: an auditor's counts, and its pairs as JSON lines, in a file on this machine or in a topic.
 
-Nothing here ever stops a run: what cannot be written is counted, and told once. Lines come after the verdicts they are
-about are out; after a crash some may come twice.
+Which pairs are drawn is a function of the log alone, whatever batches its messages come in. To a topic they go in the
+transaction of the verdicts that they are about: each once, whatever dies. To a file they go once these verdicts are
+out, so a crash may take the lines of the last messages, and what is folded in silence afterwards draws none; a file
+never stops a run: what cannot be written is counted, and told once.
 
     {"version": 1, "audit": "pair", "sample": "rejected", "a": {"page_id": ..., "url": ..., "coordinates": ...},
      "b": {...}, "pair": {"tape_score": ...}, "live": {"rule": ..., "kind": null, "by": "tape"}, "shadow": {...}}
     {"version": 1, "audit": "counts", "pages": ..., "pairs": ..., "live_merges": ..., ...}
 
-a is the earlier page. Counts are those since the counts before: their sum is that of all runs.
+a is the earlier page. Counts are those since the counts before: their sum is that of all runs. A file gets them at the
+end of a run, a topic in every transaction.
 """
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 
@@ -23,6 +27,7 @@ from neardup.choice import Weighed
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, Disagreement, shadow_of
+from streams.records import PLACE_BITS
 from streams.settings import OPTIONS
 
 _BEGIN = b'{"version":%d,"audit":' % AUDIT_VERSION
@@ -88,7 +93,10 @@ def _open(path: Path) -> int:
 
 
 class Audit:
-    """What a run is given: `look` at each batch once its verdicts are out. Use it as a context manager."""
+    """What a run is given: `look` at some messages once their verdicts are out. Use it as a context manager.
+
+    Whoever also writes to a topic takes its lines from `draw` before, and gives those of the file to `write` after.
+    """
 
     def __init__(self, auditor: Auditor, file: AuditFile | None = None) -> None:
         self.auditor = auditor
@@ -105,20 +113,31 @@ class Audit:
         return self._file.lost if self._file else 0
 
     def look(self, weighed: Sequence[Weighed]) -> None:
-        lines = self.auditor.look(weighed)
+        self.write(self.draw(weighed))
+
+    def draw(self, weighed: Sequence[Weighed]) -> list[bytes]:
+        """The lines of the pairs drawn; all pages are counted. The bounds of a sample are those of one message."""
+        messages = groupby(weighed, lambda one: one.page_id >> PLACE_BITS)
+        return [line for _, pages in messages for line in self.auditor.look(list(pages))]
+
+    def write(self, lines: Sequence[bytes]) -> None:
         if self._file is not None:
             self._file.write(lines)
 
     def tell_counts(self) -> None:
         """Writes the counts since they were written last."""
         now = replace(self.counts)
-        since = now.since(self._told)
-        if self._file is None or not since.pages:
-            return
+        self.write(self.counts_since(self._told))
+        self._told = now
+
+    def counts_since(self, before: Counts) -> list[bytes]:
+        """A line; none where nothing was weighed since."""
+        since = self.counts.since(before)
+        if not since.pages:
+            return []
         shadow = self.auditor.shadow
         told = {"version": AUDIT_VERSION, "audit": "counts", "live": self.auditor.live.rule, **asdict(since)}
-        self._file.write([orjson.dumps(told | ({"shadow": shadow.rule} if shadow else {})) + b"\n"])
-        self._told = now
+        return [orjson.dumps(told | ({"shadow": shadow.rule} if shadow else {})) + b"\n"]
 
     def to_json(self) -> dict[str, int]:
         """The counts; those of a shadow rule or of a file only where there is one."""
@@ -164,17 +183,21 @@ def open_audit(
     live: Decider,
     *,
     file: Path | None = None,
+    topic: str = "",
     rate: float = RATE,
     shadow: str | None = None,
     numbers: Mapping[str, int | float] | None = None,
     bytes_max: int | None = None,
     warn: Callable[[str], None],
 ) -> Audit | None:
-    """The audit that some settings ask for, None if they ask for none. Raises BadInput."""
+    """The audit that some settings ask for, None if they ask for none. topic: its lines are taken by `draw`.
+
+    Raises BadInput.
+    """
     other = shadow_of(live, shadow, numbers or {})
-    if file is None and other is None:
+    if file is None and not topic and other is None:
         return None
     if not 0 <= rate <= 1:
         raise BadInput(f"audit rate {rate:g}: a share from 0 to 1 is wanted")
-    auditor = Auditor(live, other, 0.0 if file is None else rate)
+    auditor = Auditor(live, other, rate if file is not None or topic else 0.0)
     return Audit(auditor, None if file is None else AuditFile(file, bytes_max, warn))

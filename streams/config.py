@@ -199,7 +199,9 @@ class _Given:
 
     def _check_together(self, settings: Settings) -> None:
         if len(set(settings.topics)) < len(settings.topics):
-            self._together("four different names", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic")
+            self._together(
+                "different names", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"
+            )
         decider = Decider(scheme="", **settings.decider_values)
         if decider.thin_tokens > decider.short_tokens:
             self._together("in ascending order", "decider.thin_tokens", "decider.short_tokens")

@@ -160,8 +160,11 @@ class VerdictTransactions(Protocol):
     @property
     def aborted(self) -> int: ...
 
-    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int) -> None:
-        """Commits (key, value) pairs; when it returns, they are. Raises where that is not so, or not known."""
+    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int, audit: Sequence[bytes] = ()) -> None:
+        """Commits (key, value) pairs, and lines of an audit; when it returns, they are.
+
+        Raises where that is not so, or not known.
+        """
         ...
 
 

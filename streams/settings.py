@@ -163,6 +163,7 @@ class Topics(NamedTuple):
     rejected: str
     sketches: str
     verdicts: str
+    audit: str = ""  # none
 
 
 class Row(NamedTuple):
@@ -236,6 +237,9 @@ class Settings:
 
     # Auditing: changes no verdict either.
     audit: Annotated[str, _text(r"[^\0]*", "a file"), "File that pairs for people to check are appended to"] = ""
+    audit_topic: Annotated[
+        str, _text(f"({_NAME})?", "a Kafka topic name, or nothing"), "Topic that they go to, with the verdicts"
+    ] = ""
     audit_rate: Annotated[float, _SHARE, "Share of the pages of which pairs are drawn"] = 0.1
     audit_bytes_max: Annotated[
         int, _whole(100_000, 100_000_000_000), "Beyond this size the file becomes FILE.1, which is replaced"
@@ -266,8 +270,13 @@ class Settings:
 
     @cached_property
     def topics(self) -> Topics:
-        others = (self.rejected_topic, self.sketches_topic, self.verdicts_topic)
-        return Topics(self.pages_topic, *map(self._of_generation, others))
+        return Topics(
+            self.pages_topic,
+            self._of_generation(self.rejected_topic),
+            self._of_generation(self.sketches_topic),
+            self._of_generation(self.verdicts_topic),
+            self._of_generation(self.audit_topic) if self.audit_topic else "",
+        )
 
     def group_of(self, role: Role) -> str:
         return self._of_generation(f"{self.group}.{role}")

@@ -54,7 +54,7 @@ def create(
     from streams.topics import create as make
 
     made = make(_admin(settings), Names(*settings.topics), Sizes(partitions=partitions, replicas=replicas))
-    for name in settings.topics:
+    for name in filter(None, settings.topics):
         typer.echo(f"{name}: {'made' if name in made else 'as it should be'}")
 
 
@@ -192,6 +192,32 @@ def verdicts(
     began = parse_start(start, SystemClock().now_ms())
     out = sys.stdout.buffer if as_json else None
     show(settings, Console(), json_out=out, start=began, wanted=wanted, follow=follow)
+
+
+@app.command(
+    short_help="Kafka: show what the matcher drew for audit.",
+    epilog=options.examples(
+        "neardup audit --audit-topic audit --no-follow > audit.jsonl",
+        "neardup evaluate crawl.warc.gz --audit audit.jsonl --labels labels.jsonl",
+    ),
+)
+@takes_settings((*options.CONNECTION, "audit_topic"))
+def audit(
+    settings: Settings,
+    *,
+    start: Annotated[
+        str, typer.Option("--from", metavar="WHEN", help="beginning, end, 15m ago as 15m, or 2026-01-31T12:00.")
+    ] = "beginning",
+    follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Wait for more, or end with the newest.")] = True,
+) -> None:
+    """Show the audit topic as JSON lines: pairs around the threshold, and what a shadow rule disagrees about."""
+    from streams.process import SystemClock
+    from streams.tail import parse_start, show
+
+    if not settings.topics.audit:
+        raise BadInput("no audit topic: set NEARDUP_AUDIT_TOPIC or --audit-topic, as for the matcher")
+    began = parse_start(start, SystemClock().now_ms())
+    show(settings, Console(), json_out=sys.stdout.buffer, topic=settings.topics.audit, start=began, follow=follow)
 
 
 @app.command(

@@ -87,17 +87,20 @@ class _NothingStored:
 def tail(
     settings: Settings,
     *,
+    topic: str = "",
     start: Start = "beginning",
     wanted: Wanted | None = None,
     follow: bool = True,
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Committed verdicts that are `wanted`, batch by batch as they come; without `follow` it ends with the newest.
 
-    Each URL's are in order; those of different URLs may not be. Raises TopicError, BrokerError, PositionLost.
+    Each URL's are in order; those of different URLs may not be. topic: another one of JSON objects. Raises TopicError,
+    BrokerError, PositionLost.
     """
     wanted = wanted or Wanted()
     kafka = connect(settings, "verdicts", reading=True).settings
-    consumer = VerdictConsumer(settings.bootstrap, _NothingStored(), settings.topics.verdicts, start=start, kafka=kafka)
+    topic = topic or settings.topics.verdicts
+    consumer = VerdictConsumer(settings.bootstrap, _NothingStored(), topic, start=start, kafka=kafka)
     with closing(consumer):
         for batch in consumer.batches(follow=follow):
             found = [verdict for verdict in batch.verdicts if wanted.takes(verdict)]
@@ -110,6 +113,7 @@ def show(
     console: Console,
     *,
     json_out: BinaryIO | None = None,
+    topic: str = "",
     start: Start = "beginning",
     wanted: Wanted | None = None,
     follow: bool = True,
@@ -119,7 +123,7 @@ def show(
     json_out: JSON lines go there, and no table to `console`. Raises as `tail`.
     """
     shown = 0
-    batches = tail(settings, start=start, wanted=wanted, follow=follow)
+    batches = tail(settings, topic=topic, start=start, wanted=wanted, follow=follow)
     try:
         with closing(batches):
             for batch in batches:

@@ -191,9 +191,13 @@ class ScriptedWriter:
 
 @dataclass(slots=True)
 class VerdictLine:
-    """Committed verdicts as (key, JSON), and the log's offset that goes with them. owner: the newest `Transactions`."""
+    """Committed verdicts as (key, JSON), lines of an audit, and the log's offset that goes with them.
+
+    owner: the newest `Transactions`.
+    """
 
     verdicts: list[tuple[bytes, bytes]] = field(default_factory=list)
+    audit: list[bytes] = field(default_factory=list)
     committed: int | None = None
     owner: object = None
 
@@ -209,11 +213,12 @@ class Transactions:
         self.aborted = 0
         line.owner = self
 
-    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int) -> None:
+    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int, audit: Sequence[bytes] = ()) -> None:
         self._around("begun")
         if self._line.owner is not self:
             raise Fenced("another matcher has taken over")
         self._line.verdicts += verdicts
+        self._line.audit += audit
         self._line.committed = next_offset
         self._around("committed")
 

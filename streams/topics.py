@@ -1,4 +1,4 @@
-"""The four topics: what each needs and why, making them, and checking that they still are so."""
+"""The topics: what each needs and why, making them, and checking that they still are so."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +18,13 @@ VERDICT_BYTES_MIN = 262_144
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The topics of one generation."""
+    """The topics of one generation. audit: what a matcher with an audit topic writes to."""
 
     pages: str = "pages"
     rejected: str = "pages.rejected"
     sketches: str = "sketches"
     verdicts: str = "verdicts"
+    audit: str = ""  # none
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,18 @@ class _Plan:
 
 def _plans(names: Names, sizes: Sizes) -> tuple[_Plan, ...]:
     page_bytes = sizes.page_bytes_max
+    audit = _Plan(
+        names.audit,
+        1,
+        False,
+        (
+            _retention(sizes.verdicts_retention_ms, DAY_MS, "pairs could go before anybody has looked at them"),
+            _NO_COMPACTION,
+            _NO_UNCLEAN,
+        ),
+    )
     return (
+        *([audit] if names.audit else []),
         _Plan(
             names.pages,
             sizes.partitions,

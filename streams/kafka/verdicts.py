@@ -20,6 +20,9 @@ from streams.kafka.connection import (
 )
 from streams.watchdog import Watchdog
 
+#: Topic, key, value.
+_Record = tuple[str, bytes | None, bytes]
+
 
 class _MustAbort(Exception):
     def __init__(self, error: KafkaError) -> None:
@@ -43,6 +46,7 @@ class KafkaVerdicts:
         topic: str,
         *,
         log_topic: str,
+        audit_topic: str = "",
         group: str,
         transactional_id: str,
         transaction_timeout_ms: int = 120_000,
@@ -55,6 +59,7 @@ class KafkaVerdicts:
         self.transactional_id = transactional_id
         self.aborted = 0
         self._log = log_topic
+        self._audit_topic = audit_topic
         self._deadline_s = deadline_s
         self._cause = Cause()
         self._watchdog = watchdog or Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
@@ -101,17 +106,22 @@ class KafkaVerdicts:
 
         return self._guarded("the committed offset", committed)
 
-    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int) -> None:
+    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int, audit: Sequence[bytes] = ()) -> None:
         """Commits (key, value) pairs and the next offset of the log in one transaction; when it returns, they are.
+
+        audit: values for the audit topic, in the same transaction.
 
         Raises Fenced: end the process; another one owns the line. NotCommitted: aborted, ATTEMPTS_MAX times.
         RecordTooLarge: aborted. BrokerError: the outcome is not known; end the process, and after a restart believe
         `committed`. A call that hangs ends the process.
         """
 
+        records: list[_Record] = [(self.topic, key, value) for key, value in verdicts]
+        records += [(self._audit_topic, None, value) for value in audit]
+
         def attempts() -> None:
             for _ in range(self.ATTEMPTS_MAX):
-                error = self._transaction(verdicts, next_offset)
+                error = self._transaction(records, next_offset)
                 if error is None:
                     return
                 self.aborted += 1
@@ -123,14 +133,14 @@ class KafkaVerdicts:
 
         self._guarded(f"the transaction up to offset {next_offset} of {self._log}", attempts)
 
-    def _transaction(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int) -> KafkaError | None:
+    def _transaction(self, records: Sequence[_Record], next_offset: int) -> KafkaError | None:
         """None if committed; the error if aborted."""
         producer = self._producer
         place = [TopicPartition(self._log, 0, next_offset)]
         try:
             self._call("begin", producer.begin_transaction)
-            for key, value in verdicts:
-                self._produce(key, value)
+            for record in records:
+                self._produce(*record)
             group = self._member.consumer_group_metadata()
             self._call("offsets", lambda: producer.send_offsets_to_transaction(place, group, TRY_SECONDS_MAX))
             self._call("commit", lambda: producer.commit_transaction(TRY_SECONDS_MAX))
@@ -141,11 +151,11 @@ class KafkaVerdicts:
             return stop.error
         return None
 
-    def _produce(self, key: bytes, value: bytes) -> None:
+    def _produce(self, topic: str, key: bytes | None, value: bytes) -> None:
         while True:
             try:
                 try:
-                    return self._producer.produce(self.topic, value, key)
+                    return self._producer.produce(topic, value, key)
                 except BufferError:
                     self._producer.poll(0.05)
                     self._in_time("produce")

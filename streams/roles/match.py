@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -23,6 +24,7 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, StateError
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
+from neardup.shadow import Counts
 from streams import logs
 from streams.audit import Audit, open_audit, shadow_numbers
 from streams.deciders import Words, after_words, change, why_not, words_in
@@ -47,6 +49,14 @@ _CLUSTER, _TOPIC = b"cluster_id", b"topic_id"
 
 #: The log's messages from an offset on, to the end that it has when asked.
 Ahead = Callable[[int], Iterable[tuple[int, bytes]]]
+
+
+class _Looked(NamedTuple):
+    """What an audit draws from a round: lines for its file and for its topic, and what it counted."""
+
+    lines: list[bytes]
+    for_topic: list[bytes]
+    counts: Counts
 
 
 class MatchRole:
@@ -169,11 +179,14 @@ class MatchRole:
         with self._metrics.step("match", "produce"):
             lines = [(verdict.url.encode("utf-8", "replace"), verdict.to_json()) for verdict in prepared.verdicts]
         before = self._verdicts.aborted
+        looked = None if self._audit is None else self._look(self._audit, prepared)
         with self._metrics.step("match", "commit"):
-            self._verdicts.commit(lines, prepared.next_offset)
+            self._verdicts.commit(lines, prepared.next_offset, looked.for_topic if looked else ())
         self._metrics.restarts["match", "abort"].inc(self._verdicts.aborted - before)
         self._committed = prepared.next_offset
         self._count(prepared)
+        if self._audit is not None and looked is not None:
+            self._tell_audit(self._audit, looked)
 
     def _count(self, prepared: Prepared) -> None:
         metrics, outcome = self._metrics, prepared.outcome
@@ -187,16 +200,21 @@ class MatchRole:
         metrics.candidates.observe_many(outcome.scored_by_page)
         metrics.candidates_cut.inc(outcome.cut)
         metrics.hot_keys.inc(outcome.hot_turned)
-        if self._audit is not None:
-            self._look(self._audit, prepared)
 
-    def _look(self, audit: Audit, prepared: Prepared) -> None:
-        before, lost = replace(audit.counts), audit.lost
-        audit.look(prepared.outcome.weighed)
-        since = audit.counts.since(before)
+    def _look(self, audit: Audit, prepared: Prepared) -> _Looked:
+        before = replace(audit.counts)
+        audit.auditor.live = self.matcher.decider  # an operator's word may have changed it
+        lines = audit.draw(prepared.outcome.weighed)
+        for_topic = [*lines, *audit.counts_since(before)] if self._settings.audit_topic else []
+        return _Looked(lines, for_topic, audit.counts.since(before))
+
+    def _tell_audit(self, audit: Audit, looked: _Looked) -> None:
+        """Of what is committed."""
+        lost = audit.lost
+        audit.write(looked.lines)
         for kind, counter in self._metrics.disagreements.items():
-            counter.inc(getattr(since, kind))
-        self._metrics.audit_pairs.inc(since.drawn)
+            counter.inc(getattr(looked.counts, kind))
+        self._metrics.audit_pairs.inc(looked.counts.drawn)
         self._metrics.audit_lost.inc(audit.lost - lost)
 
     def _write(self, prepared: Prepared) -> None:
@@ -263,7 +281,8 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
             held.callback(audit.close)
         directory = Directory(Path(settings.state), scheme)
         held.callback(directory.close)
-        require(Admin(connect(settings, "match")), Names(*names), names.sketches, names.verdicts)
+        wanted_topics = [name for name in (names.sketches, names.verdicts, names.audit) if name]
+        require(Admin(connect(settings, "match")), Names(*names), *wanted_topics)
         log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
         held.callback(log.close)
         _check_identity(directory, log)
@@ -271,6 +290,7 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
             connect(settings, "match"),
             names.verdicts,
             log_topic=names.sketches,
+            audit_topic=names.audit,
             group=settings.group_of("match"),
             transactional_id=settings.transactional_id,
             transaction_timeout_ms=settings.transaction_timeout_ms,
@@ -296,6 +316,7 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
     return open_audit(
         decider,
         file=Path(settings.audit) if settings.audit else None,
+        topic=settings.audit_topic,
         rate=settings.audit_rate,
         shadow=settings.shadow or None,
         numbers=shadow_numbers([text for text in settings.shadow_set.split(",") if text.strip()]),

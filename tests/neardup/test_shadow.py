@@ -16,7 +16,7 @@ from neardup.index.namings import NO_SIBLINGS
 from neardup.matching import fold
 from neardup.record import Head
 from neardup.rules import Pair
-from neardup.shadow import BATCH_PAIRS_MAX, MARGIN, PAGE_PAIRS_MAX, Auditor, Disagreement, disagreement, shadow_of
+from neardup.shadow import MARGIN, MESSAGE_PAIRS_MAX, PAGE_PAIRS_MAX, Auditor, Disagreement, disagreement, shadow_of
 from neardup.verdict import Kind
 
 STRICT = replace(SMALL, tape_min=0.9, short_tape_min=0.9)
@@ -186,11 +186,11 @@ def test_pairs_of_a_page_and_of_a_batch_are_bounded():
     pages = [weighed(i, *[(j, pair_of(0.99, title_veto=1)) for j in range(10)]) for i in range(100, 200)]
     auditor = Auditor(SMALL, None, 1.0)
     lines = auditor.look(pages)
-    assert len(lines) == auditor.counts.drawn == BATCH_PAIRS_MAX
-    assert auditor.counts.left_out == 1000 - BATCH_PAIRS_MAX
+    assert len(lines) == auditor.counts.drawn == MESSAGE_PAIRS_MAX
+    assert auditor.counts.left_out == 1000 - MESSAGE_PAIRS_MAX
     ids = [orjson.loads(line)["b"]["page_id"] for line in lines]
     assert ids == sorted(ids)
-    assert len(set(ids)) == BATCH_PAIRS_MAX // PAGE_PAIRS_MAX
+    assert len(set(ids)) == MESSAGE_PAIRS_MAX // PAGE_PAIRS_MAX
     assert max(ids) > 150, "not the first pages of the batch alone"
 
 
@@ -201,7 +201,7 @@ def test_bounds_leave_out_vetoes_first():
     lines = [orjson.loads(line) for line in Auditor(SMALL, STRICT, 1.0).look(pages)]
     samples = [line["sample"] for line in lines]
     assert samples.count("live_merges") == 1
-    assert samples.count("rejected") == BATCH_PAIRS_MAX - 1
+    assert samples.count("rejected") == MESSAGE_PAIRS_MAX - 1
     assert samples.count("refused") == 0
 
 

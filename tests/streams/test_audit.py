@@ -2,7 +2,9 @@
 
 import json
 import os
-from dataclasses import replace
+from collections import Counter
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,10 @@ from neardup.errors import BadInput
 from neardup.evaluation.audits import AuditPair, audit_section, drawn_of, read_audits
 from neardup.evaluation.labels import Judgement, label_of
 from neardup.index.base import Family
-from neardup.shadow import Auditor
+from neardup.shadow import Auditor, Counts
 from streams.audit import Audit, AuditFile, open_audit, shadow_numbers
 from streams.evaluate import evaluate_command, open_crawl
+from streams.matcher import folded_to
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
 from streams.scan import ScanResult, scan
@@ -197,6 +200,12 @@ def test_numbers_of_the_shadow() -> None:
     assert open_audit(Decider(scheme=""), warn=pytest.fail) is None
 
 
+def test_an_audit_topic_must_be_named(shell: Shell) -> None:  # noqa: F811
+    ended = shell("audit", "--no-follow")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert "--audit-topic" in ended.err
+
+
 # On the stream.
 
 
@@ -240,6 +249,72 @@ def test_the_role_counts_and_writes_once_what_is_committed(folder: Path, tmp_pat
         again = run(audit, ForgetfulStore(), watched, len(messages)).metrics.render().decode()
         assert 'neardup_shadow_disagreements_total{kind="shadow_merges"} 0.0' in again
         assert audit.counts.drawn == drawn, "what is folded in silence was looked at before"
+
+
+def parts(at: Path) -> tuple[list[bytes], Decider]:
+    """The log of the samples in three messages, and their decider."""
+    with State.open(at / "parts", scheme=SCHEME) as state:
+        for i in range(3):
+            part = write_folder(at / f"part{i}", samples()[i::3])
+            scan([part], state, base_url=BASE_URL, clock=Noon())
+        return [data for _, data in state.log.read()], state.decider
+
+
+class _Crash(Exception):
+    pass
+
+
+def audited_line(
+    messages: list[bytes], decider: Decider, each: int, crashes: list[tuple[str, int]]
+) -> tuple[VerdictLine, Counter[str]]:
+    """What a role commits that takes `each` messages at once and dies at the n-th of a moment, once for each crash."""
+    line, store = VerdictLine(), ForgetfulStore()
+    for moment, number in [*crashes, ("", 0)]:
+        seen: Counter[str] = Counter()
+
+        def around(now: str, moment: str = moment, number: int = number, seen: Counter[str] = seen) -> None:
+            seen[now] += 1
+            if now == moment and seen[now] == number:
+                raise _Crash
+
+        log = ListLog()
+        log.messages += messages
+        runtime = Runtime.quiet(Settings(seed=7, match_messages=each, flush_ms=3_600_000, audit_topic="audit"))
+        audit = Audit(Auditor(decider, replace(decider, **LOOSE), 1.0))  # type: ignore[arg-type]
+        transactions = Transactions(line, around)
+        role = MatchRole(
+            *(log.follower(folded_to(store)), log.ahead, transactions, store, decider, line.committed or 0, runtime),
+            now_ms=lambda: 0,
+            audit=audit,
+        )
+        with suppress(_Crash):
+            while role.round():
+                pass
+        store = store.crashed()
+    sums: Counter[str] = Counter()
+    for told_line in map(json.loads, line.audit):
+        if told_line["audit"] == "counts":
+            sums.update({name: value for name, value in told_line.items() if isinstance(value, int)})
+    return line, sums
+
+
+def test_a_topic_has_each_line_once_whatever_dies_and_however_messages_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neardup.shadow.MESSAGE_PAIRS_MAX", 1)
+    messages, decider = parts(tmp_path)
+    assert len(messages) == 3
+    plain, sums = audited_line(messages, decider, 1, [])
+    pairs = [one for one in plain.audit if b'"audit":"pair"' in one]
+    assert len(pairs) == sums["drawn"] >= 2
+    assert sums["left_out"] > 0, "the bound of a message is not reached, and the test says little"
+    assert sums["shadow_merges"] == 5
+    crashes = [("begun", 2), ("committed", 1), ("begun", 1), ("committed", 2)]
+    for each, dying in ((3, []), (2, []), (1, crashes), (2, crashes[:2])):
+        found, same = audited_line(messages, decider, each, dying)
+        assert [one for one in found.audit if b'"audit":"pair"' in one] == pairs
+        assert {name: same[name] for name in asdict(Counts())} == {name: sums[name] for name in asdict(Counts())}
+        assert found.verdicts == plain.verdicts
 
 
 # What is made of it.

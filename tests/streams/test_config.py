@@ -188,7 +188,7 @@ def test_settings_that_do_not_go_together():
     lines = refusal({"NEARDUP_SKETCHES_TOPIC": "pages", "NEARDUP_DECIDER__THIN_TOKENS": "60"})
     assert lines == [
         "pages_topic (default), rejected_topic (default), sketches_topic (environment NEARDUP_SKETCHES_TOPIC), "
-        "verdicts_topic (default): must be four different names",
+        "verdicts_topic (default), audit_topic (default): must be different names",
         "decider.thin_tokens (environment NEARDUP_DECIDER__THIN_TOKENS), decider.short_tokens (default): "
         "must be in ascending order",
     ]
@@ -210,9 +210,9 @@ def test_empty_variables_and_kubernetes_service_links_are_no_settings():
 
 
 def test_a_generation_has_its_own_topics_groups_and_transactional_id():
-    live, second = load({}), load({"NEARDUP_GENERATION": "g2"})
-    assert live.topics == ("pages", "pages.rejected", "sketches", "verdicts")
-    assert second.topics == ("pages", "pages.rejected.g2", "sketches.g2", "verdicts.g2")
+    live, second = load({}), load({"NEARDUP_GENERATION": "g2", "NEARDUP_AUDIT_TOPIC": "audit"})
+    assert live.topics == ("pages", "pages.rejected", "sketches", "verdicts", "")
+    assert second.topics == ("pages", "pages.rejected.g2", "sketches.g2", "verdicts.g2", "audit.g2")
     assert (live.group_of("sketch"), second.group_of("sketch")) == ("neardup.sketch", "neardup.sketch.g2")
     assert (live.transactional_id, second.transactional_id) == ("neardup.match", "neardup.match.g2")
 

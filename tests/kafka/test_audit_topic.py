@@ -1,0 +1,95 @@
+"""An audit topic: each line once whatever dies, the same lines as a fold of the log gives, and people can read them."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from line import Line, story
+from rich.console import Console
+
+from neardup.errors import BadInput
+from neardup.evaluation.audits import read_audits
+from neardup.index.memory import MemoryStore
+from neardup.shadow import Counts
+from streams import topics
+from streams.audit import open_audit
+from streams.config import load
+from streams.kafka import Admin
+from streams.matcher import Matcher
+from streams.records import encode_message
+from streams.tail import show
+from streams.topics import Names
+
+STRICT = {"tape_min": 0.999, "short_tape_min": 0.999}
+
+
+@pytest.fixture
+def line(broker: str, names: Names, tmp_path: Path) -> Iterator[Line]:
+    names = replace(names, audit=names.verdicts + ".audit")
+    wanted = {"audit_topic": names.audit, "audit_rate": 1.0, "shadow_set": "tape_min=0.999,short_tape_min=0.999"}
+    made = Line(broker, names, tmp_path, **wanted)
+    yield made
+    made.close()
+
+
+def told(line: Line) -> list[dict[str, Any]]:
+    out = io.BytesIO()
+    show(line.settings, Console(file=io.StringIO()), json_out=out, topic=line.names.audit, follow=False)
+    (line.folder / "audit.jsonl").write_bytes(out.getvalue())
+    return [json.loads(one) for one in out.getvalue().splitlines()]
+
+
+def folded(line: Line) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """What an audit of the log alone, message by message and in memory, draws and counts."""
+    store, decider = MemoryStore(), line.settings.decider(line.settings.scheme())
+    audit = open_audit(decider, topic="any", rate=1.0, numbers=STRICT, warn=pytest.fail)
+    assert audit is not None
+    matcher = Matcher(store, decider)
+    matcher.watch = audit.look
+    lines = []
+    for offset, message in line.messages():
+        prepared = matcher.prepare([(offset, encode_message(message))])
+        lines += audit.draw(prepared.outcome.weighed)
+        matcher.apply(prepared)
+    return [json.loads(one) for one in lines], Counter(asdict(audit.counts))
+
+
+def test_each_line_is_there_once_whatever_dies(line: Line) -> None:
+    line.publish(story())
+    line.start("sketch")
+    line.settle(judged=False)
+    for step in ("3 offsets sent", "3 committed"):
+        line.start("match", step=step).dead()
+    line.start("match")
+    line.check()
+
+    found = told(line)
+    pairs = [one for one in found if one["audit"] == "pair"]
+    wanted, counts = folded(line)
+    assert pairs == wanted
+    assert len(pairs) > 3
+    sums = Counter[str]()
+    for one in found:
+        if one["audit"] == "counts":
+            sums.update({name: one[name] for name in asdict(Counts())})
+    assert sums == counts
+    assert sums["live_merges"] > 0
+    read = read_audits([line.folder / "audit.jsonl"])
+    assert (read.unreadable, read.counts["live_merges"]) == (0, sums["live_merges"])
+    assert {pair.sample for pair in read.pairs} >= {"live_merges"}
+
+
+def test_a_matcher_wants_its_audit_topic_to_be_there(line: Line, admin: Admin) -> None:
+    assert topics.check(admin, line.names) == []
+    said = line.start("match", settings={"audit_topic": f"{line.names.audit}.other"}).refused()
+    assert f"topic {line.names.audit}.other: the topic is missing" in said
+    line.alter(line.names.audit, "cleanup.policy", "compact")
+    (problem,) = topics.check(admin, line.names)
+    assert (problem.topic, problem.setting) == (line.names.audit, "cleanup.policy")
+    with pytest.raises(BadInput, match="different names"):
+        load({"NEARDUP_AUDIT_TOPIC": "verdicts"})
