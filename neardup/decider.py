@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
+#: `neardup.rules` has a function for each. Their names can be had without it, and what it imports.
+RULE_NAMES = ("shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified")
+
 
 @dataclass(frozen=True)
 class SiteOverride:

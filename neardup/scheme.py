@@ -1,13 +1,17 @@
 """What shapes the bytes of a sketch. Sketches of two schemes never meet."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import secrets
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _MASK = (1 << 64) - 1
 
@@ -50,7 +54,7 @@ class Scheme:
     title_bytes_max: int = 512
 
     @classmethod
-    def new(cls) -> "Scheme":
+    def new(cls) -> Scheme:
         """The default scheme with a fresh random seed."""
         return cls(seed=secrets.randbits(64))
 
@@ -64,7 +68,7 @@ class Scheme:
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> "Scheme":
+    def from_json(cls, text: str) -> Scheme:
         return cls(**json.loads(text))
 
     def constants(self, what: str, count: int) -> npt.NDArray[np.uint64]:
@@ -74,6 +78,8 @@ class Scheme:
 
 @lru_cache(maxsize=64)
 def _constants(seed: int, what: str, count: int) -> npt.NDArray[np.uint64]:
+    import numpy as np  # not needed to know a scheme, and slow to import
+
     start = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little") ^ (seed & _MASK)
     words = np.array([_splitmix((start + i * 0x9E3779B97F4A7C15) & _MASK) for i in range(count)], dtype=np.uint64)
     words.flags.writeable = False

@@ -7,6 +7,7 @@ compiled by processes side by side.
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numba
@@ -46,6 +47,14 @@ def notice() -> str:
             "NUMBA_CACHE_DIR names another place"
         )
     return "" if is_warm() else "compiling the kernels, once on this machine; it takes about half a minute"
+
+
+def make_ready(tell: Callable[[str], None]) -> None:
+    """Where kernels have to be compiled: says so and how long it takes, and does it, in processes side by side."""
+    if told := notice():
+        tell(told)
+        if KEPT:
+            warm()
 
 
 def _extraction() -> None:

@@ -8,19 +8,16 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from neardup.decider import Decider
+from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
-from neardup.rules import RULES
 from neardup.scheme import Scheme
 from streams import evaluate_cli, stream_cli
-from streams.options import examples
+from streams.options import announce_compiler, examples
 from streams.settings import OPTIONS
 
 app = typer.Typer(
@@ -66,7 +63,7 @@ def scan(
     state: StateOption = DEFAULT_STATE,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing: a throw-away run.")] = False,
     rule: Annotated[
-        str | None, typer.Option(metavar="RULE", help=f"One of {', '.join(RULES)}; by default verified.")
+        str | None, typer.Option(metavar="RULE", help=f"One of {', '.join(RULE_NAMES)}; by default verified.")
     ] = None,
     numbers: Annotated[
         list[str] | None,
@@ -107,13 +104,6 @@ def scan(
     stopped goes on when it is called again. The secret seed of a new state is drawn at random, or taken from
     NEARDUP_SEED.
     """
-    from streams.audit import open_audit
-    from streams.audit import shadow_numbers as numbers_of
-    from streams.report import write_report
-    from streams.scan import scan as run
-    from streams.state import State
-    from streams.terminal import bar, sizes, state_line, summary
-
     if out == "-" and as_json:
         raise BadInput("--json and --out - both want standard output; choose one")
     for path in paths:
@@ -122,18 +112,27 @@ def scan(
     outputs = [Path(one) for one in (report, audit, out) if one is not None and one != "-"]
     if twice := [one for i, one in enumerate(outputs) if one.absolute() in map(Path.absolute, outputs[:i])]:
         raise BadInput(f"{twice[0]} is named twice; each output needs a file of its own")
+    scheme, decider = _scheme(), _decider(rule, numbers)
+
+    from rich.console import Console
+
+    from streams.audit import open_audit
+    from streams.audit import shadow_numbers as numbers_of
+    from streams.report import write_report
+    from streams.scan import scan as run
+    from streams.state import State
+    from streams.terminal import bar, sizes, state_line, summary
+
     others = numbers_of(shadow_numbers or [])
+    announce_compiler(quiet=quiet)
     told = Console(stderr=out == "-" or as_json)
-    watched = Console(stderr=True)
     quiet = quiet or as_json or out == "-"
     where = None if memory else state
-    with State.open(where, scheme=_scheme(), decider=_decider(rule, numbers), new_decider=new_decider) as opened:
+    with State.open(where, scheme=scheme, decider=decider, new_decider=new_decider) as opened:
         for message in opened.messages:
             _complain(message)
-        if not quiet:
-            _announce_compiler()
         looking = open_audit(opened.decider, file=audit, rate=audit_rate, shadow=shadow, numbers=others, warn=_complain)
-        with looking or nullcontext(), bar(watched, shown=not quiet) as shown:
+        with looking or nullcontext(), bar(shown=not quiet) as shown:
             result = run(
                 paths,
                 opened,
@@ -170,10 +169,13 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write it.")] = Path("report.html"),
 ) -> None:
     """Write what is known in a state directory as one HTML file: verdicts, pictures, samples to judge them by."""
+    _require(state)
+
     from streams.report import write_report
     from streams.state import State
 
-    with State.open(_existing(state)) as opened:
+    announce_compiler()
+    with State.open(state) as opened:
         write_report(opened, out)
     typer.echo(f"report: {out}")
 
@@ -196,11 +198,11 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare two files by every rule: numbers, decisions, evidence, and the words that differ."""
+    make = _decider(None, numbers)
+
     from streams.compare import SCHEME, compare_command
 
-    make = _decider(None, numbers)
-    if not as_json:
-        _announce_compiler()
+    announce_compiler()
     _show(compare_command(a, b, a_url=a_url, b_url=b_url, decider=make(SCHEME) if make else None), as_json)
 
 
@@ -220,12 +222,15 @@ def explain(
 
     The page is judged again, with the index as it was when the page arrived.
     """
+    _require(state)
+
     from streams.explain import explain_command
     from streams.state import State
     from streams.terminal import bar
 
-    with State.open(_existing(state)) as opened:
-        with bar(Console(stderr=True), shown=not as_json) as shown:
+    announce_compiler()
+    with State.open(state) as opened:
+        with bar(shown=not as_json) as shown:
             result = explain_command(opened, url, page_id=page_id, progress=shown.folded)
         _show(result, as_json)
 
@@ -255,8 +260,8 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
     """What the options ask for, or None: as the state directory has it."""
     if rule is None and not numbers:
         return None
-    if rule is not None and rule not in RULES:
-        raise BadInput(f"--rule {rule}: there is {', '.join(RULES)}")
+    if rule is not None and rule not in RULE_NAMES:
+        raise BadInput(f"--rule {rule}: there is {', '.join(RULE_NAMES)}")
     values: dict[str, Any] = {}
     for text in numbers or []:
         name, _, value = text.partition("=")
@@ -271,28 +276,22 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
     return lambda scheme: Decider(scheme=scheme.digest, rule=rule or "verified", **values)
 
 
-def _existing(state: Path) -> Path:
+def _require(state: Path) -> None:
     if not (state / "scheme.json").is_file():
         raise BadInput(f"{state} is no state directory; name one with --state, or make one with: neardup scan")
-    return state
 
 
 def _show(result: Any, as_json: bool) -> None:
     if as_json:
         _print_json(result.to_json())
     else:
+        from rich.console import Console
+
         Console().print(result)
 
 
 def _print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def _announce_compiler() -> None:
-    from neardup.warm import notice
-
-    if told := notice():
-        _complain(told)
 
 
 def _complain(text: str) -> None:
@@ -304,6 +303,8 @@ def _options(
     show: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     if show:
+        from importlib.metadata import version
+
         typer.echo(f"neardup {version('neardup')}")
         raise typer.Exit
 

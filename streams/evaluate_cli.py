@@ -5,13 +5,9 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from streams.options import examples
-from streams.terminal import bar
+from streams.options import announce_compiler, examples
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -83,9 +79,10 @@ def evaluate(
     Without labels only what needs none is made. Every rule is put side by side on labelled pairs, with intervals.
     """
     from streams.evaluate import evaluate_command
+    from streams.terminal import bar
 
-    _warn_of_compiling()
-    with bar(Console(stderr=True), shown=not as_json) as shown:
+    announce_compiler()
+    with bar(shown=not as_json) as shown:
         made = evaluate_command(
             paths or (),
             state=state,
@@ -104,6 +101,8 @@ def evaluate(
             progress=shown.phase,
         )
     if as_json:
+        import orjson
+
         sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
     else:
         counts = made.counts
@@ -112,7 +111,7 @@ def evaluate(
         pages = "page" if counts.pages == 1 else "pages"
         typer.echo(f"{counts.pages:,} {pages}, {counts.repeats:,} {aside}; labelled pairs: {said}")
         if made.labels["correct"] or made.labels["incorrect"]:
-            Console().print(_rules(made.to_json()))
+            _show_rules(made.to_json())
         for note in made.notes:
             typer.echo(f"neardup: {note}", err=True)
         typer.echo(f"evaluation: {out / 'evaluation.html'}")
@@ -120,22 +119,18 @@ def evaluate(
         raise typer.Exit(3)  # as after a scan that could not read everything
 
 
-def _warn_of_compiling() -> None:
-    from neardup.warm import is_warm
-
-    if not is_warm():
-        typer.echo("neardup: compiling the kernels, once on this machine; it takes about half a minute", err=True)
-
-
-def _rules(told: dict[str, Any]) -> Table:
+def _show_rules(told: dict[str, Any]) -> None:
     """All rules side by side, with the intervals of F1."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for name in ("rule", "precision", "recall", "F1", "F1 95%"):
         table.add_column(name, justify="left" if name == "rule" else "right")
     for row in told["sections"]["rules"]["tables"].get("rules-all", []):
         shares = [f"{row[name]:.2f}" if row[name] is not None else "-" for name in ("precision", "recall", "F1")]
         table.add_row(row["rule"], *shares, str(row["F1 95%"] or "-"))
-    return table
+    Console().print(table)
 
 
 @app.command(
@@ -161,9 +156,10 @@ def label(
 ) -> None:
     """Label pairs of a crawl in a browser: their text side by side, on this machine only, until Ctrl-C."""
     from streams.label import label_command
+    from streams.terminal import bar
 
-    _warn_of_compiling()
-    with bar(Console(stderr=True), shown=True) as shown:
+    announce_compiler()
+    with bar(shown=True) as shown:
         label_command(
             paths or (),
             labels=labels,

@@ -25,6 +25,13 @@ def examples(*commands: str, codes: str = "") -> str:
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands), "", codes])
 
 
+def announce_compiler(*, quiet: bool = False) -> None:
+    """Says on stderr what a wait is for, where the kernels are not compiled yet, and compiles them."""
+    from neardup.warm import make_ready
+
+    make_ready(lambda told: None if quiet else typer.echo(f"neardup: {told}", err=True))
+
+
 def takes_settings(names: Sequence[str], *, role: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator for typer commands: `settings`, their first parameter, is made from flags for `names`, --config and
     --kafka, the environment, and the file. role: what `load` asks for. Other parameters stay as they are.

@@ -10,10 +10,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
-from neardup.decider import Decider, SiteOverride
+from neardup.decider import RULE_NAMES, Decider, SiteOverride
 from neardup.errors import BadInput
 from neardup.page import site_of
-from neardup.rules import RULES
 from neardup.scheme import Scheme
 
 Role = Literal["sketch", "match", "publish", "verdicts", "topics"]
@@ -113,7 +112,7 @@ _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
 
 # Numbers of the decider; their defaults are the decider's own.
 _DECIDER: dict[str, tuple[Kind, str]] = {
-    "rule": (_choice(*RULES), "Rule that decides whether two pages are near-duplicates"),
+    "rule": (_choice(*RULE_NAMES), "Rule that decides whether two pages are near-duplicates"),
     "b_min": (_whole(0, 6), "Equal supershingles that algorithm B asks for"),
     "c_min": (_whole(0, 384), "Agreeing bits that algorithm C asks for"),
     "combined_c_min": (_whole(0, 384), "Agreeing bits that the combined algorithm asks for"),
@@ -246,7 +245,7 @@ class Settings:
     ] = 100_000_000
     shadow: Annotated[
         str,
-        _text("|".join(("", *RULES)), f"one of {', '.join(RULES)}, or nothing"),
+        _text("|".join(("", *RULE_NAMES)), f"one of {', '.join(RULE_NAMES)}, or nothing"),
         "Rule that only looks on: where it disagrees is counted",
     ] = ""
     shadow_set: Annotated[str, _text(r"[^\0]*", "NAME=NUMBER, several with commas"), "Numbers of the shadow rule"] = ""

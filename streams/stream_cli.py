@@ -7,12 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from neardup.errors import BadInput
-from neardup.report import visible
 from neardup.scheme import Scheme
 from streams import options
 from streams.options import takes_settings
@@ -145,10 +141,11 @@ def publish(
 
     Exit codes: 0 done, 3 done but some input could not be read or published, 130 interrupted.
     """
+    from neardup.report import visible
     from streams.publish import publish as put
     from streams.terminal import bar
 
-    with bar(Console(stderr=True), shown=not as_json) as shown:
+    with bar(shown=not as_json) as shown:
         done = put(paths, settings, base_url=base_url, bodies=bodies, progress=shown.update)
     if as_json:
         sys.stdout.write(json.dumps(dataclasses.asdict(done), indent=2) + "\n")
@@ -185,6 +182,8 @@ def verdicts(
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
 ) -> None:
     """Show verdicts as they come, committed ones only."""
+    from rich.console import Console
+
     from streams.process import SystemClock
     from streams.tail import Wanted, parse_start, show
 
@@ -257,6 +256,10 @@ def config(settings: Settings, *, as_json: JsonOption = False) -> None:
     if as_json:
         sys.stdout.write(json.dumps([row._asdict() for row in rows], indent=2) + "\n")
         return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False)
     for name in ("setting", "value", "from", "what it does"):
         table.add_column(name, overflow="fold")

@@ -65,8 +65,9 @@ class Bar:
 
 
 @contextmanager
-def bar(console: Console, *, shown: bool) -> Iterator[Bar]:
-    """A bar on `console` that vanishes at the end; nothing is drawn where nobody watches."""
+def bar(*, shown: bool) -> Iterator[Bar]:
+    """A bar on stderr that vanishes at the end; nothing is drawn where nobody watches."""
+    console = Console(stderr=True)
     progress = Progress(
         TextColumn("{task.fields[what]}", markup=False),
         BarColumn(),

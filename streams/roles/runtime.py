@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from neardup.warm import make_ready
 from streams import logs
 from streams.health import Health, HealthServer
 from streams.kafka import Connection
@@ -60,6 +61,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             HealthServer(settings.metrics_host, settings.metrics_port, health, metrics) as server,
             stopped_by_signals(stop),
         ):
+            make_ready(_log.info)
             host, port = server.address
             _log.info("started", role=role, metrics=f"http://{host}:{port}/metrics", scheme=scheme.digest)
             yield Runtime(settings, metrics, health, stop)

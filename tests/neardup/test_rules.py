@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from neardup.decider import Decider
+from neardup.decider import RULE_NAMES, Decider
 from neardup.index.namings import Siblings
 from neardup.rules import RULES, Pair
 from neardup.verdict import Kind
@@ -318,3 +318,7 @@ def test_a_stamp_may_be_a_large_part_of_a_short_page() -> None:
 def test_the_rule_on_tapes_alone_looks_at_no_names_of_one_site(unlike: dict[str, object]) -> None:
     assert ruled("verified", **apart(**unlike))[0] is None
     assert ruled("tape", **apart(**unlike))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_every_rule_has_its_name_where_nothing_is_imported_for_it() -> None:
+    assert tuple(RULES) == RULE_NAMES

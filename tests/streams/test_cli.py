@@ -106,7 +106,8 @@ def test_a_reader_that_goes_away_and_a_full_disk_end_a_scan_quietly(shell: Shell
     os.close(reader)
     left = subprocess.run([*command, "--out", "-"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
-    assert (left.returncode, left.stderr) == (1, "")
+    assert left.returncode == 1
+    assert all("compiling" in line for line in left.stderr.splitlines())
     with open("/dev/full", "w") as full:
         left = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert left.returncode == 1
@@ -125,6 +126,72 @@ def test_a_cache_that_cannot_be_written_costs_time_alone() -> None:
     told, version = ended.stdout.splitlines()
     assert re.search("for this run alone.* /dev/null/nowhere/neardup/.* cannot be written", told)
     assert version.startswith("neardup ")
+
+
+def test_what_needs_no_kernel_waits_for_no_import(shell: Shell) -> None:
+    """The compiler and the arrays take longer to import than an answer may take."""
+    commands = [
+        *("--help", "--version", "scan --help", "sketch --help", "schema --nonsense", "scan", "scan nowhere.warc"),
+        *("scan . --rule shingles", "scan . --set tape_min=much", "compare a b --set tape_minimum=1"),
+        *("report --state nowhere", "explain https://a.example/ --state nowhere", "match --nonsense"),
+        *("sketch --threads none", "topics create --partitions 0", "evaluate --threads 0"),
+    ]
+    code = """
+import sys
+from streams import cli
+for command in sys.argv[1:]:
+    sys.argv = ["neardup", *command.split()]
+    try:
+        cli.main()
+    except SystemExit:
+        pass
+    found = {"numba", "numpy", "rocksdict", "jinja2", "rich", "publicsuffixlist"} & set(sys.modules)
+    assert not found, f"{command} imported {found}"
+"""
+    ended = subprocess.run([sys.executable, "-c", code, *commands], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-500:]
+
+
+def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(warm, "KEPT", True)
+    monkeypatch.setattr(warm, "notice", lambda: "compiling")
+    monkeypatch.setattr(warm, "warm", lambda: compiled.append("all"))
+    site(shell.folder / "site")
+    commands = [
+        ("scan", "site", "--base-url", "https://a.example/"),
+        ("report",),
+        ("explain", "https://a.example/a.html"),
+        ("compare", "site/a.html", "site/b.html"),
+        ("evaluate", "--state", "neardup-state", "--json"),
+    ]
+    for command in commands:
+        ended = shell(*command)
+        assert (ended.code, ended.err.splitlines()[0]) == (0, "neardup: compiling")
+    assert shell("scan", "site", "--memory", "--quiet").err == ""
+    assert len(compiled) == len(commands) + 1
+    monkeypatch.setattr(warm, "KEPT", False)  # then each process compiles what it needs
+    assert shell("scan", "site", "--memory").err.splitlines()[0] == "neardup: compiling"
+    assert len(compiled) == len(commands) + 1
+
+
+def test_all_of_the_package_is_there_when_asked() -> None:
+    code = """
+import sys, neardup
+assert "numba" not in sys.modules
+assert set(neardup.__all__) <= set(dir(neardup))
+for name in neardup.__all__:
+    assert getattr(neardup, name).__name__ == name
+assert neardup.Page is neardup.page.Page
+try:
+    neardup.Pages
+except AttributeError as error:
+    assert "Pages" in str(error)
+else:
+    raise AssertionError
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-500:]
 
 
 def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:
