@@ -210,6 +210,8 @@ def audit(
     follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Wait for more, or end with the newest.")] = True,
 ) -> None:
     """Show the audit topic as JSON lines: pairs around the threshold, and what a shadow rule disagrees about."""
+    from rich.console import Console
+
     from streams.process import SystemClock
     from streams.tail import parse_start, show
 
