@@ -21,6 +21,7 @@ from neardup.report import visible
 from neardup.report.differ import Difference, compare_texts, text_words
 from neardup.report.passages import Passages, Segment, passages, plain
 from neardup.report.prose import RULED_OUT, demanded, found_through, score_and_threshold
+from neardup.report.reasons import Draft, draft_of
 from neardup.report.samples import page_text
 from neardup.rules import RULES, Pair, Ruling
 from neardup.scheme import Scheme
@@ -54,6 +55,7 @@ class Comparison:
     """All that is known of a pair of files. names: what the vetoes rest on, in words.
 
     if_urls_end_alike: what the decider's rule would say then, where no URLs were given and that makes a difference.
+    draft: what kind of difference it is.
     """
 
     files: tuple[Path, Path]
@@ -65,6 +67,7 @@ class Comparison:
     difference: Difference | None
     passages: Passages | None
     if_urls_end_alike: Kind | None = None
+    draft: Draft | None = None
 
     @property
     def same_digest(self) -> bool:
@@ -103,6 +106,7 @@ class Comparison:
             ],
             "if_urls_end_alike": self.if_urls_end_alike,
             "names": self.names,
+            "difference": None if self.draft is None else self.draft.to_json(),
             "differences": None if self.difference is None else _differences(self.difference, self.passages),
             "scheme": self.decider.scheme,
             "decider": self.decider.digest,
@@ -121,6 +125,8 @@ class Comparison:
         yield ""
         yield self._evidence()
         yield from map(safe, self.names)
+        if self.draft is not None and self.draft.sentence():
+            yield Text(self.draft.sentence())
         yield ""
         yield from shown_differences(self.difference, self.passages)
 
@@ -214,6 +220,7 @@ def compare_command(
         difference,
         None if difference is None else passages(difference, count_max=12),
         alike if unsaid else None,
+        None if difference is None else draft_of(difference, pages[0].url, pages[1].url),
     )
 
 

@@ -14,7 +14,9 @@ from neardup.errors import BadInput, BadPage, InvariantBroken
 from neardup.matching import Candidate, Trace, fold
 from neardup.page import normalise_url
 from neardup.report.prose import KINDS, RULED_OUT, found_through, sentences
-from neardup.report.samples import instant
+from neardup.report.reasons import Draft
+from neardup.report.samples import Side, card, instant
+from neardup.verdict import Coordinates
 from streams.compare import safe
 from streams.records import PLACE_BITS, decode_message
 from streams.replay import fold_until
@@ -30,13 +32,15 @@ CANDIDATES_SHOWN = 20
 class Explanation:
     """One verdict and all that was weighed for it. history: (page id, verdict) about this URL, oldest first.
 
-    decider: what decided then.
+    decider: what decided then. difference: the page it repeats, or its nearest candidate, and what kind of difference
+    theirs is; None where one of the two cannot be read any more, or no word differs.
     """
 
     verdict: Mapping[str, Any]
     trace: Trace
     history: list[tuple[int, str]]
     decider: Decider
+    difference: tuple[Side, Draft] | None = None
 
     @property
     def winner(self) -> int | None:
@@ -81,6 +85,8 @@ class Explanation:
                 for one in trace.candidates
             ],
             "candidates_cut": trace.candidates_cut,
+            "difference": self.difference
+            and {"page_id": self.difference[0].page_id, "url": self.difference[0].url, **self.difference[1].to_json()},
         }
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -109,6 +115,8 @@ class Explanation:
             yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", safe(near["url"]))
             for sentence in sentences(near, self.decider):
                 yield safe(sentence)
+        if self.difference and (sentence := self.difference[1].sentence()):
+            yield Text(sentence)
         yield from self._weighed()
         if len(self.history) > 1:
             told = ", ".join(f"{KINDS.get(kind, (kind,))[0]} (page {page_id})" for page_id, kind in self.history)
@@ -214,7 +222,12 @@ def explain_command(
             f"page {stored['page_id']} ({stored['url']}) is judged otherwise than it was: {told}. Log, verdicts and "
             "program contradict each other"
         )
-    return Explanation(stored, traces[0], history, decider)
+    return Explanation(stored, traces[0], history, decider, _difference(state, stored, decider))
+
+
+def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tuple[Side, Draft] | None:
+    shown = card(verdict, lambda place: state.read_page(Coordinates(**place)), decider)
+    return None if shown.other is None or shown.draft is None else (shown.other, shown.draft)
 
 
 def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:

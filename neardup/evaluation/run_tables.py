@@ -12,12 +12,12 @@ from neardup.evaluation.figures import Cell, Section, Table, ratio
 from neardup.evaluation.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided, worst_sites
 from neardup.evaluation.labels import Judgement, LabelledPairs
 from neardup.evaluation.measures import measure
-from neardup.evaluation.reasons import Draft
 from neardup.evaluation.rule_tables import RUN_TEXT, clustered, measured_row, range_text, rules_table, sites
 from neardup.evaluation.runs import Merge, Run
 from neardup.evaluation.study import LabelledStudy, Levels, Mask
 from neardup.evaluation.truth import Editions
 from neardup.page import hen_site, host_of, normalise_url
+from neardup.report.reasons import Draft
 from neardup.verdict import Kind
 
 #: Merges are told by the step that decided; there are some ten.

@@ -13,12 +13,12 @@ from neardup.evaluation import joining
 from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.graphs import Graph
 from neardup.evaluation.labels import Judgement, LabelledPairs
-from neardup.evaluation.reasons import Draft, draft
 from neardup.evaluation.runs import Run
 from neardup.evaluation.texts import Texts
 from neardup.evaluation.truth import Editions
 from neardup.pair import Pair
 from neardup.pairs import compare_records
+from neardup.report.reasons import Draft, draft
 
 Mask = npt.NDArray[np.bool_]
 Levels = npt.NDArray[np.int64]

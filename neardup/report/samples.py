@@ -13,6 +13,7 @@ from neardup.page import Page, normalise_url
 from neardup.report import prose
 from neardup.report.differ import Difference, compare_texts, text_words
 from neardup.report.passages import Passages, passages
+from neardup.report.reasons import Draft, draft_of
 from neardup.report.tally import Verdict, nearest
 
 #: Coordinates of a verdict -> the page that is there now, None where it is gone.
@@ -34,7 +35,10 @@ class Side:
 
 @dataclass(slots=True)
 class Card:
-    """One sample as the template shows it. other: the representative, or the nearest candidate; None: shown alone."""
+    """One sample as the template shows it. other: the representative, or the nearest candidate; None: shown alone.
+
+    draft: what kind of difference theirs is; None where no word differs, or a text cannot be read.
+    """
 
     kind: str
     page: Side
@@ -45,6 +49,7 @@ class Card:
     flags: list[str] = field(default_factory=list)
     difference: Difference | None = None
     passages: Passages | None = None
+    draft: Draft | None = None
 
 
 def instant(ms: Any) -> str:
@@ -91,6 +96,9 @@ def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nea
     if left is not None and right is not None:
         out.difference = compare_texts(text_words(left), text_words(right))
         out.passages = passages(out.difference)
+        out.draft = draft_of(out.difference, out.page.url, out.other.url)
+        if out.draft and (sentence := out.draft.sentence()):
+            out.sentences.append(sentence)
     return out
 
 

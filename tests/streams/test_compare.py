@@ -56,6 +56,14 @@ def test_an_edited_page_shows_each_rules_numbers_and_the_words(tmp_path: Path) -
     assert "\x1b" not in text
 
 
+def test_the_kind_of_difference_is_told(tmp_path: Path) -> None:
+    pages = [page(tmp_path, f"{i}.html", [*LINES, f"Generated in 0.{i + 1} seconds"]) for i in range(2)]
+    result = compare_command(*pages)
+    assert result.to_json()["difference"] == {"kind": "execution_time", "kinds": ["execution_time"], "changes": 1}
+    assert "What differs reads as an execution time." in shown(result)
+    assert compare_command(pages[0], pages[0]).to_json()["difference"] is None
+
+
 def test_colour_adds_to_the_signs(tmp_path: Path) -> None:
     result = compare_command(page(tmp_path, "a.html", LINES), page(tmp_path, "b.html", [*LINES, "Added words."]))
     text = shown(result, color=True)

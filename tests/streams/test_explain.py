@@ -14,6 +14,7 @@ from rich.console import Console
 from neardup.errors import BadInput, InvariantBroken
 from neardup.scheme import Scheme
 from streams.explain import Explanation, explain_command
+from streams.report import write_report
 from streams.scan import scan
 from streams.state import State
 from tests.streams.archives import Sample, html, text, write_folder
@@ -110,6 +111,29 @@ def test_json_says_which_candidate_was_chosen(state: State) -> None:
     value = json.loads(json.dumps(explain_command(state, BASE + "a1.html").to_json()))
     assert [(one["url"], one["chosen"]) for one in value["candidates"]] == [(BASE + "a0.html", True)]
     assert value["verdict"]["verdict"] == "near_duplicate"
+
+
+def test_what_differs_is_told_as_long_as_both_pages_can_be_read(tmp_path: Path) -> None:
+    write_folder(
+        tmp_path / "site",
+        [Sample(f"a{i}.html", html("Item amber", f"{text(1)} Last updated on {i + 1} May 2024")) for i in range(2)],
+    )
+    with State.open(tmp_path / "state", scheme=Scheme(seed=7)) as state:
+        scan([tmp_path / "site"], state, base_url=BASE)
+        result = explain_command(state, BASE + "a1.html")
+        assert result.to_json()["difference"] == {
+            "page_id": 0,
+            "url": BASE + "a0.html",
+            "kind": "time_stamp",
+            "kinds": ["time_stamp"],
+            "changes": 1,
+        }
+        assert "What differs reads as a time stamp." in shown(result)
+        write_report(state, tmp_path / "report.html")
+        assert "What differs reads as a time stamp." in (tmp_path / "report.html").read_text()
+    (tmp_path / "site" / "a0.html").unlink()
+    with State.open(tmp_path / "state") as state:
+        assert explain_command(state, BASE + "a1.html").to_json()["difference"] is None
 
 
 def test_history_and_an_earlier_fetch(tmp_path: Path, state: State) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neardup.evaluation.labels import Reason
-from neardup.report.differ import Change, Text, compare_texts, text_words
+from neardup.report.differ import Change, Difference, Text, compare_texts, text_words
 
 #: Words of context on each side of a change.
 _AROUND = 4
@@ -68,19 +68,42 @@ class Draft:
     changes: int
 
     def to_json(self) -> dict[str, object]:
-        """As the evidence of a verdict may carry it."""
+        """The field `difference` of what `compare` and `explain` tell of a pair."""
         return {"kind": str(self.kind), "kinds": [str(kind) for kind in self.kinds], "changes": self.changes}
+
+    def sentence(self) -> str:
+        """For people; empty where no pattern fits."""
+        if self.kind is Reason.REST:
+            return ""
+        kinds = [_NAMES[kind] for kind in self.kinds]
+        named = " and ".join([", ".join(kinds[:-1]), kinds[-1]]) if len(kinds) > 1 else kinds[0]
+        return f"What differs reads as {named}."
+
+
+_NAMES: dict[Reason, str] = {
+    Reason.SESSION_ID: "a session id",
+    Reason.TIME_STAMP: "a time stamp",
+    Reason.EXECUTION_TIME: "an execution time",
+    Reason.MESSAGE_ID: "a message id",
+    Reason.VISITOR_COUNT: "a visitor count",
+    Reason.SERVER_NAME: "a server name",
+    Reason.OWN_URL: "parts of the page's own URL",
+}
 
 
 def difference(a_text: str, b_text: str, a_url: str = "", b_url: str = "") -> Draft | None:
     """The draft for two texts as people read them (`neardup.html.text_of`); None if no word differs."""
-    return draft(text_words(a_text).words, text_words(b_text).words, a_url, b_url)
+    return draft_of(compare_texts(text_words(a_text), text_words(b_text)), a_url, b_url)
 
 
 def draft(a: Sequence[str], b: Sequence[str], a_url: str = "", b_url: str = "") -> Draft | None:
     """The draft for two token sequences; None if they are equal. Bounded as `neardup.report.differ` is."""
-    sides = Text("", list(a), []), Text("", list(b), [])
-    changes = compare_texts(*sides).changes
+    return draft_of(compare_texts(Text("", list(a), []), Text("", list(b), [])), a_url, b_url)
+
+
+def draft_of(found: Difference, a_url: str = "", b_url: str = "") -> Draft | None:
+    """The draft for texts that are compared already; None if no word differs."""
+    a, b, changes = found.left.words, found.right.words, found.changes
     if not changes:
         return None
     own = _parts(a_url), _parts(b_url)

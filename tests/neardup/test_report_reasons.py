@@ -3,7 +3,7 @@
 import pytest
 
 from neardup.evaluation.labels import Reason
-from neardup.evaluation.reasons import difference
+from neardup.report.reasons import difference
 
 FRONT = "The harbour master keeps the log of every ship that comes in and writes it up at night. "
 BACK = " All rights reserved by the people of the island and their friends on the mainland."
@@ -41,6 +41,18 @@ def test_the_kind_of_a_difference(left: str, right: str, kind: Reason) -> None:
     turned = difference(FRONT + right + BACK, FRONT + left + BACK, *urls[::-1])
     assert turned is not None
     assert turned.kind is kind
+
+
+def test_kinds_are_told_in_words() -> None:
+    def told(left: str, right: str) -> str:
+        found = difference(FRONT + left + BACK, FRONT + right + BACK)
+        assert found is not None
+        return found.sentence()
+
+    assert told("You are visitor 7", "You are visitor 8") == "What differs reads as a visitor count."
+    both = told("You are visitor 7 on 4 May 2024", "You are visitor 8 on 5 May 2024")
+    assert both == "What differs reads as a visitor count and a time stamp."
+    assert told("a red boat", "a blue boat") == ""
 
 
 def test_equal_texts_have_no_difference() -> None:
