@@ -95,7 +95,8 @@ class State:
         scheme: by default the directory's own, or a new one with a random seed. decider: made for the scheme; by
         default the directory's own, or the default rule. new_decider: where the directory's own is another one, it is
         this one that decides from here on. progress: messages folded, of how many, while catching up.
-        Raises StateError if the directory is in use, cannot be written, or was made with another scheme or decider;
+        Raises StateError if the directory is in use, cannot be written, is a matcher's on Kafka, or was made with
+        another scheme or decider;
         CorruptRecord if its log is damaged.
         """
         if path is None:
@@ -106,6 +107,7 @@ class State:
             state = cls(path.absolute(), in_memory=False)
         try:
             lock_directory(state.path, _NAMES, state._held)
+            _refuse_the_streams(state.path)
             state._load(scheme, decider)
             state._recover(progress)
             if decider is not None:
@@ -332,3 +334,12 @@ class State:
             write_whole(file, text, mode)
         except OSError as error:
             raise state_error("write", file, error) from error
+
+
+def _refuse_the_streams(path: Path) -> None:
+    """Raises StateError for a directory of `neardup match`, before anything is made in it: scans begin with a log."""
+    if (path / "scheme.json").exists() and not any((path / name).exists() for name in ("log", "verdicts", "sources")):
+        raise StateError(
+            f"{path} belongs to `neardup match`, whose log and verdicts are topics of Kafka (see: neardup verdicts); "
+            "name a directory of `neardup scan`"
+        )

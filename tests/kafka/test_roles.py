@@ -9,6 +9,8 @@ import pytest
 from line import Line, story
 from roles import STEPS
 
+from neardup.errors import StateError
+from streams.state import State
 from streams.topics import Names
 
 Make = Callable[..., Line]
@@ -38,6 +40,26 @@ def test_pages_become_verdicts(make: Make) -> None:
     kinds = Counter(verdict["verdict"] for verdict in verdicts)
     assert set(kinds) >= {"unique", "exact_duplicate", "near_duplicate", "unchanged", "edited", "gone", "rejected"}
     assert sum(verdict["n"] == 0 for verdict in verdicts) == len(story())
+
+
+def test_what_reads_a_scans_state_leaves_a_matchers_alone(make: Make) -> None:
+    line = make()
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    line.stop()
+    path = Path(line.settings.state)
+    before = sorted(path.iterdir())
+
+    with pytest.raises(StateError, match=r"belongs to `neardup match`.*neardup verdicts"):
+        State.open(path)
+
+    assert sorted(path.iterdir()) == before
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+    line.check()
 
 
 @pytest.mark.parametrize(("role", "step"), STEPS)

@@ -7,14 +7,18 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from neardup import warm
+from neardup.decider import Decider
+from neardup.scheme import Scheme
 from streams import cli
 from streams import scan as scanning
+from streams.roles.directory import Directory
 
 
 class Ended(NamedTuple):
@@ -192,6 +196,30 @@ else:
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-500:]
+
+
+@pytest.mark.parametrize("command", [("report",), ("explain", "https://a.example/"), ("scan", "site")])
+def test_a_matchers_directory_is_left_to_the_matcher(shell: Shell, command: tuple[str, ...]) -> None:
+    site(shell.folder / "site")
+    path, scheme = shell.folder / "state", Scheme(seed=7)
+    with closing(Directory(path, scheme)) as directory:
+        directory.first_decider(Decider(scheme=scheme.digest))
+    before = sorted(path.iterdir())
+    ended = shell(*command, "--state", "state")
+    assert ended.code == 1
+    assert "belongs to `neardup match`" in ended.err
+    assert sorted(path.iterdir()) == before
+    Directory(path, scheme).close()
+
+
+def test_a_client_without_its_extra_says_what_to_install() -> None:
+    code = "import sys; sys.modules['confluent_kafka'] = None; import streams.client"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    told = (
+        "ModuleNotFoundError: confluent_kafka is not installed, and the stream needs it: pip install 'neardup[kafka]'"
+    )
+    assert ended.stderr.splitlines()[-1] == told
+    assert "During handling" not in ended.stderr
 
 
 def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:
