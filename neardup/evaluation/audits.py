@@ -179,7 +179,7 @@ def _counts(audit: Audit) -> Table:
         [words, audit.counts[name], None if name == "pairs" else ratio(audit.counts[name], pages)]
         for name, words in _COUNTS.items()
     ]
-    note = "All pages that were weighed, drawn or not; a run that was killed leaves none."
+    note = "All pages that were weighed, drawn or not; to a file a run that was killed writes none."
     kinds = ("text", "count", "share")
     return Table("audit-counts", "What the shadow rule disagrees about", ("", "count", "share"), kinds, rows, note)
 

@@ -154,6 +154,7 @@ def _mark(drawing: Drawing, number: int, x: float, y: float, style: str, hint: s
 STANDALONE_STYLE = """
 svg { background: #ffffff; }
 text { font: 11.5px system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; fill: #5a6470; }
+text.caption { fill: #1d2126; font-size: 13px; font-weight: 600; }
 text.label { fill: #1d2126; font-size: 12px; } text.mark { fill: #b3261e; font-weight: 600; font-size: 12px; }
 .grid { stroke: #e2dfd9; } .axis { stroke: #5a6470; }
 .threshold { stroke: #b3261e; stroke-width: 2; stroke-dasharray: 5 3; }
@@ -165,9 +166,32 @@ polyline.curve { fill: none; } .curve.s1 { stroke-dasharray: 7 3; } .curve.s2 { 
 """
 
 
-def standalone(svg: Markup) -> str:
-    """The picture as a file of its own."""
+#: Pixels above and below the picture in a file of its own, for its caption and a line of its legend.
+_CAPTION, _LEGEND_LINE, _LETTER = 26, 18, 6.4
+
+
+def standalone(svg: Markup, caption: str = "", legend: Sequence[tuple[str, str]] = ()) -> str:
+    """The picture as a file of its own, with what stands around it in the page. legend: (class, name)."""
     text = str(svg)
     start, end = text.index("<svg"), text.index(">")
-    head = text[start:end] + f' xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">'
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}<style>{STANDALONE_STYLE}</style>{text[end + 1 :]}\n'
+    around = [Markup('<text class="caption" x="{}" y="-10">{}</text>').format(LEFT, caption)]
+    x, y = float(LEFT), float(HEIGHT + 12)
+    for style, name in legend:
+        width = _LETTER * len(name) + 30
+        if x + width > WIDTH and x > LEFT:
+            x, y = float(LEFT), y + _LEGEND_LINE
+        around.append(_key(style, name, x, y))
+        x += width
+    height = int(y) + 12 if legend else HEIGHT
+    box = f'viewBox="0 {-_CAPTION} {WIDTH} {height + _CAPTION}"'
+    head = text[start:end].replace(f'viewBox="0 0 {WIDTH} {HEIGHT}"', box)
+    head += f' xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height + _CAPTION}">'
+    body = f"<style>{STANDALONE_STYLE}</style>{Markup('').join(around)}{text[end + 1 :]}"
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{body}\n'
+
+
+def _key(style: str, name: str, x: float, y: float) -> Markup:
+    """One entry of a legend: a bit of the line, and the name."""
+    return Markup(
+        '<line class="curve {}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/><text x="{:.1f}" y="{:.1f}">{}</text>'
+    ).format(style, x, y, x + 16, y, x + 21, y + 4, name)

@@ -41,7 +41,7 @@ from neardup.verdict import Kind
 class Evaluation:
     """All sections, in order; counts of the corpus; notes: what a reader must know before believing a figure.
 
-    fetched: a sentence on what the corpus was made of. unread: places of the input that could not be read.
+    fetched: sentences on what the corpus was made of, and how. unread: places of the input that could not be read.
     """
 
     sections: list[Section]
@@ -55,6 +55,7 @@ class Evaluation:
         """For machines: every table, row by row."""
         return {
             "corpus": asdict(self.counts),
+            "made": self.fetched,
             "labels": self.labels,
             "notes": self.notes,
             "sections": {section.key: section.to_json() for section in self.sections},
@@ -81,7 +82,11 @@ def evaluate(study: Study) -> Evaluation:
     if study.texts.problems:
         unread = study.texts.problems
         notes.append(f"Pages that could not be read again: {len(unread)}, as {unread[0]}")
-    return Evaluation(sections, study.corpus.counts, _fetched(study.corpus.counts), notes, _labels(study))
+    fetched = (
+        f"{_fetched(study.corpus.counts)} B-similar: at least {study.b.least} of 6 supershingles equal; C-similar: "
+        f"at least {study.c.least} of 384 bits. Samples, splits and intervals by seed {study.seed}."
+    )
+    return Evaluation(sections, study.corpus.counts, fetched, notes, _labels(study))
 
 
 def evaluate_run(study: RunStudy) -> Evaluation:
@@ -131,7 +136,7 @@ def write(evaluation: Evaluation, out: Path, title: str = "Evaluation") -> list[
             files[f"table-{table.name}.csv"] = table.to_csv()
         for made in section.plots:
             files[f"plot-{made.name}.csv"] = made.to_csv()
-            files[f"plot-{made.name}.svg"] = standalone(made.svg)
+            files[f"plot-{made.name}.svg"] = standalone(made.svg, made.caption, made.legend)
     told = evaluation.to_json() | {"files": sorted(files)}
     files["evaluation.json"] = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
     make_folder(out)

@@ -194,7 +194,10 @@ def test_a_run_with_thresholds_of_its_own_is_evaluated(folder: Path, tmp_path: P
     for name, value in {"b_min": 1, "c_min": 380}.items():
         with State.open(tmp_path / name, scheme=SCHEME, decider=partial(_decider, {name: value})) as state:
             scan([folder], state, base_url=BASE)
-    tables = by_name(evaluate_command(state=tmp_path / "b_min", natural=True).sections)
+    evaluation = evaluate_command(state=tmp_path / "b_min", natural=True, seed=9)
+    assert "at least 1 of 6 supershingles equal" in evaluation.fetched
+    assert "by seed 9." in evaluation.to_json()["made"]
+    tables = by_name(evaluation.sections)
     assert [row[0] for row in tables["2-b-similarity"].rows] == [1, 2, 3, 4, 5, 6, "all"]
     assert tables["2-b-similarity"].rows[0][4] is None, "the paper has no such pairs"
     tables = by_name(evaluate_command(state=tmp_path / "c_min", natural=True).sections)

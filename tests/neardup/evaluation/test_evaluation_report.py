@@ -131,6 +131,12 @@ def test_files_hold_the_same_data(evaluation: Evaluation, tmp_path: Path) -> Non
     for path in paths:
         if path.suffix == ".svg":
             assert xml.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    alone = (tmp_path / "out/plot-9-c-for-b.svg").read_text()
+    (made,) = (plot for section in evaluation.sections for plot in section.plots if plot.name == "9-c-for-b")
+    assert len(made.legend) > 1
+    assert all(text in alone for text in [made.caption, *(name for _, name in made.legend)]), (
+        "alone it would say little"
+    )
     again = [path.read_bytes() for path in write(evaluation, tmp_path / "again")]
     assert again == [path.read_bytes() for path in paths]
     with pytest.raises(BadInput, match="cannot write"):
@@ -218,6 +224,12 @@ def test_plots_need_points() -> None:
     one = plot("t <", [Series("s", [(1, 1)])], Axes("x", "y", x_log=True, y_log=True))
     assert one is not None
     assert xml.fromstring(standalone(one)).attrib["aria-label"].startswith("t <")
+    many = xml.fromstring(standalone(one, "<b>", [("s0", f"<i> the {i}th name of all") for i in range(9)]))
+    _, top, width, height = map(int, many.attrib["viewBox"].split())
+    texts = [text for text in many.iter("{http://www.w3.org/2000/svg}text") if "th name" in (text.text or "")]
+    assert len(texts) == 9
+    assert all(0 < float(text.attrib["x"]) < width - 100 for text in texts)
+    assert all(float(text.attrib["y"]) < top + height for text in texts)
 
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
