@@ -25,6 +25,7 @@ class RecordFlag(IntFlag):
 
     OPAQUE = 1  # neither HTML nor text: digest is that of the body
     TRUNCATED = 2  # only the first body_bytes_max bytes were sketched
+    OWN_URL = 4  # the text has the page's own URL, which the tape leaves out
 
 
 HEADER = np.dtype(

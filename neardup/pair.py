@@ -19,9 +19,12 @@ class Pair(NamedTuple):
     gaps: places where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
     tokens with digits in them; loose_words: words in them beyond 3 for each token with digits of the same gap, as in
     time stamps, and tokens of common runs in another order. Of the page that has more, and scaled up by the tapes'
-    level. 0 of tapes two levels apart. same_address: one URL is the other with more of a query, or both pages want to
-    go by one URL: rel=canonical, or their own where that is missing or a front page. same_heading: both have
-    headings, of the same words and numbers.
+    level. end_differs: one of the places is the end of a text. All are 0 of tapes two levels apart.
+
+    same_address: one URL is the other with more of a query, or both pages want to go by one URL: rel=canonical, or
+    their own where that is missing or a front page. same_heading: both have headings, of the same words and numbers.
+    tape_level: the greater of the two; at 0 tapes hold every word, up to 8 times. own_urls: both texts have their
+    page's own URL, which tapes leave out (from version 2 of the scheme on).
     """
 
     same_digest: bool
@@ -51,5 +54,8 @@ class Pair(NamedTuple):
     gaps: int
     gap_digits: int
     loose_words: int
+    end_differs: bool
     same_address: bool
     same_heading: bool
+    tape_level: int
+    own_urls: bool

@@ -33,7 +33,7 @@ class Scheme:
     """
 
     seed: int
-    version: int = 1
+    version: int = 2  # 1: tapes also hold what a page prints of its own URL
     shingle_tokens: int = 8  # k
     minvalues: int = 84  # m
     supershingles: int = 6  # m': each of 14 minvalues

@@ -42,6 +42,7 @@ def shape_of(scheme: Scheme) -> Shape:
         scheme.title_bytes_max,
         min(scheme.url_bytes_max, FACT_BYTES_MAX),
         LANG_BYTES_MAX,
+        scheme.version >= 2,
     )
     return Shape(
         seed=np.array([scheme.seed], dtype=np.uint64),
@@ -66,6 +67,7 @@ def _check(scheme: Scheme) -> None:
             raise BadInput(f"scheme: {name} must be {value}, as in the record's layout")
     bits = (scheme.bloom_bits_min, scheme.bloom_bits_max)
     ranges = {
+        "version": scheme.version in (1, 2),
         "minvalues": scheme.minvalues % 6 == 0 and scheme.minvalues >= 8 * scheme.wide_minvalues,
         "shingle_tokens": scheme.shingle_tokens >= 1,
         "wide_minvalues": scheme.wide_minvalues >= 1,

@@ -94,6 +94,11 @@ class Sketch:
         return RecordFlag.TRUNCATED in self.flags
 
     @property
+    def own_url(self) -> bool:
+        """The text has the page's own URL, which the tape leaves out."""
+        return RecordFlag.OWN_URL in self.flags
+
+    @property
     def fetched_at(self) -> int:
         """Milliseconds since the epoch, as the crawler said; the log time if it said nothing."""
         return int(self._header["fetched_at"])
@@ -253,6 +258,7 @@ class Sketch:
             "kind": self.kind.name.lower(),
             "opaque": self.opaque,
             "truncated": self.truncated,
+            "own_url": self.own_url,
             "source": coordinates.source,
             "partition": coordinates.partition,
             "offset": coordinates.offset,

@@ -8,12 +8,13 @@ from neardup.kernels import lean_kernel
 from neardup.kernels.bits import word_at
 from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
 from neardup.kernels.html import extract
-from neardup.kernels.record import HOST_WORDS, write_record, write_title
+from neardup.kernels.record import FLAGS, HOST_WORDS, OWN_URL, write_record, write_title
 from neardup.kernels.sketch import DIGEST, sketch_tokens
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.xxh64 import xxh64
 
 U64 = np.uint64
+U8 = np.uint8
 #: What a page is to `sketch_batch`: the first two are modes of `extract`; an opaque body is only digested.
 HTML, PLAIN, OPAQUE, NOTHING = 0, 1, 2, 3
 
@@ -65,11 +66,15 @@ def record_of(batch, page, tokens, n, heading, text, title_bytes, shape, work, s
     many, _, _ = _host_tokens(batch, page, space)
     words, numbers = space.words, space.numbers
     header = len(batch.headers) // len(batch.record_ends)
-    end = sketch_tokens(tokens, n, heading, text, space.host, many, shape, work, words, numbers, batch.out, at + header)
+    url = (batch.urls, batch.url_ends[page - 1] if page > 0 else np.int64(0), batch.url_ends[page])
+    given = (space.host, many, shape, work, words, numbers)
+    end, printed = sketch_tokens(tokens, n, heading, text, url, *given, batch.out, at + header)
     if batch.modes[page] == OPAQUE and batch.ends[page] > batch.starts[page]:
         for i in range(2):
             words[DIGEST + i] = xxh64(batch.buffer, batch.starts[page], batch.ends[page], shape.opaque[i])
     end = write_record(batch, page, shape, space, at, end, title_bytes, words, numbers)
+    if printed:
+        batch.out[at + shape.header[FLAGS]] |= U8(OWN_URL)
     batch.record_ends[page] = end
     return end
 

@@ -35,12 +35,14 @@ FIELDS = (
     "site_bytes",
     "title_bytes",
     "canonical_bytes",
+    "flags",
 )
 _DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = 0, 1, 2, 3, 4, 5, 6
 _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 10, 11, 12, 13
-_TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL = 14, 15, 16, 17, 18, 19, 20, 21
+_TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS = 14, 15, 16, 17, 18, 19, 20, 21, 22
+_OWN_URL = U8(4)
 #: Columns of the answer: the fields of `neardup.pair.Pair`.
-COLUMNS = 29
+COLUMNS = 32
 #: A sampled run of this many bytes must occur in both tapes (Huang 2008's filtered sketch, in tokens).
 RUN = 3
 #: Words that one token with digits has about it in a time stamp, a counter, a session's name.
@@ -151,6 +153,8 @@ def _keep(data, size, keep):
 def _gaps(data, size, keep, digits):
     """Runs of positions not kept -> int64: runs, tokens with digits in them, words beyond those about digits.
 
+    Behind them whether the last run is the end of the tape.
+
     digits: mask of the two bits that are 0 in the bytes of tokens with digits.
     """
     gaps = with_digits = loose = np.int64(0)
@@ -169,7 +173,7 @@ def _gaps(data, size, keep, digits):
             i += 1
         with_digits += here
         loose += max(np.int64(0), words - _WORDS_BY_DIGITS * here)
-    return gaps, with_digits, loose
+    return gaps, with_digits, loose, size > 0 and not keep[size - 1]
 
 
 @lean_kernel
@@ -177,7 +181,7 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, siz
     """LJ = |LCS| / (|A| + |B| - |LCS|) of the tapes at buf[a], buf[b] -> out[score_at]; 0 if two levels apart.
 
     |A| and |B|, the bytes at the compared level before straining, go to out[size_at] and out[size_at + 1].
-    Where the texts differ goes to out[gaps_at : gaps_at + 3], unless gaps_at is -1: see `neardup.pair.Pair`.
+    Where the texts differ goes to out[gaps_at : gaps_at + 4], unless gaps_at is -1: see `neardup.pair.Pair`.
     scratch: see `neardup.pairs.tape_scratch`.
     """
     x, y, keep_x, keep_y, table, places, rows, state = scratch
@@ -185,7 +189,7 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, siz
     out[size_at], out[size_at + 1] = a_size, b_size
     out[score_at] = 0.0
     if gaps_at >= 0:
-        out[gaps_at : gaps_at + 3] = 0.0
+        out[gaps_at : gaps_at + 4] = 0.0
     if apart > 1:
         return
     x_size = _at_level(buf, a, a_size, a_level < b_level, apart, x)
@@ -196,12 +200,13 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, siz
     _strain(x, x_size, y, y_size, table, places, keep_x, keep_y)
     if gaps_at >= 0:
         digits = U8(0xC0) >> U8(apart)
-        gaps_x, digits_x, loose_x = _gaps(x, x_size, keep_x, digits)
-        gaps_y, digits_y, loose_y = _gaps(y, y_size, keep_y, digits)
+        gaps_x, digits_x, loose_x, last_x = _gaps(x, x_size, keep_x, digits)
+        gaps_y, digits_y, loose_y, last_y = _gaps(y, y_size, keep_y, digits)
         scale = np.int64(1) << np.int64(max(a_level, b_level))
         out[gaps_at] = max(gaps_x, gaps_y)
         out[gaps_at + 1] = max(digits_x, digits_y) * scale
         out[gaps_at + 2] = max(loose_x, loose_y) * scale
+        out[gaps_at + 3] = last_x or last_y
     m = _keep(x, x_size, keep_x)
     n = _keep(y, y_size, keep_y)
     kept = min(m, n)
@@ -394,7 +399,7 @@ def _alike(buf, a, a_size, b, b_size):
 
 @lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
-    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[29]; see `score_pairs`."""
+    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[32]; see `score_pairs`."""
     tokens_a, tokens_b = _quad(buf, a + at[_TOKENS]), _quad(buf, b + at[_TOKENS])
     low, high = _word(buf, a + at[_DIGEST]), _word(buf, a + at[_DIGEST] + 8)
     same = low == _word(buf, b + at[_DIGEST]) and high == _word(buf, b + at[_DIGEST] + 8)
@@ -464,15 +469,17 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[23] = _heading_veto(buf, names_a, title_a, names_b, title_b)
     url_a, url_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
     start_a, start_b = filter_a + bytes_a, filter_b + bytes_b
-    out[27] = _extends(buf, start_a, url_a, start_b, url_b) or _one_address(buf, start_a, a, start_b, b, at)
-    out[28] = _same_heading(buf, names_a, title_a, names_b, title_b)
+    out[28] = _extends(buf, start_a, url_a, start_b, url_b) or _one_address(buf, start_a, a, start_b, b, at)
+    out[29] = _same_heading(buf, names_a, title_a, names_b, title_b)
+    out[30] = max(np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]]))
+    out[31] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
 
 
 @lean_kernel
 def score_pairs(buf, a, b, at, header, scratch, out):
-    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 29].
+    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 32].
 
-    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[22]: byte offsets of
+    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[23]: byte offsets of
     FIELDS in a record, header: bytes of its header. scratch: arrays for tapes as long as the longest in buf.
     Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
     """

@@ -24,13 +24,15 @@ _SIZE, _URL_HASH, _SITE, _HEN_SITE, _TAIL, _TITLING, _NAMING, _PLACE = 0, 1, 2, 
 _DIGEST, _HEAD = 8, 9
 _NUMBERS = 14
 _TEXTS = _NUMBERS + len(NUMBER_FIELDS)
-_FLAGS = _TEXTS + 6
+FLAGS = _TEXTS + 6
 #: Bytes of the fields from the first of NUMBER_FIELDS on.
 _WIDTHS = np.array([4, 4, 4, 1, 1, 2, 2, 1, 1, 2], dtype=np.int64)
 #: Of a host (`Batch.hosts`): fingerprints of its sites, lengths of host and site, tokens; then tokens, host, site.
 HOST_WORDS = 5
 #: A mode of `neardup.kernels.batch`, and its flag in a record.
 _OPAQUE_MODE, _OPAQUE = 2, 1
+#: A flag of a page that prints its own URL.
+OWN_URL = 4
 #: What is left to Python: references that have to be resolved, and rare forms of a language.
 CANONICAL_LEFT, LANG_LEFT = 1, 2
 
@@ -132,7 +134,7 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
     size = len(batch.headers) // len(batch.record_ends)
     _copy(batch.headers, page * size, (page + 1) * size, out, at)
     if batch.modes[page] == _OPAQUE_MODE:
-        out[at + places[_FLAGS]] |= U8(_OPAQUE)
+        out[at + places[FLAGS]] |= U8(_OPAQUE)
     url_start = batch.url_ends[page - 1] if page > 0 else np.int64(0)
     url_end = batch.url_ends[page]
     host = batch.host_ends[page - 1] if page > 0 else np.int64(0)

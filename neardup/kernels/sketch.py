@@ -9,6 +9,7 @@ from neardup.kernels.content import blocks, choose, occurrences_in
 from neardup.kernels.mix import mix
 from neardup.kernels.names import NAME_BYTES, write_filter, write_names, write_namings
 from neardup.kernels.occurrences import occurrences
+from neardup.kernels.own_url import path_of, write_others
 from neardup.kernels.shingling import chain, minvalues, shingles, supershingles
 from neardup.kernels.simhash import simhashes
 from neardup.kernels.tape import prepare, write
@@ -34,13 +35,15 @@ class Shape(NamedTuple):
     names: Any  # [1] seed of fingerprints of titles and URLs
     person: Any  # [2] of the hash of a URL
     header: Any  # int64: places in a record, see `neardup.kernels.record.FIELDS`
-    limits: Any  # int64[13]: see below
+    limits: Any  # int64[14]: see below
 
 
 #: Places in Shape.limits.
 PER_SUPERSHINGLE, PER_WIDE, TAPE_MAX, CONTENT_MAX, OCCURRENCES_MAX = 0, 1, 2, 3, 4
 HEAD_TOKENS, HEAD_KEY_TOKENS, TITLE_NAMES_MAX, BLOOM_MIN, BLOOM_MAX = 5, 6, 7, 8, 9
 TITLE_MAX, URL_MAX, LANG_MAX = 10, 11, 12
+#: Whether tapes leave out what a page prints of its own URL.
+OWN_URL_OUT = 13
 
 
 class Workspace(NamedTuple):
@@ -106,20 +109,21 @@ def _marked(g, flags):
 
 
 @lean_kernel
-def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words, numbers, out, at):
+def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, words, numbers, out, at):
     """Sketch of one page's tokens.
 
     tokens: (fp uint64, flags uint8, block int32, span_start uint32, span_end uint32), each [>= n], spans in text
-    (uint8). heading: first and end of the heading's tokens. host uint64[host_many]: tokens of the page's own host.
+    (uint8). heading: first and end of the heading's tokens. url: (uint8 array, first, end) of the page's own.
+    host uint64[host_many]: tokens of the page's own host.
     Out: words uint64[27], numbers int64[10] (places above); to uint8 out from `at` on: tape, content tape, title names,
-    head names and filter, one after another. Returns where they end.
+    head names and filter, one after another. Returns where they end, and whether the page prints its own URL.
     """
     fp, flags, block, span_start, span_end = tokens
     limits = shape.limits
     words[:] = U64(0)
     numbers[:] = 0
     if n == 0:
-        return at
+        return at, False
     words[DIGEST], words[DIGEST + 1] = xxh64_twice(fp, n, shape.digest[0], shape.digest[1])
     words[HEAD] = chain(fp, 0, min(n, limits[HEAD_KEY_TOKENS]), shape.chains[2])
 
@@ -155,7 +159,13 @@ def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words,
     # tape
     most = limits[OCCURRENCES_MAX]
     numbers[TAPE_LEVEL] = prepare(work.mixed, work.counts, many, most, limits[TAPE_MAX], work.left, work.byte)
-    end = write(work.ids, 0, n, work.left, work.byte, out, at, at + limits[TAPE_MAX])
+    urls, url_start, url_end = url
+    path = (np.int64(0), np.int64(0))
+    if limits[OWN_URL_OUT]:
+        path = path_of(urls, url_start, url_end)
+    stop = at + limits[TAPE_MAX]
+    spans = (text, span_start, span_end)
+    end, printed = write_others(work.ids, n, *spans, urls, path, url_end, work.left, work.byte, out, at, stop)
     numbers[TAPE_BYTES] = end - at
 
     # content tape
@@ -193,4 +203,4 @@ def sketch_tokens(tokens, n, heading, text, host, host_many, shape, work, words,
     numbers[HEAD_NAMES] = names
     end += names * NAME_BYTES
     numbers[BLOOM_BYTES] = write_filter(work.mixed, many, limits[BLOOM_MIN], limits[BLOOM_MAX], out, end)
-    return end + numbers[BLOOM_BYTES]
+    return end + numbers[BLOOM_BYTES], printed

@@ -43,7 +43,9 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
     if apart := _named_apart(pair, decider):
         return Ruling(None, apart)
     crowded = pair.same_naming and _crowded(pair, decider, siblings)
-    if crowded and not (_at_home(pair, decider, siblings) and _is_noise(pair, decider)):
+    if crowded and not (
+        _same_but_urls(pair, decider) or (_at_home(pair, decider, siblings) and _is_noise(pair, decider))
+    ):
         return Ruling(None, "siblings")
     ruling = tape.decide(pair, decider, crowd)
     if ruling.kind is Kind.NEAR_DUPLICATE or ruling.by in ("unproved veto", "crowd"):
@@ -91,9 +93,8 @@ def _apart_elsewhere(pair: Pair, decider: Decider, siblings: Siblings) -> str:
     if pair.same_naming and not pair.same_tail and _scattered(pair, decider):
         return "figures"
     # A mirror keeps paths; of many pages of one name another one may be what it mirrors.
-    if pair.same_naming and not pair.same_tail and _crowded(pair, decider, siblings):
-        return "siblings"
-    return ""
+    crowded = pair.same_naming and not pair.same_tail and _crowded(pair, decider, siblings)
+    return "siblings" if crowded and not _same_but_urls(pair, decider) else ""
 
 
 def _crowded(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
@@ -109,6 +110,16 @@ def _is_noise(pair: Pair, decider: Decider) -> bool:
         and pair.loose_words <= decider.noise_words_max
         and pair.gap_digits <= decider.noise_digits_max
     )
+
+
+def _same_but_urls(pair: Pair, decider: Decider) -> bool:
+    """Whether pages that print their own URLs differ in nothing that the tapes hold but a stamp at the end.
+
+    Tapes hold no own URL. Elsewhere a stamp may be a record: a user's name and figures stand within the page.
+    """
+    if decider.rule_version < ELSEWHERE or not pair.own_urls or pair.tape_level:
+        return False
+    return pair.gaps <= pair.end_differs and pair.loose_words == 0 and _is_noise(pair, decider)
 
 
 def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:

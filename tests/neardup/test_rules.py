@@ -41,8 +41,11 @@ SAME = Pair(
     gaps=0,
     gap_digits=0,
     loose_words=0,
+    end_differs=False,
     same_address=False,
     same_heading=True,
+    tape_level=0,
+    own_urls=False,
 )
 
 
@@ -208,6 +211,18 @@ def test_siblings_elsewhere_differ_however_little() -> None:
     assert among(0, 64) == (None, "siblings")
 
 
+def test_pages_that_print_their_own_urls_are_one_if_nothing_but_a_stamp_at_the_end_differs() -> None:
+    missing = apart(own_urls=True)
+    assert among(99, 99, **missing)[0] is Kind.NEAR_DUPLICATE
+    stamp = {"gaps": 1, "gap_digits": 24, "end_differs": True}
+    assert among(99, 99, **missing | stamp)[0] is Kind.NEAR_DUPLICATE
+    for unlike in ({"gaps": 2}, {"gap_digits": 25}, {"end_differs": False}, {"loose_words": 1}, {"tape_level": 1}):
+        assert among(99, 99, **missing | stamp | unlike) == (None, "siblings")
+    assert among(99, 99, **missing | stamp | {"own_urls": False}) == (None, "siblings")
+    assert among(99, 99, **missing | {"same_site": False})[0] is Kind.NEAR_DUPLICATE
+    assert among(99, 99, Decider(scheme="0" * 32, rule_version=2), **missing) == (None, "siblings")
+
+
 def test_equal_titles_tell_where_siblings_differ_in_theirs() -> None:
     assert among(7, 1, retitled=5, **apart())[0] is Kind.NEAR_DUPLICATE
     assert among(7, 1, retitled=4, **apart()) == (None, "siblings")
@@ -241,7 +256,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             name: random.random() < 0.6
             for name in ("same_site", "same_tail", "same_place", "same_naming", "same_title", "same_words")
         }
-        flags |= {name: random.random() < 0.3 for name in ("same_address", "same_heading")}
+        flags |= {name: random.random() < 0.3 for name in ("same_address", "same_heading", "own_urls", "end_differs")}
         pair = SAME._replace(
             **flags,
             title_veto=random.choice((0, 0, 0, 1)),
@@ -254,6 +269,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             gaps=random.choice((0, 1, 2, 3, 6)),
             gap_digits=random.choice((0, 3, 6, 24, 25)),
             loose_words=random.choice((0, 0, 3, 8, 9)),
+            tape_level=random.choice((0, 0, 1)),
         )
         counted = [random.choice((0, 1, 2, 6, 7, 40)), random.choice((0, 1, 15, 16, 63, 64))]
         siblings = Siblings(*counted, random.randint(0, sum(counted)), random.randint(0, sum(counted)))

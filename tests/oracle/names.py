@@ -30,6 +30,12 @@ def one_address(pair, siblings):
     return any(reasons)
 
 
+def but_urls(pair):
+    """Whether pages that print their own URLs are the same but for these and a stamp at the end, tapes being whole."""
+    stamp = pair["gaps"] == 1 and pair["end_differs"] and pair["gap_digits"] < 25
+    return pair["own_urls"] and pair["tape_level"] == 0 and not pair["loose_words"] and (not pair["gaps"] or stamp)
+
+
 def record(pair):
     """Whether figures differ all over two pages of one name."""
     return pair["gaps"] >= 6 and pair["gap_digits"] >= pair["gaps"] >= pair["loose_words"] and pair["same_naming"]
@@ -44,7 +50,7 @@ def refused_elsewhere(pair, siblings):
         return "heading veto"
     if not pair["same_tail"] and record(pair):
         return "figures"
-    if not pair["same_tail"] and crowded(pair, siblings):
+    if not pair["same_tail"] and crowded(pair, siblings) and not but_urls(pair):
         return "siblings"
     return ""
 
@@ -62,6 +68,6 @@ def refused(pair, siblings):
         return "heading veto"
     if record(pair) and not pair["same_place"]:
         return "figures"
-    if crowded(pair, siblings) and not (one_address(pair, siblings) and noise(pair)):
+    if crowded(pair, siblings) and not but_urls(pair) and not (one_address(pair, siblings) and noise(pair)):
         return "siblings"
     return ""

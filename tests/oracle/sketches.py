@@ -146,22 +146,25 @@ def at_level(a, b):
 
 
 def gaps(a, b):
-    """Of two (level, bytes): places where they differ, tokens with digits there, words far from digits or moved."""
+    """Of two (level, bytes): places where they differ, tokens with digits there, words far from digits or moved; and
+    whether one of the places is the end.
+    """
     if abs(a[0] - b[0]) > 1:
-        return 0, 0, 0
+        return 0, 0, 0, False
     scale = 1 << max(a[0], b[0])
     a, b, shift = at_level(a, b)
     if min(len(a), len(b)) < 3:
-        return 0, 0, 0
-    found = []
+        return 0, 0, 0, False
+    found, end = [], False
     for x, y in ((a, b), (b, a)):
         kept = shared(x, y)
         runs = "".join(" " if i in kept else "w" if byte >> 6 - shift & 3 else "d" for i, byte in enumerate(x)).split()
         loose = sum(max(0, run.count("w") - 3 * run.count("d")) for run in runs)
+        end |= len(x) - 1 not in kept
         found.append((len(runs), sum(run.count("d") for run in runs), loose))
     places, digits, loose = (max(numbers) for numbers in zip(*found, strict=True))
     x, y = strained(a, b), strained(b, a)
-    return places, digits * scale, (loose + min(len(x), len(y)) - lcs(x, y)) * scale
+    return places, digits * scale, (loose + min(len(x), len(y)) - lcs(x, y)) * scale, end
 
 
 def tape_score(a, b):
@@ -383,4 +386,6 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         *gaps((a["tape_level"], a["tape"]), (b["tape_level"], b["tape"])),
         same_address(a, b),
         same_heading(a, b),
+        max(a["tape_level"], b["tape_level"]),
+        a["own_url"] and b["own_url"],
     )
