@@ -7,10 +7,11 @@ compiled by processes side by side.
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numba
+import numpy as np
 
 from neardup.decider import Decider
 from neardup.extraction import extract_page
@@ -18,13 +19,12 @@ from neardup.index.memory import MemoryStore
 from neardup.kernels import KEPT, prepare, share
 from neardup.kernels.batch import record_of
 from neardup.kernels.html import extract
-from neardup.layout import HEADER
+from neardup.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.matching import fold
 from neardup.page import Page
 from neardup.pairs import compare_records
 from neardup.scheme import Scheme
-from neardup.sketch import Sketch, compare, sketch_pages
-from neardup.sketching import of_words
+from neardup.sketching import of_words, sketch_pages
 
 _LAST = ("batch.sketch_batch", "pairs.score_pairs", "postings.store", "postings.unpost")
 
@@ -46,7 +46,7 @@ def notice() -> str:
             f"compiling the kernels for this run alone, about half a minute: {place} cannot be written; "
             "NUMBA_CACHE_DIR names another place"
         )
-    return "" if is_warm() else "compiling the kernels, once on this machine; it takes about half a minute"
+    return "" if is_warm() else "compiling the kernels, once on this machine; it takes about 15 seconds"
 
 
 def make_ready(tell: Callable[[str], None]) -> None:
@@ -62,13 +62,27 @@ def _extraction() -> None:
     share(extract)
 
 
-def _pairs() -> None:
-    nothing = bytes(HEADER.itemsize)
-    compare_records(nothing, [nothing])
+def _judging() -> None:
+    """On records that are but headers."""
+    headers = np.zeros(5, HEADER)
+    headers["version"], headers["size"], headers["tokens"] = SKETCH_VERSION, HEADER.itemsize, 100
+    headers["kind"][-1] = RecordKind.TOMBSTONE
+    headers["url_hash"], headers["digest"] = (
+        np.frombuffer(b"".join(bytes([which] * 16) for which in each), "V16") for each in (b"abcaa", b"xyxzz")
+    )
+    _judge([header.tobytes() for header in headers])
+
+
+def _judge(records: Sequence[bytes]) -> None:
+    """One founds a cluster, one is near it, one is equal, and the first goes."""
+    store = MemoryStore()
+    compare_records(records[0], records[1:2])
+    for number, record in enumerate(records, 1):
+        store.write(fold([(number, record)], store, Decider(Scheme(seed=1).digest)).writes)
 
 
 #: What a process of its own compiles.
-_PARTS = {"extraction": _extraction, "pairs": _pairs}
+_PARTS = {"extraction": _extraction, "judging": _judging}
 
 
 def warm() -> None:
@@ -81,15 +95,10 @@ def warm() -> None:
     for helper in helpers:
         helper.wait()  # what it could not do is done here
     text = "<title>Wool</title><p>" + " ".join(f"word{i} größe 羊毛" for i in range(100))
-    scheme, store = Scheme(seed=1), MemoryStore()
     bodies = (text, text + " <a href=b>more</a><img src=b.png>", text, None)
     urls = (*(f"https://{host}.example/" for host in "abc"), "https://a.example/")
     pages = [Page(url, None if body is None else body.encode()) for url, body in zip(urls, bodies, strict=True)]
-    records = sketch_pages([*pages, Page("https://a.example/x", b"\x00\x01", "image/png")], scheme)
-    compare(*map(Sketch, records[:2]))
-    # One founds a cluster, one is near it, one is equal, and the first goes.
-    for number, record in enumerate(records, 1):
-        store.write(fold([(number, record)], store, Decider(scheme.digest)).writes)
+    _judge(sketch_pages([*pages, Page("https://a.example/x", b"\x00\x01", "image/png")], Scheme(seed=1)))
 
 
 if __name__ == "__main__":

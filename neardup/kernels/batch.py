@@ -52,12 +52,24 @@ def _host_tokens(batch, page, space):
 
 
 @lean_kernel
+def _first_from(span_start, low, high, start):
+    """The first of the tokens low to high - 1 that begins at `start` or behind it, or high."""
+    while low < high:
+        middle = (low + high) >> np.int64(1)
+        if np.int64(span_start[middle]) < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@lean_kernel
 def _tokens_in(span_start, n, start, end):
     """First and end of the tokens that begin in text[start:end]; 0, 0 for start -1."""
     if start < 0:
         return np.int64(0), np.int64(0)
-    spans = span_start[:n]
-    return np.int64(np.searchsorted(spans, start)), np.int64(np.searchsorted(spans, end))
+    first = _first_from(span_start, np.int64(0), n, start)
+    return first, _first_from(span_start, first, n, end)
 
 
 @lean_kernel

@@ -12,7 +12,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler import Compiler, CompileResult, Flags
 
 
 def _closed(libraries: Iterable[CodeLibrary]) -> list[CodeLibrary]:
@@ -72,13 +72,28 @@ class _Whole(JITCodeLibrary):
         super().finalize()
 
 
+class _Flags(Flags):
+    """Numba's, compared by what is set first: it looks implementations up by them, several for every operation."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return _FLAGS_HASH
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, Flags) and self._values == other._values) or super().__eq__(other)
+
+
+_FLAGS_HASH = hash(Flags())
+
+
 def _compiler(kind: type[JITCodeLibrary]) -> type[Compiler]:
     class Made(Compiler):
         def __init__(self, typing, target, library, args, return_type, flags, locals_):  # numba's own order
             if library is None:
                 library = kind(target.codegen(), "kernel")
                 library.enable_object_caching()
-            super().__init__(typing, target, library, args, return_type, flags, locals_)
+            super().__init__(typing, target, library, args, return_type, _Flags(flags), locals_)
 
     return Made
 
