@@ -7,7 +7,8 @@ command -v "$python" >/dev/null || { echo "neardup needs Python 3.11 to 3.13; on
   echo "neardup needs Python 3.11 to 3.13, but $python is $("$python" -V); name another: make PYTHON=python3.11" >&2; exit 1; }
 if command -v uv >/dev/null; then
   [ -x "$venv/bin/python" ] || uv venv --quiet --python "$python" "$venv"
-  VIRTUAL_ENV=$(realpath "$venv") uv pip sync --quiet --require-hashes requirements.lock
+  # Bytecode now, as pip does: where it may not be written later, each start would compile numba's sources, for .7 s.
+  VIRTUAL_ENV=$(realpath "$venv") uv pip sync --quiet --compile-bytecode --require-hashes requirements.lock
   VIRTUAL_ENV=$(realpath "$venv") uv pip install --quiet --no-deps -e .
 else
   [ -x "$venv/bin/pip" ] || "$python" -m venv "$venv" || {
