@@ -5,7 +5,7 @@ import numpy as np
 from neardup.evaluation import paper
 from neardup.evaluation.choices import KEPT_MIN, Cutoff, Knee, curve, equal_correct, find_knee
 from neardup.evaluation.figures import Cell, Plot, Section, Table, ratio
-from neardup.evaluation.label_tables import NO_LABELS, judged_table
+from neardup.evaluation.label_tables import NO_LABELS, drawn_evenly, judged_table
 from neardup.evaluation.labels import Judgement
 from neardup.evaluation.plots import Axes, Series, plot
 from neardup.evaluation.study import Study
@@ -25,6 +25,7 @@ def combined_section(study: Study) -> Section:
     if not len(study.labels) or not similar.any():
         section.missing = NO_LABELS if not len(study.labels) else "No labelled pair is B-similar."
         return section
+    section.text += drawn_evenly(study, "B")
     everything = curve(study, similar)
     knee = find_knee(study)
     section.plots += [made for made in (_precision_plot(everything, knee), _r_plot(knee)) if made is not None]

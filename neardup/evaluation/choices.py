@@ -21,7 +21,7 @@ from neardup.evaluation import joining
 from neardup.evaluation.figures import ratio
 from neardup.evaluation.graphs import Graph
 from neardup.evaluation.labels import Judgement
-from neardup.evaluation.paper import C_LEVELS
+from neardup.evaluation.paper import C_LEVELS, C_MIN
 from neardup.evaluation.sampling import SAME_SITE, TWO_SITES
 from neardup.evaluation.study import Study
 
@@ -135,8 +135,13 @@ def equal_correct(study: Study) -> EqualCorrect:
             pairs = int(joint[level].sum())
             right = _estimate(study, pairs, pairs, drawn & sites & (study.b_similarity == level))
             b_correct = None if right is None or b_correct is None else b_correct + right
-    ranges = [*C_LEVELS[:-1], *[(low, low + 2) for low in range(373, graph.least - 3, -3)]]
-    drawn = study.drawn("C", "wide")  # both uniform within a level, and as long as they reach, the same pairs
+    # From C_MIN on pairs come from both samples, below from one; a range across it would count the upper ones too much.
+    ranges = [
+        *C_LEVELS[:-1],
+        (C_MIN, C_LEVELS[-1][1]),
+        *[(low, low + 2) for low in range(C_MIN - 3, graph.least - 3, -3)],
+    ]
+    drawn = study.drawn("C", "wide")
     found: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
     for sites, joint in _strata(study, graph):
         by_level = joint.sum(axis=0)

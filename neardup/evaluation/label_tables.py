@@ -59,12 +59,17 @@ def _shares(study: LabelledStudy, name: str) -> str:
     text = "Shares of the labelled pairs of each row; no row is weighted."
     if name in samples:
         text += f" Only pairs that were drawn from the {name} graph count, as others would not stand for it."
-        if any(f"{name}: " in label.sample for label in study.labels.labels):
-            text += " They were drawn evenly over levels or sites: a row that mixes these need not stand for the graph."
-        return text
+        return text + drawn_evenly(study, name)
     if samples:
         return text + f" None of them was drawn from the {name} graph as such, so they need not stand for it."
     return text
+
+
+def drawn_evenly(study: LabelledStudy, name: str) -> str:
+    """A warning where pairs of algorithm `name` were drawn by level of similarity or by site."""
+    if not any(f"{name}: " in label.sample for label in study.labels.labels):
+        return ""
+    return " They were drawn evenly over levels or sites: what mixes these need not stand for the graph."
 
 
 def _missing(study: LabelledStudy, mask: Mask, name: str) -> str:

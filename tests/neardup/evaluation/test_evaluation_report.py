@@ -97,7 +97,12 @@ def test_only_pairs_drawn_from_a_graph_stand_for_it(crawl: Crawl) -> None:
     assert len(similar) > 10
     chosen = set(sorted(similar)[::3])
     drawn = [replace(label, sample="items + B" if label.pair in chosen else "C: same site") for label in plain]
-    tables = by_name(evaluate(crawl.study(drawn)).sections)
+    evaluation = evaluate(crawl.study(drawn))
+    evenly = {section.key: "drawn evenly" in section.text for section in evaluation.sections}
+    assert [key for key, said in evenly.items() if said] == ["4"]
+    by_level = [replace(label, sample="B: B-similarity 3") for label in plain]
+    assert "drawn evenly" in next(one.text for one in evaluate(crawl.study(by_level)).sections if one.key == "10")
+    tables = by_name(evaluation.sections)
     assert {row[0]: row[1] for row in tables["3-b-judged"].rows}["all"] == len(chosen)
     kept = {row[0]: row[1] for row in tables["10-alternatives"].rows}["B alone"]
     assert kept == len(chosen) // 2  # S2 is the smaller half

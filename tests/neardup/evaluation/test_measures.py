@@ -172,6 +172,25 @@ def test_t_and_the_cutoff_of_a_crawl_small_enough_to_count() -> None:
         assert r == sum(c >= cutoff for _, c in right) / len(right)
 
 
+def test_pairs_below_the_c_graph_do_not_count_against_it() -> None:
+    crawl = crawl_of(manual(items=30))
+    urls = crawl.corpus.urls
+    wide = c_graph_of_all(crawl.corpus, c_min=340)
+    pairs = list(zip(wide.a.tolist(), wide.b.tolist(), wide.c_similarity.tolist(), strict=True))
+    assert {370, 371} & {c for _, _, c in pairs}
+    assert 372 in {c for _, _, c in pairs}
+    labels = [
+        label_of(
+            *(urls[a], urls[b], Judgement.CORRECT if c >= 372 else Judgement.INCORRECT),
+            sample="B + C" if c >= 372 else "wide",
+        )
+        for a, b, c in pairs
+    ]
+    found = {level: right for level, _, right in equal_correct(crawl.study(labels)).table}
+    assert found[372] == pytest.approx(sum(c >= 372 for _, _, c in pairs))
+    assert found[360] == pytest.approx(found[372])
+
+
 def test_no_t_where_labels_stand_for_neither_graph() -> None:
     crawl = crawl_of(manual())
     b, urls = crawl.study().b, crawl.corpus.urls
