@@ -112,21 +112,24 @@ def scores_of(overlay: Overlay, page_id: int, others: Sequence[int]) -> Scores:
 
 def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -> None:
     """Works out and remembers the numbers of pages with others, all together. Raises Missing with all not read."""
-    known = overlay.reads.scores
+    known, batch = overlay.reads.scores, overlay.reads.batch
     wanted = Wanted()
     places, pairs = [], Pairs(overlay.reads.threads)
+
+    def record(page_id: int) -> bytes:
+        return batch.records[batch.place(page_id)] if page_id in batch else overlay.head(page_id).record
+
     for page_id, others in wanted_pairs:
         scores = known.get(page_id)
         fresh = others if scores is None else scores.lacking(others)
         if not fresh:
             continue
         try:
-            records = [(other, _record(overlay, other)) for other in fresh]
+            pairs.add(page_id, fresh, record)
         except Missing:
             for other in fresh:
                 wanted.add(_lacking(overlay, other))
             continue
-        pairs.add((page_id, _record(overlay, page_id)), records)
         places.append((page_id, fresh))
     if wanted:
         raise Missing(wanted)
@@ -140,11 +143,6 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
             known[page_id] = Scores(numbers)
         known[page_id].add(others, at)
         at += len(others)
-
-
-def _record(overlay: Overlay, page_id: int) -> bytes:
-    batch = overlay.reads.batch
-    return batch.records[batch.place(page_id)] if page_id in batch else overlay.head(page_id).record
 
 
 def _lacking(overlay: Overlay, page_id: int) -> Wanted:
@@ -165,8 +163,9 @@ def look_ahead(overlay: Overlay, page_ids: Sequence[int]) -> None:
     if not overlay.lists.meet(page_ids):
         return
     gathered = overlay.lists.gather_many(page_ids, [page_id in reads.founders for page_id in page_ids])
+    first, last = int(reads.batch.ids[0]), int(reads.batch.ids[-1])
     among = {
-        page_id: [candidate for candidate in candidates if candidate in reads.batch]
+        page_id: [candidate for candidate in candidates if first <= candidate <= last]
         for page_id, candidates in gathered.items()
     }
     score(overlay, [(page_id, candidates) for page_id, candidates in among.items() if candidates])

@@ -6,8 +6,10 @@ they came one by one, and slicing the log in other batches changes no verdict an
 absent from the read set it reports as Missing; `fold` reads that too and judges again.
 """
 
+import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -106,18 +108,32 @@ def fold(
     tell: without, the outcome has no verdicts: for who folds again what was told. threads: how many read and score.
     Raises CorruptRecord, InvariantBroken, StateError.
     """
-    reads = candidates(batch, store, decider, threads)
-    passes = 0
-    while True:
-        passes += 1
-        try:
-            outcome = judge(batch, reads, decider, trace=trace, weigh=weigh, tell=tell)
-        except Missing as missing:
-            if not reads.read(store, missing.wanted):
-                raise InvariantBroken("judging asks again for what was read") from missing
-            continue
-        outcome.effort = (passes, sum(map(len, reads.rows.values())))
-        return outcome
+    with _unswept():
+        reads = candidates(batch, store, decider, threads)
+        passes = 0
+        while True:
+            passes += 1
+            try:
+                outcome = judge(batch, reads, decider, trace=trace, weigh=weigh, tell=tell)
+            except Missing as missing:
+                if not reads.read(store, missing.wanted):
+                    raise InvariantBroken("judging asks again for what was read") from missing
+                continue
+            outcome.effort = (passes, sum(map(len, reads.rows.values())))
+            return outcome
+
+
+@contextmanager
+def _unswept() -> Iterator[None]:
+    """No search for unreachable cycles meanwhile: a batch makes some 100,000 objects, and all of them go without it."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def judge(
@@ -257,7 +273,6 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
         wanted = Wanted()
         wanted.rows[Family.KEYS] = {batch.naming_keys[batch.place(page_id)] for page_id in seeking}
         reads.read(store, wanted)
-    overlay.lists = reads.posted.lists(overlay.decider)
     gathered = overlay.lists.gather_many(seeking, [False] * len(seeking))
     everyone = {candidate for found in gathered.values() for candidate in found}
     reads.read_sketches(store, everyone)

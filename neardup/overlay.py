@@ -16,7 +16,7 @@ from neardup.errors import InvariantBroken
 from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family, Store
 from neardup.parallel import spread
-from neardup.postings import Posted
+from neardup.postings import Lists, Posted
 from neardup.record import Head
 from neardup.scores import Numbers, Scores
 from neardup.verdict import Representative
@@ -103,7 +103,7 @@ class ReadSet:
         for family, values in self._get(store, absent).items():
             self.rows[family].update(zip(absent[family], values, strict=True))
         if absent.get(Family.KEYS):
-            self.posted.learn(self.rows[Family.KEYS])
+            self.posted.learn(absent[Family.KEYS], self.rows[Family.KEYS])
         read = sum(map(len, absent.values()))
         for (family, prefix), limit in wanted.prefixes.items():
             known, complete = self.prefixes.get((family, prefix), ([], False))
@@ -255,9 +255,16 @@ class Overlay:
         self.namings = Table(Family.KEYS, reads, namings.decode, namings.Siblings.encode)
         self.postings = Table(Family.KEYS, reads, _same, _same)
         self.sketches = Table(Family.SKETCHES, reads, _same, _same)
-        self.lists = reads.posted.lists(decider)
+        self._lists: Lists | None = None
         self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page
         self._turned = 0  # keys of pages of the store alone that turned hot
+
+    @property
+    def lists(self) -> Lists:
+        """The batch's posting lists, as they had been read when first asked for."""
+        if self._lists is None:
+            self._lists = self.reads.posted.lists(self.decider)
+        return self._lists
 
     def head(self, page_id: int) -> Head:
         """The sketch of a page of this batch or of the store. Raises Missing, InvariantBroken."""
@@ -336,11 +343,12 @@ class Overlay:
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """What this batch changed, ready for `Store.write`."""
         out = {
-            Family.KEYS: self.lists.writes()
-            | self.postings.writes()
+            # In the order of their families' bytes: what is sorted but for small parts is quickly sorted.
+            Family.KEYS: self.digests.writes()
+            | self.more.writes()
             | self.namings.writes()
-            | self.digests.writes()
-            | self.more.writes(),
+            | self.lists.writes()
+            | self.postings.writes(),
             Family.SKETCHES: self.sketches.writes(),
             Family.URLS: self.urls.writes(),
             Family.CLUSTERS: self.clusters.writes(),

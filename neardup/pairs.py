@@ -1,7 +1,7 @@
 """The numbers of pairs of sketch records, as the rules want them."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import get_type_hints
 
 import numpy as np
@@ -26,9 +26,8 @@ _PART_PAIRS_MIN = 32
 
 def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
     """The numbers of `a` with each of the other records, in their order; see `Pairs`."""
-    wanted = Pairs()
-    # Named by identity: equal records may as well lie there twice.
-    wanted.add((id(a), a), [(id(other), other) for other in others])
+    wanted, records = Pairs(), [*others, a]
+    wanted.add(len(others), range(len(others)), records.__getitem__)
     return list(map(pair_of, wanted.numbers()))
 
 
@@ -62,21 +61,19 @@ class Pairs:
         self._a: list[int] = []
         self._b: list[int] = []
 
-    def add(self, one: tuple[int, bytes], others: Sequence[tuple[int, bytes]]) -> None:
-        """A record, by a name of its own, with each of others."""
-        self._a += [self._place(*one)] * len(others)
+    def add(self, one: int, others: Sequence[int], record: Callable[[int], bytes]) -> None:
+        """A record with each of others, all by names of their own; record: by its name. What that raises, adds none."""
         places = self._places
-        self._b += [places[other[0]] if other[0] in places else self._place(*other) for other in others]
+        for name in (one, *others):
+            if name not in places:
+                found = record(name)
+                places[name] = self._size
+                self._records.append(found)
+                self._size += len(found)
+        self._a += [places[one]] * len(others)
+        self._b += map(places.__getitem__, others)
         if self._size > _BUFFER_BYTES_MAX:
             self._score()
-
-    def _place(self, name: int, record: bytes) -> int:
-        place = self._places.get(name)
-        if place is None:
-            place = self._places[name] = self._size
-            self._records.append(record)
-            self._size += len(record)
-        return place
 
     def numbers(self) -> np.ndarray:
         """The numbers of all pairs in the order in which they were added, float64[pairs, fields of a Pair]."""
@@ -92,7 +89,7 @@ class Pairs:
         out = np.zeros((len(a), kernels.COLUMNS))
 
         def score(first: int, last: int) -> None:
-            scratch = tape_scratch(tape)
+            scratch = pair_scratch(tape)
             kernels.score_pairs(buffer, a[first:last], b[first:last], _AT, HEADER.itemsize, scratch, out[first:last])
 
         spread(score, len(a), self._threads, _PART_PAIRS_MIN)
@@ -100,17 +97,30 @@ class Pairs:
         self._clear()
 
 
-def tape_scratch(tape: int) -> tuple[np.ndarray, ...]:
-    """Arrays for tapes of up to `tape` bytes."""
+_Arrays = tuple[np.ndarray, ...]
+
+
+def pair_scratch(tape: int) -> tuple[_Arrays, _Arrays, _Arrays]:
+    """Arrays for pairs of one buffer with tapes of up to `tape` bytes: of whole pages, of main contents, of both."""
+    first, room = tape_room(tape)
+    return first, tape_room(tape)[0], room
+
+
+def tape_room(tape: int) -> tuple[_Arrays, _Arrays]:
+    """Arrays to compare tapes of up to `tape` bytes: what is known of the first tape of a pair, and room to work in."""
     table = 1 << (4 * tape).bit_length()
     words = tape // 64 + 1
-    return (
+    known = np.full(5, -1, np.int64)
+    first = (
         np.empty(tape, np.uint8),
-        np.empty(tape, np.uint8),
-        np.empty(tape, np.uint8),
-        np.empty(tape, np.uint8),
-        np.empty(table, np.uint32),
         np.empty(tape, np.uint32),
+        np.empty(table, np.uint32),
+        np.zeros(table, np.uint32),
+        known,
+    )
+    known[-1] = 0
+    return first, (
+        *(np.empty(tape, np.uint8) for _ in range(5)),
         np.empty(256 * words, np.uint64),
         np.empty(words, np.uint64),
     )

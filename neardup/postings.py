@@ -74,9 +74,9 @@ class Posted:
         self.read[slots] = True
         self._lists = None
 
-    def learn(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Takes over what was read of its keys by other ways."""
-        found = [slot for slot in np.nonzero(~self.read)[0].tolist() if self.keys[slot] in rows]
+    def learn(self, names: Iterable[bytes], rows: Mapping[bytes, bytes | None]) -> None:
+        """Takes over what was read of its keys by other ways. names: of the keys that were read now."""
+        found = [slot for key in names if len(key) == keys.SIMILARITY_BYTES and (slot := self.slot_of(key)) is not None]
         if found:
             self.put(found, [rows[self.keys[slot]] for slot in found])
 
@@ -107,6 +107,7 @@ class Lists:
             raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
         counts = self._count[posted.slots]
         self._lonely: np.ndarray = posted.first & ((counts == 0) | (counts == kernels.HOT)).all(axis=1)
+        self._touched = False  # somebody was posted, or went
         self._disturbed = False  # a page of the store was posted
         self._thinned = False  # a page went
         self._changed = np.zeros(len(rows), dtype=np.uint8)
@@ -136,6 +137,8 @@ class Lists:
 
     def is_as_read(self, page_id: int) -> bool:
         """Whether nothing in the lists of a page of the batch is another than was read."""
+        if not (self._touched or self._due):
+            return True
         place = self.posted.place_of.get(page_id)
         if place is None or not (self._disturbed or self._thinned or not self.posted.first[place]):
             return True
@@ -246,6 +249,7 @@ class Lists:
         if self._due:
             due = np.array(self._due, dtype=np.int64)
             self._due = []
+            self._touched = True
             posted, most = self.posted, self._decider.postings_max
             lists = self._begin, self._count, self._words
             self.hot_turned += kernels.post_many(due, posted.slots, lists, posted.entries, most, self._changed)
@@ -256,6 +260,7 @@ class Lists:
         foreign: of a page that is not of the batch.
         """
         self._settle()
+        self._touched = True
         most = self._decider.postings_max
         if foreign:
             self._disturbed = True
@@ -282,7 +287,7 @@ class Lists:
         self._settle()
         if (self._count[slots] == kernels.UNREAD).any():
             return False
-        self._thinned = True
+        self._thinned = self._touched = True
         if kernels.unpost(slots, self._begin, self._count, self._words, np.uint64(word), self._changed) >= 0:
             raise InvariantBroken(f"posting {word:016x} is not where it was put")
         return True

@@ -41,11 +41,12 @@ class Numbers:
 class Scores:
     """The numbers of one page against others."""
 
-    __slots__ = ("_all", "_places")
+    __slots__ = ("_all", "_hopeless", "_places")
 
     def __init__(self, numbers: Numbers) -> None:
         self._all = numbers
         self._places: dict[int, int] = {}
+        self._hopeless = True  # none of them may be accepted
 
     def __contains__(self, other: int) -> bool:
         return other in self._places
@@ -56,13 +57,17 @@ class Scores:
 
     def add(self, others: Sequence[int], first: int) -> None:
         """The pairs with `others` begin at this place of all numbers."""
-        self._places.update(zip(others, range(first, first + len(others)), strict=True))
+        last = first + len(others)
+        self._places.update(zip(others, range(first, last), strict=True))
+        self._hopeless = self._hopeless and True not in self._all.possible[first:last]
 
     def pair(self, other: int) -> Pair:
         return self._all.pair(self._places[other])
 
     def possible(self, others: Sequence[int]) -> list[int]:
         """Those of `others` that the rule may accept, in their order."""
+        if self._hopeless:
+            return []
         may, places = self._all.possible, self._places
         return [other for other in others if may[places[other]]]
 
@@ -70,7 +75,10 @@ class Scores:
         """Of others that are not accepted the one nearest to it: by its score to four digits, then the oldest."""
         near, places = self._all.nearness, self._places
         scores = [near[places[other]] for other in others]
-        least = max(scores) - _ROUNDED_APART
+        most = max(scores)
+        if min(scores) == most:  # of unrelated pages nothing is alike
+            return min(others)
+        least = most - _ROUNDED_APART
         # Rounding in Python alone: numpy rounds other numbers up.
         return -max((round(score, 4), -other) for score, other in zip(scores, others, strict=True) if score >= least)[1]
 

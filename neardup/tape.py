@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from neardup.kernels import pairs, tape
+from neardup.kernels import likeness, tape
 from neardup.kernels.mix import mix
 from neardup.kernels.occurrences import occurrences
-from neardup.pairs import tape_scratch
+from neardup.pairs import tape_room
 
 
 class Tape(NamedTuple):
@@ -47,6 +47,6 @@ def compare_tapes(a: Tape, b: Tape) -> TapeScore:
     """
     buffer = np.frombuffer(a.data + b.data, dtype=np.uint8)
     out = np.zeros(3)
-    scratch = tape_scratch(max(len(a.data), len(b.data)))
-    pairs.compare_tapes(buffer, 0, len(a.data), a.level, len(a.data), len(b.data), b.level, scratch, out, 0, 2, -1)
+    size, first, room = len(a.data), *tape_room(max(len(a.data), len(b.data)))
+    likeness.compare_tapes(buffer, 0, size, a.level, size, len(b.data), b.level, first, room, out, 0, 2, -1)
     return TapeScore(float(out[2]), int(out[0]), int(out[1]))

@@ -55,6 +55,8 @@ FAMILIES: dict[str, tuple[KeyFamily, ...]] = {
 TAPE_RULES = frozenset({"tape", "verified"})
 
 _KEY_BYTES = 6
+#: Of a similarity key, its family included.
+SIMILARITY_BYTES = 1 + _KEY_BYTES
 #: (family byte, offset of the fingerprint in a record, bytes of it)
 _Slice = tuple[bytes, int, int]
 

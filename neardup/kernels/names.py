@@ -151,11 +151,14 @@ def in_filter(mixed, data, at, size):
 
 @lean_kernel
 def is_saturated(data, at, size):
-    """Whether more than half of the bits of data[at : at + size] are set."""
+    """Whether more than half of the bits of data[at : at + size] are set; size: of a filter, no bytes or 8 or more."""
     ones = U64(0)
-    for i in range(at, at + size):
-        v = U64(data[i])
-        v = v - ((v >> U64(1)) & U64(0x55))
-        v = (v & U64(0x33)) + ((v >> U64(2)) & U64(0x33))
-        ones += (v + (v >> U64(4))) & U64(0x0F)
+    for i in range(at, at + size - 7, 8):
+        v = U64(0)
+        for k in range(8):
+            v |= U64(data[i + k]) << U64(8 * k)
+        v = v - ((v >> U64(1)) & U64(0x5555555555555555))
+        v = (v & U64(0x3333333333333333)) + ((v >> U64(2)) & U64(0x3333333333333333))
+        v = (v + (v >> U64(4))) & U64(0x0F0F0F0F0F0F0F0F)
+        ones += (v * U64(0x0101010101010101)) >> U64(56)
     return ones > U64(4 * size)

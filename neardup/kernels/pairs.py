@@ -3,11 +3,10 @@
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.likeness import compare_tapes
 from neardup.kernels.names import NAME_BYTES, fingerprint_at, in_filter, is_saturated
-from neardup.kernels.tape import common_subsequence
 
 U64 = np.uint64
-U32 = np.uint32
 U8 = np.uint8
 _ZERO, _ONE = U64(0), U64(1)
 
@@ -43,10 +42,6 @@ _TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS = 14, 1
 _OWN_URL = U8(4)
 #: Columns of the answer: the fields of `neardup.pair.Pair`.
 COLUMNS = 32
-#: A sampled run of this many bytes must occur in both tapes (Huang 2008's filtered sketch, in tokens).
-RUN = 3
-#: Words that one token with digits has about it in a time stamp, a counter, a session's name.
-_WORDS_BY_DIGITS = 3
 _ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
 _IN_TITLE, _IN_HEADING = U8(8), U8(16)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
@@ -83,152 +78,6 @@ def _ones(x):
     x = (x & U64(0x3333333333333333)) + ((x >> U64(2)) & U64(0x3333333333333333))
     x = (x + (x >> U64(4))) & U64(0x0F0F0F0F0F0F0F0F)
     return np.int64((x * U64(0x0101010101010101)) >> U64(56))
-
-
-@lean_kernel
-def _at_level(buf, at, many, thin, shift, out):
-    """Copy a tape to out at the compared level -> bytes. thin: drop bytes whose bit 0 is set; shift: compare 7 bits."""
-    size = 0
-    for i in range(at, at + many):
-        value = buf[i]
-        if thin and value & U8(1):
-            continue
-        out[size] = value >> U8(shift)
-        size += 1
-    return size
-
-
-@lean_kernel
-def _window(data, i):
-    return U64(data[i]) | (U64(data[i + 1]) << U64(8)) | (U64(data[i + 2]) << U64(16))
-
-
-@lean_kernel
-def _strain(x, x_size, y, y_size, table, places, keep_x, keep_y):
-    """Mark in keep_x and keep_y (uint8) the positions that lie in a run of 3 bytes that both sequences have.
-
-    table uint32[a power of two of at least 4 * x_size] scratch: window + 1, and bit 31 once the other side has it.
-    """
-    mask = U64(len(table) - 1)
-    table[:] = U32(0)
-    keep_x[:x_size] = U8(0)
-    keep_y[:y_size] = U8(0)
-    for i in range(x_size - (RUN - 1)):
-        window = _window(x, i)
-        place = ((window * U64(0x9E3779B97F4A7C15)) >> U64(40)) & mask
-        entry = U32(window + _ONE)
-        while table[place] != U32(0) and table[place] != entry:
-            place = (place + _ONE) & mask
-        table[place] = entry
-        places[i] = U32(place)
-    for i in range(y_size - (RUN - 1)):
-        window = _window(y, i)
-        place = ((window * U64(0x9E3779B97F4A7C15)) >> U64(40)) & mask
-        entry = U32(window + _ONE)
-        while True:
-            found = table[place]
-            if found == U32(0):
-                break
-            if found & U32(0x7FFFFFFF) == entry:
-                table[place] = found | U32(0x80000000)
-                keep_y[i] = keep_y[i + 1] = keep_y[i + 2] = U8(1)
-                break
-            place = (place + _ONE) & mask
-    for i in range(x_size - (RUN - 1)):
-        if table[places[i]] & U32(0x80000000):
-            keep_x[i] = keep_x[i + 1] = keep_x[i + 2] = U8(1)
-
-
-@lean_kernel
-def _keep(data, size, keep):
-    """Move the marked bytes to the front -> how many."""
-    many = 0
-    for i in range(size):
-        data[many] = data[i]
-        many += int(keep[i])
-    return many
-
-
-@lean_kernel
-def _gaps(data, size, keep, digits):
-    """Runs of positions not kept -> int64: runs, tokens with digits in them, words beyond those about digits.
-
-    Behind them whether the last run is the end of the tape.
-
-    digits: mask of the two bits that are 0 in the bytes of tokens with digits.
-    """
-    gaps = with_digits = loose = np.int64(0)
-    i = 0
-    while i < size:
-        if keep[i]:
-            i += 1
-            continue
-        gaps += 1
-        words = here = np.int64(0)
-        while i < size and not keep[i]:
-            if data[i] & digits:
-                words += 1
-            else:
-                here += 1
-            i += 1
-        with_digits += here
-        loose += max(np.int64(0), words - _WORDS_BY_DIGITS * here)
-    return gaps, with_digits, loose, size > 0 and not keep[size - 1]
-
-
-@lean_kernel
-def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, scratch, out, size_at, score_at, gaps_at):
-    """LJ = |LCS| / (|A| + |B| - |LCS|) of the tapes at buf[a], buf[b] -> out[score_at]; 0 if two levels apart.
-
-    |A| and |B|, the bytes at the compared level before straining, go to out[size_at] and out[size_at + 1].
-    Where the texts differ goes to out[gaps_at : gaps_at + 4], unless gaps_at is -1: see `neardup.pair.Pair`.
-    scratch: see `neardup.pairs.tape_scratch`.
-    """
-    x, y, keep_x, keep_y, table, places, rows, state = scratch
-    apart = abs(a_level - b_level)
-    out[size_at], out[size_at + 1] = a_size, b_size
-    out[score_at] = 0.0
-    if gaps_at >= 0:
-        out[gaps_at : gaps_at + 4] = 0.0
-    if apart > 1:
-        return
-    x_size = _at_level(buf, a, a_size, a_level < b_level, apart, x)
-    y_size = _at_level(buf, b, b_size, b_level < a_level, apart, y)
-    out[size_at], out[size_at + 1] = x_size, y_size
-    if x_size < RUN or y_size < RUN:
-        return
-    _strain(x, x_size, y, y_size, table, places, keep_x, keep_y)
-    if gaps_at >= 0:
-        digits = U8(0xC0) >> U8(apart)
-        gaps_x, digits_x, loose_x, last_x = _gaps(x, x_size, keep_x, digits)
-        gaps_y, digits_y, loose_y, last_y = _gaps(y, y_size, keep_y, digits)
-        scale = np.int64(1) << np.int64(max(a_level, b_level))
-        out[gaps_at] = max(gaps_x, gaps_y)
-        out[gaps_at + 1] = max(digits_x, digits_y) * scale
-        out[gaps_at + 2] = max(loose_x, loose_y) * scale
-        out[gaps_at + 3] = last_x or last_y
-    m = _keep(x, x_size, keep_x)
-    n = _keep(y, y_size, keep_y)
-    kept = min(m, n)
-    # what both begin and end with belongs to some longest common subsequence
-    start = 0
-    while start < m and start < n and x[start] == y[start]:
-        start += 1
-    same = start
-    while m > start and n > start and x[m - 1] == y[n - 1]:
-        m -= 1
-        n -= 1
-        same += 1
-    if m > start and n > start:
-        words = (m - start + 63) >> 6
-        rows[: 256 * words] = _ZERO
-        for i in range(start, m):
-            j = i - start
-            rows[np.int64(x[i]) * words + (j >> 6)] |= _ONE << U64(j & 63)
-        same += common_subsequence(rows, words, y, start, n, state)
-    out[score_at] = same / (x_size + y_size - same)
-    if gaps_at >= 0:
-        out[gaps_at + 2] += (kept - same) * (np.int64(1) << np.int64(max(a_level, b_level)))
 
 
 @lean_kernel
@@ -400,6 +249,7 @@ def _alike(buf, a, a_size, b, b_size):
 @lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
     """The numbers of the pair of records at buf[a] and buf[b] -> out float64[32]; see `score_pairs`."""
+    tape, content, room = scratch
     tokens_a, tokens_b = _quad(buf, a + at[_TOKENS]), _quad(buf, b + at[_TOKENS])
     low, high = _word(buf, a + at[_DIGEST]), _word(buf, a + at[_DIGEST] + 8)
     same = low == _word(buf, b + at[_DIGEST]) and high == _word(buf, b + at[_DIGEST] + 8)
@@ -421,13 +271,13 @@ def score_pair(buf, a, b, at, header, scratch, out):
     tape_a, tape_b = a + header, b + header
     size_a, size_b = _half(buf, a + at[_TAPE]), _half(buf, b + at[_TAPE])
     level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
-    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, scratch, out, 8, 10, 24)
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, 8, 10, 24)
     out[11], out[12] = _quad(buf, a + at[_CONTENT_TOKENS]), _quad(buf, b + at[_CONTENT_TOKENS])
     tape_a += size_a
     tape_b += size_b
     size_a, size_b = _half(buf, a + at[_CONTENT]), _half(buf, b + at[_CONTENT])
     level_a, level_b = np.int64(buf[a + at[_CONTENT_LEVEL]]), np.int64(buf[b + at[_CONTENT_LEVEL]])
-    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, scratch, out, 13, 15, -1)
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, content, room, out, 13, 15, -1)
 
     names_a, names_b = tape_a + size_a, tape_b + size_b
     title_a, title_b = np.int64(buf[a + at[_TITLE]]), np.int64(buf[b + at[_TITLE]])
@@ -480,8 +330,8 @@ def score_pairs(buf, a, b, at, header, scratch, out):
     """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 32].
 
     Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[23]: byte offsets of
-    FIELDS in a record, header: bytes of its header. scratch: arrays for tapes as long as the longest in buf.
-    Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
+    FIELDS in a record, header: bytes of its header. scratch: see `neardup.pairs.pair_scratch`; of buf alone.
+    Pairs of one a are best side by side. Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
     """
     for i in range(len(a)):
         score_pair(buf, a[i], b[i], at, header, scratch, out[i])

@@ -1,8 +1,13 @@
 """The numbers of pairs of records, against the oracle; each veto by an example."""
 
+import random
+
+import numpy as np
 import pytest
 
+from neardup.layout import HEADER, SKETCH_VERSION
 from neardup.page import Page
+from neardup.pairs import Pairs, compare_records, pair_of
 from neardup.sketch import Sketch, compare, compare_many, sketch_pages, sketch_words
 from tests.neardup.sketch_inputs import SCHEME, edited, fields_of, layout_of, words_of
 from tests.oracle import sketches as oracle
@@ -185,3 +190,28 @@ def test_pages_that_want_to_go_by_one_url_have_one_address(a, b, same):
     pages = [canonical_of(*each) for each in (a, b)]
     assert check(*pages).same_address is same
     assert check(*reversed(pages)).same_address is same
+
+
+@pytest.mark.kernel
+def test_what_is_known_of_a_page_from_the_pair_before_changes_no_number():
+    rng = random.Random(5)
+    records, base = [], rng.randbytes(40)
+    for level in (0, 0, 0, 1, 1, 2, 3):  # equal levels, one apart on either side, and too far apart
+        for letters in (b"ab", b"abcdefgh", bytes(range(256))):
+            other = bytes(rng.choice(letters) for _ in range(rng.choice([0, 2, 3, 40])))
+            tape, content = base[rng.randrange(30) :] + other, other + base[: rng.randrange(40)]
+            header = np.zeros(1, HEADER)
+            header["version"], header["kind"], header["tokens"], header["content_tokens"] = SKETCH_VERSION, 0, 90, 60
+            header["tape_level"], header["content_level"] = level, rng.randrange(3)
+            header["tape_bytes"], header["content_bytes"] = len(tape), len(content)
+            header["size"] = HEADER.itemsize + len(tape) + len(content)
+            records.append(header.tobytes() + tape + content)
+    wanted = Pairs()
+    pairs = [(a, [rng.randrange(len(records)) for _ in range(9)]) for a in (*range(len(records)), 0, 3, 0)]
+    for a, others in pairs:
+        wanted.add(a, others, records.__getitem__)
+    singly = [compare_records(records[a], [records[b]])[0] for a, others in pairs for b in others]
+    together = list(map(pair_of, wanted.numbers()))
+    assert together == singly
+    assert sum(pair.tape_score > 0 for pair in together) > 20
+    assert sum(pair.tape_score == 0 and pair.gaps > 0 for pair in together) > 20

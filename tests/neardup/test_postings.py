@@ -175,7 +175,7 @@ def test_what_was_not_read_is_said_and_what_is_damaged_refused():
     assert not lists.unpost(posted.slots[0], word)
     assert lists.writes() == {}
     assert posted.unread_of([1]) == list(range(len(posted.keys)))
-    posted.learn(dict.fromkeys(posted.keys[:-1]))
+    posted.learn(posted.keys[:-1], dict.fromkeys(posted.keys))
     assert posted.unread_of([1]) == [len(posted.keys) - 1]
     posted.put([len(posted.keys) - 1], [b"\x01" + bytes(7)])
     with pytest.raises(CorruptRecord, match="8 bytes"):

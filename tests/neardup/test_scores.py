@@ -88,8 +88,9 @@ def test_the_nearest_is_the_one_of_the_best_score_to_four_digits(rule):
             everything.add(
                 np.array([numbers_of(rng, decider) for _ in range(rng.randrange(3))]).reshape(-1, len(Pair._fields))
             )
-            scores.add(others[part], len(everything))
+            first = len(everything)
             everything.add(numbers[part])
+            scores.add(others[part], first)
         pairs = {other: pair_of(row) for other, row in zip(others, numbers, strict=True)}
         asked = rng.sample(others, rng.randrange(1, len(others) + 1))
         assert scores.nearest(asked) == max(asked, key=lambda other: (score_of(decider, pairs[other]), -other))
