@@ -164,7 +164,11 @@ def ablation_section(study: Study) -> Section:
         here = mask[places]
         if not here.any() or (text != "all" and here.all()):
             continue
-        rows = [_row(variant, scores[variant.name][here], truth[here], half[here], study.seed) for variant in VARIANTS]
+        groups = study.groups[places][here]
+        rows = [
+            _row(variant, scores[variant.name][here], truth[here], half[here], study.seed, groups)
+            for variant in VARIANTS
+        ]
         name = "ablations-" + text.replace(" ", "-")
         section.tables.append(Table(name, f"Labelled pairs: {text}", _COLUMNS, _KINDS, rows))
     return section
@@ -177,8 +181,10 @@ _COLUMNS = (
 _KINDS = ("text", "number", "count", "share", "text", "share", "text", "share", "text", "number", "share")
 
 
-def _row(variant: Variant, scores: _Scores, truth: Mask, half: Mask, seed: int) -> list[Cell]:
-    found = measure(scores >= variant.threshold, truth, seed)
+def _row(
+    variant: Variant, scores: _Scores, truth: Mask, half: Mask, seed: int, groups: npt.NDArray[np.int64]
+) -> list[Cell]:
+    found = measure(scores >= variant.threshold, truth, seed, groups=groups)
     row: list[Cell] = [variant.name, variant.threshold, found.pairs]
     for one in (found.precision, found.recall, found.f1):
         row += [one.value, range_text(one)]

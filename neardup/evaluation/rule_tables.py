@@ -112,8 +112,8 @@ def rules_section(study: Study) -> Section:
         "Every labelled pair is put to every rule; undecided pairs are left out. Recall is of the labelled correct "
         "pairs, however they were drawn: pairs drawn through algorithms B and C flatter the recall of these two, and a "
         "rule from whose pairs none were drawn is more precise here than it is. Intervals are 95% bootstrap "
-        "percentiles over pairs, taken as independent: where the same pages stand in many pairs, as releases of one "
-        "page do, the true ones are wider. The last column is the share of correct pairs that share an index key of "
+        "percentiles; pairs that hang together by correct pairs, as those of the releases of one page do, are drawn "
+        "together. The last column is the share of correct pairs that share an index key of "
         "the rule: a rule cannot take in a stream what its index does not find. Here no rule knows how many pages of "
         "a site go by one name, as it does in a stream.",
     )
@@ -133,12 +133,13 @@ def rules_section(study: Study) -> Section:
         meeting = correct & mask
         rows: list[list[Cell]] = []
         for name, taken in masks.items():
-            row = measured_row(name, measure(taken[mask], correct[mask], study.seed))
+            row = measured_row(name, measure(taken[mask], correct[mask], study.seed, groups=study.groups[mask]))
             keys = found[name.removesuffix(CONTENT_TOO)]
             rows.append([*row, float(keys[meeting].mean()) if meeting.any() else None])
         if run is not None and study.run is not None:
             here = mask & run.known
-            rows.append([*measured_row(study.run.name, measure(run.accepted[here], correct[here], study.seed)), None])
+            measured = measure(run.accepted[here], correct[here], study.seed, groups=study.groups[here])
+            rows.append([*measured_row(study.run.name, measured), None])
         section.tables.append(rules_table(text, rows, found=True))
     if not correct.any() or not incorrect.any():
         kind = "correct" if correct.any() else "incorrect"

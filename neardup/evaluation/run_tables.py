@@ -239,7 +239,7 @@ def _rules(study: RunStudy) -> Section:
     run = clustered(study, study.run, study.urls)
     for text, mask in sites(study, decided & run.known).items():
         if mask.any():
-            found = measure(run.accepted[mask], correct[mask], study.seed)
+            found = measure(run.accepted[mask], correct[mask], study.seed, groups=study.groups[mask])
             section.tables.append(rules_table(text, [measured_row(study.run.name, found)], found=False))
     if not section.tables:
         section.missing = "No pair of the run is labelled correct or incorrect."

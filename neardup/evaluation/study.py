@@ -69,6 +69,26 @@ class LabelledStudy(ABC):
         found: Mask = np.array([not label.samples.isdisjoint(samples) for label in self.labels.labels], dtype=bool)
         return found if found.any() else np.ones(len(self.labels), bool)
 
+    @cached_property
+    def groups(self) -> Levels:
+        """int64[labels]: pairs whose pages hang together by correct pairs have one number, that of their first page.
+
+        An incorrect pair is of the group of its earlier page.
+        """
+        above: dict[int, int] = {}
+
+        def top(page: int) -> int:
+            while (over := above.get(page, page)) != page:
+                above[page] = above.get(over, over)
+                page = over
+            return page
+
+        for a, b, label in zip(self.labels.a, self.labels.b, self.labels.labels, strict=True):
+            if label.label is Judgement.CORRECT:
+                one, other = sorted((top(a), top(b)))
+                above[other] = one
+        return np.array([top(a) for a in self.labels.a], dtype=np.int64)
+
     def stands_for(self, *samples: str) -> bool:
         """Whether pairs were drawn from one of these samples, or nothing is known of how any was drawn."""
         known: set[str] = set().union(*(label.samples for label in self.labels.labels))

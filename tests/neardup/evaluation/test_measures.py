@@ -125,6 +125,40 @@ def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
         assert (held / told >= 0.9).all(), (n, shares, held / told)
 
 
+def test_pairs_that_hang_together_are_drawn_together() -> None:
+    """Items of a rule's liking and others, with one pair or with 36 each."""
+    rng = np.random.default_rng(8)
+    truth, held = 0.5 * 0.98 + 0.5 * 0.6, np.zeros(2)
+    for seed in range(150):
+        groups = np.repeat(np.arange(60), np.tile([1, 36], 30))
+        right = rng.random(len(groups)) < np.where(rng.random(60) < 0.5, 0.98, 0.6)[groups]
+        correct = np.append(np.ones(len(groups), bool), np.zeros(200, bool))
+        accepted, groups = np.append(right, np.zeros(200, bool)), np.append(groups, np.arange(100, 300))
+        for i, told in enumerate((groups, None)):
+            recall = measure(accepted, correct, seed=seed, rounds=300, groups=told).recall
+            held[i] += recall.low <= truth <= recall.high
+    assert held[0] / 150 >= 0.88
+    assert held[1] / 150 < 0.6
+
+
+def test_alone_pairs_may_be_told_so_and_many_groups_share_blocks() -> None:
+    given = masks(60, 20, 40, 80)
+    assert measure(*given, seed=1, groups=np.arange(200)) == measure(*given, seed=1)
+    many = masks(6000, 2000, 4000, 8000)
+    apart, pairs = (measure(*many, seed=1, groups=np.arange(20_000) // size).recall for size in (1, 2))
+    assert pairs.high - pairs.low > 1.2 * (apart.high - apart.low)
+    assert pairs.low < 0.6 < pairs.high
+
+
+def test_the_groups_of_labelled_pairs() -> None:
+    crawl = crawl_of(manual(items=6, sites=("manual.example",)))
+    urls = crawl.corpus.urls
+    said = [(0, 1, "correct"), (1, 2, "correct"), (3, 4, "incorrect"), (2, 5, "incorrect"), (4, 6, "correct")]
+    study = crawl.study([label_of(urls[a], urls[b], Judgement(what)) for a, b, what in said])
+    found = dict(zip(zip(study.labels.a, study.labels.b, strict=True), study.groups.tolist(), strict=True))
+    assert found == {(0, 1): 0, (1, 2): 0, (3, 4): 3, (2, 5): 0, (4, 6): 4}
+
+
 def test_t_and_the_cutoff_of_a_crawl_small_enough_to_count() -> None:
     """All pairs of both graphs are labelled, so the estimates are counts, and the choices can be made by hand."""
     crawl = crawl_of(manual(items=30))
