@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from broker import kafka
+from line import Line, Make
 
+from streams import topics
 from streams.kafka import Admin, Connection
-from streams.topics import Names
+from streams.topics import Names, Sizes
 
 
 @pytest.fixture(scope="session")
@@ -58,3 +60,24 @@ def own_broker(tmp_path: Path) -> Iterator[Any]:
             yield cluster
     except kafka.BrokerFailed as error:
         pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture
+def made(admin: Admin, names: Names) -> Names:
+    """Topics of this test's own, with two partitions."""
+    topics.create(admin, names, Sizes(partitions=2))
+    return names
+
+
+@pytest.fixture
+def make(broker: str, names: Names, tmp_path: Path) -> Iterator[Make]:
+    """Makes lines, with settings and a bootstrap of their own if given; what they said is shown if the test fails."""
+    made: list[Line] = []
+
+    def line(**settings: Any) -> Line:
+        made.append(Line(settings.pop("bootstrap", broker), names, tmp_path, **settings))
+        return made[-1]
+
+    yield line
+    for each in made:
+        each.close()

@@ -1,7 +1,7 @@
 """A whole line on a real broker: topics, pages, roles, and what must come out."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -300,3 +300,6 @@ class Line:
         for one, other in zip(found, wanted, strict=True):
             assert one == other
         return found
+
+
+Make = Callable[..., Line]

@@ -24,12 +24,6 @@ from streams.watchdog import EXIT_CODE, Watchdog
 HERE = Path(__file__).parent
 
 
-@pytest.fixture
-def made(admin: Admin, names: Names) -> Names:
-    topics.create(admin, names, Sizes(partitions=2))
-    return names
-
-
 def sink(connection: Connection, names: Names, **changes: Any) -> KafkaVerdicts:
     settings: dict[str, Any] = {
         "log_topic": names.sketches,

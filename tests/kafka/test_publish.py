@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from test_client import read_pages
+from published import read_pages
 
 from neardup.errors import BadInput
 from neardup.page import Page

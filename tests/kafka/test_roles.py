@@ -1,32 +1,14 @@
 """The roles on a real broker, undisturbed and killed at every step: each page has its one right verdict."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from line import Line, story
+from line import Make, story
 from roles import STEPS
 
 from neardup.errors import StateError
 from streams.state import State
-from streams.topics import Names
-
-Make = Callable[..., Line]
-
-
-@pytest.fixture
-def make(broker: str, names: Names, tmp_path: Path) -> Iterator[Make]:
-    made: list[Line] = []
-
-    def line(**settings: Any) -> Line:
-        made.append(Line(broker, names, tmp_path, **settings))
-        return made[-1]
-
-    yield line
-    for each in made:
-        each.close()
 
 
 def test_pages_become_verdicts(make: Make) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from broker import PATIENCE_SECONDS
-from test_client import read_pages
+from published import read_pages
 
 from streams.kafka import Admin, Connection
 from streams.topics import Names

@@ -26,7 +26,7 @@ from streams.settings import Settings
 from streams.state import State
 from streams.testing import ForgetfulStore, ListLog, Transactions, VerdictLine
 from tests.streams.archives import SCHEME, WORDS, Noon, Sample, html, told, write_folder
-from tests.streams.test_cli import Shell, shell, site  # noqa: F401 - a fixture
+from tests.streams.shell import Shell, site
 
 
 def words(number: int, count: int = 120) -> str:
@@ -167,7 +167,7 @@ def test_the_file_is_rotated_at_its_bound_and_goes_on_after_a_crash(tmp_path: Pa
         (["--shadow", "verified"], "is the live rule"),
     ],
 )
-def test_what_cannot_be_is_one_clear_line(shell: Shell, flags: list[str], message: str) -> None:  # noqa: F811
+def test_what_cannot_be_is_one_clear_line(shell: Shell, flags: list[str], message: str) -> None:
     site(shell.folder / "site")
     ended = shell("scan", "site", "--memory", "--base-url", BASE_URL, "-q", *flags)
     assert ended.code == 1
@@ -176,7 +176,7 @@ def test_what_cannot_be_is_one_clear_line(shell: Shell, flags: list[str], messag
     assert (shell.folder / "site" / "a.html").read_text().startswith("<title>"), "nothing is written there"
 
 
-def test_the_summary_tells_what_the_shadow_would_do(shell: Shell) -> None:  # noqa: F811
+def test_the_summary_tells_what_the_shadow_would_do(shell: Shell) -> None:
     site(shell.folder / "site")
     command = ("scan", "site", "--memory", "--base-url", BASE_URL)
     ended = shell(*command, "--shadow", "tape", "--shadow-set", "tape_min=1", "--audit", "audit", "--audit-rate", "1")
@@ -200,7 +200,7 @@ def test_numbers_of_the_shadow() -> None:
     assert open_audit(Decider(scheme=""), warn=pytest.fail) is None
 
 
-def test_an_audit_topic_must_be_named(shell: Shell) -> None:  # noqa: F811
+def test_an_audit_topic_must_be_named(shell: Shell) -> None:
     ended = shell("audit", "--no-follow")
     assert (ended.code, ended.err.count("\n")) == (1, 1)
     assert "--audit-topic" in ended.err
@@ -384,7 +384,7 @@ def test_an_audit_that_cannot_be_read_is_one_clear_line(folder: Path, tmp_path: 
     assert audit_section(read_audits([path]), []).tables[1].rows[0][4:] == [None, None]
 
 
-def test_the_commands_take_audits_without_any_label(shell: Shell) -> None:  # noqa: F811
+def test_the_commands_take_audits_without_any_label(shell: Shell) -> None:
     site(shell.folder / "site")
     assert shell("scan", "site", "--base-url", BASE_URL, "-q", "--audit", "audit", "--shadow", "tape").code == 0
     ended = shell("evaluate", "--state", "neardup-state", "--audit", "audit", "--out", "evaluation")

@@ -3,70 +3,15 @@
 import gzip
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from neardup import warm
-from neardup.decider import Decider
-from neardup.scheme import Scheme
-from streams import cli
 from streams import scan as scanning
-from streams.roles.directory import Directory
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Shell:
-    """Runs commands in this process, in a folder of its own."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder = folder
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-        monkeypatch.chdir(folder)
-        monkeypatch.setenv("COLUMNS", "100")
-        monkeypatch.setattr(warm, "notice", str)  # kernels may be cold or warm
-
-    def __call__(self, *arguments: str) -> Ended:
-        self._monkeypatch.setattr("sys.argv", ["neardup", *arguments])
-        code: object = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code
-        out, err = self._capsys.readouterr()
-        assert isinstance(code, int)
-        assert "Traceback" not in err
-        return Ended(code, out, err)
-
-
-@pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(tmp_path, monkeypatch, capsys)
-
-
-def words(name: str, count: int = 200) -> str:
-    return " ".join(f"{name}{i}" for i in range(count))
-
-
-def site(folder: Path) -> Path:
-    """Three pages: one, its near-duplicate, another."""
-    folder.mkdir()
-    (folder / "a.html").write_text(f"<title>Wool</title><p>{words('a')}")
-    (folder / "b.html").write_text(f"<title>Wool</title><p>{words('a')} 9:41")
-    (folder / "c.html").write_text(f"<title>Tin</title><p>{words('c')}")
-    return folder
+from tests.streams.shell import Shell, site, words
 
 
 def test_a_scan_says_what_it_found(shell: Shell) -> None:
@@ -117,109 +62,6 @@ def test_a_reader_that_goes_away_and_a_full_disk_end_a_scan_quietly(shell: Shell
     assert left.returncode == 1
     assert left.stderr.splitlines()[-1] == "neardup: cannot write the output: no space left on device"  # cold: more
     assert [json.loads(line)["page_id"] for line in shell("scan", "site", "--out", "-").out.splitlines()] == [0, 1, 2]
-
-
-def test_a_cache_that_cannot_be_written_costs_time_alone() -> None:
-    """As for a user without a home. Not run to its end: each process compiles for itself."""
-    code = "from neardup.warm import notice; from streams.cli import main; print(notice()); main()"
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment["XDG_CACHE_HOME"] = "/dev/null/nowhere"
-    command = [sys.executable, "-c", code, "--version"]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    told, version = ended.stdout.splitlines()
-    assert re.search("for this run alone.* /dev/null/nowhere/neardup/.* cannot be written", told)
-    assert version.startswith("neardup ")
-
-
-def test_what_needs_no_kernel_waits_for_no_import(shell: Shell) -> None:
-    """The compiler and the arrays take longer to import than an answer may take."""
-    commands = [
-        *("--help", "--version", "scan --help", "sketch --help", "schema --nonsense", "scan", "scan nowhere.warc"),
-        *("scan . --rule shingles", "scan . --set tape_min=much", "compare a b --set tape_minimum=1"),
-        *("report --state nowhere", "explain https://a.example/ --state nowhere", "match --nonsense"),
-        *("sketch --threads none", "topics create --partitions 0", "evaluate --threads 0"),
-    ]
-    code = """
-import sys
-from streams import cli
-for command in sys.argv[1:]:
-    sys.argv = ["neardup", *command.split()]
-    try:
-        cli.main()
-    except SystemExit:
-        pass
-    found = {"numba", "numpy", "rocksdict", "jinja2", "rich", "publicsuffixlist"} & set(sys.modules)
-    assert not found, f"{command} imported {found}"
-"""
-    ended = subprocess.run([sys.executable, "-c", code, *commands], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr[-500:]
-
-
-def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[str] = []
-    monkeypatch.setattr(warm, "KEPT", True)
-    monkeypatch.setattr(warm, "notice", lambda: "compiling")
-    monkeypatch.setattr(warm, "warm", lambda: compiled.append("all"))
-    site(shell.folder / "site")
-    commands = [
-        ("scan", "site", "--base-url", "https://a.example/"),
-        ("report",),
-        ("explain", "https://a.example/a.html"),
-        ("compare", "site/a.html", "site/b.html"),
-        ("evaluate", "--state", "neardup-state", "--json"),
-    ]
-    for command in commands:
-        ended = shell(*command)
-        assert (ended.code, ended.err.splitlines()[0]) == (0, "neardup: compiling")
-    assert shell("scan", "site", "--memory", "--quiet").err == ""
-    assert len(compiled) == len(commands) + 1
-    monkeypatch.setattr(warm, "KEPT", False)  # then each process compiles what it needs
-    assert shell("scan", "site", "--memory").err.splitlines()[0] == "neardup: compiling"
-    assert len(compiled) == len(commands) + 1
-
-
-def test_all_of_the_package_is_there_when_asked() -> None:
-    code = """
-import sys, neardup
-assert "numba" not in sys.modules
-assert set(neardup.__all__) <= set(dir(neardup))
-for name in neardup.__all__:
-    assert getattr(neardup, name).__name__ == name
-assert neardup.Page is neardup.page.Page
-try:
-    neardup.Pages
-except AttributeError as error:
-    assert "Pages" in str(error)
-else:
-    raise AssertionError
-"""
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr[-500:]
-
-
-@pytest.mark.parametrize("command", [("report",), ("explain", "https://a.example/"), ("scan", "site")])
-def test_a_matchers_directory_is_left_to_the_matcher(shell: Shell, command: tuple[str, ...]) -> None:
-    site(shell.folder / "site")
-    path, scheme = shell.folder / "state", Scheme(seed=7)
-    with closing(Directory(path, scheme)) as directory:
-        directory.first_decider(Decider(scheme=scheme.digest))
-    before = sorted(path.iterdir())
-    ended = shell(*command, "--state", "state")
-    assert ended.code == 1
-    assert "belongs to `neardup match`" in ended.err
-    assert sorted(path.iterdir()) == before
-    Directory(path, scheme).close()
-
-
-def test_a_client_without_its_extra_says_what_to_install() -> None:
-    code = "import sys; sys.modules['confluent_kafka'] = None; import streams.client"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    told = (
-        "ModuleNotFoundError: confluent_kafka is not installed, and the stream needs it: pip install 'neardup[kafka]'"
-    )
-    assert ended.stderr.splitlines()[-1] == told
-    assert "During handling" not in ended.stderr
 
 
 def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:

@@ -17,7 +17,7 @@ from streams.evaluate_cli import SEED_MAX
 from streams.scan import scan
 from streams.state import State
 from tests.neardup.evaluation.crawl import manual
-from tests.streams.test_cli import Shell, shell  # noqa: F401 - a fixture
+from tests.streams.shell import Shell
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +245,7 @@ def test_lines_without_an_end_and_files_without_a_line(folder: Path, tmp_path: P
     assert [note for note in notes if "holds no label" in note] == [f"{tmp_path / 'empty'} holds no label"]
 
 
-def test_seeds_are_what_the_kernels_take(folder: Path, shell: Shell) -> None:  # noqa: F811
+def test_seeds_are_what_the_kernels_take(folder: Path, shell: Shell) -> None:
     for command in (["evaluate", str(folder)], ["label", str(folder), "--labels", "labels"]):
         ended = shell(*command, "--base-url", BASE, "--seed", "-1")
         assert ended.code == 2

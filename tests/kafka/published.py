@@ -1,0 +1,21 @@
+"""The pages topic as a sketcher reads it."""
+
+from neardup.page import Page
+from streams.bodies import Bodies
+from streams.codecs import Codec
+from streams.kafka import Connection, Reader
+
+
+def read_pages(bootstrap: str, topic: str, codec: str, *prefixes: str) -> dict[str, list[Page]]:
+    """What a sketcher would read, by URL."""
+    decode = Codec(codec, Bodies(prefixes, 10_000_000), 10_000_000)
+    reader = Reader(Connection(bootstrap), topic, committed_only=True)
+    ends = reader.ends()
+    reader.assign(reader.begins())
+    found: dict[str, list[Page]] = {}
+    while any(position < ends[partition] for partition, position in reader.positions().items()):
+        for record in reader.read(1000, wait_s=1.0):
+            page = decode.page(record)
+            found.setdefault(page.url, []).append(page)
+    reader.close()
+    return found

@@ -1,0 +1,243 @@
+"""State, topics or settings changed under the roles: they go on rightly, or stop and say what to do."""
+
+import shutil
+from pathlib import Path
+
+from broker import eventually
+from line import Make, story
+from roles import full_disk
+
+from streams.roles import accept_gap
+
+# The state directory.
+
+
+def test_a_full_disk(make: Make) -> None:
+    line = make(flush_ms=1)
+    line.publish(story())
+    line.start("sketch")
+    matcher = line.start("match", step="5 about to flush", call=3, how=full_disk)
+
+    assert "StateError: cannot write the index" in matcher.refused()
+    line.start("match")
+    line.check()
+
+
+def test_a_deleted_directory_is_folded_anew(make: Make) -> None:
+    line = make()
+    line.publish(story(8))
+    line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    matcher.stop()
+    shutil.rmtree(line.settings.state)
+    line.start("match")
+    line.publish(story(12))
+
+    line.check()
+
+
+def test_an_expired_offset_is_told_by_the_verdicts(make: Make) -> None:
+    line = make()
+    line.publish(story(8))
+    line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    matcher.stop()
+    line.forget("match")
+    shutil.rmtree(line.settings.state)
+    line.start("match")
+    line.publish(story(12))
+
+    line.check()
+
+
+def test_an_index_ahead_of_what_is_committed_is_refused(make: Make) -> None:
+    line = make()
+    line.publish(story(8))
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    line.stop()
+    line.reset("match", line.names.sketches, 1)
+
+    said = line.start("match").refused()
+
+    assert "StateError" in said
+    assert "verdicts are committed up to 1 only" in said
+
+
+def test_another_decider_is_refused(make: Make, tmp_path: Path) -> None:
+    line = make()
+    line.publish(story(8))
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    line.stop()
+    strict = {"decider_values": {"tape_min": 0.9}}
+
+    said = line.start("match", settings=strict).refused()
+    assert "is decided by rule verified" in said
+    assert "(tape_min 0.74 -> 0.9); set what it was, or add --new-decider" in said
+    # Not even with a new directory: what it would fold is not what the verdicts were made of.
+    elsewhere = {**strict, "state": str(tmp_path / "elsewhere")}
+    assert "was made with decider" in line.start("match", settings=elsewhere, new_decider=True).refused()
+    # Nor where the index could not go on.
+    said = line.start("match", settings={"decider_values": {"rule": "simhash"}}, new_decider=True).refused()
+    assert "keeps other keys in the index than verified does: begin another generation" in said
+
+
+def test_a_new_decider_decides_from_its_word_on(make: Make, tmp_path: Path) -> None:
+    line = make()
+    line.publish(story(12))
+    line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    matcher.stop()
+    strict = {"decider_values": {"tape_min": 0.999}}
+    # Its word is in the log when it dies, and is not written a second time.
+    line.start("match", settings=strict, new_decider=True, step="1 polled", call=1).dead()
+    line.publish(story(20))
+    line.start("match", settings=strict, new_decider=True)
+    line.settle()
+    assert "add --new-decider" in line.start("match", settings={"state": str(tmp_path / "other")}).refused()
+
+    verdicts = line.check()
+    deciders = [verdict["decider"] for verdict in verdicts]
+    assert len(set(deciders)) == 2
+    change = deciders.index(deciders[-1])
+    assert set(deciders[:change]) == {deciders[0]}
+    for some in (verdicts[:change], verdicts[change:]):
+        merged = {verdict["verdict"] for verdict in some}
+        assert ("near_duplicate" in merged) == (some[0]["decider"] == deciders[0])
+
+    # Whoever folds the log anew finds both.
+    shutil.rmtree(line.settings.state)
+    line.publish(story(3))
+    line.start("sketch")
+    line.start("match", settings=strict)
+    line.check()
+
+
+# Topics.
+
+
+def test_a_recreated_pages_topic_is_another_source(make: Make) -> None:
+    line = make()
+    line.publish(story(8))
+    sketcher = line.start("sketch")
+    line.start("match")
+    line.settle()
+    line.recreate(line.names.pages)
+    line.publish(story(8))
+
+    assert "made anew" in sketcher.refused()
+    line.start("sketch")
+    line.check()
+
+
+def test_a_recreated_sketch_log_is_refused(make: Make) -> None:
+    line = make()
+    line.publish(story(8))
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    line.stop()
+    line.recreate(line.names.sketches)
+
+    said = line.start("match").refused()
+
+    assert "StateError" in said
+    assert "topic id" in said
+    assert "another log" in said
+
+
+def test_retention_overtakes_the_matcher(make: Make) -> None:
+    line = make()
+    line.publish(story(8))
+    line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    matcher.stop()
+    line.publish(story(8))
+    eventually(lambda: line.committed("sketch", line.names.pages, 2) == line.ends(line.names.pages), "all read")
+    end = line.ends(line.names.sketches)[0]
+    line.delete_before(line.names.sketches, 0, end - 1)
+
+    said = line.start("match").refused()
+
+    assert f"begins at offset {end - 1}" in said
+    assert "retention has overtaken it; restore a checkpoint" in said
+
+
+def test_retention_overtakes_the_sketcher(make: Make) -> None:
+    line = make(partitions=1)
+    line.publish(story(6))
+    sketcher = line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    sketcher.stop()
+    lost = line.total()
+    line.publish(story(6))
+    line.delete_before(line.names.pages, 0, lost + 3)
+
+    said = line.start("sketch").refused()
+    assert f"offset {lost} is to be read" in said
+
+    # The operator moves the group on; now it is the matcher that must be told.
+    line.reset("sketch", line.names.pages, lost + 3)
+    line.start("sketch")
+    said = matcher.refused()
+    assert f"records {lost} to {lost + 2} are missing" in said
+    at = int(said.rpartition("accept it: neardup accept-gap ")[2])
+    assert f"SourceGap: the message at offset {at} " in said
+    assert "SourceGap" in line.start("match").refused()
+    accept_gap(line.settings, at)
+    line.start("match")
+    line.lose(lost, lost + 3)
+    line.check()
+
+    # Whoever folds the log anew finds the word again.
+    shutil.rmtree(line.settings.state)
+    line.publish(story(2))
+    line.start("sketch")
+    line.start("match")
+    line.check()
+
+
+def test_a_message_larger_than_allowed(make: Make) -> None:
+    line = make()
+    sketcher = line.start("sketch")
+    eventually(lambda: line.members() == 1, "its start")
+    line.alter(line.names.sketches, "max.message.bytes", "600")
+    line.publish(story())
+    said = sketcher.refused()
+
+    assert "BrokerError" in said
+    assert "Message size too large" in said
+    assert line.committed("sketch", line.names.pages, 2) == {0: 0, 1: 0}
+    for role in ("sketch", "match"):
+        said = line.start(role).refused()
+        assert f"TopicError: topic {line.names.sketches}: max.message.bytes is 600, needed: 1000000 or more; " in said
+    line.alter(line.names.sketches, "max.message.bytes", "1048588")
+    line.start("sketch")
+    line.start("match")
+    line.check()
+
+
+def test_a_role_asks_only_about_its_own_topics(make: Make) -> None:
+    line = make()
+    line.alter(line.names.verdicts, "cleanup.policy", "compact")
+    sketcher = line.start("sketch")
+    eventually(lambda: line.members() == 1, "its start")
+    said = line.start("match").refused()
+    assert f"TopicError: topic {line.names.verdicts}: cleanup.policy is compact, needed: delete; " in said
+    line.alter(line.names.verdicts, "cleanup.policy", "delete")
+    line.publish(story(8))
+    line.settle(judged=False)
+    sketcher.stop()
+    line.alter(line.names.pages, "message.timestamp.type", "CreateTime")
+    assert "message.timestamp.type is CreateTime, needed: LogAppendTime" in line.start("sketch").refused()
+    line.start("match")
+
+    line.check()

@@ -1,0 +1,12 @@
+"""A shell for tests of the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.streams.shell import Shell
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(tmp_path, monkeypatch, capsys)

@@ -1,0 +1,118 @@
+"""How the command line begins: what it imports, whom it tells of compiling, whose directory it touches."""
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from neardup import warm
+from neardup.decider import Decider
+from neardup.scheme import Scheme
+from streams.roles.directory import Directory
+from tests.streams.shell import Shell, site
+
+
+def test_a_cache_that_cannot_be_written_costs_time_alone() -> None:
+    """As for a user without a home. Not run to its end: each process compiles for itself."""
+    code = "from neardup.warm import notice; from streams.cli import main; print(notice()); main()"
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment["XDG_CACHE_HOME"] = "/dev/null/nowhere"
+    command = [sys.executable, "-c", code, "--version"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    told, version = ended.stdout.splitlines()
+    assert re.search("for this run alone.* /dev/null/nowhere/neardup/.* cannot be written", told)
+    assert version.startswith("neardup ")
+
+
+def test_what_needs_no_kernel_waits_for_no_import(shell: Shell) -> None:
+    """The compiler and the arrays take longer to import than an answer may take."""
+    commands = [
+        *("--help", "--version", "scan --help", "sketch --help", "schema --nonsense", "scan", "scan nowhere.warc"),
+        *("scan . --rule shingles", "scan . --set tape_min=much", "compare a b --set tape_minimum=1"),
+        *("report --state nowhere", "explain https://a.example/ --state nowhere", "match --nonsense"),
+        *("sketch --threads none", "topics create --partitions 0", "evaluate --threads 0"),
+    ]
+    code = """
+import sys
+from streams import cli
+for command in sys.argv[1:]:
+    sys.argv = ["neardup", *command.split()]
+    try:
+        cli.main()
+    except SystemExit:
+        pass
+    found = {"numba", "numpy", "rocksdict", "jinja2", "rich", "publicsuffixlist"} & set(sys.modules)
+    assert not found, f"{command} imported {found}"
+"""
+    ended = subprocess.run([sys.executable, "-c", code, *commands], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-500:]
+
+
+def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(warm, "KEPT", True)
+    monkeypatch.setattr(warm, "notice", lambda: "compiling")
+    monkeypatch.setattr(warm, "warm", lambda: compiled.append("all"))
+    site(shell.folder / "site")
+    commands = [
+        ("scan", "site", "--base-url", "https://a.example/"),
+        ("report",),
+        ("explain", "https://a.example/a.html"),
+        ("compare", "site/a.html", "site/b.html"),
+        ("evaluate", "--state", "neardup-state", "--json"),
+    ]
+    for command in commands:
+        ended = shell(*command)
+        assert (ended.code, ended.err.splitlines()[0]) == (0, "neardup: compiling")
+    assert shell("scan", "site", "--memory", "--quiet").err == ""
+    assert len(compiled) == len(commands) + 1
+    monkeypatch.setattr(warm, "KEPT", False)  # then each process compiles what it needs
+    assert shell("scan", "site", "--memory").err.splitlines()[0] == "neardup: compiling"
+    assert len(compiled) == len(commands) + 1
+
+
+def test_all_of_the_package_is_there_when_asked() -> None:
+    code = """
+import sys, neardup
+assert "numba" not in sys.modules
+assert set(neardup.__all__) <= set(dir(neardup))
+for name in neardup.__all__:
+    assert getattr(neardup, name).__name__ == name
+assert neardup.Page is neardup.page.Page
+try:
+    neardup.Pages
+except AttributeError as error:
+    assert "Pages" in str(error)
+else:
+    raise AssertionError
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-500:]
+
+
+@pytest.mark.parametrize("command", [("report",), ("explain", "https://a.example/"), ("scan", "site")])
+def test_a_matchers_directory_is_left_to_the_matcher(shell: Shell, command: tuple[str, ...]) -> None:
+    site(shell.folder / "site")
+    path, scheme = shell.folder / "state", Scheme(seed=7)
+    with closing(Directory(path, scheme)) as directory:
+        directory.first_decider(Decider(scheme=scheme.digest))
+    before = sorted(path.iterdir())
+    ended = shell(*command, "--state", "state")
+    assert ended.code == 1
+    assert "belongs to `neardup match`" in ended.err
+    assert sorted(path.iterdir()) == before
+    Directory(path, scheme).close()
+
+
+def test_a_client_without_its_extra_says_what_to_install() -> None:
+    code = "import sys; sys.modules['confluent_kafka'] = None; import streams.client"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    told = (
+        "ModuleNotFoundError: confluent_kafka is not installed, and the stream needs it: pip install 'neardup[kafka]'"
+    )
+    assert ended.stderr.splitlines()[-1] == told
+    assert "During handling" not in ended.stderr
