@@ -10,9 +10,9 @@ from neardup.evaluation.labels import REASONS, Reason
 from neardup.evaluation.report import environment
 from neardup.evaluation.texts import Texts
 from neardup.record import Head
-from neardup.report.differ import TEXT_CHARS_MAX, Text, compare_texts, marks, text_words
+from neardup.report.differ import TEXT_CHARS_MAX, Difference, Text, compare_texts, marks, text_words
 from neardup.report.passages import PASSAGES_MAX, Passages, clipped, passages
-from neardup.report.reasons import draft
+from neardup.report.reasons import draft_of
 
 #: Characters of a whole text that are shown when it is unfolded, and changes that the token diff lists.
 WHOLE_CHARS_MAX = 60_000
@@ -87,8 +87,9 @@ def pair_view(labelling: Labelling, texts: Texts, place: int) -> PairView:
         )
     one, other = texts.tokens(pair.a), texts.tokens(pair.b)
     if one is not None and other is not None:
-        view.changes, view.changes_more = _token_changes(one.words, other.words)
-        made = draft(one.words, other.words, sides[0].url, sides[1].url)
+        tokens = compare_texts(Text("", one.words, []), Text("", other.words, []))
+        view.changes, view.changes_more = _token_changes(tokens)
+        made = draft_of(tokens, sides[0].url, sides[1].url)
         view.draft = made.kind if made and made.kind is not Reason.REST else None
     return view
 
@@ -98,8 +99,8 @@ def _side(texts: Texts, number: int) -> Side:
     return Side(head.url, texts.corpus.sites[number], head.title, head.tokens)
 
 
-def _token_changes(a: list[str], b: list[str]) -> tuple[list[tuple[str, str]], int]:
-    difference = compare_texts(Text("", a, []), Text("", b, []))
+def _token_changes(difference: Difference) -> tuple[list[tuple[str, str]], int]:
+    a, b = difference.left.words, difference.right.words
     out = []
     for change in difference.changes[:CHANGES_SHOWN]:
         left, right = marks(difference, change)
