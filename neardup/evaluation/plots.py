@@ -93,7 +93,8 @@ def plot(title: str, series: Sequence[Series], axes: Axes) -> Markup | None:
             place = x.at(value)
             drawing.line(place, TOP, place, bottom, "threshold")
             left = place > WIDTH / 2
-            drawing.text(place + (-6 if left else 6), TOP + 10, text, "end" if left else "start", "mark")
+            # At the bottom: curves of shares lie near the top.
+            drawing.text(place + (-6 if left else 6), bottom - 8, text, "end" if left else "start", "mark")
     drawing.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, axes.x, style="label")
     drawing.text(LEFT, TOP - 6, axes.y, "start", "label")
     return drawing.done()
