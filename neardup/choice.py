@@ -12,6 +12,7 @@ from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.index.rows import id_key
 from neardup.overlay import Missing, Overlay, Wanted
 from neardup.pairs import Pairs
+from neardup.postings import Gathered
 from neardup.record import Head
 from neardup.rules import RULES, Pair, Ruling
 from neardup.scores import Scores
@@ -160,13 +161,13 @@ def look_ahead(overlay: Overlay, page_ids: Sequence[int]) -> None:
     Which of them will be posted is a guess; a wrong one costs some pairs too many, or a call of the kernel more.
     """
     reads = overlay.reads
-    if not overlay.lists.meet(page_ids):
+    if not overlay.lists.meet(page_ids) or (overlay.lists.is_untouched and reads.founders.isdisjoint(page_ids)):
         return
     gathered = overlay.lists.gather_many(page_ids, [page_id in reads.founders for page_id in page_ids])
     first, last = int(reads.batch.ids[0]), int(reads.batch.ids[-1])
     among = {
         page_id: [candidate for candidate in candidates if first <= candidate <= last]
-        for page_id, candidates in gathered.items()
+        for page_id, (candidates, _, _) in gathered.items()
     }
     score(overlay, [(page_id, candidates) for page_id, candidates in among.items() if candidates])
 
@@ -197,13 +198,16 @@ def _raised(decider: str, tape_min: float) -> Decider:
     return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict, noise_tape_min=noise)
 
 
-def choose(overlay: Overlay, page_id: int) -> Search:
-    """Scores the candidates of a page of the batch whose URL is not in the index, so none is itself. Raises Missing."""
+def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> Search:
+    """Scores the candidates of a page of the batch whose URL is not in the index, so none is itself. Raises Missing.
+
+    gathered: what the lists give now, if known.
+    """
     known = overlay.reads.chosen.get(page_id)
     as_read = overlay.lists.is_as_read(page_id)
     if known is not None and as_read and known[3]:
         gathered = known[0]
-    else:
+    elif gathered is None:
         gathered = overlay.lists.gather(page_id)
     if gathered is None:
         raise overlay.lacking(page_id)
@@ -247,9 +251,11 @@ def keeps_the_same(one: Decider, other: Decider) -> bool:
 def sight(overlay: Overlay, page_id: int) -> None:
     """Counts a page of the batch among those of its names, if it can be found again. Raises Missing."""
     if counts_names(overlay.decider) and page_id in overlay.reads.posted.place_of:
-        batch = overlay.reads.batch
-        row = siblings_of(overlay, page_id).with_one(batch[page_id])
-        overlay.namings.put(batch.naming_keys[batch.place(page_id)], row)
+        row = siblings_of(overlay, page_id)
+        if not row.full:
+            batch = overlay.reads.batch
+            place = batch.place(page_id)
+            overlay.namings.put(batch.naming_keys[place], row.with_one(batch.names[place]))
 
 
 def _better(one: Scored, best: Scored) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index.keys import PAGE_ID_MAX, KeyFamily
+from neardup.index.namings import Names
 from neardup.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind
 from neardup.record import Head, log_length
 
@@ -18,6 +19,7 @@ class Pages(Mapping[int, Head]):
     """Pages of a batch by page id, in their order. ids int64[pages]; headers HEADER[pages]; records: bytes of each.
 
     url_hashes, digest_keys (b"" for none), naming_keys: keys of the rows of each; named bool[pages]: see `Head.named`.
+    names, sites: what is counted under its naming, its site's fingerprint.
     Raises CorruptRecord for other bytes than records, InvariantBroken unless page ids ascend, from 0 to PAGE_ID_MAX.
     """
 
@@ -40,6 +42,8 @@ class Pages(Mapping[int, Head]):
         namings = np.empty(len(batch), dtype=_NAMING_KEY)
         namings["family"], namings["site"], namings["naming"] = KeyFamily.NAMING, headers["site"], headers["naming"]
         self.naming_keys: list[bytes] = namings.view(f"V{_NAMING_KEY.itemsize}").tolist()
+        self.names = list(map(Names, *(headers[name].tolist() for name in Names._fields)))
+        self.sites: list[int] = headers["site"].tolist()
 
     def __getitem__(self, page_id: int) -> Head:
         place = self._places[page_id]

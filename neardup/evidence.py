@@ -82,6 +82,10 @@ def score_of(decider: Decider, pair: Pair) -> float:
 
 def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Ruling) -> dict[str, Any]:
     """The numbers of one pair and the step that decided."""
+    return _of_numbers(decider, pair, ruling) | _langs(head.lang, other.lang)
+
+
+def _of_numbers(decider: Decider, pair: Pair, ruling: Ruling) -> dict[str, Any]:
     out: dict[str, Any] = {
         "by": ruling.by,
         "b_similarity": pair.b_similarity,
@@ -103,21 +107,23 @@ def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Rulin
     vetoes = {name: veto for name, veto in names if veto}
     if vetoes:
         out["vetoes"] = {name: "holds" if veto == 1 else "unproved" for name, veto in vetoes.items()}
-    return out | _langs(head, other)
+    return out
 
 
 def of_search(overlay: Overlay, page_id: int, head: Head, search: Search) -> dict[str, Any]:
     """Evidence of a page whose content nobody has, as the index is before the page is in it."""
     if search.best is None:
         return of_none(overlay, head, search)
-    return of_choice(overlay, page_id, head, search, search.best)
+    return of_choice(overlay, page_id, head.lang, search, search.best)
 
 
 def of_choice(
-    overlay: Overlay, page_id: int, head: Head, search: Search, best: Scored, shared: dict[str, int] | None = None
+    overlay: Overlay, page_id: int, lang: str, search: Search, best: Scored, shared: dict[str, int] | None = None
 ) -> dict[str, Any]:
     """Evidence of a page that repeats `best`. shared: families of the keys that both have, if known."""
-    out = of_pair(overlay.decider, head, overlay.head(best.page_id), best.pair, best.ruling)
+    out = _of_numbers(overlay.decider, best.pair, best.ruling)
+    if lang:
+        out |= _langs(lang, overlay.head(best.page_id).lang)
     out["keys"] = families(overlay, page_id, best.page_id) if shared is None else shared
     out["candidates"] = len(search.candidates)
     return out | _crowds(overlay.decider, search)
@@ -149,13 +155,12 @@ def of_none(overlay: Overlay, head: Head, search: Search) -> dict[str, Any]:
     return out
 
 
-def of_digest(head: Head, holder_id: int, holder: Head, founding: Head) -> dict[str, Any]:
-    """Evidence of an exact duplicate: whose content it has."""
-    return {
-        "by": "digest",
-        "holder": _place(holder_id, holder),
-        "same_site": head.site == founding.site,
-    } | _langs(head, founding)
+def of_digest(site: int, lang: str, holder_id: int, holder: Head, founding: Head) -> dict[str, Any]:
+    """Evidence of an exact duplicate: whose content it has. site, lang: its own."""
+    out: dict[str, Any] = {"by": "digest", "holder": _place(holder_id, holder), "same_site": site == founding.site}
+    if lang:
+        out |= _langs(lang, founding.lang)
+    return out
 
 
 def _place(page_id: int, head: Head) -> dict[str, Any]:
@@ -163,5 +168,5 @@ def _place(page_id: int, head: Head) -> dict[str, Any]:
     return {"page_id": page_id, "url": head.url, "fetched_at": head.fetched_at, "coordinates": head.coordinates}
 
 
-def _langs(head: Head, other: Head) -> dict[str, Any]:
-    return {"langs": [head.lang, other.lang]} if head.lang and other.lang else {}
+def _langs(one: str, other: str) -> dict[str, Any]:
+    return {"langs": [one, other]} if one and other else {}

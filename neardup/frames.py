@@ -42,6 +42,10 @@ class Frames:
         sources = [hexes.get(source) or hexes.setdefault(source, source.hex()) for source in headers["source"].tolist()]
         self._columns = list(zip(sources, *(column.tolist() for column in columns), strict=True))
 
+    def lang(self, place: int) -> str:
+        start, end = self._columns[place][-2:]
+        return self._records[place][start:end].decode("utf-8", "replace")
+
     def verdict(
         self,
         place: int,

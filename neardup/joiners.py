@@ -88,7 +88,7 @@ class Joiners:
         if self._frames is None:
             return Told([], None, [], holder)
         founding = overlay.head(cluster.founding)
-        proof = evidence.of_digest(pages[page_id], holder, held, founding)
+        proof = evidence.of_digest(pages.sites[place], self._frames.lang(place), holder, held, founding)
         return Told([self._tell_member(place, row.cluster, joined, proof, False)], None, [], holder)
 
     def _near(self, place: int) -> Told | None:
@@ -97,7 +97,6 @@ class Joiners:
         pages = overlay.reads.batch
         if page_id not in overlay.reads.chosen or not pages.digest_keys[place]:
             return None
-        head = pages[page_id]
         search = choice.choose(overlay, page_id)
         best = search.best
         if best is None or best.ruling.kind is not Kind.NEAR_DUPLICATE:
@@ -111,12 +110,14 @@ class Joiners:
         if self._frames is not None:
             as_read = overlay.lists.is_as_read(page_id)
             families = self._families.get((page_id, best.page_id)) if as_read else None
-            proof = evidence.of_choice(overlay, page_id, head, search, best, families)
+            proof = evidence.of_choice(overlay, page_id, self._frames.lang(place), search, best, families)
         key, record = pages.digest_keys[place], pages.records[place]
         overlay.sketches.put_encoded(id_key(page_id), sharing.whole_row(record))
         check = sharing.check_of(sharing.shared_part(record))
         overlay.digests.put_encoded(key, encode_new_digest(page_id, check))
-        joined = self._join(place, cluster_id, cluster, Kind.NEAR_DUPLICATE, best.page_id, head.site == other.site)
+        joined = self._join(
+            place, cluster_id, cluster, Kind.NEAR_DUPLICATE, best.page_id, pages.sites[place] == other.site
+        )
         choice.sight(overlay, page_id)
         verdicts = []
         if self._frames is not None:

@@ -178,7 +178,7 @@ class Life:
         url = UrlRow(page_id, row.cluster, page_id, Kind.EXACT_DUPLICATE, newest, head.log_time)
         clusters.join(overlay, page_id, head, url, verified)
         if self._telling:
-            proof = evidence.of_digest(head, holder, held, overlay.head(cluster.founding))
+            proof = evidence.of_digest(head.site, head.lang, holder, held, overlay.head(cluster.founding))
             self._tell_member(Kind.EXACT_DUPLICATE, row.cluster, proof)
 
     def _alone_or_near(self, newest: int) -> None:

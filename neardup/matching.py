@@ -274,14 +274,14 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
         wanted.rows[Family.KEYS] = {batch.naming_keys[batch.place(page_id)] for page_id in seeking}
         reads.read(store, wanted)
     gathered = overlay.lists.gather_many(seeking, [False] * len(seeking))
-    everyone = {candidate for found in gathered.values() for candidate in found}
+    everyone = {candidate for candidates, _, _ in gathered.values() for candidate in candidates}
     reads.read_sketches(store, everyone)
-    choice.score(overlay, gathered.items())
+    choice.score(overlay, ((page_id, candidates) for page_id, (candidates, _, _) in gathered.items()))
     contents = {batch.digest_keys[batch.place(page_id)]: page_id for page_id in reversed(seeking)}
     reads.founders = {page_id for page_id in seeking if contents[batch.digest_keys[batch.place(page_id)]] == page_id}
     if overlay.decider.crowd_min:
         return everyone
-    chosen = {page_id: choice.choose(overlay, page_id).best for page_id in gathered}
+    chosen = {page_id: choice.choose(overlay, page_id, every).best for page_id, every in gathered.items()}
     found = {page_id: best.page_id for page_id, best in chosen.items() if best is not None}
     reads.founders -= found.keys()
     return set(found.values())

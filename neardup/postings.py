@@ -25,8 +25,9 @@ class Posted:
 
     families: names of the family of each of a page's keys. keys: all keys of all pages, in byte order; the place of a
     key there is its slot. place_of: page id -> row of the following arrays, for pages with keys. slots int64[pages,
-    keys]; tape, content (log-lengths) int64[pages]; entries uint64[pages]: the page's posting; first bool[pages]: no
-    earlier page of the batch has a key of it. uses int64[slots]: pages with this key. read bool[slots].
+    keys]; tape, content (log-lengths) int64[pages]; entries uint64[pages]: the page's posting; firsts bool[pages,
+    keys]: no earlier page of the batch has the key, first bool[pages]: nor any of its keys. uses int64[slots]: pages
+    with this key. read bool[slots].
     """
 
     def __init__(self, pages: Pages, decider: Decider) -> None:
@@ -43,7 +44,8 @@ class Posted:
         owners = np.repeat(np.arange(len(ids)), columns.shape[1])
         first = np.empty(len(unique), dtype=np.int64)
         first[self.slots.reshape(-1)[::-1]] = owners[::-1]  # of several assignments the last one counts
-        self.first: np.ndarray = (first[self.slots] == np.arange(len(ids))[:, None]).all(axis=1)
+        self.firsts: np.ndarray = first[self.slots] == np.arange(len(ids))[:, None]
+        self.first: np.ndarray = self.firsts.all(axis=1)
         self.read = np.zeros(len(unique), dtype=np.bool_)
         self.rows: list[bytes | None] = [None] * len(unique)
         self._lists: Lists | None = None
@@ -87,6 +89,10 @@ class Posted:
         return self._lists.copy()
 
 
+#: Candidates of a page and the keys they share with it, most first, then oldest; whether there are more.
+Gathered = tuple[list[int], list[int], bool]
+
+
 class Lists:
     """Posting lists of a batch's keys, as they are now. hot_turned: keys that turned hot."""
 
@@ -106,7 +112,7 @@ class Lists:
             row = rows[bad] or b""
             raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
         counts = self._count[posted.slots]
-        self._lonely: np.ndarray = posted.first & ((counts == 0) | (counts == kernels.HOT)).all(axis=1)
+        self._lonely: np.ndarray = ((posted.firsts & (counts == 0)) | (counts == kernels.HOT)).all(axis=1)
         self._touched = False  # somebody was posted, or went
         self._disturbed = False  # a page of the store was posted
         self._thinned = False  # a page went
@@ -135,9 +141,14 @@ class Lists:
         """Whether all lists of a page, named by its row of `Posted`, are empty or hot when its turn comes."""
         return not self._disturbed and bool(self._lonely[place])
 
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nobody was posted, and nobody went."""
+        return not (self._touched or self._due)
+
     def is_as_read(self, page_id: int) -> bool:
         """Whether nothing in the lists of a page of the batch is another than was read."""
-        if not (self._touched or self._due):
+        if self.is_untouched:
             return True
         place = self.posted.place_of.get(page_id)
         if place is None or not (self._disturbed or self._thinned or not self.posted.first[place]):
@@ -147,7 +158,7 @@ class Lists:
 
     # ---- looking ---------------------------------------------------------------------------------------------------
 
-    def gather(self, page_id: int) -> tuple[list[int], list[int], bool] | None:
+    def gather(self, page_id: int) -> Gathered | None:
         """Candidates of a page of the batch and the keys they share with it, most first, then oldest; any cut?
 
         None if a list was not read.
@@ -179,8 +190,8 @@ class Lists:
         places = [place for page_id in page_ids if (place := self.posted.place_of.get(page_id)) is not None]
         return not self.posted.first[places].all()
 
-    def gather_many(self, page_ids: Sequence[int], posts: Sequence[bool]) -> dict[int, list[int]]:
-        """Candidates of those pages that have any, as far as lists were read. Changes no list.
+    def gather_many(self, page_ids: Sequence[int], posts: Sequence[bool]) -> dict[int, Gathered]:
+        """What `gather` gives for those pages that have candidates, as far as lists were read. Changes no list.
 
         posts: for each page whether it is posted before the next one looks.
         """
@@ -190,7 +201,9 @@ class Lists:
         known = places >= 0
         posting = np.zeros(len(posted.entries), dtype=np.bool_)
         posting[places[known]] = np.array(posts, dtype=np.bool_)[known]
-        found = np.empty((int(known.sum()), self._decider.candidates_max), dtype=np.uint64)
+        most = self._decider.candidates_max
+        found = np.empty((int(known.sum()), most), dtype=np.uint64)
+        times = np.empty(found.shape, dtype=np.int64)
         many = np.zeros(len(found), dtype=np.int64)
         kernels.gather_many(
             places[known],
@@ -201,11 +214,16 @@ class Lists:
             self._scratch,
             (posted.entries, posting, self._decider.postings_max, np.empty_like(self._changed)),
             found,
+            times,
             many,
         )
         ids = np.array(page_ids, dtype=np.int64)[known]
         found >>= np.uint64(16)
-        return {int(ids[i]): found[i, : max(0, many[i])].tolist() for i in np.nonzero(many > 0)[0].tolist()}
+        where = np.nonzero(many > 0)[0]
+        return {
+            page_id: (found[i, :size].tolist(), times[i, :size].tolist(), size > most)
+            for page_id, i, size in zip(ids[where].tolist(), where.tolist(), many[where].tolist(), strict=True)
+        }
 
     def families(self, page_id: int, other: int) -> list[str]:
         """Families of the keys of a page of the batch under which another is posted, in the order of the keys."""

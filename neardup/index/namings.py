@@ -5,7 +5,7 @@ is new, so they are a function of the log's prefix however it is cut. They end a
 """
 
 import struct
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Siblings(NamedTuple):
     def encode(self) -> bytes:
         return _ROW.pack(FORMAT, *self)
 
-    def with_one(self, head: Head) -> "Siblings":
+    def with_one(self, head: "Named") -> "Siblings":
         """The row after one more page."""
         if not self.alike:
             return Siblings(0, 1, 0, 0, head.tail, head.titling, head.place)
@@ -66,6 +66,30 @@ class Siblings(NamedTuple):
         retitled += head.titling != titling
         moved += head.place != place
         return Siblings(others + (not same), alike + same, retitled, moved, tail, titling, place)
+
+    @property
+    def full(self) -> bool:
+        """Whether more pages change nothing."""
+        return self.others + self.alike >= COUNT_MAX
+
+
+class Named(Protocol):
+    """What of a page counts beside its site and naming: see `neardup.layout.HEADER`."""
+
+    @property
+    def tail(self) -> int: ...
+    @property
+    def titling(self) -> int: ...
+    @property
+    def place(self) -> int: ...
+
+
+class Names(NamedTuple):
+    """`Named` without the page."""
+
+    tail: int
+    titling: int
+    place: int
 
 
 NO_SIBLINGS = Siblings()

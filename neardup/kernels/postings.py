@@ -227,8 +227,9 @@ def _forget(word, table, mask):
 
 
 @lean_kernel
-def gather_many(pages, keys, lists, lengths, gap, scratch, posted, found, many):
-    """`gather` for each of `pages`, one after another: the first words -> found[i], how many -> many[i].
+def gather_many(pages, keys, lists, lengths, gap, scratch, posted, found, times, many):
+    """`gather` for each of `pages`, one after another: the first words -> found[i], in how many lists each is ->
+    times[i], how many there are -> many[i].
 
     keys: slots of all pages, int64[pages, keys]; lists: begin, count, words; lengths: tape, content of all pages;
     scratch: table, words_out, shared_out. posted: entries uint64 and posts (whether a page is posted before the next
@@ -244,6 +245,6 @@ def gather_many(pages, keys, lists, lengths, gap, scratch, posted, found, many):
         size = gather(slots, begin, count, words, tape[page], content[page], gap, table, words_out, shared_out)
         many[i] = size
         for j in range(min(size, found.shape[1])):
-            found[i, j] = words_out[j]
+            found[i, j], times[i, j] = words_out[j], shared_out[j]
         if posts[page]:
             post(slots, begin, count, words, entries[page], postings_max, changed)

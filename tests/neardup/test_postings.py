@@ -116,7 +116,7 @@ def test_lists_do_what_rows_do(seed):
         many = lists.gather_many([page_id], [True])
         expected = rows.gather(head)
         assert lists.gather(page_id) == expected
-        assert many == ({page_id: expected[0]} if expected[0] else {})
+        assert many == ({page_id: expected} if expected[0] else {})
         place = posted.place_of.get(page_id)
         if place is not None and lists.is_lonely(place):
             assert expected[0] == []
