@@ -241,7 +241,7 @@ def _tune(family: Family, options: Any, tables: Any) -> None:
     The figures are ratios of processor time over all calls of a log of 200,000 pages and RocksDB's own threads, as
     `make bench-options` measures them; tests/bench/README.md has the table, and what else was tried.
     """
-    # .94, and .87 where the cache is small, for .02 (real pages: .04) of the disk: keys are read far more than the rest.
+    # .94, and .87 where the cache is small, for .02 (real pages: .04) of the disk: keys are what is read most.
     compression = rocksdict.DBCompressionType.lz4 if family is Family.KEYS else rocksdict.DBCompressionType.zstd
     options.set_compression_type(compression())
     # .81: most keys are new, and to find that out in memory costs more than in files, which have filters anyway.
