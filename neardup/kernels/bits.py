@@ -106,7 +106,7 @@ def _prefetch(typing_context, array, index):
 def check_range(array, index, count):
     """Raise IndexError unless array[index : index + count] exists."""
     if index < 0 or index + count > array.size:
-        raise IndexError("wide load out of bounds")
+        raise IndexError("wide access out of bounds")
 
 
 @lean_kernel
@@ -176,11 +176,14 @@ def prefetch(array, index):
 if numba.config.DISABLE_JIT:
     # Plain stand-ins with the same contracts; a range error shows as IndexError here too.
 
-    def word_at(array, index):
+    def view(array, index, count):
+        """array[index : index + count], which must lie in it."""
         index = int(index)
-        if index < 0 or index + 8 > array.size:
-            raise IndexError("wide load out of bounds")
-        return U64(int.from_bytes(array[index : index + 8].tobytes(), "little"))
+        check_range(array, index, count)
+        return array[index : index + count]
+
+    def word_at(array, index):
+        return U64(int.from_bytes(view(array, index, 8).tobytes(), "little"))
 
     def trailing_zeros(word):
         word = int(word)
@@ -193,16 +196,10 @@ if numba.config.DISABLE_JIT:
         return int(word).bit_count()
 
     def quad_at(array, index):
-        index = int(index)
-        if index < 0 or index + 4 > array.size:
-            raise IndexError("wide load out of bounds")
-        return int.from_bytes(array[index : index + 4].tobytes(), "little")
+        return int.from_bytes(view(array, index, 4).tobytes(), "little")
 
     def put_quad(array, index, value):
-        index = int(index)
-        if index < 0 or index + 4 > array.size:
-            raise IndexError("wide store out of bounds")
-        array[index : index + 4] = np.frombuffer((int(value) & 0xFFFFFFFF).to_bytes(4, "little"), np.uint8)
+        view(array, index, 4)[:] = np.frombuffer((int(value) & 0xFFFFFFFF).to_bytes(4, "little"), np.uint8)
 
     def prefetch(array, index):
         pass

@@ -13,6 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import CHECK, check_range
 
 U64 = np.uint64
 LANES = 8
@@ -20,7 +21,6 @@ LANES = 8
 GROUP, BLOCK = 8, 64
 #: Pieces of 16 bits of 8 words.
 PIECES = 4 * LANES
-CHECK = bool(numba.config.BOUNDSCHECK)
 _I64 = ir.IntType(64)
 VECTOR = ir.VectorType(_I64, LANES)
 _PIECES = ir.VectorType(ir.IntType(16), PIECES)
@@ -185,18 +185,12 @@ def _least_turned(typing_context, words, index, factor, turn):
 
 
 @lean_kernel
-def _check(array, index, count):
-    if index < 0 or index + count > array.size:
-        raise IndexError("wide access out of bounds")
-
-
-@lean_kernel
 def shingle(tokens, at, factors, out):
     """out[i] = mix(sum over j < 8 of tokens[i + j] * factors[j]) for the 8 words i from `at` on."""
     if CHECK:
-        _check(tokens, at, 15)
-        _check(factors, 0, 8)
-        _check(out, at, 8)
+        check_range(tokens, at, 15)
+        check_range(factors, 0, 8)
+        check_range(out, at, 8)
     _shingle(tokens, at, factors, out)
 
 
@@ -207,9 +201,9 @@ def lower(words, index, multiplier, at, fronts, first, step):
     y = z ^ (z >> 32), z = word * multiplier[at + w], for 8 products w; 4 pieces of 16 bits j, 0 the lowest.
     """
     if CHECK:
-        _check(words, index, GROUP)
-        _check(multiplier, at, LANES)
-        _check(fronts, first, 3 * step + LANES)
+        check_range(words, index, GROUP)
+        check_range(multiplier, at, LANES)
+        check_range(fronts, first, 3 * step + LANES)
     _lower(words, index, multiplier, at, fronts, first, step)
 
 
@@ -220,10 +214,10 @@ def least_pieces(words, index, multiplier, at, pieces, to, leading, first):
     y and its pieces as in `lower`. pieces, leading uint16.
     """
     if CHECK:
-        _check(words, index, BLOCK)
-        _check(multiplier, at, LANES)
-        _check(pieces, to, PIECES)
-        _check(leading, first, PIECES)
+        check_range(words, index, BLOCK)
+        check_range(multiplier, at, LANES)
+        check_range(pieces, to, PIECES)
+        check_range(leading, first, PIECES)
     _least_pieces(words, index, multiplier, at, pieces, to, leading, first)
 
 
@@ -231,8 +225,8 @@ def least_pieces(words, index, multiplier, at, pieces, to, leading, first):
 def equal_pieces(pieces, at, leading, first):
     """uint32: bit i is 1 if pieces[at + i] == leading[first + i]."""
     if CHECK:
-        _check(pieces, at, PIECES)
-        _check(leading, first, PIECES)
+        check_range(pieces, at, PIECES)
+        check_range(leading, first, PIECES)
     return _equal_pieces(pieces, at, leading, first)
 
 
@@ -240,19 +234,14 @@ def equal_pieces(pieces, at, leading, first):
 def least_turned(words, index, factor, turn):
     """uint64: the least, over the 64 words from index on, of rotate_left(y, turn), z = word * factor; turn < 64."""
     if CHECK:
-        _check(words, index, BLOCK)
+        check_range(words, index, BLOCK)
     return _least_turned(words, index, factor, turn)
 
 
 if numba.config.DISABLE_JIT:
     # Plain stand-ins with the same contracts; a range error shows as IndexError here too.
 
-    def view(array, index, count):
-        """array[index : index + count], which must lie in it."""
-        index = int(index)
-        if index < 0 or index + count > array.size:
-            raise IndexError("wide access out of bounds")
-        return array[index : index + count]
+    from neardup.kernels.bits import view
 
     def mixed(x):
         """`mix_lanes`."""

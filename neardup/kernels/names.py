@@ -9,6 +9,7 @@ x + i * (y | 1) modulo its size (Kirsch and Mitzenmacher 2006).
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import ones, word_at
 from neardup.kernels.mix import mix
 
 U64 = np.uint64
@@ -152,13 +153,7 @@ def in_filter(mixed, data, at, size):
 @lean_kernel
 def is_saturated(data, at, size):
     """Whether more than half of the bits of data[at : at + size] are set; size: of a filter, no bytes or 8 or more."""
-    ones = U64(0)
+    many = np.int64(0)
     for i in range(at, at + size - 7, 8):
-        v = U64(0)
-        for k in range(8):
-            v |= U64(data[i + k]) << U64(8 * k)
-        v = v - ((v >> U64(1)) & U64(0x5555555555555555))
-        v = (v & U64(0x3333333333333333)) + ((v >> U64(2)) & U64(0x3333333333333333))
-        v = (v + (v >> U64(4))) & U64(0x0F0F0F0F0F0F0F0F)
-        ones += (v * U64(0x0101010101010101)) >> U64(56)
-    return ones > U64(4 * size)
+        many += ones(word_at(data, i))
+    return many > 4 * size

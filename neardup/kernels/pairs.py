@@ -3,12 +3,13 @@
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import ones, quad_at, word_at
 from neardup.kernels.likeness import compare_tapes
 from neardup.kernels.names import NAME_BYTES, fingerprint_at, in_filter, is_saturated
 
 U64 = np.uint64
 U8 = np.uint8
-_ZERO, _ONE = U64(0), U64(1)
+_ZERO = U64(0)
 
 #: Header fields that `score_pairs` reads, in the order of its argument `at` (their byte offsets in a record).
 FIELDS = (
@@ -51,33 +52,9 @@ _PRESENT, _ABSENT, _UNPROVABLE = 0, 1, 2
 
 
 @lean_kernel
-def _word(buf, at):
-    """The little-endian uint64 at buf[at]."""
-    value = _ZERO
-    for k in range(8):
-        value |= U64(buf[at + k]) << U64(8 * k)
-    return value
-
-
-@lean_kernel
 def _half(buf, at):
     """The little-endian uint16 at buf[at], int64."""
     return np.int64(buf[at]) | (np.int64(buf[at + 1]) << 8)
-
-
-@lean_kernel
-def _quad(buf, at):
-    """The little-endian uint32 at buf[at], int64."""
-    return _half(buf, at) | (_half(buf, at + 2) << 16)
-
-
-@lean_kernel
-def _ones(x):
-    """Number of one bits of a uint64, int64."""
-    x = x - ((x >> _ONE) & U64(0x5555555555555555))
-    x = (x & U64(0x3333333333333333)) + ((x >> U64(2)) & U64(0x3333333333333333))
-    x = (x + (x >> U64(4))) & U64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * U64(0x0101010101010101)) >> U64(56))
 
 
 @lean_kernel
@@ -250,18 +227,18 @@ def _alike(buf, a, a_size, b, b_size):
 def score_pair(buf, a, b, at, header, scratch, out):
     """The numbers of the pair of records at buf[a] and buf[b] -> out float64[32]; see `score_pairs`."""
     tape, content, room = scratch
-    tokens_a, tokens_b = _quad(buf, a + at[_TOKENS]), _quad(buf, b + at[_TOKENS])
-    low, high = _word(buf, a + at[_DIGEST]), _word(buf, a + at[_DIGEST] + 8)
-    same = low == _word(buf, b + at[_DIGEST]) and high == _word(buf, b + at[_DIGEST] + 8)
-    same_site = _word(buf, a + at[_SITE]) == _word(buf, b + at[_SITE])
+    tokens_a, tokens_b = quad_at(buf, a + at[_TOKENS]), quad_at(buf, b + at[_TOKENS])
+    low, high = word_at(buf, a + at[_DIGEST]), word_at(buf, a + at[_DIGEST] + 8)
+    same = low == word_at(buf, b + at[_DIGEST]) and high == word_at(buf, b + at[_DIGEST] + 8)
+    same_site = word_at(buf, a + at[_SITE]) == word_at(buf, b + at[_SITE])
     out[0] = same and (low | high) != _ZERO
     out[1] = same_site
-    out[2] = _word(buf, a + at[_HEN_SITE]) == _word(buf, b + at[_HEN_SITE])
+    out[2] = word_at(buf, a + at[_HEN_SITE]) == word_at(buf, b + at[_HEN_SITE])
     b_similarity = c_similarity = first64 = 0
     if tokens_a > 0 and tokens_b > 0:
         for i in range(6):
-            b_similarity += _word(buf, a + at[_B] + 8 * i) == _word(buf, b + at[_B] + 8 * i)
-            agree = 64 - _ones(_word(buf, a + at[_C] + 8 * i) ^ _word(buf, b + at[_C] + 8 * i))
+            b_similarity += word_at(buf, a + at[_B] + 8 * i) == word_at(buf, b + at[_B] + 8 * i)
+            agree = 64 - ones(word_at(buf, a + at[_C] + 8 * i) ^ word_at(buf, b + at[_C] + 8 * i))
             c_similarity += agree
             if i == 0:
                 first64 = agree
@@ -272,7 +249,7 @@ def score_pair(buf, a, b, at, header, scratch, out):
     size_a, size_b = _half(buf, a + at[_TAPE]), _half(buf, b + at[_TAPE])
     level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
     compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, 8, 10, 24)
-    out[11], out[12] = _quad(buf, a + at[_CONTENT_TOKENS]), _quad(buf, b + at[_CONTENT_TOKENS])
+    out[11], out[12] = quad_at(buf, a + at[_CONTENT_TOKENS]), quad_at(buf, b + at[_CONTENT_TOKENS])
     tape_a += size_a
     tape_b += size_b
     size_a, size_b = _half(buf, a + at[_CONTENT]), _half(buf, b + at[_CONTENT])
@@ -307,10 +284,10 @@ def score_pair(buf, a, b, at, header, scratch, out):
         _own_name(buf, at_a, head_a, _HEAD_THRICE, U8(0), but_not, filter_b, bytes_b, full_b, names_b, all_b),
         _own_name(buf, at_b, head_b, _HEAD_THRICE, U8(0), but_not, filter_a, bytes_a, full_a, names_a, all_a),
     )
-    out[18] = _word(buf, a + at[_TAIL]) == _word(buf, b + at[_TAIL])
-    out[19] = same_site and _word(buf, a + at[_PLACE]) == _word(buf, b + at[_PLACE])
-    out[20] = _word(buf, a + at[_NAMING]) == _word(buf, b + at[_NAMING])
-    out[21] = _word(buf, a + at[_TITLING]) == _word(buf, b + at[_TITLING])
+    out[18] = word_at(buf, a + at[_TAIL]) == word_at(buf, b + at[_TAIL])
+    out[19] = same_site and word_at(buf, a + at[_PLACE]) == word_at(buf, b + at[_PLACE])
+    out[20] = word_at(buf, a + at[_NAMING]) == word_at(buf, b + at[_NAMING])
+    out[21] = word_at(buf, a + at[_TITLING]) == word_at(buf, b + at[_TITLING])
     digits = _ALL_DIGITS | _OWN_HOST
     out[22] = not (
         _differs(buf, names_a, title_a, _IN_TITLE, digits, names_b, title_b, _IN_TITLE)

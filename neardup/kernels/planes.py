@@ -148,7 +148,8 @@ def add_planes(planes, source, digits, target, top):
 
 if numba.config.DISABLE_JIT:
     # Plain stand-ins with the same contracts; a range error shows as IndexError here too.
-    from neardup.kernels.lanes import mixed, view
+    from neardup.kernels.bits import view
+    from neardup.kernels.lanes import mixed
 
     def _ripple(planes, at, digits, row):
         for p in range(int(digits)):

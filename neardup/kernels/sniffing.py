@@ -7,14 +7,13 @@ from numba import types
 from numba.extending import intrinsic
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import below, ones, word_at
+from neardup.kernels.bits import CHECK, below, check_range, ones, word_at
 
 U64 = np.uint64
 U8 = np.uint8
 _ZERO = U64(0)
 _FTYP = U64(int.from_bytes(b"ftyp", "little"))
 _WINDOW = 64
-_CHECK = bool(numba.config.BOUNDSCHECK)
 _VECTOR = ir.VectorType(ir.IntType(8), _WINDOW)
 #: What a content type claims: HTML or plain text in UTF-8; the same, charset unknown or another; nothing; neither.
 HTML_UTF8, PLAIN_UTF8, HTML_ANY, PLAIN_ANY, UNKNOWN, OPAQUE_TYPE = 0, 1, 2, 3, 4, 5
@@ -53,18 +52,17 @@ def strange(array, index):
     """Masks of the 64 bytes from `index` on: control characters of no text; beyond ASCII, or shifting beyond it; those
     that continue a UTF-8 character.
     """
-    if _CHECK and (index < 0 or index + _WINDOW > array.size):
-        raise IndexError("wide load out of bounds")
+    if CHECK:
+        check_range(array, index, _WINDOW)
     return _strange(array, index)
 
 
 if numba.config.DISABLE_JIT:
+    from neardup.kernels.bits import view
 
     def strange(array, index):
         """A plain stand-in."""
-        if index < 0 or index + _WINDOW > array.size:
-            raise IndexError("wide load out of bounds")
-        window = array[index : index + _WINDOW]
+        window = view(array, index, _WINDOW)
         binary = (window < 0x20) & ~np.isin(window, (9, 10, 12, 13, 27))
         beyond = (window >= 0x80) | np.isin(window, (14, 15, 27))
         return tuple(

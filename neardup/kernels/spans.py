@@ -11,10 +11,10 @@ from numba import types
 from numba.extending import intrinsic
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import CHECK, check_range
 from neardup.kernels.xxh64 import xxh64
 
 U64 = np.uint64
-_CHECK = bool(numba.config.BOUNDSCHECK)
 _LANES = 8
 #: A span of fewer bytes lies in two words of 8 bytes.
 _SHORT = 16
@@ -113,20 +113,14 @@ def _hash_short(typing_context, text, starts, ends, at, seed, out):
 
 
 @lean_kernel
-def _check(array, index, count):
-    if index < 0 or index + count > array.size:
-        raise IndexError("wide access out of bounds")
-
-
-@lean_kernel
 def hash_short(text, starts, ends, at, seed, out):
     """out[at : at + 8] = XXH64 of eight spans; the bits of the answer tell which are too long and hold nothing yet."""
-    if _CHECK:
-        _check(starts, at, _LANES)
-        _check(ends, at, _LANES)
-        _check(out, at, _LANES)
+    if CHECK:
+        check_range(starts, at, _LANES)
+        check_range(ends, at, _LANES)
+        check_range(out, at, _LANES)
         for i in range(at, at + _LANES):
-            _check(text, np.int64(starts[i]), _SHORT)
+            check_range(text, np.int64(starts[i]), _SHORT)
     return _hash_short(text, starts, ends, at, seed, out)
 
 

@@ -248,11 +248,10 @@ def flag_bytes(array, index, two, four, eight):
 if numba.config.DISABLE_JIT:
     # Plain stand-ins with the same contracts; a range error shows as IndexError here too.
 
+    from neardup.kernels.bits import view
+
     def _window(array, index):
-        index = int(index)
-        if index < 0 or index + _WIDE > array.size:
-            raise IndexError("wide load out of bounds")
-        return array[index : index + _WIDE]
+        return view(array, index, _WIDE)
 
     def _bits(condition):
         return np.packbits(condition, bitorder="little").view(np.uint64)[0]
@@ -277,10 +276,7 @@ if numba.config.DISABLE_JIT:
         )
 
     def name_length(array, index):
-        index = int(index)
-        if index < 0 or index + 16 > array.size:
-            raise IndexError("wide load out of bounds")
-        window = array[index : index + 16]
+        window = view(array, index, 16)
         stops = np.flatnonzero((window <= 0x20) | (window == ord(">")) | (window == ord("/")))
         return int(stops[0]) if stops.size else 16
 
