@@ -14,7 +14,7 @@ def make_filter(tokens: npt.NDArray[np.uint64], bits_min: int = 512, bits_max: i
     """
     mixed = np.array([mix(token) for token in tokens], dtype=np.uint64)
     out = np.empty(max(bits_min, bits_max) // 8, np.uint8)
-    size = kernels.write_filter(mixed, len(mixed), bits_min, bits_max, out, 0)
+    size = kernels.write_filter(mixed, len(mixed), bits_min, bits_max, np.empty(max(bits_min, bits_max), np.uint8), out, 0)
     return out[:size].tobytes()
 
 

@@ -18,6 +18,8 @@ from neardup.record import field_at
 from neardup.scheme import Scheme
 from neardup.simhash import LOG_WEIGHTS
 
+#: Most bits of a filter.
+_FILTER_BITS_MAX = 1 << 18
 #: Longest language tag that is kept.
 LANG_BYTES_MAX = 64
 
@@ -77,7 +79,7 @@ def _check(scheme: Scheme) -> None:
         "head_tokens": 0 <= scheme.head_tokens <= 255,
         "head_key_tokens": scheme.head_key_tokens >= 1,
         "title_names_max": 0 <= scheme.title_names_max <= 127,
-        "bloom_bits_min, bloom_bits_max": all(64 <= b <= 1 << 18 and b & (b - 1) == 0 for b in bits),
+        "bloom_bits_min, bloom_bits_max": all(64 <= b <= _FILTER_BITS_MAX and b & (b - 1) == 0 for b in bits),
     }
     for name, good in ranges.items():
         if not good:
@@ -154,7 +156,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         leading=np.empty(padded, dtype=np.uint16),
         pieces=np.empty(tokens, dtype=np.uint16),
         low=np.empty(functions, dtype=np.uint64),
-        left=np.empty(tokens, dtype=np.uint8),
+        left=np.empty(max(tokens, _FILTER_BITS_MAX), dtype=np.uint8),
         byte=np.empty(tokens, dtype=np.uint8),
         starts=np.empty(tokens, dtype=np.uint32),
         ends=np.empty(tokens, dtype=np.uint32),

@@ -8,13 +8,15 @@ its tokens per 80 characters. Densities are compared as fractions of integers, s
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.sniffing import characters, is_plain_ascii
+from neardup.kernels.bits import below
+from neardup.kernels.sniffing import characters
+from neardup.kernels.windows import word_masks
 
 U64 = np.uint64
 U32 = np.uint32
 U8 = np.uint8
 _IN_TITLE, _IN_LINK = U8(1), U8(2)
-_ONE = U64(1)
+_ZERO, _ONE = U64(0), U64(1)
 #: Characters of a line.
 _LINE = 80
 
@@ -43,6 +45,16 @@ def _is_content(before, here, after, before_width, here_width, after_width, befo
 
 
 @lean_kernel
+def _is_ascii(text, start, end):
+    """Whether all is ASCII. Reads up to 63 bytes beyond it."""
+    seen = _ZERO
+    while start + 64 <= end:
+        seen |= word_masks(text, start)[5]
+        start += 64
+    return seen | (word_masks(text, start)[5] & below(end - start)) == _ZERO
+
+
+@lean_kernel
 def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, widths):
     """Cut tokens into blocks -> how many, first title token, end of title tokens (0, 0: none), int64 each.
 
@@ -51,35 +63,35 @@ def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, wi
     back.
     """
     # runs of one block number, titles apart; where a run ends is not to be foreseen, so there is no branch on it
-    runs = np.int64(-1)
-    previous = np.int64(-1)
-    links = U32(0)
+    runs = _ZERO
+    previous = (U64(block[0]) << _ONE) | U64(flags[0] & _IN_TITLE)
+    links = _ZERO
     for i in range(U64(n)):
         flag = flags[i]
-        key = (np.int64(block[i]) << 1) | np.int64(flag & _IN_TITLE)
-        new = key != previous
+        key = (U64(block[i]) << _ONE) | U64(flag & _IN_TITLE)
+        new = U64(key != previous)
         previous = key
-        runs += np.int64(new)
-        links = (U32(0) if new else links) + U32((flag & _IN_LINK) >> U8(1))
+        runs += new
+        links = (links & (new - _ONE)) + U64((flag & _IN_LINK) >> U8(1))
         ends[runs] = U32(i + _ONE)
-        linked[runs] = links
-    plain = is_plain_ascii(text, np.int64(span_start[0]), np.int64(span_end[n - 1]))
-    title_start = title_end = np.int64(0)
-    many = np.int64(0)
-    start = U32(0)
-    for j in range(runs + 1):
-        end, links = ends[j], linked[j]
+        linked[runs] = U32(links)
+    plain = _is_ascii(text, np.int64(span_start[0]), np.int64(span_end[n - 1]))
+    title_start = title_end = _ZERO
+    many = _ZERO
+    start = _ZERO
+    for j in range(runs + _ONE):
+        end, inside = U64(ends[j]), linked[j]
         if flags[start] & _IN_TITLE:
-            if title_end == 0:
-                title_start = np.int64(start)
-            title_end = np.int64(end)
+            if title_end == _ZERO:
+                title_start = start
+            title_end = end
         else:
-            first, last = span_start[start], span_end[end - U32(1)]
-            starts[many], ends[many], linked[many] = start, end, links
+            first, last = span_start[start], span_end[end - _ONE]
+            starts[many], ends[many], linked[many] = U32(start), U32(end), inside
             widths[many] = last - first if plain else U32(characters(text, np.int64(first), np.int64(last)))
-            many += 1
+            many += _ONE
         start = end
-    return many, title_start, title_end
+    return np.int64(many), np.int64(title_start), np.int64(title_end)
 
 
 @lean_kernel
@@ -115,7 +127,7 @@ def occurrences_in(ids, many_blocks, starts, ends, chosen, counts, many):
     """counts uint32[many] out: occurrences of each numbered token in the chosen blocks."""
     for i in range(U64(many)):
         counts[i] = U32(0)
-    for j in range(many_blocks):
+    for j in range(U64(many_blocks)):
         if chosen[j]:
             for i in range(U64(starts[j]), U64(ends[j])):
                 counts[ids[i]] += U32(1)

@@ -9,8 +9,9 @@ x + i * (y | 1) modulo its size (Kirsch and Mitzenmacher 2006).
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import ones, word_at
+from neardup.kernels.bits import ones, put_quad, word_at
 from neardup.kernels.mix import mix
+from neardup.kernels.windows import find_byte
 
 U64 = np.uint64
 U8 = np.uint8
@@ -21,7 +22,7 @@ _TOKEN_ALL_DIGITS, _TOKEN_ANY_DIGIT = U8(4), U8(8)
 _ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
 _IN_TITLE, _IN_HEADING = U8(8), U8(16)
 _TOKEN_IN_TITLE, _TOKEN_TERM = U8(1), U8(16)
-_LOW24 = U64(0xFFFFFF)
+_LOW24, _LOW32 = U64(0xFFFFFF), U64(0xFFFFFFFF)
 _ONE = U64(1)
 
 
@@ -114,25 +115,30 @@ def fingerprint_at(names, at):
 
 
 @lean_kernel
-def write_filter(mixed, many, bits_min, bits_max, out, at):
+def write_filter(mixed, many, bits_min, bits_max, marks, out, at):
     """Bloom filter of mixed[:many] at out[at:] -> int64 bytes: the smallest power of two of at least 8 bits a token.
 
-    Bits at least bits_min, at most bits_max, both powers of two and at most 2**24. No tokens: no filter.
+    Bits at least bits_min, at most bits_max, both powers of two, at least 64 and at most 2**24. No tokens: no filter.
+    marks uint8[>= bits_max] scratch: a byte a bit. Storing a byte waits for nothing, setting a bit for the byte it is
+    in; 64 bytes become 64 bits at once.
     """
     if many == 0:
         return np.int64(0)
     bits = bits_min
     while bits < 8 * many and bits < bits_max:
         bits *= 2
-    out[at : at + bits // 8] = 0
+    marks[: U64(bits)] = U8(0)
     mask = U64(bits - 1)
     for i in range(U64(many)):
         x = mixed[i] & _LOW24
         y = ((mixed[i] >> U64(24)) & _LOW24) | _ONE
         for _ in range(PROBES):
-            bit = x & mask
-            out[U64(at) + (bit >> U64(3))] |= U8(_ONE << (bit & U64(7)))
+            marks[x & mask] = U8(1)
             x += y
+    for bit in range(0, bits, 64):
+        word = find_byte(marks, bit, U8(1))
+        put_quad(out, at + bit // 8, np.int64(word & _LOW32))
+        put_quad(out, at + bit // 8 + 4, np.int64(word >> U64(32)))
     return np.int64(bits // 8)
 
 

@@ -45,11 +45,11 @@ def _look_up(fp, at, count, slots, mask, distinct, ids):
 
 
 @lean_kernel
-def occurrences(fp, n, ids, slots, distinct, counts):
+def occurrences(fp, flags, n, ids, slots, distinct, counts, kinds):
     """Number the distinct tokens of fp[:n] in order of first appearance -> int64, how many there are.
 
-    ids uint32[>= n] out: the number of each token. distinct uint64, counts uint32 [>= n] out: token and occurrences by
-    number. slots uint32[>= max(4096, 8 n)] scratch, any content: an open-addressing table that holds number + 1 and is
+    ids uint32[>= n] out: the number of each token. distinct uint64, counts uint32, kinds uint8 [>= n] out: token,
+    occurrences, and the flags of its first one, by number. slots uint32[>= max(4096, 8 n)] scratch, any content: an open-addressing table that holds number + 1 and is
     doubled when a quarter full.
     """
     if n == 0:
@@ -59,7 +59,7 @@ def occurrences(fp, n, ids, slots, distinct, counts):
         size <<= _ONE
     mask = size - _ONE
     slots[:size] = U32(0)
-    distinct[0] = fp[0]
+    distinct[0], kinds[0] = fp[0], flags[0]
     slots[fp[0] & mask] = U32(1)
     many = _ONE
     at, end = _ZERO, U64(n)
@@ -76,7 +76,7 @@ def occurrences(fp, n, ids, slots, distinct, counts):
                 place = (place + _ONE) & mask
                 entry = U64(slots[place])
             if entry == _ZERO:
-                distinct[many] = token
+                distinct[many], kinds[many] = token, flags[i]
                 many += _ONE
                 entry = many
                 slots[place] = U32(many)

@@ -125,6 +125,13 @@ def minvalues(shingled, many, multiplier, fronts, leading, pieces, low):
 
 @lean_kernel
 def supershingles(low, per, seed, out):
-    """out[i] = fingerprint of minvalues i * per to (i + 1) * per - 1, for each place of out; uint64."""
-    for i in range(len(out)):
-        out[i] = chain(low, i * per, per, mix(seed + U64(i)))
+    """out[i] = fingerprint of minvalues i * per to (i + 1) * per - 1, for each place of out; uint64.
+
+    Each is `chain(low, i * per, per, mix(seed + i))`; all go on side by side, for a step waits for the one before.
+    """
+    many, each = U64(len(out)), U64(per)
+    for i in range(many):
+        out[i] = mix(seed + i)
+    for j in range(each):
+        for i in range(many):
+            out[i] = mix(out[i] ^ low[i * each + j])

@@ -59,7 +59,7 @@ class Workspace(NamedTuple):
     leading: Any  # uint16[m, padded to 32]
     pieces: Any  # uint16[tokens]
     low: Any  # uint64[m]
-    left: Any  # uint8[tokens]
+    left: Any  # uint8[tokens, at least 2**18]
     byte: Any  # uint8[tokens]
     starts: Any  # uint32[tokens]
     ends: Any  # uint32[tokens]
@@ -124,7 +124,7 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     numbers[:] = 0
     if n == 0:
         return at, False
-    words[DIGEST], words[DIGEST + 1] = xxh64_twice(fp, n, shape.digest[0], shape.digest[1])
+    words[DIGEST], words[DIGEST + 1] = xxh64_twice(fp, n, shape.digest[0], shape.digest[1], work.shingle)
     words[HEAD] = chain(fp, 0, min(n, limits[HEAD_KEY_TOKENS]), shape.chains[2])
 
     # algorithm B
@@ -134,7 +134,7 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     supershingles(work.low, limits[PER_WIDE], shape.chains[1], words[WIDE : WIDE + 8])
 
     # algorithm C, raw and log-tf
-    many = occurrences(fp, n, work.ids, work.slots, work.distinct, work.counts)
+    many = occurrences(fp, flags, n, work.ids, work.slots, work.distinct, work.counts, work.left)
     simhashes(
         work.distinct,
         work.counts,
@@ -148,10 +148,7 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
         words[C : C + 6],
         words[LOGTF : LOGTF + 3],
     )
-    for i in range(U64(many)):
-        work.left[i] = U8(0)
-    for i in range(U64(n)):
-        work.left[work.ids[i]] |= flags[i]
+    # equal tokens are equal strings: what the first one says of digits holds for all
     for i in range(U64(many)):
         work.mixed[i] = _marked(mix(work.distinct[i]), work.left[i])
     numbers[TOKENS], numbers[DISTINCT] = n, many
@@ -202,5 +199,5 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     names = write_names(fp, flags, work.ids, head, work.mixed, work.counts, host, host_many, out, end)
     numbers[HEAD_NAMES] = names
     end += names * NAME_BYTES
-    numbers[BLOOM_BYTES] = write_filter(work.mixed, many, limits[BLOOM_MIN], limits[BLOOM_MAX], out, end)
+    numbers[BLOOM_BYTES] = write_filter(work.mixed, many, limits[BLOOM_MIN], limits[BLOOM_MAX], work.left, out, end)
     return end + numbers[BLOOM_BYTES], printed

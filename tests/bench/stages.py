@@ -95,7 +95,7 @@ class OnePage:
         return int(tokenise(page.text, self.n_text, *title, seed, self.tables, *arrays))
 
     def digest(self) -> None:
-        xxh64_twice(self.space.page.fp, self.n, *self.shape.digest)
+        xxh64_twice(self.space.page.fp, self.n, *self.shape.digest, self.space.work.shingle)
 
     def shingles(self) -> int:
         return int(shingles(self.space.page.fp, self.n, self.shape.shingle, self.space.work.shingle))
@@ -109,8 +109,9 @@ class OnePage:
         supershingles(work.low, 3, self.shape.chains[1], self.words[15:23])
 
     def occurrences(self) -> int:
-        work = self.space.work
-        return int(occurrences(self.space.page.fp, self.n, work.ids, work.slots, work.distinct, work.counts))
+        page, work = self.space.page, self.space.work
+        arrays = (work.ids, work.slots, work.distinct, work.counts, work.left)
+        return int(occurrences(page.fp, page.flags, self.n, *arrays))
 
     def simhashes(self) -> None:
         w, s = self.space.work, self.shape
@@ -148,7 +149,7 @@ class OnePage:
         write_names(page.fp, page.flags, work.ids, min(self.n, 16), *given)
 
     def bloom(self) -> None:
-        write_filter(self.space.work.mixed, self.many, 512, 8192, self.sections, 800)
+        write_filter(self.space.work.mixed, self.many, 512, 8192, self.space.work.left, self.sections, 800)
 
     def stages(self) -> list[Stage]:
         return [

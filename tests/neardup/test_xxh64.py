@@ -118,5 +118,5 @@ def test_canary_bounds_checks_really_check(tmp_path):
 @pytest.mark.parametrize("n", [*range(10), 63, 64])
 def test_two_seeds_at_once(n):
     words = np.arange(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    found = xxh64_twice(words, n, np.uint64(5), np.uint64(2**64 - 1))
+    found = xxh64_twice(words, n, np.uint64(5), np.uint64(2**64 - 1), np.empty(n, np.uint64))
     assert [int(h) for h in found] == [xxhash.xxh64_intdigest(words.tobytes(), seed) for seed in (5, 2**64 - 1)]
