@@ -11,6 +11,7 @@ from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.lanes import LANES
 from neardup.kernels.occurrences import FIRST_SLOTS
 from neardup.kernels.record import FIELDS
+from neardup.kernels.shingling import SEEN
 from neardup.kernels.simhash import COUNTERS
 from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
 from neardup.layout import HEADER, NAME
@@ -155,6 +156,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         fronts=np.empty(padded, dtype=np.uint64),
         leading=np.empty(padded, dtype=np.uint16),
         pieces=np.empty(tokens, dtype=np.uint16),
+        seen=np.empty(SEEN, dtype=np.uint64),
         low=np.empty(functions, dtype=np.uint64),
         left=np.empty(max(tokens, _FILTER_BITS_MAX), dtype=np.uint8),
         byte=np.empty(tokens, dtype=np.uint8),

@@ -32,7 +32,8 @@ def minvalues(shingled: _Words, multipliers: _Words, functions: int = 84) -> _Wo
     fronts, leading = np.empty(padded, np.uint64), np.empty(padded, np.uint16)
     low, pieces = np.empty(functions, np.uint64), np.empty(len(shingled) // 2 + PIECES, np.uint16)
     padded_shingles = np.concatenate([shingled, np.empty(BLOCK, np.uint64)])
-    kernels.minvalues(padded_shingles, len(shingled), multipliers, fronts, leading, pieces, low)
+    seen = np.empty(kernels.SEEN, np.uint64)
+    kernels.minvalues(padded_shingles, len(shingled), multipliers, fronts, leading, pieces, seen, low)
     return low
 
 

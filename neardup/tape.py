@@ -35,8 +35,8 @@ def make_tape(tokens: npt.NDArray[np.uint64], bytes_max: int, occurrences_max: i
     many = occurrences(tokens, flags, len(tokens), ids, slots, distinct, counts, np.empty(n, np.uint8))
     mixed = np.array([mix(token) for token in distinct[:many]], dtype=np.uint64)
     left, byte, out = np.empty(n, np.uint8), np.empty(n, np.uint8), np.empty(max(1, bytes_max), np.uint8)
-    level = tape.prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte)
-    end = tape.write(ids, 0, len(tokens), left, byte, out, 0, bytes_max)
+    level, kept = tape.prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte)
+    end = tape.write(ids, 0, len(tokens), left, byte, out, 0, kept)
     return Tape(int(level), out[:end].tobytes())
 
 

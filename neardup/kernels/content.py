@@ -123,11 +123,26 @@ def choose(many, starts, ends, linked, widths, chosen):
 
 
 @lean_kernel
-def occurrences_in(ids, many_blocks, starts, ends, chosen, counts, many):
-    """counts uint32[many] out: occurrences of each numbered token in the chosen blocks."""
+def occurrences_in(ids, n, all_counts, many_blocks, starts, ends, chosen, tokens, counts, many):
+    """counts uint32[many] out: occurrences of each numbered token in the chosen blocks, which have so many tokens.
+
+    n, all_counts: those of the page. Whatever is less is counted, what is chosen or what is not.
+    """
+    if 2 * tokens <= n:
+        for i in range(U64(many)):
+            counts[i] = U32(0)
+        for j in range(U64(many_blocks)):
+            if chosen[j]:
+                for i in range(U64(starts[j]), U64(ends[j])):
+                    counts[ids[i]] += U32(1)
+        return
     for i in range(U64(many)):
-        counts[i] = U32(0)
+        counts[i] = all_counts[i]
+    at = _ZERO
     for j in range(U64(many_blocks)):
         if chosen[j]:
-            for i in range(U64(starts[j]), U64(ends[j])):
-                counts[ids[i]] += U32(1)
+            for i in range(at, U64(starts[j])):
+                counts[ids[i]] -= U32(1)
+            at = U64(ends[j])
+    for i in range(at, U64(n)):
+        counts[ids[i]] -= U32(1)

@@ -13,6 +13,9 @@ U16 = np.uint16
 _ONES = U64(0xFFFFFFFFFFFFFFFF)
 #: Up to so many shingles are computed in full: a measured optimum, it changes no bit.
 _FULL = 512
+#: Of more than so many shingles repeats are dropped first, those that a table of so many places (a power of two) tells.
+#: It costs a fifth of what a shingle costs, and a page that long either repeats itself or does so on purpose.
+_LONG, SEEN = 8192, 4096
 #: With more places than this, and one in each block, where 28 functions may have their minima, looking there one by one
 #: does not pay: the text repeats itself. Changes no bit, bounds the time.
 _PLACES = 96
@@ -91,7 +94,27 @@ def _look_up(shingled, blocks, multiplier, at, pieces, leading, low):
 
 
 @lean_kernel
-def minvalues(shingled, many, multiplier, fronts, leading, pieces, low):
+def _drop_repeats(shingled, many, seen):
+    """Close the gaps that repeats of earlier shingles leave in shingled[:many] -> int64, how many are left.
+
+    seen uint64[SEEN] scratch: the last shingle of each place. What falls on another's place in between is kept.
+    """
+    mask = U64(SEEN - 1)
+    seen[:] = U64(0)
+    seen[U64(0)] = U64(1)  # no shingle that would be looked for there
+    kept = U64(0)
+    for s in range(U64(many)):
+        shingle = shingled[s]
+        place = shingle & mask
+        new = U64(seen[place] != shingle)
+        seen[place] = shingle
+        shingled[kept] = shingle
+        kept += new
+    return np.int64(kept)
+
+
+@lean_kernel
+def minvalues(shingled, many, multiplier, fronts, leading, pieces, seen, low):
     """low[f] = min over s of f(shingled[s]); all ones if there are no shingles.
 
     Function 4 w + j: with z = s * multiplier[w], y = z ^ (z >> 32), it is y with its piece of bits 16 j to 16 j + 15
@@ -101,12 +124,14 @@ def minvalues(shingled, many, multiplier, fronts, leading, pieces, low):
     first, too); then the whole values of the few blocks that hold a least one.
 
     shingled uint64[>= many, rounded up to 64], overwritten beyond many; multiplier uint64[words], a multiple of 8;
-    fronts uint64[4 * words], leading uint16[4 * words], pieces uint16[>= many / 2 + 32] scratch; low uint64[functions
-    <= 4 * words].
+    fronts uint64[4 * words], leading uint16[4 * words], pieces uint16[>= many / 2 + 32], seen uint64[SEEN] scratch; low
+    uint64[functions <= 4 * words].
     """
     if many == 0:
         low[:] = _ONES
         return
+    if many > _LONG:
+        many = _drop_repeats(shingled, np.int64(many), seen)
     blocks = (np.int64(many) + BLOCK - 1) // BLOCK
     # a repeated shingle changes no minimum
     for s in range(many, blocks * BLOCK):

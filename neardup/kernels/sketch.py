@@ -58,6 +58,7 @@ class Workspace(NamedTuple):
     fronts: Any  # uint64[m, padded to 32]
     leading: Any  # uint16[m, padded to 32]
     pieces: Any  # uint16[tokens]
+    seen: Any  # uint64[SEEN] of shingles
     low: Any  # uint64[m]
     left: Any  # uint8[tokens, at least 2**18]
     byte: Any  # uint8[tokens]
@@ -129,7 +130,7 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
 
     # algorithm B
     many = shingles(fp, n, shape.shingle, work.shingle)
-    minvalues(work.shingle, many, shape.multiplier, work.fronts, work.leading, work.pieces, work.low)
+    minvalues(work.shingle, many, shape.multiplier, work.fronts, work.leading, work.pieces, work.seen, work.low)
     supershingles(work.low, limits[PER_SUPERSHINGLE], shape.chains[0], words[B : B + 6])
     supershingles(work.low, limits[PER_WIDE], shape.chains[1], words[WIDE : WIDE + 8])
 
@@ -155,12 +156,13 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
 
     # tape
     most = limits[OCCURRENCES_MAX]
-    numbers[TAPE_LEVEL] = prepare(work.mixed, work.counts, many, most, limits[TAPE_MAX], work.left, work.byte)
+    level, kept = prepare(work.mixed, work.counts, many, most, limits[TAPE_MAX], work.left, work.byte)
+    numbers[TAPE_LEVEL] = level
     urls, url_start, url_end = url
     path = (np.int64(0), np.int64(0))
     if limits[OWN_URL_OUT]:
         path = path_of(urls, url_start, url_end)
-    stop = at + limits[TAPE_MAX]
+    stop = at + kept
     spans = (text, span_start, span_end)
     end, printed = write_others(work.ids, n, *spans, urls, path, url_end, work.left, work.byte, out, at, stop)
     numbers[TAPE_BYTES] = end - at
@@ -170,18 +172,13 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     parts, title_start, title_end = blocks(
         flags, block, n, text, span_start, span_end, work.starts, work.ends, work.linked, work.widths
     )
-    numbers[CONTENT_TOKENS] = choose(parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
-    occurrences_in(work.ids, parts, work.starts, work.ends, work.chosen, work.content_counts, many)
-    numbers[CONTENT_LEVEL] = prepare(
-        work.mixed,
-        work.content_counts,
-        many,
-        most,
-        limits[CONTENT_MAX],
-        work.left,
-        work.byte,
-    )
-    stop = start + limits[CONTENT_MAX]
+    chosen = choose(parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
+    numbers[CONTENT_TOKENS] = chosen
+    content = work.content_counts
+    occurrences_in(work.ids, n, work.counts, parts, work.starts, work.ends, work.chosen, chosen, content, many)
+    level, kept = prepare(work.mixed, content, many, most, limits[CONTENT_MAX], work.left, work.byte)
+    numbers[CONTENT_LEVEL] = level
+    stop = start + kept
     for j in range(parts):
         if work.chosen[j]:
             end = write(work.ids, work.starts[j], work.ends[j], work.left, work.byte, out, end, stop)
@@ -191,7 +188,7 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     most = limits[TITLE_NAMES_MAX]
     parts = (title_start, title_end, heading[0], heading[1])
     names, words[NAMING] = write_namings(
-        fp, flags, work.ids, parts, most, work.mixed, work.counts, host, host_many, out, end
+        fp, flags, work.ids, parts, most, work.mixed, work.counts, many, work.byte, host, host_many, out, end
     )
     numbers[TITLE_NAMES] = names
     end += names * NAME_BYTES

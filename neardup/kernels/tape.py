@@ -14,6 +14,8 @@ U8 = np.uint8
 #: Levels: a 64-bit word has at most this many low zero bits that a byte can still follow.
 LEVELS = 64
 _ZERO, _ONE = U64(0), U64(1)
+#: Tokens that `write` reads before it looks whether anything is left.
+_AT_ONCE = U64(256)
 
 
 @lean_kernel
@@ -28,7 +30,7 @@ def _kept(mixed, counts, many, most, level):
 
 @lean_kernel
 def prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte):
-    """Choose the level of a tape -> int64 s: the smallest that keeps at most bytes_max tokens.
+    """Choose the level of a tape -> int64 s: the smallest that keeps at most bytes_max tokens; int64, how many it keeps.
 
     mixed uint64[many], counts uint32[many] (0: not there): distinct tokens, of each the first occurrences_max count.
     left uint8[many] out: how many of each are on the tape; byte uint8[many] out: each one's byte.
@@ -36,33 +38,39 @@ def prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte):
     most = U64(occurrences_max)
     level = np.int64(0)
     # each pass is a fraction of what a histogram costs, whose places would have to wait for each other
-    while level < LEVELS - 1 and _kept(mixed, counts, many, most, level) > U64(bytes_max):
+    kept = _kept(mixed, counts, many, most, level)
+    while level < LEVELS - 1 and kept > U64(bytes_max):
         level += 1
+        kept = _kept(mixed, counts, many, most, level)
     mask = (_ONE << U64(level)) - _ONE
     for i in range(U64(many)):
         g = mixed[i]
         left[i] = U8(min(U64(counts[i]), most) if g & mask == _ZERO else _ZERO)
         byte[i] = U8(((g >> U64(56)) & U64(0xFE)) | ((g >> U64(level)) & _ONE))
-    return level
+    return level, np.int64(min(kept, U64(bytes_max)))
 
 
 @lean_kernel
 def write(ids, start, end, left, byte, out, at, stop):
-    """Append the bytes of tokens ids[start:end] that are left to out[at:stop] -> the new end; left is counted down."""
-    if at >= stop:
-        return at
-    last = U64(stop - 1)
-    to = U64(at)
-    for i in range(U64(start), U64(end)):
-        # without a branch: which tokens are sampled is not to be foreseen
-        token = U64(ids[i])
-        more = left[token]
-        on = U8(more != U8(0))
-        left[token] = more - on
-        if to <= last:
-            out[to] = byte[token]
-        to += U64(on)
-    return np.int64(min(to, last + _ONE))
+    """Append the bytes of tokens ids[start:end] that are left to out[at:stop] -> the new end; left is counted down.
+
+    stop: where nothing can be left; the text is read no further than some tokens beyond the last one kept.
+    """
+    to, end_of_tape = U64(at), U64(stop)
+    i, last = U64(start), U64(end)
+    while i < last and to < end_of_tape:
+        until = min(i + _AT_ONCE, last)
+        while i < until:
+            # without a branch: which tokens are sampled is not to be foreseen
+            token = U64(ids[i])
+            more = left[token]
+            on = U8(more != U8(0))
+            left[token] = more - on
+            if to < end_of_tape:
+                out[to] = byte[token]
+            to += U64(on)
+            i += _ONE
+    return np.int64(min(to, end_of_tape))
 
 
 @lean_kernel

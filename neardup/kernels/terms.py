@@ -7,7 +7,9 @@ its fragment. `text` serves as scratch: a foreign <base> lies in its last BASE_B
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import below, leading_zeros, trailing_zeros, word_at
 from neardup.kernels.entities import byte_at, put_point, reference
+from neardup.kernels.windows import copy_text, url_masks
 
 TERM_START, TERM_END = 1, 2
 BASE_BYTES_MAX = 2048
@@ -15,6 +17,11 @@ BASE_BYTES_MAX = 2048
 BASE_BUDGET_BYTES = 32768
 # Places in the array of facts that nothing else may use.
 BASE_SPENT, BASE_LENGTH, BASE_CUTS = 16, 17, 18
+
+U64 = np.uint64
+_ZERO, _ONE = U64(0), U64(1)
+_HTTP, _HTTPS = (U64(int.from_bytes(scheme, "little")) for scheme in (b"http://", b"https://"))
+_SEVEN_BYTES = U64(0xFFFFFFFFFFFFFF)
 
 _RELATIVE, _ROOTED, _HOSTED, _ABSOLUTE, _OPAQUE = range(5)
 
@@ -272,6 +279,60 @@ def _refresh_target(text, start, end):
 
 
 @lean_kernel
+def _same_host(buf, at, end, host, host_start, host_end):
+    """Whether buf[at:end], without user and port, is the host."""
+    if end - at != host_end - host_start:
+        return False
+    for i in range(end - at):
+        c = buf[at + i]
+        if c >= 65 and c <= 90:
+            c |= 32
+        if c != host[host_start + i]:
+            return False
+    return True
+
+
+@lean_kernel
+def _put_plain(buf, start, end, host, host_start, host_end, text, o):
+    """`put_term` for most URLs, those of one window and nothing unusual, without a foreign base; -1 for the others."""
+    odd, slashes, dots, colons = url_masks(buf, start)
+    length = end - start
+    inside = below(length)
+    slashes &= inside
+    colons &= inside
+    if odd & inside != _ZERO:
+        return np.int64(-1)
+    authority = np.int64(0)
+    if slashes & U64(3) == U64(3):
+        authority = np.int64(2)
+    elif trailing_zeros(colons) < trailing_zeros(slashes):
+        word = word_at(buf, start)
+        authority = np.int64(7 if word & _SEVEN_BYTES == _HTTP else 8)
+        if (authority == 8 and word != _HTTPS) or authority >= length:
+            return np.int64(-1)
+    name = np.int64(0)
+    if authority > 0:
+        path = min(trailing_zeros(slashes & ~below(authority)), length)
+        if path == authority or colons & below(path) & ~below(authority) != _ZERO:
+            return np.int64(-1)
+        if _same_host(buf, start + authority, start + path, host, host_start, host_end):
+            name = path  # at least
+        elif (slashes << _ONE) & dots & inside & ~below(path) != _ZERO:
+            return np.int64(-1)  # perhaps dot segments
+    if authority == 0 or name > 0:
+        name = max(name, 64 - leading_zeros(slashes))
+        if name == length:
+            return o
+        if dots >> U64(name) & _ONE and length - name <= 2:
+            return np.int64(-1)
+    text[o] = TERM_START
+    copy_text(buf, start + name, text, o + 1)
+    stop = o + 1 + length - name
+    text[stop] = TERM_END
+    return stop + 1
+
+
+@lean_kernel
 def put_term(buf, start, end, is_refresh, entities, host, host_start, host_end, text, o, limit, facts):
     """Write the term of the URL buf[start:end] at text[o] between its marks; the position after it.
 
@@ -282,6 +343,10 @@ def put_term(buf, start, end, is_refresh, entities, host, host_start, host_end, 
         start += 1
     if _is_data(buf, start, end) or o + 2 * (end - start) + BASE_BYTES_MAX + 8 > limit:
         return o
+    if end > start and end - start <= 64 and not is_refresh and facts[BASE_LENGTH] == 0:
+        to = _put_plain(buf, start, end, host, host_start, host_end, text, o)
+        if to >= 0:
+            return to
     begin = o + 1
     stop = _decode(buf, start, end, entities, text, begin)
     first = begin

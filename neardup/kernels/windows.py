@@ -132,6 +132,22 @@ def _markup_mask(typing_context, array, index):
 
 
 @intrinsic
+def _url_masks(typing_context, array, index):
+    def generate(context, builder, signature, args):
+        window = load_from(context, builder, signature.args[0], args[0], args[1], _VECTOR)
+        odd = _either(
+            builder,
+            builder.icmp_unsigned("<=", window, _splat(0x20)),
+            *(_is(builder, window, ord(char)) for char in "#&?@\\"),
+        )
+        return _masks(
+            context, builder, signature, [odd, *(_is(builder, window, ord(char)) for char in "/.:")]
+        )
+
+    return types.UniTuple(types.uint64, 4)(array, types.int64), generate
+
+
+@intrinsic
 def _lower_case(typing_context, array, index):
     def generate(context, builder, signature, args):
         window = load_from(context, builder, signature.args[0], args[0], args[1], _VECTOR)
@@ -220,6 +236,16 @@ def markup_mask(array, index):
 
 
 @lean_kernel
+def url_masks(array, index):
+    """Masks of a window: what takes more than a look in a URL (controls, white space, # & ? @ and backslash), `/`,
+    `.`, `:`.
+    """
+    if CHECK:
+        check_range(array, index, 64)
+    return _url_masks(array, index)
+
+
+@lean_kernel
 def lower_case(array, index):
     """Lower-case the ASCII letters of a window in place."""
     if CHECK:
@@ -283,6 +309,11 @@ if numba.config.DISABLE_JIT:
     def markup_mask(array, index):
         window = _window(array, index)
         return _bits((window == ord("<")) | (window == ord("&")))
+
+    def url_masks(array, index):
+        window = _window(array, index)
+        odd = (window <= 0x20) | np.isin(window, np.frombuffer(b"#&?@\\", np.uint8))
+        return _bits(odd), *(_bits(window == ord(char)) for char in "/.:")
 
     def lower_case(array, index):
         window = _window(array, index)

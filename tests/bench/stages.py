@@ -102,9 +102,8 @@ class OnePage:
 
     def minvalues(self) -> None:
         work = self.space.work
-        minvalues(
-            work.shingle, self.many_shingles, self.shape.multiplier, work.fronts, work.leading, work.pieces, work.low
-        )
+        scratch = (work.fronts, work.leading, work.pieces, work.seen)
+        minvalues(work.shingle, self.many_shingles, self.shape.multiplier, *scratch, work.low)
         supershingles(work.low, 14, self.shape.chains[0], self.words[3:9])
         supershingles(work.low, 3, self.shape.chains[1], self.words[15:23])
 
@@ -125,8 +124,8 @@ class OnePage:
 
     def tape(self) -> None:
         work = self.space.work
-        prepare(work.mixed, work.counts, self.many, 8, 500, work.left, work.byte)
-        write_tape(work.ids, 0, self.n, work.left, work.byte, self.sections, 0, 500)
+        _, kept = prepare(work.mixed, work.counts, self.many, 8, 500, work.left, work.byte)
+        write_tape(work.ids, 0, self.n, work.left, work.byte, self.sections, 0, kept)
 
     def blocks(self) -> int:
         page, work = self.space.page, self.space.work
@@ -137,16 +136,17 @@ class OnePage:
     def content(self) -> None:
         work = self.space.work
         self.blocks()
-        choose(self.parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
-        counts = (work.content_counts, self.many)
-        occurrences_in(work.ids, self.parts, work.starts, work.ends, work.chosen, *counts)
+        tokens = choose(self.parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
+        chosen, counts = (work.starts, work.ends, work.chosen, tokens), (work.content_counts, self.many)
+        occurrences_in(work.ids, self.n, work.counts, self.parts, *chosen, *counts)
         prepare(work.mixed, work.content_counts, self.many, 8, 250, work.left, work.byte)
 
     def names(self) -> None:
         page, work = self.space.page, self.space.work
-        given = (work.mixed, work.counts, self.hosts, 2, self.sections, 800)
-        write_namings(page.fp, page.flags, work.ids, (0, min(self.n, 8), 0, 0), 24, *given)
-        write_names(page.fp, page.flags, work.ids, min(self.n, 16), *given)
+        known, given = (work.mixed, work.counts), (self.hosts, 2, self.sections, 800)
+        parts = (0, min(self.n, 8), 0, 0)
+        write_namings(page.fp, page.flags, work.ids, parts, 24, *known, self.many, work.byte, *given)
+        write_names(page.fp, page.flags, work.ids, min(self.n, 16), *known, *given)
 
     def bloom(self) -> None:
         write_filter(self.space.work.mixed, self.many, 512, 8192, self.space.work.left, self.sections, 800)
