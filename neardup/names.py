@@ -13,8 +13,9 @@ def make_filter(tokens: npt.NDArray[np.uint64], bits_min: int = 512, bits_max: i
     tokens: uint64[n], each once. bits_min, bits_max: powers of two. No tokens: no filter.
     """
     mixed = np.array([mix(token) for token in tokens], dtype=np.uint64)
-    out = np.empty(max(bits_min, bits_max) // 8, np.uint8)
-    size = kernels.write_filter(mixed, len(mixed), bits_min, bits_max, np.empty(max(bits_min, bits_max), np.uint8), out, 0)
+    marks = np.empty(max(bits_min, bits_max), np.uint8)
+    out = np.empty(len(marks) // 8, np.uint8)
+    size = kernels.write_filter(mixed, len(mixed), bits_min, bits_max, marks, out, 0)
     return out[:size].tobytes()
 
 

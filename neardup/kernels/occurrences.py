@@ -49,8 +49,8 @@ def occurrences(fp, flags, n, ids, slots, distinct, counts, kinds):
     """Number the distinct tokens of fp[:n] in order of first appearance -> int64, how many there are.
 
     ids uint32[>= n] out: the number of each token. distinct uint64, counts uint32, kinds uint8 [>= n] out: token,
-    occurrences, and the flags of its first one, by number. slots uint32[>= max(4096, 8 n)] scratch, any content: an open-addressing table that holds number + 1 and is
-    doubled when a quarter full.
+    occurrences, and the flags of its first one, by number. slots uint32[>= max(4096, 8 n)] scratch, any content: an
+    open-addressing table that holds number + 1 and is doubled when a quarter full.
     """
     if n == 0:
         return np.int64(0)

@@ -8,6 +8,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from neardup.kernels import lean_kernel
@@ -30,7 +31,9 @@ def _all(value):
 
 
 def _rotate(builder, x, by):
-    return builder.or_(builder.shl(x, _all(by)), builder.lshr(x, _all(64 - by)))
+    # as LLVM's own rotation: it would make the two shifts of a product two products
+    kind = ir.FunctionType(_WORDS, [_WORDS, _WORDS, _WORDS])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.fshl.v8i64"), [x, x, _all(by)])
 
 
 def _times(builder, x, factor):

@@ -30,7 +30,7 @@ def _kept(mixed, counts, many, most, level):
 
 @lean_kernel
 def prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte):
-    """Choose the level of a tape -> int64 s: the smallest that keeps at most bytes_max tokens; int64, how many it keeps.
+    """Choose the level of a tape -> int64 s, the smallest that keeps at most bytes_max tokens; and how many it keeps.
 
     mixed uint64[many], counts uint32[many] (0: not there): distinct tokens, of each the first occurrences_max count.
     left uint8[many] out: how many of each are on the tape; byte uint8[many] out: each one's byte.

@@ -140,9 +140,7 @@ def _url_masks(typing_context, array, index):
             builder.icmp_unsigned("<=", window, _splat(0x20)),
             *(_is(builder, window, ord(char)) for char in "#&?@\\"),
         )
-        return _masks(
-            context, builder, signature, [odd, *(_is(builder, window, ord(char)) for char in "/.:")]
-        )
+        return _masks(context, builder, signature, [odd, *(_is(builder, window, ord(char)) for char in "/.:")])
 
     return types.UniTuple(types.uint64, 4)(array, types.int64), generate
 
