@@ -121,8 +121,9 @@ class Space:
 
 #: Tokens beside one for each byte of a page: the least that text and tokens of a page need.
 _SPARE_TOKENS = 33_000
-#: Larger scratch is let go after use: a giant page must not cost memory for ever.
-_KEPT_TOKENS_MAX = 1 << 20
+#: Larger scratch is let go after use: a giant page must not cost memory for ever. A page of 4 MB touches some 40 bytes
+#: for each of a million tokens; to take them from the system anew costs such pages a third more.
+_KEPT_TOKENS_MAX = 1 << 22
 #: Tokens of a host that can be told apart; bytes of a line that holds a title, or a site and the end of a URL, all of
 #: which the record's layout keeps below 2**16.
 _HOST_TOKENS_MAX, _LINE_BYTES = 1024, 1 << 18
@@ -133,14 +134,18 @@ _spaces: list[Space] = []
 def space_for(page_bytes: int, scheme: Scheme) -> Space:
     """Scratch for pages of up to page_bytes bytes, or as many tokens: used scratch if it is large enough."""
     fits = (scheme.minvalues, scheme.title_bytes_max)
+    tokens = 1 << (page_bytes + _SPARE_TOKENS - 1).bit_length()
     while _spaces:
         try:
             space = _spaces.pop()
         except IndexError:  # another thread was faster
             break
-        if space.tokens >= page_bytes + _SPARE_TOKENS and space.fits == fits:
+        if space.tokens >= tokens and space.fits == fits:
             return space
-    return Space(1 << (page_bytes + _SPARE_TOKENS - 1).bit_length(), *fits)
+        if tokens > _KEPT_TOKENS_MAX:  # what is made now will not take its place
+            _spaces.append(space)
+            break
+    return Space(tokens, *fits)
 
 
 def _workspace(tokens: int, functions: int) -> Workspace:

@@ -75,9 +75,9 @@ def test_words_by_hand(page, expected):
 
 
 url_pieces = st.sampled_from(
-    ["http:", "HTTPS:", "//", "/", "\\", "o.com", "own.example", "OWN.example:80", "u@", "a", "b.png",
+    ["http:", "https://", "HTTPS:", "//", "/", "\\", "o.com", "own.example", "OWN.example:80", "u@", "a", "b.png",
      ".", "..", "?", "#", "q=1", " ", "\t", "&amp;", "data:", "mailto:", "é", "%20", ":", "漢", "&#46;",
-     "&#9;", "&nbsp;", "&copy", "=", "&copy=1", "&notit;"]
+     "&#9;", "&nbsp;", "&copy", "=", "&copy=1", "&notit;", "w" * 50]
 )  # fmt: skip
 urls = st.lists(url_pieces, max_size=9).map("".join)
 
