@@ -3,8 +3,11 @@
 import numpy as np
 
 from neardup.kernels import lean_kernel
+from neardup.kernels.bits import below, trailing_zeros
 from neardup.kernels.tape import write
+from neardup.kernels.windows import find_byte
 
+U64 = np.uint64
 U8 = np.uint8
 _SLASH, _QUESTION, _DOT, _COLON = U8(0x2F), U8(0x3F), U8(0x2E), U8(0x3A)
 #: Shorter paths, slash included, are too likely to be something else.
@@ -89,6 +92,17 @@ def _end(text, at, limit, urls, first, last, url_end):
 
 
 @lean_kernel
+def _next_place(text, at, limit, before, begin):
+    """The first place from `at` on where text[:limit] has `begin`, and `before` in front of it; limit if none."""
+    while at < limit:
+        found = find_byte(text, at - 1, before) & find_byte(text, at, begin) & below(limit - at)
+        if found != U64(0):
+            return at + trailing_zeros(found)
+        at += 64
+    return limit
+
+
+@lean_kernel
 def write_others(ids, n, text, span_start, span_end, urls, path, url_end, left, byte, out, at, stop):
     """Append the bytes of tokens to out[at:stop], as `neardup.kernels.tape.write` does, but for those of the own URL.
 
@@ -108,19 +122,19 @@ def write_others(ids, n, text, span_start, span_end, urls, path, url_end, left, 
         if first + lead < last:
             before, begin = urls[first + lead - 1], _lower(urls[first + lead])
             i = places = np.int64(0)
-            while i < n and places < _PLACES_MAX:
-                start = np.int64(span_start[i])
-                if start < lead or text[start] != begin or text[start - 1] != before:
+            start = _next_place(text, max(lead, 1), limit, before, begin)
+            while start < limit and places < _PLACES_MAX:
+                while i < n and np.int64(span_start[i]) < start:
                     i += 1
-                    continue
-                places += 1
-                end = _end(text, start - lead, limit, urls, first, last, url_end)
-                if end < 0:
-                    i += 1
-                    continue
-                at = write(ids, done, i, left, byte, out, at, stop)
-                while i < n and np.int64(span_start[i]) < end:
-                    i += 1
-                done = i
-                printed = True
+                if i < n and np.int64(span_start[i]) == start:
+                    places += 1
+                    end = _end(text, start - lead, limit, urls, first, last, url_end)
+                    if end >= 0:
+                        at = write(ids, done, i, left, byte, out, at, stop)
+                        while i < n and np.int64(span_start[i]) < end:
+                            i += 1
+                        done = i
+                        printed = True
+                        start = max(start, end - 1)
+                start = _next_place(text, start + 1, limit, before, begin)
     return write(ids, done, n, left, byte, out, at, stop), printed
