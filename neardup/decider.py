@@ -50,11 +50,12 @@ class Decider:
     # what pages of one site call themselves
     retitled_veto: bool = True  # titles of the same words differ in digits or punctuation, and so do the URLs' ends
     heading_veto: bool = True  # each heading has a token that the other page's heading and title lack
+    content_apart_max: float = 0.3  # 0: off; below it main contents of two pages of one name and other places differ
     figure_gaps_min: int = 6  # 0: off; differences in so many places, by digits: records of one name. Stamps: 1 to 4
-    siblings_min: int = 2  # 0: off; so many pages of one name and other URLs: names do not tell pages apart
+    siblings_min: int = 1  # 0: off; so many pages of one name and other URLs: names do not tell pages apart
     alike_min: int = 16  # the same for pages whose URLs end alike: more than a page has releases
     alike_max: int = 64  # so many: not even that tells
-    sessions_max: int = 6  # pages of one name and place, of other queries: so few may be one under several sessions
+    sessions_max: int = 1  # pages of one name and place, of other queries: so few may be one under odd sessions
     noise_gaps_max: int = 2  # siblings may differ in so many places, as by one stamp above and one below
     noise_words_max: int = 8  # and in so many words away from digits: a URL that a page names has 3 to 8
     noise_digits_max: int = 24  # and in so many tokens with digits: a stamp has 2 to 8

@@ -24,7 +24,8 @@ class Pair(NamedTuple):
     same_address: one URL is the other with more of a query, or both pages want to go by one URL: rel=canonical, or
     their own where that is missing or a front page. same_heading: both have headings, of the same words and numbers.
     tape_level: the greater of the two; at 0 tapes hold every word, up to 8 times. own_urls: both texts have their
-    page's own URL, which tapes leave out (from version 2 of the scheme on).
+    page's own URL, which tapes leave out (from version 2 of the scheme on). same_but_sessions: the URLs are
+    equal but for parameters that name a session.
     """
 
     same_digest: bool
@@ -59,3 +60,4 @@ class Pair(NamedTuple):
     same_heading: bool
     tape_level: int
     own_urls: bool
+    same_but_sessions: bool

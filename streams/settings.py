@@ -131,6 +131,10 @@ _DECIDER: dict[str, tuple[Kind, str]] = {
     "length_share_min": (_SHARE, "Share of the longer page's tokens that the shorter has at least"),
     "retitled_veto": (_FLAG, "Titles of the same words that differ in digits, and URLs that end otherwise, tell apart"),
     "heading_veto": (_FLAG, "Headings that each have a word of their own tell pages apart"),
+    "content_apart_max": (
+        _SHARE,
+        "Score of main contents below which pages of one name and other places differ; 0: off",
+    ),
     "figure_gaps_min": (_whole(0, 500), "Places that differ by digits alone, from which pages are records; 0: off"),
     "siblings_min": (_whole(0, 255), "Pages of one name, their URLs ending otherwise, that are a crowd; 0: off"),
     "alike_min": (_whole(1, 255), "The same for pages whose URLs end alike"),

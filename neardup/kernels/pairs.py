@@ -6,6 +6,7 @@ from neardup.kernels import lean_kernel
 from neardup.kernels.bits import ones, quad_at, word_at
 from neardup.kernels.likeness import compare_tapes
 from neardup.kernels.names import NAME_BYTES, fingerprint_at, in_filter, is_saturated
+from neardup.kernels.urls import same_but_sessions
 
 U64 = np.uint64
 U8 = np.uint8
@@ -42,7 +43,7 @@ _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 1
 _TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS = 14, 15, 16, 17, 18, 19, 20, 21, 22
 _OWN_URL = U8(4)
 #: Columns of the answer: the fields of `neardup.pair.Pair`.
-COLUMNS = 32
+COLUMNS = 33
 _ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
 _IN_TITLE, _IN_HEADING = U8(8), U8(16)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
@@ -225,7 +226,7 @@ def _alike(buf, a, a_size, b, b_size):
 
 @lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
-    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[32]; see `score_pairs`."""
+    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[33]; see `score_pairs`."""
     tape, content, room = scratch
     tokens_a, tokens_b = quad_at(buf, a + at[_TOKENS]), quad_at(buf, b + at[_TOKENS])
     low, high = word_at(buf, a + at[_DIGEST]), word_at(buf, a + at[_DIGEST] + 8)
@@ -300,11 +301,12 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[29] = _same_heading(buf, names_a, title_a, names_b, title_b)
     out[30] = max(np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]]))
     out[31] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
+    out[32] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
 
 
 @lean_kernel
 def score_pairs(buf, a, b, at, header, scratch, out):
-    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 32].
+    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 33].
 
     Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[23]: byte offsets of
     FIELDS in a record, header: bytes of its header. scratch: see `neardup.pairs.pair_scratch`; of buf alone.

@@ -1,4 +1,4 @@
-"""URLs as bytes: whether one is in its normal form already, and how its path ends."""
+"""URLs as bytes: whether one is in its normal form already, how its path ends, what in it names a session."""
 
 import numpy as np
 
@@ -181,3 +181,61 @@ def write_end(text, start, end, out, at):
         out[at] = text[i]
         at += 1
     return segment, at
+
+
+#: Letters and digits that the value of a session's parameter has at least: a record's number has fewer.
+_SESSION_BYTES_MIN = 16
+_EQUALS = 0x3D
+
+
+@lean_kernel
+def _divides(c):
+    """Whether this byte stands before a parameter."""
+    return c in (_QUESTION, _AMPERSAND, _SEMICOLON)
+
+
+@lean_kernel
+def _names_session(text, start, end):
+    """Whether the name of a parameter has `sess` in it, or ends with `sid`: PHPSESSID, jsessionid, osCsid, sid."""
+    word = U64(0)
+    for i in range(start, end):
+        word = (word << U64(8)) | U64(text[i] | U8(32))
+        if word & U64(0xFFFFFFFF) == U64(0x73657373):
+            return True
+    return word & U64(0xFFFFFF) == U64(0x736964)
+
+
+@lean_kernel
+def _past_sessions(text, at, end):
+    """Behind the parameters that name sessions, if text[at] stands before one, else `at`."""
+    while at < end and _divides(text[at]):
+        equals = at + 1
+        while equals < end and text[equals] != _EQUALS and not _divides(text[equals]):
+            equals += 1
+        stop = equals + 1
+        good = equals < end and text[equals] == _EQUALS and _names_session(text, at + 1, equals)
+        digits = 0
+        while stop < end and not _divides(text[stop]):
+            c = text[stop] | U8(32)
+            digit = text[stop] >= U8(48) and text[stop] <= U8(57)
+            good &= digit or (c >= U8(97) and c <= U8(122))
+            digits += digit
+            stop += 1
+        if not good or digits == 0 or stop - equals <= _SESSION_BYTES_MIN:
+            return at
+        at = stop
+    return at
+
+
+@lean_kernel
+def same_but_sessions(text, a, a_end, b, b_end):
+    """Whether the URLs text[a:a_end] and text[b:b_end] are equal but for parameters that name sessions."""
+    while True:
+        a = _past_sessions(text, a, a_end)
+        b = _past_sessions(text, b, b_end)
+        if a >= a_end or b >= b_end:
+            return a >= a_end and b >= b_end
+        if text[a] != text[b] and not (_divides(text[a]) and _divides(text[b])):
+            return False
+        a += 1
+        b += 1

@@ -71,7 +71,21 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
     # Counters change in many places too, but then the page lies where it lay.
     if pair.same_naming and not pair.same_place and _scattered(pair, decider):
         return "figures"
+    if decider.rule_version >= ELSEWHERE and _contents_apart(pair, decider):
+        return "contents"
     return ""
+
+
+def _contents_apart(pair: Pair, decider: Decider) -> bool:
+    """Whether it is lists and menus that two pages of one name have in common, and hardly a word of what they say."""
+    away = not (pair.same_tail or pair.same_place or pair.same_address)
+    return (
+        away
+        and pair.same_naming
+        and pair.tape_score < decider.strict_tape_min
+        and min(pair.content_tokens_a, pair.content_tokens_b) >= decider.thin_tokens
+        and pair.content_score < decider.content_apart_max
+    )
 
 
 def _scattered(pair: Pair, decider: Decider) -> bool:
@@ -124,7 +138,8 @@ def _same_but_urls(pair: Pair, decider: Decider) -> bool:
 
 def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
     """Whether URLs say that two of many pages of one name may be the same: elsewhere a word may be all that differs."""
-    if pair.same_address or (pair.same_place and siblings.paths_tell):
+    sessions = pair.same_but_sessions and decider.rule_version >= ELSEWHERE
+    if pair.same_address or sessions or (pair.same_place and siblings.paths_tell):
         return True
     if pair.same_tail:
         return siblings.alike < decider.alike_max

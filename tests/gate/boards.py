@@ -64,8 +64,7 @@ def forum_threads(n: int, seed: int) -> list[Sample]:
     return arrival(random, samples, n)
 
 
-def forum_profiles(n: int, seed: int) -> list[Sample]:
-    """Users under one title: name, two dates, posts, town, and of half of them 3 to 20 words about themselves."""
+def _profiles(n: int, seed: int, kind: str, linked: bool) -> list[Sample]:
     random, language = Random(seed), Language(seed)
     samples: list[Sample] = []
     for k, site in enumerate(make_sites(language, random)):
@@ -81,8 +80,19 @@ def forum_profiles(n: int, seed: int) -> list[Sample]:
                 f"<p>{labels[5]} {about}</p><p>{labels[6]}</p><p>{rules}</p>"
             )
             path = f"profile/{slug(name)}-{i}" if k % 2 else f"profile?u={i}"
-            samples += fetches(random, site, site.slogan, main, path, f"{site.host} {i}", "forum profiles, unnamed")
+            main += f"<p>http://{site.host}/{path}</p>" if linked else ""
+            samples += fetches(random, site, site.slogan, main, path, f"{site.host} {i}", kind)
     return arrival(random, samples, n)
+
+
+def forum_profiles(n: int, seed: int) -> list[Sample]:
+    """Users under one title: name, two dates, posts, town, and of half of them 3 to 20 words about themselves."""
+    return _profiles(n, seed, "forum profiles, unnamed", False)
+
+
+def linked_profiles(n: int, seed: int) -> list[Sample]:
+    """The same with each page's own URL in its text, as soft 404s have it."""
+    return _profiles(n, seed, "forum profiles with own URL", True)
 
 
 def _news(n: int, seed: int, kind: str, named: bool) -> list[Sample]:

@@ -56,31 +56,29 @@ GATES = (
     Gate(views.resorted_lists, 0.97, 0, "one title, and every token in common, but the tape keeps the order"),
     Gate(views.calendars, 0.96, 0, "titles and URLs differ, and headings do, if only in digits"),
     Gate(views.calendars_in_digits, 0.96, 0, "likewise"),
-    Gate(
-        *(views.soft_404s, None, 2),
-        "a quarter found: a few words of a URL are as much as two records of one name may differ in, which counts more",
-    ),
+    Gate(views.soft_404s, 0.96, 2, "tapes leave out the own URL, and a stamp at the end is noise"),
     Gate(views.login_walls, 0.97, 0, "title and heading are the article's"),
     Gate(boards.news, 0.96, 0, "headlines are titles"),
-    # Must not merge under one title: the first two pages of a name are on trial, the others may differ by noise alone.
+    # Must not merge under one title: two pages of a name are on trial, the others may differ by noise alone.
     Gate(items.unnamed_reference, 0.96, 4, "headings are names too"),
     Gate(
         views.unnamed_login_walls,
         0.96,
-        12,
-        "the first pages of four sites, some as same content: the form is most text",
+        8,
+        "the second pages of four sites, some as same content: the form is most text",
     ),
     Gate(items.unnamed_directory, 0.96, 3, "figures differ all over the page"),
     Gate(
-        *(items.unnamed_records, 0.92, 18),
+        *(items.unnamed_records, 0.92, 10),
         "25 tokens of 800 to 1,150, half of them on the tape: now and then few enough to be noise; hot keys lose some",
     ),
-    Gate(boards.shop, 0.96, 6, "a name, a price and some words differ, and so do the queries"),
+    Gate(boards.shop, 0.96, 4, "a name, a price and some words differ, and so do the queries"),
     Gate(boards.forum_threads, 0.96, 6, "likewise; the shortest threads are mostly signatures"),
     Gate(
-        *(boards.forum_profiles, 0.85, 25),
-        "a name, dates and a count differ, as in a stamp: the first pages of a site pass for one under sessions",
+        *(boards.forum_profiles, 0.85, 12),
+        "a name, dates and a count differ, as in a stamp: the second pages of a site pass for the first",
     ),
+    Gate(boards.linked_profiles, 0.85, 12, "an own URL in the text does not make them one, as it does soft 404s"),
     Gate(boards.unnamed_news, 0.96, 2, "the words that change are many"),
 )
 

@@ -15,7 +15,7 @@ def crowded(pair, siblings):
     pages = siblings["others"] + siblings["alike"]
     if pair["same_title"] and siblings["retitled"] > pages / 2:
         return False
-    return siblings["alike"] > 15 or (siblings["others"] > 1 and not pair["same_tail"])
+    return siblings["alike"] > 15 or (siblings["others"] > 0 and not pair["same_tail"])
 
 
 def one_address(pair, siblings):
@@ -23,8 +23,9 @@ def one_address(pair, siblings):
     pages = siblings["others"] + siblings["alike"]
     reasons = [
         pair["same_address"],
+        pair["same_but_sessions"],
         pair["same_place"] and siblings["moved"] > pages / 2,
-        pair["same_place"] and not pair["same_tail"] and siblings["others"] < 7,
+        pair["same_place"] and not pair["same_tail"] and siblings["others"] < 2,
         pair["same_tail"] and siblings["alike"] < 64,
     ]
     return any(reasons)
@@ -68,6 +69,10 @@ def refused(pair, siblings):
         return "heading veto"
     if record(pair) and not pair["same_place"]:
         return "figures"
+    inner = min(pair["content_tokens_a"], pair["content_tokens_b"]) >= 20 and pair["content_score"] < 0.3
+    away = not pair["same_tail"] and not pair["same_place"] and not pair["same_address"]
+    if inner and away and pair["same_naming"] and pair["tape_score"] < 0.95:
+        return "contents"
     if crowded(pair, siblings) and not but_urls(pair) and not (one_address(pair, siblings) and noise(pair)):
         return "siblings"
     return ""

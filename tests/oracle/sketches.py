@@ -6,6 +6,7 @@ the set of indices that lie in links. Constants are drawn from (seed, use) as th
 
 import hashlib
 import math
+import re
 from collections import Counter
 from fractions import Fraction
 
@@ -344,6 +345,18 @@ def same_address(a, b):
     return extends(a["url"], b["url"]) or (a["url"] != b["url"] and named[0] == named[1])
 
 
+def without_sessions(url):
+    """A URL without the parameters that name a session; what stands before the others is one sign."""
+    first, *parameters = re.split("[?&;]", url)
+    kept = []
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        named = "sess" in name.lower() or name.lower().endswith("sid")
+        if not (named and re.fullmatch("(?=.*[0-9])[A-Za-z0-9]{16,}", value)):
+            kept.append(parameter)
+    return "?".join([first, *kept])
+
+
 def same_heading(a, b):
     """Whether both pages have headings, of the same names."""
     x, y = ({n[0] for n in page["title_names"] if n[2] & 16} for page in (a, b))
@@ -388,4 +401,5 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         same_heading(a, b),
         max(a["tape_level"], b["tape_level"]),
         a["own_url"] and b["own_url"],
+        same_site and without_sessions(a["url"]) == without_sessions(b["url"]),
     )
