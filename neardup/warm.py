@@ -40,13 +40,15 @@ def is_warm() -> bool:
 
 def notice() -> str:
     """What somebody who waits for the compiler is told, or ""."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return ""
     if not KEPT:
         place = numba.config.CACHE_DIR  # type: ignore[attr-defined]
         return (
             f"compiling the kernels for this run alone, about half a minute: {place} cannot be written; "
             "NUMBA_CACHE_DIR names another place"
         )
-    return "" if is_warm() else "compiling the kernels, once on this machine; it takes about 15 seconds"
+    return "" if is_warm() else "compiling the kernels, once on this machine; it takes about 20 seconds"
 
 
 def make_ready(tell: Callable[[str], None]) -> None:
