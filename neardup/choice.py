@@ -161,7 +161,7 @@ def look_ahead(overlay: Overlay, page_ids: Sequence[int]) -> None:
     Which of them will be posted is a guess; a wrong one costs some pairs too many, or a call of the kernel more.
     """
     reads = overlay.reads
-    if not overlay.lists.meet(page_ids) or (overlay.lists.is_untouched and reads.founders.isdisjoint(page_ids)):
+    if (overlay.lists.is_untouched and reads.founders.isdisjoint(page_ids)) or not overlay.lists.meet(page_ids):
         return
     gathered = overlay.lists.gather_many(page_ids, [page_id in reads.founders for page_id in page_ids])
     first, last = int(reads.batch.ids[0]), int(reads.batch.ids[-1])

@@ -95,9 +95,14 @@ class Joiners:
         """A page whose content is new, and which a candidate was chosen for."""
         overlay, page_id = self._overlay, self._ids[place]
         pages = overlay.reads.batch
-        if page_id not in overlay.reads.chosen or not pages.digest_keys[place]:
+        known = overlay.reads.chosen.get(page_id)
+        if known is None or not pages.digest_keys[place]:
             return None
-        search = choice.choose(overlay, page_id)
+        as_read = overlay.lists.is_as_read(page_id)
+        if as_read and known[3] and known[1] == choice.siblings_of(overlay, page_id):
+            search = known[2]
+        else:
+            search = choice.choose(overlay, page_id)
         best = search.best
         if best is None or best.ruling.kind is not Kind.NEAR_DUPLICATE:
             return None
@@ -108,7 +113,6 @@ class Joiners:
             return None
         proof: dict[str, Any] = {}
         if self._frames is not None:
-            as_read = overlay.lists.is_as_read(page_id)
             families = self._families.get((page_id, best.page_id)) if as_read else None
             proof = evidence.of_choice(overlay, page_id, self._frames.lang(place), search, best, families)
         key, record = pages.digest_keys[place], pages.records[place]
