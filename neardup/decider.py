@@ -18,6 +18,11 @@ class SiteOverride:
     tape_min: float | None = None
 
 
+#: Numbers that deciders before this version of the rule had not, with what was done then: their digests stay.
+_FIRST_WITH_ALL = 3
+_FORMER = {"content_apart_max": 0.0, "supershingles_posted": 8, "blocks_posted": 6}
+
+
 @dataclass(frozen=True)
 class Decider:
     """Every number that can change a verdict. Frozen; named by `digest`.
@@ -76,10 +81,15 @@ class Decider:
         return hashlib.blake2b(self.to_json().encode(), digest_size=16, person=b"neardup-decide").hexdigest()
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        values = asdict(self)
+        if self.rule_version < _FIRST_WITH_ALL and values.items() >= _FORMER.items():
+            values = {name: value for name, value in values.items() if name not in _FORMER}
+        return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> "Decider":
         values = json.loads(text)
+        if values["rule_version"] < _FIRST_WITH_ALL:
+            values = _FORMER | values
         values["sites"] = {site: SiteOverride(**o) for site, o in values["sites"].items()}
         return cls(**values)

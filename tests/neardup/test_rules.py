@@ -1,5 +1,6 @@
 """Every step of every online rule, on pairs made by hand."""
 
+import json
 from random import Random
 
 import pytest
@@ -326,6 +327,18 @@ def test_records_of_two_sites_differ_as_those_of_one_unless_the_urls_end_alike()
     assert among(0, 2, **elsewhere())[0] is Kind.NEAR_DUPLICATE
     assert among(2, 1, **elsewhere(same_tail=True, gaps=9))[0] is Kind.NEAR_DUPLICATE  # a mirror
     assert among(2, 1, **elsewhere(same_naming=False))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_a_decider_of_version_2_is_read_as_it_was_written() -> None:
+    text = Decider(scheme="0" * 32).to_json()
+    assert Decider.from_json(text).to_json() == text
+    values = json.loads(text) | {"rule_version": 2}
+    former = {name: values.pop(name) for name in ("content_apart_max", "supershingles_posted", "blocks_posted")}
+    written = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    held = Decider.from_json(written)
+    assert held.to_json() == written
+    assert (held.content_apart_max, held.supershingles_posted, held.blocks_posted) == (0, 8, 6)
+    assert Decider.from_json(json.dumps(values | former)).supershingles_posted == former["supershingles_posted"]
 
 
 def test_before_version_3_names_of_two_sites_counted_by_their_titles_alone() -> None:
