@@ -181,7 +181,9 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     stop = start + kept
     for j in range(parts):
         if work.chosen[j]:
-            end = write(work.ids, work.starts[j], work.ends[j], work.left, work.byte, out, end, stop)
+            end = write(
+                work.ids, np.int64(work.starts[j]), np.int64(work.ends[j]), work.left, work.byte, out, end, stop
+            )
     numbers[CONTENT_BYTES] = end - start
 
     # names and filter

@@ -137,14 +137,14 @@ def hash_spans(text, starts, ends, many, seed, out):
         if many - i < _LANES:
             at = many - _LANES  # the last eight, some of them once more
         if at < 0 or np.int64(starts[at + _LANES - 1]) > size:
-            out[i] = xxh64(text, starts[i], ends[i], seed)
+            out[i] = xxh64(text, np.int64(starts[i]), np.int64(ends[i]), seed)
             i += 1
             continue
         long = hash_short(text, starts, ends, at, seed, out)
         j = at
         while long != U64(0):
             if long & U64(1):
-                out[j] = xxh64(text, starts[j], ends[j], seed)
+                out[j] = xxh64(text, np.int64(starts[j]), np.int64(ends[j]), seed)
             long >>= U64(1)
             j += 1
         i = at + _LANES
