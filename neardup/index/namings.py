@@ -98,7 +98,7 @@ NO_SIBLINGS = Siblings()
 def decode(row: bytes) -> Siblings:
     if len(row) != _ROW.size or row[0] != FORMAT:
         raise CorruptRecord(
-            f"not a naming's row of a known format: {row.hex()}; if another version of neardup made the index, delete it: "
+            f"not a naming's row of a known format: {row.hex()}; if another version made the index, delete it: "
             "it is folded again from the log"
         )
     return Siblings(*_ROW.unpack(row)[1:])
