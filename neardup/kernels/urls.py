@@ -1,4 +1,4 @@
-"""URLs as bytes: whether one is in its normal form already, how its path ends, what in it names a session."""
+"""URLs as bytes: whether one is in its normal form already, how its path ends, what in it names no page."""
 
 import numpy as np
 
@@ -206,14 +206,29 @@ def _names_session(text, start, end):
 
 
 @lean_kernel
+def _names_campaign(text, start, end):
+    """Whether a parameter says where its reader came from, whatever its value: utm_source, gclid, fbclid, msclkid."""
+    if end - start < 5:
+        return False
+    first = last = U64(0)
+    for i in range(4):
+        first = (first << U64(8)) | U64(text[start + i] | U8(32))
+        last = (last << U64(8)) | U64(text[end - 4 + i] | U8(32))
+    bing = end - start == 7 and first == U64(0x6D73636C) and last == U64(0x6C6B6964)
+    # The underscore has the bit of lower case added, too.
+    return first == U64(0x75746D7F) or last == U64(0x636C6964) or bing
+
+
+@lean_kernel
 def _past_sessions(text, at, end):
-    """Behind the parameters that name sessions, if text[at] stands before one, else `at`."""
+    """Behind the parameters that name sessions or campaigns, if text[at] stands before one, else `at`."""
     while at < end and _divides(text[at]):
         equals = at + 1
         while equals < end and text[equals] != _EQUALS and not _divides(text[equals]):
             equals += 1
         stop = equals + 1
-        good = equals < end and text[equals] == _EQUALS and _names_session(text, at + 1, equals)
+        named = equals < end and text[equals] == _EQUALS
+        good = named and _names_session(text, at + 1, equals)
         digits = 0
         while stop < end and not _divides(text[stop]):
             c = text[stop] | U8(32)
@@ -221,7 +236,8 @@ def _past_sessions(text, at, end):
             good &= digit or (c >= U8(97) and c <= U8(122))
             digits += digit
             stop += 1
-        if not good or digits == 0 or stop - equals <= _SESSION_BYTES_MIN:
+        good &= digits > 0 and stop - equals > _SESSION_BYTES_MIN
+        if not good and not (named and _names_campaign(text, at + 1, equals)):
             return at
         at = stop
     return at
@@ -229,7 +245,7 @@ def _past_sessions(text, at, end):
 
 @lean_kernel
 def same_but_sessions(text, a, a_end, b, b_end):
-    """Whether the URLs text[a:a_end] and text[b:b_end] are equal but for parameters that name sessions."""
+    """Whether the URLs text[a:a_end], text[b:b_end] are equal but for parameters that name sessions or campaigns."""
     while True:
         a = _past_sessions(text, a, a_end)
         b = _past_sessions(text, b, b_end)

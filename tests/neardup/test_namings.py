@@ -120,9 +120,18 @@ SESSION = "0123456789abcdef"
         (f"/p;jsessionid={SESSION}?x=1", f"/p;jsessionid={SESSION[::-1]}?x=1", True),
         ("/p", "/p", True),
         (f"/q?sid={SESSION}", "/p", False),
+        ("/p?utm_source=news&utm_medium=mail", "/p?utm_source=feed", True),
+        ("/p?UTM_Campaign=a+b&x=1", "/p?x=1&gclid=Q-_x", True),
+        ("/p?fbclid=1&x=1", "/p?fbclid=1&x=2", False),
+        ("/p?msclkid=7", "/p", True),
+        ("/p?mscl=7&lkid=1", "/p", False),
+        ("/p?utm=7", "/p", False),
+        ("/p?utm_=7", "/p", False),
+        ("/p?clid=7", "/p", False),
+        ("/p?utm_source", "/p", False),
     ],
 )
-def test_urls_that_differ_in_a_session(a: str, b: str, same: bool) -> None:
+def test_urls_that_differ_in_a_session_or_a_campaign(a: str, b: str, same: bool) -> None:
     page = f"<title>Chair</title><p>{TEXT}"
     pages = sketch(page, f"http://a.example{a}"), sketch(page, f"http://a.example{b}")
     for one, other in (pages, pages[::-1]):

@@ -346,13 +346,14 @@ def same_address(a, b):
 
 
 def without_sessions(url):
-    """A URL without the parameters that name a session; what stands before the others is one sign."""
+    """A URL without the parameters that name a session or a campaign; what stands before the others is one sign."""
     first, *parameters = re.split("[?&;]", url)
     kept = []
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         named = "sess" in name.lower() or name.lower().endswith("sid")
-        if not (named and re.fullmatch("(?=.*[0-9])[A-Za-z0-9]{16,}", value)):
+        led = "=" in parameter and re.fullmatch("(?i)utm_.+|.+clid|msclkid", name)
+        if not led and not (named and re.fullmatch("(?=.*[0-9])[A-Za-z0-9]{16,}", value)):
             kept.append(parameter)
     return "?".join([first, *kept])
 

@@ -8,7 +8,7 @@ from neardup.evaluation.corpus import Corpus, Counts
 from neardup.evaluation.graphs import Graph, b_graph, blocks, c_graph, c_graph_of_all, missed_by_blocks
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 
 
 def corpus(supershingles: np.ndarray, simhash: np.ndarray) -> Corpus:
