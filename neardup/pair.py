@@ -11,10 +11,10 @@ class Pair(NamedTuple):
     saturated filter cannot prove absent.
 
     What pages call themselves: same_tail: their URLs end alike, query included; same_place: alike without it, on one
-    site and under one naming; same_naming: the words of title and heading are equal, those of digits alone left out;
-    same_title: the titles are equal, punctuation included; same_words: no title has a word that the other lacks.
-    heading_veto: each heading has a token that is neither in the other's heading nor title; 1: a word, 2: at least on
-    one side digits alone.
+    site and under one naming; same_naming: the words of title and heading are equal, those of digits alone left out,
+    and on two sites there are some; same_title: the titles are equal, punctuation included; same_words: no title has a
+    word that the other lacks. heading_veto: each heading has a token that is neither in the other's heading nor title;
+    1: a word, 2: at least on one side digits alone.
 
     gaps: places where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
     tokens with digits in them; loose_words: words in them beyond 3 for each token with digits of the same gap, as in

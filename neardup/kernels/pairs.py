@@ -287,7 +287,9 @@ def score_pair(buf, a, b, at, header, scratch, out):
     )
     out[18] = word_at(buf, a + at[_TAIL]) == word_at(buf, b + at[_TAIL])
     out[19] = same_site and word_at(buf, a + at[_PLACE]) == word_at(buf, b + at[_PLACE])
-    out[20] = word_at(buf, a + at[_NAMING]) == word_at(buf, b + at[_NAMING])
+    naming = word_at(buf, a + at[_NAMING])
+    # On one site pages without names go by one; on two that says nothing.
+    out[20] = naming == word_at(buf, b + at[_NAMING]) and (same_site or naming != _ZERO)
     out[21] = word_at(buf, a + at[_TITLING]) == word_at(buf, b + at[_TITLING])
     digits = _ALL_DIGITS | _OWN_HOST
     out[22] = not (

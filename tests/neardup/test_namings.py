@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from neardup import open_index
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
 from neardup.index import namings
@@ -288,3 +289,16 @@ def test_counts_of_names_do_not_depend_on_how_the_log_is_cut(size: int, tmp_path
     counted = Checked(store, decider).namings
     assert [(row.others, row.alike) for row in counted.values()] == [(59, 1)]
     store.close()
+
+
+def test_pages_of_two_sites_without_names_may_differ_in_figures() -> None:
+    """Texts of archives and feeds have no titles: there order decides, though all that differs has digits in it."""
+    words = [f"w{i * i % 1009}" for i in range(350)]
+    other = [f"x{i}" if i % 40 == 7 else word for i, word in enumerate(words)]
+    for hosts, found in ((("a", "b"), "near_duplicate"), (("a", "a"), "unique")):
+        pages = [
+            Page(f"http://{host}.example/{i}", " ".join(text).encode(), "text/plain")
+            for i, (host, text) in enumerate(zip(hosts, (words, other), strict=True))
+        ]
+        with open_index() as index:
+            assert index.add(pages)[1].verdict == found

@@ -327,7 +327,8 @@ def own_names(a, b, only, but_not, there):
 
 def namings(a, b, same_site):
     """Same tail, place and naming, and the veto of headings."""
-    same = a["tail"] == b["tail"], same_site and a["place"] == b["place"], a["naming"] == b["naming"]
+    naming = a["naming"] == b["naming"] and (same_site or a["naming"] != 0)
+    same = a["tail"] == b["tail"], same_site and a["place"] == b["place"], naming
     words = [own_names(x, y, 16, 4 | 1, 24) for x, y in ((a, b), (b, a))]
     tokens = [own_names(x, y, 16, 4, 24) for x, y in ((a, b), (b, a))]
     return *same, 1 if all(words) else 2 if all(tokens) else 0
