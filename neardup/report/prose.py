@@ -35,7 +35,8 @@ RULED_OUT: dict[str, str] = {
     "retitled": "the titles differ in numbers or signs, and the URLs end differently",
     "heading veto": "the headings name different things",
     "figures": "numbers differ all over the page, and it lies at another place of its site",
-    "siblings": "many pages of this site go by this name, and more than a stamp differs, or the place",
+    "contents": "one name at two places of a site, and their main contents have little in common",
+    "siblings": "other pages of this site go by this name, and more than a stamp differs, or the place",
     "length": "one page is much longer: words repeated many times, which the samples leave out",
     "unproved veto": "names may differ (a long page's filter cannot prove it), so a closer match was demanded",
     "crowd": "many siblings of this template, so a closer match was demanded",
@@ -46,6 +47,7 @@ RULED_OUT: dict[str, str] = {
     "combined: B": "too few equal supershingles",
     "combined: C": "too few agreeing simhash bits",
     "combined: C of a short page": "too few agreeing simhash bits for a short page",
+    "site": "its site demands a closer match",
     "never_merge": "its site wants nothing but exact copies merged",
     "shingling": "too few equal supershingles",
     "simhash": "too few agreeing simhash bits",
@@ -54,7 +56,7 @@ RULED_OUT: dict[str, str] = {
 
 
 #: Those that no score outweighs.
-VETOES = ("title veto", "head veto", "retitled", "heading veto", "figures", "siblings")
+VETOES = ("title veto", "head veto", "retitled", "heading veto", "figures", "contents", "siblings")
 
 
 def reason_kind(reason: str | None) -> str:

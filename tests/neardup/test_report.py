@@ -6,15 +6,17 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neardup import choice, rules
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.index.keys import FAMILIES
 from neardup.page import Page
-from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
+from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, prose
 from neardup.report.charts import bars, sizes, thinned
 from neardup.report.prose import KINDS, demanded, key_name, margin, percent, score_and_threshold, sentences
 from neardup.report.tally import LARGEST_KEPT, Clusters, Leaders, Sample, Tally, by_hash
@@ -370,3 +372,13 @@ def test_other_rules_have_closest_calls_too() -> None:
     assert "threshold 372" in words
     assert "simhash bits agree; at least 372 bits are needed" in words
     assert "Tape scores" not in words
+
+
+def test_every_reason_of_a_rule_has_its_words():
+    """Found in the source: rulings without a verdict, and the words that verified.py's parts return for them."""
+    source = "".join(path.read_text() for path in Path(rules.__file__).parent.glob("*.py"))
+    source += Path(choice.__file__).read_text()
+    said = set(re.findall(r'Ruling\(None, "([^"]+)"', source)) | set(re.findall(r'return "([a-z ]+)"', source))
+    assert {"siblings", "contents", "retitled", "never_merge"} <= said
+    assert said <= set(prose.RULED_OUT)
+    assert set(prose.VETOES) <= said
