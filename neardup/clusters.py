@@ -30,6 +30,13 @@ def join(overlay: Overlay, page_id: int, head: Head, url: UrlRow, verified: int)
     overlay.urls.put(head.url_hash, url)
 
 
+def verified_against(overlay: Overlay, row: UrlRow) -> int:
+    """Page id of the founding sketch that a member was verified against; of a representative, its cluster's."""
+    if row.member:
+        return overlay.members.need(member_key(row.cluster, row.member)).verified
+    return overlay.clusters.need(id_key(row.cluster)).founding
+
+
 def is_counted(overlay: Overlay, page_id: int, head: Head, cluster: ClusterRow) -> bool:
     """Whether a live page adds to the crowd that its representative stands for: same site, a content of its own."""
     founding = overlay.head(cluster.founding)

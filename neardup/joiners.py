@@ -7,7 +7,7 @@ the same, word for word and byte for byte; whatever is not as expected is left t
 
 from typing import Any
 
-from neardup import choice, evidence
+from neardup import choice, clusters, evidence
 from neardup.frames import Frames
 from neardup.index import keys, sharing
 from neardup.index.rows import (
@@ -68,9 +68,7 @@ class Joiners:
         held = overlay.head(holder)
         row = overlay.urls.need(held.url_hash)
         cluster = overlay.clusters.need(id_key(row.cluster))
-        verified = cluster.founding
-        if row.member:
-            verified = overlay.members.need(member_key(row.cluster, row.member)).verified
+        verified = clusters.verified_against(overlay, row)
         record = pages.records[place]
         refs = digest.refs
         if digest.check == sharing.check_of(sharing.shared_part(record)):
@@ -185,7 +183,7 @@ class Joiners:
         if keys.digest_key(held) != pages.digest_keys[place] or not held.digest:
             return None
         if row.member:
-            verified = overlay.members.need(member_key(row.cluster, row.member)).verified
+            verified = clusters.verified_against(overlay, row)
             if verified != overlay.clusters.need(id_key(row.cluster)).founding:
                 return None
         row = UrlRow(row.page_id, row.cluster, row.member, row.standing, fetched_at, log_time)

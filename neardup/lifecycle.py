@@ -172,9 +172,7 @@ class Life:
         held = overlay.head(holder)
         row = overlay.urls.need(held.url_hash)
         cluster = overlay.clusters.need(id_key(row.cluster))
-        verified = cluster.founding
-        if row.member:
-            verified = overlay.members.need(member_key(row.cluster, row.member)).verified
+        verified = clusters.verified_against(overlay, row)
         url = UrlRow(page_id, row.cluster, page_id, Kind.EXACT_DUPLICATE, newest, head.log_time)
         clusters.join(overlay, page_id, head, url, verified)
         if self._telling:

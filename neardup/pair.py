@@ -21,8 +21,9 @@ class Pair(NamedTuple):
     time stamps, and tokens of common runs in another order. Of the page that has more, and scaled up by the tapes'
     level. end_differs: one of the places is the end of a text. All are 0 of tapes two levels apart.
 
-    same_address: one URL is the other with more of a query, or both pages want to go by one URL: rel=canonical, or
-    their own where that is missing or a front page. same_heading: both have headings, of the same words and numbers.
+    same_address: one URL is the other with more of a query. same_canonical: the pages of two URLs want to go by one:
+    rel=canonical, or their own where that is missing or a front page. same_heading: both have headings, of the same
+    words and numbers.
     tape_level: the greater of the two; at 0 tapes hold every word, up to 8 times. own_urls: both texts have their
     page's own URL, which tapes leave out (from version 2 of the scheme on). same_but_sessions: the URLs are
     equal but for parameters that name a session, or a campaign that led there.
@@ -61,3 +62,4 @@ class Pair(NamedTuple):
     tape_level: int
     own_urls: bool
     same_but_sessions: bool
+    same_canonical: bool

@@ -109,7 +109,8 @@ def possible(numbers: np.ndarray, decider: Decider) -> np.ndarray:
     """
     if decider.rule in TAPE_RULES:
         fewest = np.minimum(_of(numbers, "tokens_a"), _of(numbers, "tokens_b"))
-        named_alike = (_of(numbers, "title_veto") != 1) | (_of(numbers, "same_address") != 0)
+        one_address = (_of(numbers, "same_address") != 0) | (_of(numbers, "same_canonical") != 0)
+        named_alike = (_of(numbers, "title_veto") != 1) | one_address
         free = named_alike & (_of(numbers, "head_veto") != 1) & (fewest >= decider.thin_tokens)
         least = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min, decider.noise_tape_min)
         short = np.minimum(_of(numbers, "tape_a"), _of(numbers, "tape_b")) < decider.tape_bytes_min

@@ -43,7 +43,7 @@ _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 1
 _TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS = 14, 15, 16, 17, 18, 19, 20, 21, 22
 _OWN_URL = U8(4)
 #: Columns of the answer: the fields of `neardup.pair.Pair`.
-COLUMNS = 33
+COLUMNS = 34
 _ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
 _IN_TITLE, _IN_HEADING = U8(8), U8(16)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
@@ -206,7 +206,7 @@ def _address(buf, url, at, record):
 
 
 @lean_kernel
-def _one_address(buf, url_a, a, url_b, b, at):
+def _same_canonical(buf, url_a, a, url_b, b, at):
     """Whether the pages of two records, of two URLs, want to go by one URL."""
     size_a, size_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
     if _alike(buf, url_a, size_a, url_b, size_b):
@@ -226,7 +226,7 @@ def _alike(buf, a, a_size, b, b_size):
 
 @lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
-    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[33]; see `score_pairs`."""
+    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[34]; see `score_pairs`."""
     tape, content, room = scratch
     tokens_a, tokens_b = quad_at(buf, a + at[_TOKENS]), quad_at(buf, b + at[_TOKENS])
     low, high = word_at(buf, a + at[_DIGEST]), word_at(buf, a + at[_DIGEST] + 8)
@@ -299,16 +299,17 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[23] = _heading_veto(buf, names_a, title_a, names_b, title_b)
     url_a, url_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
     start_a, start_b = filter_a + bytes_a, filter_b + bytes_b
-    out[28] = _extends(buf, start_a, url_a, start_b, url_b) or _one_address(buf, start_a, a, start_b, b, at)
+    out[28] = _extends(buf, start_a, url_a, start_b, url_b)
     out[29] = _same_heading(buf, names_a, title_a, names_b, title_b)
     out[30] = max(np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]]))
     out[31] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
     out[32] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
+    out[33] = _same_canonical(buf, start_a, a, start_b, b, at)
 
 
 @lean_kernel
 def score_pairs(buf, a, b, at, header, scratch, out):
-    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 33].
+    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 34].
 
     Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[23]: byte offsets of
     FIELDS in a record, header: bytes of its header. scratch: see `neardup.pairs.pair_scratch`; of buf alone.

@@ -99,6 +99,20 @@ def _shape(text, start, end):
 
 
 @lean_kernel
+def _same_host(buf, at, end, host, host_start, host_end):
+    """Whether buf[at:end], without user and port, is the host."""
+    if end - at != host_end - host_start:
+        return False
+    for i in range(end - at):
+        c = buf[at + i]
+        if c >= 65 and c <= 90:
+            c |= 32
+        if c != host[host_start + i]:
+            return False
+    return True
+
+
+@lean_kernel
 def _is_host(text, start, end, host, host_start, host_end):
     """Whether the authority text[start:end] names the host, whatever its user and port."""
     for i in range(start, end):
@@ -109,15 +123,7 @@ def _is_host(text, start, end, host, host_start, host_end):
         digits -= 1
     if digits > start and text[digits - 1] == 58:
         end = digits - 1
-    if end - start != host_end - host_start:
-        return False
-    for i in range(end - start):
-        c = text[start + i]
-        if c >= 65 and c <= 90:
-            c |= 32
-        if c != host[host_start + i]:
-            return False
-    return True
+    return _same_host(text, start, end, host, host_start, host_end)
 
 
 @lean_kernel
@@ -276,20 +282,6 @@ def _refresh_target(text, start, end):
             stop += 1
         end = stop
     return min(at, end), end
-
-
-@lean_kernel
-def _same_host(buf, at, end, host, host_start, host_end):
-    """Whether buf[at:end], without user and port, is the host."""
-    if end - at != host_end - host_start:
-        return False
-    for i in range(end - at):
-        c = buf[at + i]
-        if c >= 65 and c <= 90:
-            c |= 32
-        if c != host[host_start + i]:
-            return False
-    return True
 
 
 @lean_kernel

@@ -58,7 +58,12 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
 def _is_other_view(pair: Pair, decider: Decider) -> bool:
     """Whether another title is that of another view of one page, as of its printer version."""
     alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
-    return alike and pair.same_site and pair.same_address and pair.same_heading
+    return alike and pair.same_site and _one_address(pair, decider) and pair.same_heading
+
+
+def _one_address(pair: Pair, decider: Decider) -> bool:
+    """Whether the pages' URLs, or what they name as such, are those of one page."""
+    return pair.same_address or (pair.same_canonical and decider.rule_version >= ELSEWHERE)
 
 
 def _named_apart(pair: Pair, decider: Decider) -> str:
@@ -78,7 +83,7 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
 
 def _contents_apart(pair: Pair, decider: Decider) -> bool:
     """Whether it is lists and menus that two pages of one name have in common, and hardly a word of what they say."""
-    away = not (pair.same_tail or pair.same_place or pair.same_address)
+    away = not (pair.same_tail or pair.same_place or _one_address(pair, decider))
     return (
         away
         and pair.same_naming
@@ -139,7 +144,7 @@ def _same_but_urls(pair: Pair, decider: Decider) -> bool:
 def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
     """Whether URLs say that two of many pages of one name may be the same: elsewhere a word may be all that differs."""
     sessions = pair.same_but_sessions and decider.rule_version >= ELSEWHERE
-    if pair.same_address or sessions or (pair.same_place and siblings.paths_tell):
+    if _one_address(pair, decider) or sessions or (pair.same_place and siblings.paths_tell):
         return True
     if pair.same_tail:
         return siblings.alike < decider.alike_max

@@ -1,6 +1,7 @@
 """Every step of every online rule, on pairs made by hand."""
 
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -48,6 +49,7 @@ SAME = Pair(
     tape_level=0,
     own_urls=False,
     same_but_sessions=False,
+    same_canonical=False,
 )
 
 
@@ -184,7 +186,7 @@ def test_pages_of_one_name_that_have_but_their_surroundings_in_common_differ() -
     assert ruled("verified", **around) == (None, "contents")
     for unlike in ({"tape_score": 0.95}, {"content_score": 0.3}, {"content_tokens_a": 19}, {"same_naming": False}):
         assert ruled("verified", **around | unlike)[0] is Kind.NEAR_DUPLICATE
-    for here in ("same_tail", "same_place", "same_address"):
+    for here in ("same_tail", "same_place", "same_address", "same_canonical"):
         assert ruled("verified", **around | {here: True})[0] is Kind.NEAR_DUPLICATE
     off = Decider(scheme="0" * 32, content_apart_max=0)
     assert ruled("verified", decider=off, **around)[0] is Kind.NEAR_DUPLICATE
@@ -217,6 +219,9 @@ def test_siblings_are_the_same_only_if_nothing_but_noise_differs() -> None:
 def test_siblings_elsewhere_differ_however_little() -> None:
     assert among(2, 1, **apart()) == (None, "siblings")
     assert among(2, 1, **apart(same_address=True))[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, **apart(same_canonical=True))[0] is Kind.NEAR_DUPLICATE
+    former = replace(DECIDER, rule_version=2)
+    assert among(2, 1, former, **apart(same_canonical=True)) == (None, "siblings"), "unknown to version 2"
     query = {"same_tail": False, "same_place": True}
     assert among(1, 1, **query)[0] is Kind.NEAR_DUPLICATE  # as few as a page's sessions of an odd kind
     assert among(2, 1, **query) == (None, "siblings")
@@ -275,7 +280,10 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
         }
         flags |= {
             name: random.random() < 0.3
-            for name in ("same_address", "same_heading", "own_urls", "end_differs", "same_but_sessions")
+            for name in (
+                *("same_address", "same_canonical", "same_heading"),
+                *("own_urls", "end_differs", "same_but_sessions"),
+            )
         }
         pair = SAME._replace(
             **flags,

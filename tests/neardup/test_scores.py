@@ -40,7 +40,7 @@ def numbers_of(rng, decider):
         *(rng.random() < 0.5 for _ in range(5)),
         *(seldom(1, 2), rng.choice([0, 1, 2, 3, 9]), rng.choice([0, 3, 30]), rng.choice([0, 0, 3, 20])),
         *(rng.random() < 0.5 for _ in range(3)),
-        *(rng.choice([0, 0, 1, 3]), rng.random() < 0.5, rng.random() < 0.5),
+        *(rng.choice([0, 0, 1, 3]), rng.random() < 0.5, rng.random() < 0.5, rng.random() < 0.5),
     )
     return np.array(pair, dtype=np.float64)
 

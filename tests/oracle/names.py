@@ -23,6 +23,7 @@ def one_address(pair, siblings):
     pages = siblings["others"] + siblings["alike"]
     reasons = [
         pair["same_address"],
+        pair["same_canonical"],
         pair["same_but_sessions"],
         pair["same_place"] and siblings["moved"] > pages / 2,
         pair["same_place"] and not pair["same_tail"] and siblings["others"] < 2,
@@ -60,7 +61,8 @@ def refused(pair, siblings):
     """The step that keeps a pair apart for its names; empty if none does."""
     if not pair["same_site"]:
         return refused_elsewhere(pair, siblings)
-    view = pair["same_address"] and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
+    one = pair["same_address"] or pair["same_canonical"]
+    view = one and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
     if pair["title_veto"] == 1 and not view:
         return "title veto"
     if pair["same_words"] and not pair["same_title"] and not pair["same_tail"]:
@@ -70,7 +72,7 @@ def refused(pair, siblings):
     if record(pair) and not pair["same_place"]:
         return "figures"
     inner = min(pair["content_tokens_a"], pair["content_tokens_b"]) >= 20 and pair["content_score"] < 0.3
-    away = not pair["same_tail"] and not pair["same_place"] and not pair["same_address"]
+    away = not any(pair[name] for name in ("same_tail", "same_place", "same_address", "same_canonical"))
     if inner and away and pair["same_naming"] and pair["tape_score"] < 0.95:
         return "contents"
     if crowded(pair, siblings) and not but_urls(pair) and not (one_address(pair, siblings) and noise(pair)):

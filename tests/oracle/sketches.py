@@ -340,10 +340,10 @@ def extends(a, b):
     return any(short and long.startswith(short + sign) for sign in "?&;")
 
 
-def same_address(a, b):
-    """Whether one URL is the other with more of a query, or both pages name one URL as theirs."""
+def same_canonical(a, b):
+    """Whether the pages of two URLs name one as theirs."""
     named = [page["canonical"] if page["canonical"].count("/", 0, -1) > 2 else page["url"] for page in (a, b)]
-    return extends(a["url"], b["url"]) or (a["url"] != b["url"] and named[0] == named[1])
+    return a["url"] != b["url"] and named[0] == named[1]
 
 
 def without_sessions(url):
@@ -399,9 +399,10 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         not own_names(a, b, 8, 4 | 1, 8) and not own_names(b, a, 8, 4 | 1, 8),
         named[3],
         *gaps((a["tape_level"], a["tape"]), (b["tape_level"], b["tape"])),
-        same_address(a, b),
+        extends(a["url"], b["url"]),
         same_heading(a, b),
         max(a["tape_level"], b["tape_level"]),
         a["own_url"] and b["own_url"],
         same_site and without_sessions(a["url"]) == without_sessions(b["url"]),
+        same_canonical(a, b),
     )
