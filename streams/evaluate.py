@@ -12,14 +12,14 @@ from neardup.evaluation.audits import audit_section, read_audits
 from neardup.evaluation.corpus import PAGES_MAX, Corpus, corpus_of
 from neardup.evaluation.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
 from neardup.evaluation.label_tables import agreement
-from neardup.evaluation.labels import Label, join_labels, lines_of, read_labels
+from neardup.evaluation.labels import Label, join_labels, lines_of, read_labels, united
 from neardup.evaluation.report import Evaluation, evaluate_run, make_folder, write
 from neardup.evaluation.report import evaluate as evaluate_study
 from neardup.evaluation.run_tables import RunPages, RunStudy
 from neardup.evaluation.runs import LINE_BYTES_MAX, Run, read_run, run_of, stream
 from neardup.evaluation.study import Study
 from neardup.evaluation.texts import ReadPage, Texts
-from neardup.evaluation.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, thinned
+from neardup.evaluation.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, beside, thinned
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketching import sketch_pages
@@ -145,11 +145,12 @@ def natural_labels(
     ratio_min: float,
     seed: int,
     run: Run | None = None,
+    said: Sequence[Label] = (),
 ) -> list[Label]:
     """Labels by natural truth of pairs of the graphs, pairs that the run merged, pairs of one item, and of others.
 
     Each label says from which of these samples its pair was drawn. Without the run's own pairs nobody would see what
-    it alone merges.
+    it alone merges. said: what people said, which comes first; see `neardup.evaluation.truth.beside`.
     """
     truth = NaturalTruth(crawl.corpus, crawl.texts, editions, ratio_min)
     if isinstance(editions, Items):
@@ -164,7 +165,7 @@ def natural_labels(
 
     def draw(name: str, pairs: Iterable[tuple[int, int]], count: int = TRUTH_PAIRS) -> None:
         for pair in thinned(pairs, count, seed):
-            samples[pair] = f"{samples[pair]} + {name}" if pair in samples else name
+            samples[pair] = united(samples.get(pair, ""), name)
 
     for name, graph in zip(("B", "C", "wide"), graphs, strict=False):
         draw(name, zip(graph.a.tolist(), graph.b.tolist(), strict=True))
@@ -173,7 +174,7 @@ def natural_labels(
         draw("run", [(min(a, b), max(a, b)) for a, b in found if a is not None and b is not None and a != b])
     draw("items", truth.items())
     draw("others", truth.others(min(TRUTH_PAIRS, max(1, len(samples))), seed))
-    return truth.labels(samples)
+    return beside(said, truth.labels(samples), samples, crawl.corpus)
 
 
 def evaluate_command(
@@ -272,7 +273,7 @@ def _evaluate_crawl(
     differences_max: int,
     progress: Progress,
 ) -> Evaluation:
-    """Adds the labels of natural truth to `said`."""
+    """Adds the labels of natural truth to `said`, and to people's what natural truth drew."""
     corpus = crawl.corpus
     progress("join", 0, 0)
     b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
@@ -291,9 +292,7 @@ def _evaluate_crawl(
     if editions is not None:
         progress("read", 0, 0)
         graphs = [b, c] if wide is None else [b, c, wide]
-        made = natural_labels(crawl, graphs, editions, ratio_min, seed, run)
-        known = {label.pair for label in said}
-        said += [label for label in made if label.pair not in known]
+        said[:] = natural_labels(crawl, graphs, editions, ratio_min, seed, run, said)
         notes.append(_on_truth(editions, ratio_min))
     joined = join_labels(said, corpus)
     if said and not len(joined):

@@ -2,15 +2,19 @@
 
 Every word goes to `append` as a line before it counts, so the file of labels is all there is: reading it again goes on
 where the round stopped.
+
+A pair that a labeller judged in an earlier round, drawn from another sample, is not asked for again. Its line is
+written again with both samples, once the labeller has come as far as its place: the labelled pairs of a sample are its
+beginning then, which stands for the whole wherever the labeller stops.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from neardup.errors import BadInput
 from neardup.evaluation.corpus import Corpus
-from neardup.evaluation.labels import REASONS, Judgement, Label, Reason, kappa, label_of
+from neardup.evaluation.labels import REASONS, Judgement, Label, Reason, kappa, label_of, united
 from neardup.evaluation.sampling import Drawn
 
 LABELLER_CHARS_MAX = 60
@@ -45,6 +49,8 @@ class Labelling:
             place = self._place.get(label.pair)
             if place is not None:
                 self._said.setdefault(label.labeller, {})[place] = label
+        for labeller in self._said:
+            self._reach(labeller, self.next_for(labeller))
 
     def _urls(self, pair: Drawn) -> tuple[str, str]:
         first, second = sorted((self.corpus.urls[pair.a], self.corpus.urls[pair.b]))
@@ -80,6 +86,8 @@ class Labelling:
         if len(given) != len(set(reasons)):
             raise BadInput(f"a reason that does not go with {what}: there is {', '.join(fitting)}")
         self._write(labeller, place, what, tuple(given), at)
+        following = self.next_for(labeller, place)
+        self._reach(labeller, None if following is None or following < place else following)
 
     def undo(self, labeller: str, at: int) -> int | None:
         """Takes the labeller's last label back and returns the pair's place; None if there is none."""
@@ -92,7 +100,9 @@ class Labelling:
 
     def _write(self, labeller: str, place: int, what: Judgement, reasons: tuple[Reason, ...], at: int) -> None:
         pair = self.pairs[place]
-        more = {"reasons": reasons, "labeller": labeller, "labelled_at": at, "sample": pair.sample}
+        before = self.said(labeller, place)
+        sample = united(before.sample if before else "", pair.sample)
+        more = {"reasons": reasons, "labeller": labeller, "labelled_at": at, "sample": sample}
         label = label_of(self.corpus.urls[pair.a], self.corpus.urls[pair.b], what, **more)
         self._append(label.to_json())
         said = self._said.setdefault(labeller, {})
@@ -101,6 +111,15 @@ class Labelling:
             said[place] = label
         if not said:
             del self._said[labeller]
+
+    def _reach(self, labeller: str, place: int | None) -> None:
+        """Writes that the pairs before `place` (None: all) that this labeller has judged are of this round's sample."""
+        for at, label in self._said[labeller].items():
+            sample = united(label.sample, self.pairs[at].sample)
+            if sample != label.sample and (place is None or at < place):
+                drawn = replace(label, sample=sample)
+                self._append(drawn.to_json())
+                self._said[labeller][at] = drawn  # where it was: it is no new word that undo would take back
 
     def progress(self, labeller: str) -> Progress:
         said = self._said.get(labeller, {})

@@ -6,11 +6,14 @@
 label: correct, incorrect, undecided, or withdrawn (takes this labeller's earlier label back). The order of a and b
 says nothing. Of one labeller's labels of a pair the last line counts; unlike labels of a labeller without times, and
 what is no label at all, are errors. Unlike labels of several labellers are outvoted, or without a majority left out.
+
+"sample" tells how the pair was drawn. That is a fact of the pair, not of the label: a pair drawn twice is of both
+samples, whoever labelled it when, and stays so when a label is taken back.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -27,7 +30,7 @@ LINE_BYTES_MAX = 64_000
 
 
 class Judgement(StrEnum):
-    """Henzinger 2006, section 5. Values are persisted: they never change."""
+    """Henzinger 2006, sections 3.1 to 3.4. Values are persisted: they never change."""
 
     CORRECT = "correct"
     INCORRECT = "incorrect"
@@ -95,6 +98,12 @@ class Label:
             if getattr(self, name) not in ("", None):
                 out[name] = getattr(self, name)
         return orjson.dumps(out) + b"\n"
+
+
+def united(*samples: str) -> str:
+    """Samples in one text: each part of each once, in the order given; a sample without a name is none."""
+    parts = (part.strip() for sample in samples for part in sample.split("+"))
+    return " + ".join(dict.fromkeys(part for part in parts if part))
 
 
 def label_of(a: str, b: str, label: Judgement, **more: Any) -> Label:
@@ -180,13 +189,15 @@ def _numbered(path: Path, lines: Iterable[bytes]) -> Iterable[tuple[str, Label]]
 
 
 def current(labels: Iterable[tuple[str, Label]]) -> list[Label]:
-    """What counts of labels in their order, each with the place it comes from.
+    """What counts of labels in their order, each with the place it comes from and all samples of its pair.
 
     Raises BadInput where one labeller says two things of a pair and no times tell which is the correction.
     """
     held: dict[tuple[str, str, str], tuple[str, Label]] = {}
+    drawn: dict[tuple[str, str], str] = {}
     for place, label in labels:
         key = (label.a, label.b, label.labeller)
+        drawn[label.pair] = united(drawn.get(label.pair, ""), label.sample)
         before = held.get(key)
         if label.label is Judgement.WITHDRAWN:
             held.pop(key, None)
@@ -196,9 +207,11 @@ def current(labels: Iterable[tuple[str, Label]]) -> list[Label]:
                 f"{place} says {label.label} and {before[0]} says {before[1].label} of the same pair: {label.a} and "
                 f"{label.b}; delete one of the lines, or give both labelled_at: then the later line counts"
             )
+        if before and replace(label, sample=before[1].sample) == before[1]:
+            continue  # the same word again, of a pair that was drawn again: nothing new was said
         held.pop(key, None)  # said again: it becomes the last
         held[key] = place, label
-    return [label for _, label in held.values()]
+    return [replace(label, sample=drawn[label.pair]) for _, label in held.values()]
 
 
 @dataclass
@@ -245,8 +258,8 @@ class LabelledPairs:
             return [*out, "all labelled pairs are undecided: there is nothing to measure a rule by"]
         if len(self) and not correct:
             out.append("no pair is labelled correct: recall and F1 cannot be told, and precision says nothing")
-        if len(self) and not incorrect:
-            out.append("no pair is labelled incorrect: every rule would have a precision of 1, so none is told")
+        if correct and correct == len(self):
+            out.append("all labelled pairs are correct: every rule would have a precision of 1, so none is told")
         return out
 
 
@@ -257,7 +270,7 @@ class Pages(Protocol):
 
 
 def join_labels(labels: Sequence[Label], corpus: Pages) -> LabelledPairs:
-    """The labels whose pages the corpus holds, one a pair, sorted by pages."""
+    """The labels whose pages the corpus holds, one a pair, sorted by pages; each with the samples of all its pair's."""
     out = LabelledPairs()
     votes: dict[tuple[int, int], list[Label]] = {}
     for label in labels:
@@ -276,7 +289,8 @@ def join_labels(labels: Sequence[Label], corpus: Pages) -> LabelledPairs:
         out.outvoted += len(tally) > 1
         out.a.append(a)
         out.b.append(b)
-        out.labels.append(next(label for label in said if label.label is tally[0][0]))
+        counts = next(label for label in said if label.label is tally[0][0])
+        out.labels.append(replace(counts, sample=united(*(label.sample for label in said))))
     return out
 
 

@@ -11,8 +11,8 @@ Where a generator or an archive knows what each page is about, a file of items s
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Protocol
@@ -25,7 +25,16 @@ from neardup.errors import BadInput, BadPage
 from neardup.evaluation import joining
 from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.difference import ratio_at_most
-from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label, Reason, label_of, lines_of
+from neardup.evaluation.labels import (
+    LINE_BYTES_MAX,
+    Judgement,
+    Label,
+    Reason,
+    join_labels,
+    label_of,
+    lines_of,
+    united,
+)
 from neardup.evaluation.texts import Texts
 from neardup.page import normalise_url
 
@@ -202,6 +211,29 @@ class NaturalTruth:
             if one and other and one != other:
                 out.add((min(a, b), max(a, b)))
         return sorted(out)
+
+
+def beside(
+    said: Sequence[Label], made: Sequence[Label], samples: Mapping[tuple[int, int], str], corpus: Corpus
+) -> list[Label]:
+    """What people said, and of the pairs on which they settled nothing what natural truth makes of them.
+
+    samples: what natural truth drew, pages a < b. People's pairs are of these samples, too, or every pair that somebody
+    looked at would be missing from the tables of its graph.
+    """
+    joined = join_labels(said, corpus)
+    settled = set(zip(joined.a, joined.b, strict=True))
+    out = []
+    for label in said:
+        pair = _pages(label, corpus)
+        drawn = "" if pair is None else samples.get(pair, "")
+        out.append(replace(label, sample=united(label.sample, drawn)))
+    return out + [label for label in made if _pages(label, corpus) not in settled]
+
+
+def _pages(label: Label, corpus: Corpus) -> tuple[int, int] | None:
+    a, b = corpus.find(label.a), corpus.find(label.b)
+    return None if a is None or b is None else (min(a, b), max(a, b))
 
 
 def thinned(pairs: Iterable[tuple[int, int]], count: int, seed: int) -> list[tuple[int, int]]:

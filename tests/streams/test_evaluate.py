@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,10 +12,14 @@ import pytest
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.figures import by_name
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling import Labelling
 from neardup.evaluation.labels import Judgement, label_of, read_labels
+from neardup.evaluation.sampling import draw
 from neardup.scheme import Scheme
 from streams.evaluate import SCHEME, evaluate_command, open_crawl
 from streams.evaluate_cli import SEED_MAX
+from streams.label import LabelFile
 from streams.scan import scan
 from streams.state import State
 from tests.neardup.evaluation.crawl import manual
@@ -22,8 +28,17 @@ from tests.streams.shell import Shell
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("crawl") / "site"
-    for page in manual(items=8, sites=("manual.example",)):
+    return written(tmp_path_factory.mktemp("crawl") / "site", items=8)
+
+
+@pytest.fixture(scope="module")
+def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With some forty pairs in each graph."""
+    return written(tmp_path_factory.mktemp("larger") / "site", items=36)
+
+
+def written(root: Path, items: int) -> Path:
+    for page in manual(items=items, sites=("manual.example",)):
         path = root / page.url.split("/", 3)[3]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(page.body or b"")
@@ -83,6 +98,60 @@ def test_labels_of_people_go_before_natural_truth(folder: Path, tmp_path: Path) 
     assert again.labels == evaluation.labels
     alone = evaluate_command([folder], base_url=BASE, labels=[path])
     assert alone.labels == {"correct": 0, "incorrect": 0, "undecided": 1}
+
+
+def test_labels_of_people_shrink_no_table_of_natural_truth(larger: Path, tmp_path: Path) -> None:
+    kept, path = tmp_path / "all.jsonl", tmp_path / "labels.jsonl"
+    before = evaluate_command([larger], base_url=BASE, natural=True, labels_out=kept)
+    made = [label for label in read_labels(kept) if label.samples & {"B", "C"}]
+    assert len(made) > 20
+    # Ana agrees on some; on others two people cannot agree.
+    said = [replace(label, labeller="ana", sample="") for label in made[::3]]
+    said += [label_of(label.a, label.b, Judgement.UNDECIDED, labeller="ana") for label in made[1::9]]
+    said += [label_of(label.a, label.b, Judgement.CORRECT, labeller="bob") for label in made[1::9]]
+    path.write_bytes(b"".join(label.to_json() for label in said))
+    beside = evaluate_command([larger], base_url=BASE, labels=[path], natural=True, labels_out=kept)
+    for name in ("3-b-judged", "4-c-judged"):
+        counts = [[row[1] for row in by_name(one.sections)[name].rows] for one in (before, beside)]
+        assert counts[0] == counts[1]
+        assert counts[0][0] > 10
+    again = evaluate_command([larger], base_url=BASE, labels=[kept])
+    assert by_name(again.sections)["4-c-judged"].rows == by_name(beside.sections)["4-c-judged"].rows
+
+
+def test_a_label_of_a_twin_is_not_outvoted_by_natural_truth(folder: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(folder, site)
+    (site / "2.0" / "twin.html").write_bytes((site / "2.0" / "item1.html").read_bytes())
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(
+        label_of(f"{BASE}1.0/item1.html", f"{BASE}2.0/twin.html", Judgement.UNDECIDED, labeller="ana").to_json()
+    )
+    found = evaluate_command([site], base_url=BASE, labels=[path], natural=True)
+    assert found.labels["undecided"] == 1
+    assert not any("contradict" in note for note in found.notes)
+
+
+def test_two_rounds_of_labelling_fill_both_tables(larger: Path, tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    drawn = {}
+    with open_crawl([larger], base_url=BASE) as crawl:
+        graphs = b_graph(crawl.corpus), c_graph(crawl.corpus)
+        for rule, graph in zip("BC", graphs, strict=True):
+            pairs = draw(crawl.corpus, *graphs, rule=rule, count=18)
+            drawn[rule] = len(pairs)
+            assert len(pairs) <= graph.edges
+            file = LabelFile(path)
+            labelling = Labelling(pairs, crawl.corpus, file.labels, file.append)
+            while (place := labelling.next_for("ana")) is not None:
+                one, other = (crawl.corpus.urls[page].rpartition("/")[2] for page in pairs[place][:2])
+                labelling.say("ana", place, "correct" if one == other else "incorrect", [], place)
+            file.close()
+    assert len(read_labels(path)) < sum(drawn.values()), "some pairs are of both"
+    found = evaluate_command([larger], base_url=BASE, labels=[path])
+    tables = by_name(found.sections)
+    assert tables["3-b-judged"].rows[0][1] == drawn["B"]
+    assert tables["4-c-judged"].rows[0][1] == drawn["C"]
 
 
 def test_a_file_of_verdicts_is_evaluated_alone_or_beside_its_pages(folder: Path, tmp_path: Path) -> None:

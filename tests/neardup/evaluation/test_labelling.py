@@ -6,8 +6,8 @@ from neardup.errors import BadInput
 from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling import Labelling, checked_name
 from neardup.evaluation.labelling_page import pair_view
-from neardup.evaluation.labels import current, parse_label
-from neardup.evaluation.sampling import draw
+from neardup.evaluation.labels import Label, current, parse_label
+from neardup.evaluation.sampling import Drawn, draw
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words
 
 
@@ -21,13 +21,28 @@ class Round:
 
     def __init__(self, crawl: Crawl, count: int = 5) -> None:
         self.crawl = crawl
-        self.pairs = draw(crawl.corpus, b_graph(crawl.corpus), c_graph(crawl.corpus), count=count)
         self.lines: list[bytes] = []
+        self.draw("B", count)
+
+    def draw(self, rule: str, count: int) -> None:
+        corpus = self.crawl.corpus
+        self.pairs = draw(corpus, b_graph(corpus), c_graph(corpus), rule=rule, count=count)
         self.begin()
 
+    def urls(self, pair: Drawn) -> tuple[str, str]:
+        one, other = sorted(self.crawl.corpus.urls[page] for page in (pair.a, pair.b))
+        return one, other
+
+    def labels(self) -> list[Label]:
+        return current((str(number), parse_label(line)) for number, line in enumerate(self.lines))
+
+    def places_of(self, sample: str) -> set[int]:
+        """The places of this round's pairs that are labelled as drawn from a sample."""
+        pairs = {label.pair for label in self.labels() if sample in label.samples}
+        return {place for place, pair in enumerate(self.pairs) if self.urls(pair) in pairs}
+
     def begin(self) -> None:
-        labels = current((str(number), parse_label(line)) for number, line in enumerate(self.lines))
-        self.labelling = Labelling(self.pairs, self.crawl.corpus, labels, self.lines.append)
+        self.labelling = Labelling(self.pairs, self.crawl.corpus, self.labels(), self.lines.append)
 
 
 def test_pairs_come_in_order_and_a_restart_goes_on(crawl: Crawl) -> None:
@@ -141,3 +156,38 @@ def test_a_pair_whose_source_is_gone_can_still_be_opened(crawl: Crawl) -> None:
     assert view.passages is None
     assert len(view.notes) == 2
     assert "source is gone" in view.notes[0]
+
+
+def test_a_second_round_says_of_which_samples_its_pairs_are(crawl: Crawl) -> None:
+    """What was judged in the first round is not asked again, and counts for the second as far as that has come."""
+    r = Round(crawl, count=20)
+    for place in range(20):
+        r.labelling.say("ana", place, "correct", ["time_stamp"], place)
+    r.draw("C", 30)
+    count, first = len(r.pairs), r.labelling.next_for("ana")
+    known = {place for place in range(count) if r.labelling.said("ana", place)}
+    assert first is not None
+    assert min(known) < first < max(known), "by this seed there are pairs of both rounds before and behind"
+    assert r.places_of("C") == set(range(first))
+    while (place := r.labelling.next_for("ana")) is not None:
+        r.labelling.say("ana", place, "incorrect", ["main_item"], 100 + place)
+        following = r.labelling.next_for("ana")
+        assert r.places_of("C") == set(range(count if following is None else following)), "a beginning, without holes"
+    of_b = [label for label in r.labels() if "B" in label.samples]
+    assert len(of_b) == 20
+    assert {(label.label, label.reasons) for label in of_b} == {("correct", ("time_stamp",))}
+    lines = len(r.lines)
+    r.begin()
+    assert len(r.lines) == lines, "a restart has nothing to add"
+    # A line that adds a sample is no word that could be taken back.
+    assert r.labelling.undo("ana", 999) == max(set(range(count)) - known)
+
+
+def test_a_round_of_known_pairs_alone_is_written_at_its_beginning(crawl: Crawl) -> None:
+    r = Round(crawl, count=3)
+    for place in range(3):
+        r.labelling.say("ana", place, "correct", [], place)
+    r.draw("combined", 3)
+    known = [place for place in range(3) if r.labelling.said("ana", place)]
+    assert known == [0, 1, 2], "by this seed both samples are the same pairs"
+    assert all(label.samples == {"B", "combined"} for label in r.labels())

@@ -15,6 +15,7 @@ from neardup.evaluation.labels import (
     label_of,
     parse_label,
     read_labels,
+    united,
 )
 from tests.neardup.evaluation.crawl import crawl_of, page, words
 
@@ -113,7 +114,7 @@ def test_labels_meet_their_pages() -> None:
         "equal word for word",
         "contradict each other",
         "outvoted",
-        "no pair is labelled incorrect",
+        "all labelled pairs are correct",
     ):
         assert part in told
 
@@ -150,3 +151,42 @@ def test_a_label_names_the_samples_of_its_pair() -> None:
     assert samples("B") == {"B"}
     assert samples("C: different sites") == {"C"}
     assert samples("B + C + items") == {"B", "C", "items"}
+
+
+def drawn(labeller: str, judgement: str, sample: str, at: int | None = None) -> Label:
+    return label_of(A, B, Judgement(judgement), labeller=labeller, labelled_at=at, sample=sample)
+
+
+def test_samples_are_united_without_repeats() -> None:
+    assert united("", "B", "C: same site", "B + run") == "B + C: same site + run"
+    assert united("", "") == ""
+
+
+def test_a_pair_drawn_twice_is_of_both_samples(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    lines = [
+        drawn("ana", "correct", "B", at=1),
+        drawn("bob", "correct", "B", at=2),
+        drawn("ana", "correct", "C: same site", at=1),  # the same word: no new one
+        drawn("bob", "withdrawn", "B", at=3),
+        drawn("bob", "incorrect", "C", at=4),
+    ]
+    path.write_bytes(b"".join(label.to_json() for label in lines))
+    ana, bob = read_labels(path)
+    assert ana.samples == {"B", "C"}
+    assert ana.sample == bob.sample
+    assert (ana.labeller, ana.label, bob.labeller, bob.label) == ("ana", "correct", "bob", "incorrect")
+
+
+def test_labels_of_a_pair_are_joined_with_all_its_samples() -> None:
+    text = words(1, 60)
+    corpus = crawl_of([page(A, "A", text), page(B, "B", [*text, "b"]), page(C, "A", text)]).corpus
+    labels = [
+        drawn("ana", "correct", "B"),
+        drawn("bob", "correct", "C"),
+        drawn("eve", "incorrect", "audit: rejected"),  # outvoted; the pair was drawn all the same
+        label_of(C, B, Judgement.CORRECT, labeller="zoe", sample="combined"),  # through a twin of A
+    ]
+    (joined,) = join_labels(labels, corpus).labels
+    assert joined.samples == {"B", "C", "audit", "combined"}
+    assert joined.label is Judgement.CORRECT
