@@ -3,8 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
+
+from neardup.written import newer, read, written
 
 #: `neardup.rules` has a function for each. Their names can be had without it, and what it imports.
 RULE_NAMES = ("shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified")
@@ -18,21 +20,21 @@ class SiteOverride:
     tape_min: float | None = None
 
 
-#: Numbers that deciders before this version of the rule had not, with what was done then: their digests stay.
-_FIRST_WITH_ALL = 3
-_FORMER = {"content_apart_max": 0.0, "supershingles_posted": 8, "blocks_posted": 6}
+#: The newest version of the rules that this program knows.
+RULE_VERSION = 1
 
 
 @dataclass(frozen=True)
 class Decider:
     """Every number that can change a verdict. Frozen; named by `digest`.
 
+    A number that comes after the first release is a `neardup.written.later` one, so that no digest changes.
     Scores are shares (0 to 1), c_* are agreeing bits of 384, b_min equal supershingles of 6.
     """
 
     scheme: str  # digest of the scheme
     rule: str = "verified"
-    rule_version: int = 3  # raised only if verdicts can change
+    rule_version: int = RULE_VERSION  # raised only if verdicts can change
     # the papers' rules
     b_min: int = 2
     c_min: int = 372
@@ -81,15 +83,22 @@ class Decider:
         return hashlib.blake2b(self.to_json().encode(), digest_size=16, person=b"neardup-decide").hexdigest()
 
     def to_json(self) -> str:
-        values = asdict(self)
-        if self.rule_version < _FIRST_WITH_ALL and values.items() >= _FORMER.items():
-            values = {name: value for name, value in values.items() if name not in _FORMER}
-        return json.dumps(values, sort_keys=True, separators=(",", ":"))
+        return json.dumps(written(self), sort_keys=True, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str) -> "Decider":
-        values = json.loads(text)
-        if values["rule_version"] < _FIRST_WITH_ALL:
-            values = _FORMER | values
-        values["sites"] = {site: SiteOverride(**o) for site, o in values["sites"].items()}
+    def from_json(cls, text: str, where: str = "the decider") -> "Decider":
+        """where: what the text is of, for errors.
+
+        Raises NewerProgram for numbers, a rule or a version of it that this program does not know, ValueError for what
+        is no decider.
+        """
+        values = read(cls, json.loads(text), where)
+        version, rule, sites = values["rule_version"], values["rule"], values["sites"]
+        if not (isinstance(version, int) and isinstance(rule, str) and isinstance(sites, dict)):
+            raise ValueError("rule_version is no number, rule no text, or sites no object")
+        if version > RULE_VERSION:
+            raise newer(where, f"version {version} of the rules")
+        if rule not in RULE_NAMES:
+            raise newer(where, f"rule {rule!r}")
+        values["sites"] = {site: SiteOverride(**read(SiteOverride, wish, where)) for site, wish in sites.items()}
         return cls(**values)

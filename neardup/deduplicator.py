@@ -108,7 +108,7 @@ def _opened(
         scheme = scheme or Scheme.new()
     else:
         try:
-            held = Scheme.from_json(known_scheme.decode())
+            held = Scheme.from_json(known_scheme.decode(), str(path))
         except (ValueError, TypeError) as error:
             raise StateError(
                 f"{path}: not made by open_index (part of a scan's state?); use another directory"
@@ -117,7 +117,7 @@ def _opened(
             raise StateError(f"{path}: made with scheme {held.digest}, not {scheme.digest}; use another directory")
         scheme = held
     if decider is None and rule is None and known_decider is not None:
-        decider = Decider.from_json(known_decider.decode())
+        decider = Decider.from_json(known_decider.decode(), str(path))
     decider = decider or Decider(scheme=scheme.digest, rule=rule or "verified")
     if decider.scheme != scheme.digest:
         raise StateError(f"the decider is for scheme {decider.scheme}, the index has {scheme.digest}")

@@ -17,6 +17,10 @@ class CorruptRecord(NeardupError):
     """Bytes that do not decode as a record of a known version. Restore the named file, or rebuild from the log."""
 
 
+class NewerProgram(CorruptRecord):
+    """Something that a newer version of neardup wrote, with fields that this one has not. Run that version."""
+
+
 class StateError(NeardupError):
     """A state directory that cannot be used as it is: locked, read-only, full, or of another scheme or decider.
 

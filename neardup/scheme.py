@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
+
+from neardup.written import read, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +29,7 @@ def _splitmix(state: int) -> int:
 class Scheme:
     """Parameters of a sketch. Frozen; named by `digest`.
 
+    One that comes after the first release is a `neardup.written.later` one, so that no digest changes.
     seed: 64-bit secret of a deployment; it makes collisions with other people's pages hard to build.
     body_bytes_max: of a longer body only this first part is sketched, and the sketch is marked truncated.
     The other numbers are those of the papers (Henzinger 2006, sections 2 and 3) or of the default rule.
@@ -61,15 +64,19 @@ class Scheme:
     @cached_property
     def digest(self) -> str:
         """32 hex digits that name the scheme. The seed is in it, but cannot be read from it."""
-        text = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(written(self), sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16, person=b"neardup-scheme").hexdigest()
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
+        return json.dumps(written(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Scheme:
-        return cls(**json.loads(text))
+    def from_json(cls, text: str, where: str = "the scheme") -> Scheme:
+        """where: what the text is of, for errors.
+
+        Raises NewerProgram for parameters that this program does not know, ValueError for what is no scheme.
+        """
+        return cls(**read(cls, json.loads(text), where))
 
     def constants(self, what: str, count: int) -> npt.NDArray[np.uint64]:
         """uint64[count] pseudo-random words for one use, the same on every machine: a function of (seed, what)."""

@@ -100,7 +100,7 @@ class Matcher:
         self.watch: Watch | None = None
         names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY]
         log_time, scheme, used, told, decided_by = store.get_many(Family.META, names)
-        self.decider = decider if decided_by is None else Decider.from_json(decided_by.decode())
+        self.decider = decider if decided_by is None else Decider.from_json(decided_by.decode(), "the index")
         self.next_offset = folded_to(store)
         self.log_time = int(log_time or 0)
         self.told = int(told or 0)

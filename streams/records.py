@@ -155,7 +155,7 @@ def is_control(data: bytes) -> bool:
 
 
 def decode_entry(data: bytes, offset: int) -> Message | Control | NewDecider:
-    """A message of either kind. Raises CorruptRecord, naming the offset."""
+    """A message of either kind. Raises CorruptRecord, naming the offset; NewerProgram for a newer program's decider."""
     if not is_control(data):
         return decode_message(data, offset)
     message = decode_message(data[:1] + b"\0" + data[2:], offset)
@@ -163,7 +163,9 @@ def decode_entry(data: bytes, offset: int) -> Message | Control | NewDecider:
         (said,) = message.records
         value = orjson.loads(said)
         if value["control"] == _NEW_DECIDER:
-            before, after = (Decider.from_json(orjson.dumps(value[name]).decode()) for name in ("before", "after"))
+            where = f"the message at offset {offset} of the sketch log"
+            texts = [orjson.dumps(value[name]).decode() for name in ("before", "after")]
+            before, after = (Decider.from_json(text, where) for text in texts)
             if {before.scheme, after.scheme} != {message.scheme.hex()}:
                 raise ValueError("its deciders are of another scheme")
             return NewDecider(before, after)

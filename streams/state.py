@@ -237,7 +237,7 @@ class State:
             self._write_file(file, made.to_json(), mode=0o600)
             return made
         try:
-            held = Scheme.from_json(text)
+            held = Scheme.from_json(text, str(file))
         except (ValueError, TypeError) as error:
             raise CorruptRecord(f"{file} is not a scheme: {error}; restore it") from error
         if wanted is not None and wanted.digest != held.digest:
@@ -251,7 +251,7 @@ class State:
         file = self.path / "decider.json"
         text = self._read_file(file)
         try:
-            held = None if text is None else Decider.from_json(text)
+            held = None if text is None else Decider.from_json(text, str(file))
         except (ValueError, TypeError, KeyError) as error:
             raise CorruptRecord(f"{file} is not a decider: {error}; restore it") from error
         if held is not None and (make is None or self.log.end()):

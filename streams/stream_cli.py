@@ -282,7 +282,7 @@ def _with_seed(settings: Settings) -> Settings:
         return settings
     held = Path(settings.state) / "scheme.json"
     try:
-        scheme = Scheme.from_json(held.read_text()) if held.exists() else Scheme.new()
+        scheme = Scheme.from_json(held.read_text(), str(held)) if held.exists() else Scheme.new()
     except (OSError, ValueError, TypeError) as error:
         raise BadInput(f"{held} cannot be read: {error}") from error
     return dataclasses.replace(settings, seed=scheme.seed)

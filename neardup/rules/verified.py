@@ -12,9 +12,6 @@ from neardup.rules import tape
 from neardup.rules.base import Pair, Ruling
 from neardup.verdict import Kind
 
-#: From this version of the rule on headings and siblings count across sites too.
-ELSEWHERE = 3
-
 
 def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     """siblings: how many pages of the new page's site go by its name."""
@@ -38,7 +35,7 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
     if vetoed or min(pair.tokens_a, pair.tokens_b) < decider.thin_tokens:
         return tape.decide(pair, decider, crowd)
     if not pair.same_site:
-        apart = _apart_elsewhere(pair, decider, siblings) if decider.rule_version >= ELSEWHERE else ""
+        apart = _apart_elsewhere(pair, decider, siblings)
         return Ruling(None, apart) if apart else tape.decide(pair, decider, crowd)
     if apart := _named_apart(pair, decider):
         return Ruling(None, apart)
@@ -58,12 +55,12 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
 def _is_other_view(pair: Pair, decider: Decider) -> bool:
     """Whether another title is that of another view of one page, as of its printer version."""
     alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
-    return alike and pair.same_site and _one_address(pair, decider) and pair.same_heading
+    return alike and pair.same_site and _one_address(pair) and pair.same_heading
 
 
-def _one_address(pair: Pair, decider: Decider) -> bool:
+def _one_address(pair: Pair) -> bool:
     """Whether the pages' URLs, or what they name as such, are those of one page."""
-    return pair.same_address or (pair.same_canonical and decider.rule_version >= ELSEWHERE)
+    return pair.same_address or pair.same_canonical
 
 
 def _named_apart(pair: Pair, decider: Decider) -> str:
@@ -76,14 +73,14 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
     # Counters change in many places too, but then the page lies where it lay.
     if pair.same_naming and not pair.same_place and _scattered(pair, decider):
         return "figures"
-    if decider.rule_version >= ELSEWHERE and _contents_apart(pair, decider):
+    if _contents_apart(pair, decider):
         return "contents"
     return ""
 
 
 def _contents_apart(pair: Pair, decider: Decider) -> bool:
     """Whether it is lists and menus that two pages of one name have in common, and hardly a word of what they say."""
-    away = not (pair.same_tail or pair.same_place or _one_address(pair, decider))
+    away = not (pair.same_tail or pair.same_place or _one_address(pair))
     return (
         away
         and pair.same_naming
@@ -136,15 +133,13 @@ def _same_but_urls(pair: Pair, decider: Decider) -> bool:
 
     Tapes hold no own URL. Elsewhere a stamp may be a record: a user's name and figures stand within the page.
     """
-    if decider.rule_version < ELSEWHERE or not pair.own_urls or pair.tape_level:
-        return False
-    return pair.gaps <= pair.end_differs and pair.loose_words == 0 and _is_noise(pair, decider)
+    at_the_end = pair.gaps <= pair.end_differs and pair.loose_words == 0
+    return pair.own_urls and pair.tape_level == 0 and at_the_end and _is_noise(pair, decider)
 
 
 def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
     """Whether URLs say that two of many pages of one name may be the same: elsewhere a word may be all that differs."""
-    sessions = pair.same_but_sessions and decider.rule_version >= ELSEWHERE
-    if _one_address(pair, decider) or sessions or (pair.same_place and siblings.paths_tell):
+    if _one_address(pair) or pair.same_but_sessions or (pair.same_place and siblings.paths_tell):
         return True
     if pair.same_tail:
         return siblings.alike < decider.alike_max

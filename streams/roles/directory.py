@@ -57,13 +57,16 @@ class Directory:
         """What decides from the log's begin on; `decider` if nothing is folded yet."""
         return self._kept("decider.json", decider, Decider.from_json, anew=not folded_to(self.store))
 
-    def _kept(self, name: str, made: _Kept, read: Callable[[str], _Kept], *, anew: bool = False) -> _Kept:
-        """What the file holds, after `made` was written to it if it is missing, or `anew`. Raises StateError."""
+    def _kept(self, name: str, made: _Kept, read: Callable[[str, str], _Kept], *, anew: bool = False) -> _Kept:
+        """What the file holds, after `made` was written to it if it is missing, or `anew`.
+
+        Raises StateError, NewerProgram.
+        """
         file = self.path / name
         try:
             if anew or not file.exists():
                 write_whole(file, made.to_json(), mode=0o600)
-            return read(file.read_text())
+            return read(file.read_text(), str(file))
         except OSError as error:
             raise state_error("read or write", file, error) from error
         except (ValueError, TypeError, KeyError) as error:

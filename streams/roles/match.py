@@ -21,7 +21,7 @@ import numpy as np
 import orjson
 
 from neardup.decider import Decider
-from neardup.errors import CorruptRecord, StateError
+from neardup.errors import CorruptRecord, NewerProgram, StateError
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts
@@ -171,6 +171,8 @@ class MatchRole:
             self._metrics.source_gaps.inc()
             advice = f"if they are lost for good, accept it: neardup accept-gap {self.matcher.at}"
             raise SourceGap(f"{error}; {advice}") from error
+        except NewerProgram:
+            raise
         except (CorruptRecord, WrongScheme) as error:
             advice = f"restore the topic, or leave it out: neardup skip-record {self.matcher.at}"
             raise type(error)(f"{error}; {advice}") from error

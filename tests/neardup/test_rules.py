@@ -1,7 +1,5 @@
 """Every step of every online rule, on pairs made by hand."""
 
-import json
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -190,7 +188,6 @@ def test_pages_of_one_name_that_have_but_their_surroundings_in_common_differ() -
         assert ruled("verified", **around | {here: True})[0] is Kind.NEAR_DUPLICATE
     off = Decider(scheme="0" * 32, content_apart_max=0)
     assert ruled("verified", decider=off, **around)[0] is Kind.NEAR_DUPLICATE
-    assert ruled("verified", decider=Decider(scheme="0" * 32, rule_version=2), **around)[0] is Kind.NEAR_DUPLICATE
 
 
 def among(others: int, alike: int, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:
@@ -220,8 +217,6 @@ def test_siblings_elsewhere_differ_however_little() -> None:
     assert among(2, 1, **apart()) == (None, "siblings")
     assert among(2, 1, **apart(same_address=True))[0] is Kind.NEAR_DUPLICATE
     assert among(2, 1, **apart(same_canonical=True))[0] is Kind.NEAR_DUPLICATE
-    former = replace(DECIDER, rule_version=2)
-    assert among(2, 1, former, **apart(same_canonical=True)) == (None, "siblings"), "unknown to version 2"
     query = {"same_tail": False, "same_place": True}
     assert among(1, 1, **query)[0] is Kind.NEAR_DUPLICATE  # as few as a page's sessions of an odd kind
     assert among(2, 1, **query) == (None, "siblings")
@@ -242,7 +237,6 @@ def test_pages_that_print_their_own_urls_are_one_if_nothing_but_a_stamp_at_the_e
         assert among(99, 99, **missing | stamp | unlike) == (None, "siblings")
     assert among(99, 99, **missing | stamp | {"own_urls": False}) == (None, "siblings")
     assert among(99, 99, **missing | {"same_site": False})[0] is Kind.NEAR_DUPLICATE
-    assert among(99, 99, Decider(scheme="0" * 32, rule_version=2), **missing) == (None, "siblings")
 
 
 def test_equal_titles_tell_where_siblings_differ_in_theirs() -> None:
@@ -335,25 +329,6 @@ def test_records_of_two_sites_differ_as_those_of_one_unless_the_urls_end_alike()
     assert among(0, 2, **elsewhere())[0] is Kind.NEAR_DUPLICATE
     assert among(2, 1, **elsewhere(same_tail=True, gaps=9))[0] is Kind.NEAR_DUPLICATE  # a mirror
     assert among(2, 1, **elsewhere(same_naming=False))[0] is Kind.NEAR_DUPLICATE
-
-
-def test_a_decider_of_version_2_is_read_as_it_was_written() -> None:
-    text = Decider(scheme="0" * 32).to_json()
-    assert Decider.from_json(text).to_json() == text
-    values = json.loads(text) | {"rule_version": 2}
-    former = {name: values.pop(name) for name in ("content_apart_max", "supershingles_posted", "blocks_posted")}
-    written = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    held = Decider.from_json(written)
-    assert held.to_json() == written
-    assert (held.content_apart_max, held.supershingles_posted, held.blocks_posted) == (0, 8, 6)
-    assert Decider.from_json(json.dumps(values | former)).supershingles_posted == former["supershingles_posted"]
-
-
-def test_before_version_3_names_of_two_sites_counted_by_their_titles_alone() -> None:
-    former = Decider(scheme="0" * 32, rule_version=2)
-    assert ruled("verified", decider=former, **elsewhere(heading_veto=1))[0] is Kind.NEAR_DUPLICATE
-    assert among(2, 1, former, **elsewhere(gaps=6, gap_digits=6))[0] is Kind.NEAR_DUPLICATE
-    assert ruled("verified", decider=former, **elsewhere(title_veto=1)) == (None, "title veto")
 
 
 def test_a_stamp_may_be_a_large_part_of_a_short_page() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from neardup.decider import Decider
-from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.errors import BadInput, CorruptRecord, NewerProgram, StateError
 from neardup.index.base import Family
 from neardup.scheme import Scheme
 from neardup.verdict import Coordinates
@@ -80,6 +80,17 @@ def test_a_file_is_no_state(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StateError, match="is a file"):
         State.open(tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", ["scheme.json", "decider.json"])
+def test_a_file_of_a_newer_program_is_named(tmp_path: Path, name: str) -> None:
+    path = scanned(tmp_path)
+    file = path / name
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"echo_min": 3}))
+    with pytest.raises(
+        NewerProgram, match=rf"{name}: written by a newer version of neardup .*echo_min.*; run that one$"
+    ):
+        State.open(path)
 
 
 @pytest.mark.parametrize("name", ["scheme.json", "decider.json"])
