@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from neardup.page import Page
     from neardup.rules import Pair
     from neardup.scheme import Scheme
-    from neardup.sketch import Sketch, compare, sketch_pages
+    from neardup.sketch.view import Sketch, compare, sketch_pages
     from neardup.verdict import Kind, Verdict
 
 __all__ = [
@@ -40,7 +40,7 @@ _PLACES = {
     "page": ("Page",),
     "rules": ("Pair",),
     "scheme": ("Scheme",),
-    "sketch": ("Sketch", "compare", "sketch_pages"),
+    "sketch.view": ("Sketch", "compare", "sketch_pages"),
     "verdict": ("Kind", "Verdict"),
 }
 

@@ -8,11 +8,11 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
 from neardup.index.base import Family, Store
 from neardup.index.memory import MemoryStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.rules import RULES
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
+from neardup.sketch.view import sketch_pages
 from neardup.verdict import Coordinates, Verdict
 
 _SCHEME, _DECIDER, _NEXT, _LOG_TIME = b"scheme", b"decider", b"next_page_id", b"log_time"

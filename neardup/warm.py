@@ -14,17 +14,17 @@ import numba
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.extraction import extract_page
 from neardup.index.memory import MemoryStore
 from neardup.kernels import KEPT, prepare, share
 from neardup.kernels.batch import record_of
 from neardup.kernels.html import extract
-from neardup.layout import HEADER, SKETCH_VERSION, RecordKind
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.page import Page
-from neardup.pairs import compare_records
+from neardup.pairs.scoring import compare_records
 from neardup.scheme import Scheme
-from neardup.sketching import of_words, sketch_pages
+from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
+from neardup.sketch.making import of_words, sketch_pages
+from neardup.text.extraction import extract_page
 
 _LAST = ("batch.sketch_batch", "pairs.score_pairs", "postings.store", "postings.unpost")
 

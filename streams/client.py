@@ -56,9 +56,9 @@ import orjson
 from neardup.errors import BadInput, CorruptRecord, NeardupError
 from neardup.page import Page
 from streams.errors import BrokerError, RecordTooLarge, TopicError
+from streams.formats.outgoing import BodyFolder, Outgoing, check_codec, fitting
 from streams.kafka import Admin, Connection, Reader, Writer
 from streams.kafka.connection import Setting
-from streams.outgoing import BodyFolder, Outgoing, check_codec, fitting
 
 __all__ = [
     "BrokerError",

@@ -39,7 +39,7 @@ from scrapy.utils.asyncio import create_looping_call, sleep
 from neardup.errors import NeardupError
 from neardup.page import Page
 from streams.client import BUFFER_BYTES, PageProducer
-from streams.outgoing import GONE
+from streams.formats.outgoing import GONE
 
 _POLL_SECONDS = 0.1
 _log = logging.getLogger(__name__)

@@ -30,14 +30,14 @@ from typing import Any
 from rich.console import Console
 
 from neardup.errors import NeardupError
-from streams import client, topics
+from streams import client
 from streams.client import VerdictConsumer
-from streams.kafka import Admin, Connection
-from streams.publish import Published, publish
-from streams.settings import Settings
-from streams.tail import table
-from streams.terminal import KINDS
-from streams.topics import Sizes
+from streams.commands.publish import Published, publish
+from streams.commands.tail import table
+from streams.commands.terminal import KINDS
+from streams.config.settings import Settings
+from streams.kafka import Admin, Connection, topics
+from streams.kafka.topics import Sizes
 
 # isort: split
 from demo import pack

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neardup import shingling
 from neardup.evaluation import joining
 from neardup.evaluation.figures import Cell, Section, Table
 from neardup.evaluation.label_tables import NO_LABELS
@@ -20,6 +19,7 @@ from neardup.evaluation.rule_tables import range_text, sites
 from neardup.evaluation.study import Mask, Study
 from neardup.evaluation.texts import PageTokens
 from neardup.evaluation.variants import B, C, jaccard
+from neardup.sketch import shingling
 
 _Scores = npt.NDArray[np.float64]
 _ONE = np.uint64(1)

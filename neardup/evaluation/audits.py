@@ -14,8 +14,8 @@ from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.figures import Cell, Section, Table, ratio
 from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label, lines_of
 from neardup.evaluation.sampling import Drawn
+from neardup.matching.shadow import AUDIT_VERSION, Disagreement, Stratum
 from neardup.page import normalise_url
-from neardup.shadow import AUDIT_VERSION, Disagreement, Stratum
 from neardup.verdict import Kind
 
 #: Pairs that the table of samples shows; all are counted.

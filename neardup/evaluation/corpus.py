@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import BadInput, BadPage
-from neardup.layout import HEADER, RecordKind
 from neardup.page import hen_site, host_of, normalise_url
-from neardup.record import Head
+from neardup.sketch.header import Head
+from neardup.sketch.layout import HEADER, RecordKind
 from neardup.verdict import Coordinates
 
 #: Records are held in memory, some 2 kB a page: this many take half a gigabyte.

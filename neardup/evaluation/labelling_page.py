@@ -9,10 +9,10 @@ from neardup.evaluation.labelling import Labelling
 from neardup.evaluation.labels import REASONS, Reason
 from neardup.evaluation.report import environment
 from neardup.evaluation.texts import Texts
-from neardup.record import Head
 from neardup.report.differ import TEXT_CHARS_MAX, Difference, Text, compare_texts, marks, text_words
 from neardup.report.passages import PASSAGES_MAX, Passages, clipped, passages
 from neardup.report.reasons import draft_of
+from neardup.sketch.header import Head
 
 #: Characters of a whole text that are shown when it is unfolded, and changes that the token diff lists.
 WHOLE_CHARS_MAX = 60_000

@@ -13,8 +13,8 @@ from neardup.evaluation.measures import Interval, Measured, measure
 from neardup.evaluation.runs import Run
 from neardup.evaluation.study import LabelledStudy, Mask, Study
 from neardup.index.keys import similarity_keys
-from neardup.record import Head
 from neardup.rules import RULES, Ruling
+from neardup.sketch.header import Head
 from neardup.verdict import Kind
 
 _COLUMNS = (

@@ -16,8 +16,8 @@ from neardup.evaluation.labels import Judgement, LabelledPairs
 from neardup.evaluation.runs import Run
 from neardup.evaluation.texts import Texts
 from neardup.evaluation.truth import Editions
-from neardup.pair import Pair
-from neardup.pairs import compare_records
+from neardup.pairs.pair import Pair
+from neardup.pairs.scoring import compare_records
 from neardup.report.reasons import Draft, draft
 
 Mask = npt.NDArray[np.bool_]

@@ -8,19 +8,19 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from neardup.content import main_content
-from neardup.decoding import decode
 from neardup.errors import BadInput, NeardupError
 from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.difference import common_tokens
-from neardup.extraction import extract_page
-from neardup.html import text_of
 from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.tokens import tokenise
 from neardup.page import Page, host_of
-from neardup.record import Head
 from neardup.scheme import Scheme
-from neardup.tables import tables
+from neardup.sketch.content import main_content
+from neardup.sketch.header import Head
+from neardup.text.decoding import decode
+from neardup.text.extraction import extract_page
+from neardup.text.html import text_of
+from neardup.text.tables import tables
 from neardup.verdict import Coordinates
 
 #: Where a page was read -> the page that is there now.

@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from neardup import shingling, simhash
 from neardup.evaluation.texts import PageTokens
 from neardup.kernels.lanes import LANES
 from neardup.scheme import Scheme
+from neardup.sketch import shingling, simhash
 
 _Words = npt.NDArray[np.uint64]
 _ONE = np.uint64(1)

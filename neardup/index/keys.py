@@ -5,8 +5,8 @@ fingerprints differ only above them meet once in 2**48 pairs, and are then told 
 is 17 bytes, the whole digest, because equal keys mean equal pages there.
 
 A posting list is one format byte and postings of 8 bytes each, oldest first: page id (6 bytes, big-endian),
-log-length of the tape, log-length of the content tape (`neardup.record.log_length`). A hot list is its format byte
-alone.
+log-length of the tape, log-length of the content tape (`neardup.sketch.header.log_length`). A hot list is its format
+byte alone.
 """
 
 import struct
@@ -19,8 +19,8 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.layout import HEADER, RecordFlag
-from neardup.record import Head, field_at
+from neardup.sketch.header import Head, field_at
+from neardup.sketch.layout import HEADER, RecordFlag
 
 
 class KeyFamily(IntEnum):

@@ -11,7 +11,7 @@ import numpy as np
 
 from neardup.errors import CorruptRecord
 from neardup.index.keys import KeyFamily
-from neardup.record import Head
+from neardup.sketch.header import Head
 
 COUNT_MAX = 255
 _ROW = struct.Struct("<BBBBBQQQ")
@@ -29,7 +29,7 @@ FORMAT = 2
 
 class Siblings(NamedTuple):
     """Pages of one site and one naming. tail, titling, place: the first one's; alike: pages of its tail; others: the
-    other pages; retitled, moved: pages of another titling, of another place (see `neardup.layout.HEADER`).
+    other pages; retitled, moved: pages of another titling, of another place (see `neardup.sketch.layout.HEADER`).
 
     Releases and languages of one page end alike; pages about different things, of one template, do not.
     """
@@ -74,7 +74,7 @@ class Siblings(NamedTuple):
 
 
 class Named(Protocol):
-    """What of a page counts beside its site and naming: see `neardup.layout.HEADER`."""
+    """What of a page counts beside its site and naming: see `neardup.sketch.layout.HEADER`."""
 
     @property
     def tail(self) -> int: ...

@@ -11,8 +11,8 @@ import xxhash
 
 from neardup.errors import CorruptRecord
 from neardup.index.rows import id_key
-from neardup.layout import HEADER, NAME
-from neardup.record import field_at
+from neardup.sketch.header import field_at
+from neardup.sketch.layout import HEADER, NAME
 
 _WHOLE, _OWN = b"\x01", b"\x02"
 

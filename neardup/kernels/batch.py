@@ -26,7 +26,7 @@ class Batch(NamedTuple):
     starts: Any  # int64[pages]
     ends: Any  # int64[pages]
     modes: Any  # int64[pages]: HTML, PLAIN, OPAQUE, NOTHING
-    hosts: Any  # uint8: what is known of each page's host, see `neardup.identity`
+    hosts: Any  # uint8: what is known of each page's host, see `neardup.sketch.addresses`
     host_ends: Any  # int64[pages]
     urls: Any  # uint8: normal forms of the pages' URLs
     url_ends: Any  # int64[pages]

@@ -79,7 +79,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
 
     buf: uint8[...], buf[start:end] is the page in UTF-8, at least PADDING_BYTES follow it, their content never counts.
     mode: 0 HTML, 1 plain text. host[host_start:host_end]: uint8, the page's own host in lower case. tables: of
-    `neardup.tokens.tables()`. text: uint8[>= text_bytes_needed(end - start)], overwritten. facts: int64[told.FACTS],
+    `neardup.text.tables`. text: uint8[>= text_bytes_needed(end - start)], overwritten. facts: int64[told.FACTS],
     overwritten. Returns the length of the text, at most 1.2 * (end - start) + 33000. Raises ValueError if padding or
     capacity are missing. Bytes that are no UTF-8 stay and separate tokens.
     """

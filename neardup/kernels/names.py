@@ -17,7 +17,7 @@ U64 = np.uint64
 U8 = np.uint8
 PROBES = 4
 NAME_BYTES = 8
-#: Flags of a token (see `neardup.kernels.tokens`) and of a name (see `neardup.sketch.NameFlag`).
+#: Flags of a token (see `neardup.kernels.tokens`) and of a name (see `neardup.sketch.view.NameFlag`).
 _TOKEN_ALL_DIGITS, _TOKEN_ANY_DIGIT = U8(4), U8(8)
 _ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
 _IN_TITLE, _IN_HEADING = U8(8), U8(16)

@@ -42,7 +42,7 @@ _DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = 0, 1, 2, 3, 4, 5, 
 _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 10, 11, 12, 13
 _TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS = 14, 15, 16, 17, 18, 19, 20, 21, 22
 _OWN_URL = U8(4)
-#: Columns of the answer: the fields of `neardup.pair.Pair`.
+#: Columns of the answer: the fields of `neardup.pairs.pair.Pair`.
 COLUMNS = 34
 _ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
 _IN_TITLE, _IN_HEADING = U8(8), U8(16)
@@ -311,8 +311,8 @@ def score_pair(buf, a, b, at, header, scratch, out):
 def score_pairs(buf, a, b, at, header, scratch, out):
     """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 34].
 
-    Columns are the fields of `neardup.pair.Pair` in their order, truth as 0 or 1. at int64[23]: byte offsets of
-    FIELDS in a record, header: bytes of its header. scratch: see `neardup.pairs.pair_scratch`; of buf alone.
+    Columns are the fields of `neardup.pairs.pair.Pair` in their order, truth as 0 or 1. at int64[23]: byte offsets of
+    FIELDS in a record, header: bytes of its header. scratch: see `neardup.pairs.scoring.pair_scratch`; of buf alone.
     Pairs of one a are best side by side. Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
     """
     for i in range(len(a)):

@@ -1,4 +1,4 @@
-"""The bytes of a sketch record around what kernels computed: header and texts (layout: `neardup.layout`)."""
+"""The bytes of a sketch record around what kernels computed: header and texts (layout: `neardup.sketch.layout`)."""
 
 import numpy as np
 

@@ -22,7 +22,7 @@ _TOP_TWO, _SECOND = U64(3 << 62), U64(1 << 62)
 
 
 class Shape(NamedTuple):
-    """What the scheme says, as arrays (uint64 unless noted); made by `neardup.sketch.shape_of`."""
+    """What the scheme says, as arrays (uint64 unless noted); made by `neardup.sketch.shape.shape_of`."""
 
     seed: Any  # of token fingerprints
     digest: Any  # [2] seeds
@@ -47,7 +47,7 @@ OWN_URL_OUT = 13
 
 
 class Workspace(NamedTuple):
-    """Scratch arrays of one thread, for pages of up to `tokens` tokens; made by `neardup.sketch.workspace`."""
+    """Scratch arrays of one thread, for pages of up to `tokens` tokens; made by `neardup.sketch.shape`."""
 
     ids: Any  # uint32[tokens]
     slots: Any  # uint32[8 * tokens]
@@ -74,7 +74,7 @@ class Workspace(NamedTuple):
 
 
 class PageSpace(NamedTuple):
-    """Scratch of one thread for text and tokens of a page; made by `neardup.shape.space`."""
+    """Scratch of one thread for text and tokens of a page; made by `neardup.sketch.shape`."""
 
     text: Any  # uint8[bytes]
     fp: Any  # uint64[tokens]

@@ -20,7 +20,7 @@ HTML_UTF8, PLAIN_UTF8, HTML_ANY, PLAIN_ANY, UNKNOWN, OPAQUE_TYPE = 0, 1, 2, 3, 4
 HTML, PLAIN, OPAQUE = 0, 1, 2
 #: What is left to look at, bits: whether the first bytes are a magic number, whether there are tags, everything.
 MAGIC, LOOK_FOR_TAGS, LOOK = 1, 2, 4
-#: How far binary bytes are looked for (see `neardup.decoding`).
+#: How far binary bytes are looked for (see `neardup.text.decoding`).
 SAMPLE = 4096
 
 

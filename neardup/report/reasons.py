@@ -92,7 +92,7 @@ _NAMES: dict[Reason, str] = {
 
 
 def difference(a_text: str, b_text: str, a_url: str = "", b_url: str = "") -> Draft | None:
-    """The draft for two texts as people read them (`neardup.html.text_of`); None if no word differs."""
+    """The draft for two texts as people read them (`neardup.text.html.text_of`); None if no word differs."""
     return draft_of(compare_texts(text_words(a_text), text_words(b_text)), a_url, b_url)
 
 

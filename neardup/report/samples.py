@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.decoding import decode
 from neardup.errors import NeardupError
-from neardup.html import text_of
 from neardup.page import Page, normalise_url
 from neardup.report import prose
 from neardup.report.differ import Difference, compare_texts, text_words
 from neardup.report.passages import Passages, passages
 from neardup.report.reasons import Draft, draft_of
 from neardup.report.tally import Verdict, nearest
+from neardup.text.decoding import decode
+from neardup.text.html import text_of
 
 #: Coordinates of a verdict -> the page that is there now, None where it is gone.
 ReadPage = Callable[[Mapping[str, Any]], Page | None]

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 from neardup.decider import Decider
 from neardup.index.namings import NO_SIBLINGS, Siblings
-from neardup.pair import Pair
+from neardup.pairs.pair import Pair
 from neardup.verdict import Kind
 
 __all__ = ["Pair", "Rule", "Ruling"]

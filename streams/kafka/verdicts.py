@@ -18,7 +18,7 @@ from streams.kafka.connection import (
     log,
     repeat,
 )
-from streams.watchdog import Watchdog
+from streams.process.watchdog import Watchdog
 
 #: Topic, key, value.
 _Record = tuple[str, bytes | None, bytes]

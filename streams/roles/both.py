@@ -2,10 +2,10 @@
 
 import threading
 
+from streams.config.settings import Settings
 from streams.roles.match import run_matcher
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, serving
 from streams.roles.sketch import run_sketcher
-from streams.settings import Settings
 
 
 def run_both(settings: Settings, runtime: Runtime | None = None, *, new_decider: bool = False) -> None:

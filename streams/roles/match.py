@@ -24,21 +24,21 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, NewerProgram, StateError
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
-from neardup.shadow import Counts
-from streams import logs
-from streams.audit import Audit, open_audit, shadow_numbers
-from streams.deciders import Words, after_words, change, why_not, words_in
+from neardup.matching.shadow import Counts
+from streams.config.settings import Settings
 from streams.errors import SourceGap, WrongScheme
+from streams.formats.message import PLACE_BITS, Control, Decision, NewDecider, decode_entry, encode_control, is_control
 from streams.kafka import Admin, KafkaLog, KafkaVerdicts, Writer
 from streams.kafka.reader import Reader
-from streams.matcher import Matcher, Prepared, folded_to
+from streams.kafka.topics import Names, require
+from streams.line.audit import Audit, open_audit, shadow_numbers
+from streams.line.deciders import Words, after_words, change, why_not, words_in
+from streams.line.matcher import Matcher, Prepared, folded_to
 from streams.ports import LogFollower, VerdictTransactions
-from streams.records import PLACE_BITS, Control, Decision, NewDecider, decode_entry, encode_control, is_control
-from streams.roles.directory import Directory
+from streams.process import logs
 from streams.roles.restart import Standing, Told, resume_at
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect, serving
-from streams.settings import Settings
-from streams.topics import Names, require
+from streams.state.matcher import Directory
 
 _log = logs.get("match")
 

@@ -3,10 +3,10 @@
 from contextlib import closing
 
 from neardup.errors import BadInput
+from streams.config.settings import Settings
+from streams.formats.message import Control, Decision, encode_control
 from streams.kafka import KafkaLog, Writer
-from streams.records import Control, Decision, encode_control
 from streams.roles.runtime import connect
-from streams.settings import Settings
 
 
 def accept_gap(settings: Settings, offset: int) -> int:

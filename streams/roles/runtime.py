@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from neardup.warm import make_ready
-from streams import logs
-from streams.health import Health, HealthServer
+from streams.config.settings import Role, Settings
 from streams.kafka import Connection
-from streams.metrics import Metrics
-from streams.process import SteadyClock, stopped_by_signals
-from streams.settings import Role, Settings
+from streams.process import logs
+from streams.process.health import Health, HealthServer
+from streams.process.metrics import Metrics
+from streams.process.signals import SteadyClock, stopped_by_signals
 
 _log = logs.get("roles")
 

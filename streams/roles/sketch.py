@@ -17,23 +17,23 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from neardup.layout import RecordKind
 from neardup.page import Page
-from neardup.record import Head
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
+from neardup.sketch.header import Head
+from neardup.sketch.layout import RecordKind
+from neardup.sketch.view import sketch_pages
 from neardup.verdict import Coordinates
-from streams import logs
-from streams.bodies import Bodies
-from streams.codecs import Codec
+from streams.config.settings import Settings
 from streams.errors import RecordTooLarge, TopicError, WrongScheme
+from streams.formats.bodies import Bodies
+from streams.formats.codecs import Codec
+from streams.formats.message import decode_entry
 from streams.kafka import Admin, KafkaLog, KafkaPages, Writer
-from streams.packing import pack
+from streams.kafka.topics import Names, require
+from streams.line.packing import pack
 from streams.ports import PageReader, Range, Record, RecordWriter
-from streams.records import decode_entry
+from streams.process import logs
 from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, connect, serving
-from streams.settings import Settings
-from streams.topics import Names, require
 
 _log = logs.get("sketch")
 _LOG_APPEND_TIME = 2

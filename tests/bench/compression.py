@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from neardup.index.memory import MemoryStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
+from neardup.sketch.view import sketch_pages
 from neardup.verdict import Coordinates
-from streams import local
+from streams.config.settings import Settings
+from streams.files import sources
+from streams.formats.message import page_id
 from streams.kafka import Admin, Connection, Writer
 from streams.kafka.reader import Reader
-from streams.packing import pack
+from streams.line.packing import pack
 from streams.ports import Range
-from streams.records import page_id
-from streams.settings import Settings
 
 PAGES_MAX = 1_000
 CODECS = ("none", "lz4", "zstd")
@@ -28,7 +28,7 @@ Record = tuple[bytes | None, bytes]
 
 def _samples(archive: Path) -> dict[str, list[Record]]:
     """Records of each topic, of the same pages."""
-    (source,) = local.open_sources(archive, base_url=None, body_bytes_max=10_000_000)
+    (source,) = sources.open_sources(archive, base_url=None, body_bytes_max=10_000_000)
     pages = [sourced.page for sourced, _ in zip(source.read(), range(PAGES_MAX), strict=False)]
     scheme = Scheme(seed=7)
     places = [(0, number) for number in range(len(pages))]

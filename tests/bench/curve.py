@@ -25,7 +25,7 @@ from neardup.index import keys
 from neardup.index.base import Family
 from neardup.index.keys import KeyFamily
 from neardup.index.rocks import RocksStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.scheme import Scheme
 from tests.bench import curve_figure
 from tests.bench.collisions import Column, Point, evaluate, follow

@@ -9,8 +9,8 @@ from neardup.decider import Decider
 from neardup.index import keys, namings, sharing
 from neardup.index.base import Family, Store
 from neardup.index.rows import NO_PAGE, ClusterRow, DigestRow, UrlRow, id_key
-from neardup.layout import HEADER, SKETCH_VERSION
-from neardup.record import Head, url_hash
+from neardup.sketch.header import Head, url_hash
+from neardup.sketch.layout import HEADER, SKETCH_VERSION
 from neardup.verdict import Kind
 
 TAPE, CONTENT, TITLE_NAMES, HEAD_NAMES, BLOOM = 350, 240, 6, 16, 512

@@ -11,7 +11,7 @@ import numpy as np
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch import Sketch, compare, sketch_pages
+from neardup.sketch.view import Sketch, compare, sketch_pages
 from tests.bench.documents import documentation_page, web_page, worst_cases
 from tests.bench.rivals import lexbor_and_kernels, regex_and_numpy
 from tests.bench.stages import batch_of, to_tokens
@@ -126,7 +126,7 @@ import time
 t = time.perf_counter()
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
+from neardup.sketch.view import sketch_pages
 i = time.perf_counter()
 sketch_pages([Page("https://a.example/", b"<title>a</title><p>one two three")], Scheme(seed=1))
 print(i - t, time.perf_counter() - i)

@@ -24,10 +24,10 @@ from neardup.decider import Decider
 from neardup.index import rocks
 from neardup.index.base import Family, Store, Writes
 from neardup.index.rocks import RocksStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
-from streams import local
+from neardup.sketch.view import sketch_pages
+from streams.files import sources
 from tests.bench.generated import Log, stream
 from tests.bench.store_rows import settle
 from tests.bench.table import machine
@@ -236,7 +236,7 @@ def markdown(base: Cost, ratios: Mapping[str, Cost], about: Sequence[str]) -> st
 
 def _of_pages(source: Path, scheme: Scheme, count: int) -> Iterator[bytes]:
     """Sketches of a crawl's pages, at most `count`."""
-    (found,) = local.open_sources(source, base_url=None, body_bytes_max=scheme.body_bytes_max)
+    (found,) = sources.open_sources(source, base_url=None, body_bytes_max=scheme.body_bytes_max)
     pages = []
     for sourced, _ in zip(found.read(), range(count), strict=False):
         pages.append(sourced.page)

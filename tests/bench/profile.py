@@ -6,13 +6,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from neardup.columns import Pages
 from neardup.decider import Decider
 from neardup.index.rocks import RocksStore
-from neardup.matching import candidates, judge
+from neardup.matching.batch import Pages
+from neardup.matching.fold import candidates, judge
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
+from neardup.sketch.view import sketch_pages
 from tests.bench.documents import documentation_page, web_page
 from tests.bench.generated import Log, mixed
 from tests.bench.stages import OnePage, batch_of

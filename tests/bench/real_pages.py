@@ -9,12 +9,12 @@ import numpy.typing as npt
 from neardup.evaluation.difference import common_ratio, ratio_at_most
 from neardup.evaluation.texts import page_tokens
 from neardup.evaluation.truth import LAYOUTS, RATIO_MIN, Releases
-from neardup.layout import HEADER, RecordFlag, RecordKind
 from neardup.page import Page
-from neardup.record import Head
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
-from streams import local
+from neardup.sketch.header import Head
+from neardup.sketch.layout import HEADER, RecordFlag, RecordKind
+from neardup.sketch.view import sketch_pages
+from streams.files import sources
 from tests.bench.documents import language
 from tests.bench.mixture import BLOCKS, VOCABULARY, Mixture, constants, keys_of, site_of, words_of
 
@@ -73,7 +73,7 @@ class _Rows:
         if releases:
             self.names.append(folder.name.replace("_", " "))
         base = f"https://{folder.name.replace('_', '-').lower()}.example/"
-        for source in local.open_sources(folder, base_url=base, body_bytes_max=self.scheme.body_bytes_max):
+        for source in sources.open_sources(folder, base_url=base, body_bytes_max=self.scheme.body_bytes_max):
             batch: list[Page] = []
             for sourced in source.read():
                 batch.append(sourced.page)

@@ -4,9 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from neardup import sketching
-from neardup.decoding import decode_into
-from neardup.identity import identify
 from neardup.kernels import batch as batches
 from neardup.kernels import sketch as kernels
 from neardup.kernels.content import blocks, choose, occurrences_in
@@ -23,8 +20,11 @@ from neardup.kernels.tokens import tokenise
 from neardup.kernels.xxh64 import xxh64_twice
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.shape import record_bytes_max, shape_of, space_for
-from neardup.tables import tables
+from neardup.sketch import making as sketching
+from neardup.sketch.addresses import identify
+from neardup.sketch.shape import record_bytes_max, shape_of, space_for
+from neardup.text.decoding import decode_into
+from neardup.text.tables import tables
 
 Stage = tuple[str, Callable[[], object]]
 

@@ -18,11 +18,11 @@ from neardup.errors import BadInput
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.layout import HEADER, SECTIONS
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
+from neardup.sketch.layout import HEADER, SECTIONS
+from neardup.sketch.view import sketch_pages
 from tests.bench.documents import documentation_page, plain_pages, texts
 from tests.bench.generated import Log, fill, mixed
 from tests.bench.table import Row, seconds

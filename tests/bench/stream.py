@@ -44,13 +44,13 @@ from roles import Role  # noqa: E402
 
 from neardup.page import Page  # noqa: E402
 from neardup.scheme import Scheme  # noqa: E402
-from streams import local  # noqa: E402
 from streams.client import PageProducer  # noqa: E402
+from streams.config.settings import Settings  # noqa: E402
+from streams.files import sources  # noqa: E402
+from streams.files.scan import scan  # noqa: E402
+from streams.files.state import State  # noqa: E402
 from streams.kafka.reader import Reader  # noqa: E402
-from streams.scan import scan  # noqa: E402
-from streams.settings import Settings  # noqa: E402
-from streams.state import State  # noqa: E402
-from streams.topics import Names  # noqa: E402
+from streams.kafka.topics import Names  # noqa: E402
 from tests.streams.archives import http, record  # noqa: E402
 
 PAGE_WORDS = 7_000
@@ -85,7 +85,7 @@ def cpu_of(pid: int) -> float:
 
 
 def read_archive(path: Path) -> Iterator[Page]:
-    for source in local.open_sources(path, base_url=None, body_bytes_max=10_000_000):
+    for source in sources.open_sources(path, base_url=None, body_bytes_max=10_000_000):
         for sourced in source.read():
             yield sourced.page
 

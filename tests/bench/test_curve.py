@@ -9,7 +9,7 @@ import pytest
 from neardup.decider import Decider
 from neardup.index import keys
 from neardup.index.memory import MemoryStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.scheme import Scheme
 from tests.bench.collisions import CANDIDATES_MAX, POSTINGS_MAX, Column, evaluate, follow
 from tests.bench.curve import DEFAULT, WIDER, Choice, choices, merged, posting, read, row_of, write

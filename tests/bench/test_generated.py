@@ -5,7 +5,7 @@ from collections import Counter
 from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.scheme import Scheme
 from tests.bench.generated import Log, fill, mixed, stream
 from tests.bench.table import Row, markdown

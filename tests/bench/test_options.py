@@ -6,7 +6,7 @@ from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.scheme import Scheme
 from tests.bench.generated import Log, stream
 from tests.bench.options import Cost, Recorder, markdown, record, replay, tuned

@@ -5,7 +5,7 @@ import pytest
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.index.memory import MemoryStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.scheme import Scheme
 from tests.bench import worst_matching
 from tests.bench.generated import Log

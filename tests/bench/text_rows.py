@@ -9,10 +9,10 @@ from neardup import open_index
 from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch import Sketch, compare, sketch_pages
+from neardup.sketch.view import Sketch, compare, sketch_pages
 from neardup.verdict import Kind, Verdict
 from tests.bench.documents import copies, plain_pages, texts
 from tests.bench.peers import PACKAGES, Peers

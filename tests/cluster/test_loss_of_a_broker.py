@@ -14,9 +14,8 @@ from line import Line
 from roles import freeze
 from supervised import Keeper, Publisher, Watch, check, judged_all
 
-from streams import topics
-from streams.kafka import Admin, Connection
-from streams.topics import Names, Sizes
+from streams.kafka import Admin, Connection, topics
+from streams.kafka.topics import Names, Sizes
 
 PAGES = 1_500
 

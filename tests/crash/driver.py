@@ -18,12 +18,12 @@ from typing import Any
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
-from streams import scan as scanning
-from streams import sketcher, state
-from streams.scan import Progress, scan
-from streams.segments import SegmentLog
-from streams.sketcher import Sketcher
-from streams.state import State, VerdictLog
+from streams.files import scan as scanning
+from streams.files import sketcher, state
+from streams.files.scan import Progress, scan
+from streams.files.segments import SegmentLog
+from streams.files.sketcher import Sketcher
+from streams.files.state import State, VerdictLog
 from tests.streams.archives import SCHEME, Noon, crawl, write_folder, write_json_lines, write_warc
 
 MESSAGE_PAGES = 3

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streams.evaluate import evaluate_command
+from streams.commands.evaluate import evaluate_command
 from tests.gate.web import Served, write_web
 
 

@@ -20,9 +20,9 @@ from neardup.evaluation.texts import Texts
 from neardup.evaluation.truth import Items
 from neardup.page import Page, hen_site, host_of
 from neardup.scheme import Scheme
-from neardup.sketching import sketch_pages
+from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
-from streams.evaluate import Crawl, natural_labels
+from streams.commands.evaluate import Crawl, natural_labels
 from tests.gate.corpora import SETS, pages_of, told
 from tests.gate.web import Mirrors, Served, copied, documentation, framed, generated, ordinary, write_web
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from neardup.scheme import Scheme
-from neardup.sketch import Sketch, compare, sketch_words
+from neardup.sketch.view import Sketch, compare, sketch_words
 
 PATH = Path(__file__).with_suffix(".json")
 SEED = 20250117

@@ -10,9 +10,8 @@ import pytest
 from broker import kafka
 from line import Line, Make
 
-from streams import topics
-from streams.kafka import Admin, Connection
-from streams.topics import Names, Sizes
+from streams.kafka import Admin, Connection, topics
+from streams.kafka.topics import Names, Sizes
 
 
 @pytest.fixture(scope="session")

@@ -13,18 +13,17 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from roles import How, Role
 
 from neardup.index.memory import MemoryStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.page import Page
-from neardup.record import Head
-from neardup.sketch import sketch_pages
+from neardup.sketch.header import Head
+from neardup.sketch.view import sketch_pages
 from neardup.verdict import Coordinates
-from streams import topics
-from streams.kafka import Admin, Connection, KafkaLog, Writer
+from streams.config.settings import Settings
+from streams.formats.message import Message, NewDecider, decode_entry, page_id
+from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
 from streams.kafka.connection import PASSING, Cause, repeat
 from streams.kafka.reader import Reader
-from streams.records import Message, NewDecider, decode_entry, page_id
-from streams.settings import Settings
-from streams.topics import Names, Sizes
+from streams.kafka.topics import Names, Sizes
 from tests.crash.driver import die
 from tests.streams.archives import crawl
 

@@ -1,8 +1,8 @@
 """The pages topic as a sketcher reads it."""
 
 from neardup.page import Page
-from streams.bodies import Bodies
-from streams.codecs import Codec
+from streams.formats.bodies import Bodies
+from streams.formats.codecs import Codec
 from streams.kafka import Connection, Reader
 
 

@@ -20,12 +20,12 @@ from neardup.errors import NeardupError
 from neardup.index import rocks
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
+from neardup.sketch.view import sketch_pages
+from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, Writer
 from streams.roles import run_both, run_matcher, run_sketcher
 from streams.roles.match import MatchRole
 from streams.roles.sketch import SketchRole
-from streams.settings import Settings
 from tests.crash.driver import die, dying
 
 ROLES: dict[str, Callable[..., None]] = {"sketch": run_sketcher, "match": run_matcher, "run": run_both}

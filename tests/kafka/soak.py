@@ -34,7 +34,7 @@ from corpus import Corpus, Event, real_pages  # noqa: E402
 from line import Line  # noqa: E402
 from supervised import Keeper, Publisher, Watch, check, judged_all  # noqa: E402
 
-from streams.topics import Names  # noqa: E402
+from streams.kafka.topics import Names  # noqa: E402
 
 PARTITIONS = 4
 #: Pages published ahead of the verdicts; then publishing waits.

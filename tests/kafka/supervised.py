@@ -19,16 +19,16 @@ from roles import How, Role
 from xxhash import xxh3_128_digest
 
 from neardup.index.memory import MemoryStore
-from neardup.matching import fold
-from neardup.record import Head
-from neardup.sketch import sketch_pages
+from neardup.matching.fold import fold
+from neardup.sketch.header import Head
+from neardup.sketch.view import sketch_pages
 from neardup.verdict import Coordinates
-from streams.bodies import Bodies
 from streams.client import VerdictConsumer
-from streams.codecs import Codec
+from streams.formats.bodies import Bodies
+from streams.formats.codecs import Codec
+from streams.formats.message import page_id
 from streams.kafka import RawRecord, Writer
 from streams.kafka.reader import Reader
-from streams.records import page_id
 from tests.crash.driver import die
 
 #: (partition, offset) of the pages topic.

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from streams import topics
-from streams.kafka import Admin
-from streams.topics import Names, Sizes
+from streams.kafka import Admin, topics
+from streams.kafka.topics import Names, Sizes
 
 
 class Leaderless:

@@ -15,15 +15,14 @@ from rich.console import Console
 from neardup.errors import BadInput
 from neardup.evaluation.audits import read_audits
 from neardup.index.memory import MemoryStore
-from neardup.shadow import Counts
-from streams import topics
-from streams.audit import open_audit
-from streams.config import load
-from streams.kafka import Admin
-from streams.matcher import Matcher
-from streams.records import encode_message
-from streams.tail import show
-from streams.topics import Names
+from neardup.matching.shadow import Counts
+from streams.commands.tail import show
+from streams.config.load import load
+from streams.formats.message import encode_message
+from streams.kafka import Admin, topics
+from streams.kafka.topics import Names
+from streams.line.audit import open_audit
+from streams.line.matcher import Matcher
 
 STRICT = {"tape_min": 0.999, "short_tape_min": 0.999}
 

@@ -10,10 +10,9 @@ from broker import eventually
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from streams import topics
 from streams.errors import BrokerError, PositionLost, RecordTooLarge, TopicError
-from streams.kafka import Admin, Connection, KafkaLog, Writer
-from streams.topics import Names, Sizes
+from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
+from streams.kafka.topics import Names, Sizes
 
 
 @pytest.fixture

@@ -8,11 +8,10 @@ from broker import PATIENCE_SECONDS, eventually
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from streams import topics
 from streams.errors import PositionLost, TopicError
-from streams.kafka import Admin, Connection, KafkaPages, PageBatch, Writer
+from streams.kafka import Admin, Connection, KafkaPages, PageBatch, Writer, topics
+from streams.kafka.topics import Names, Sizes
 from streams.ports import Range
-from streams.topics import Names, Sizes
 
 
 @pytest.fixture

@@ -15,11 +15,10 @@ from broker import PATIENCE_SECONDS, eventually
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from neardup.errors import NeardupError
-from streams import topics
 from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge
-from streams.kafka import Admin, Connection, KafkaVerdicts, Reader
-from streams.topics import Names, Sizes
-from streams.watchdog import EXIT_CODE, Watchdog
+from streams.kafka import Admin, Connection, KafkaVerdicts, Reader, topics
+from streams.kafka.topics import Names, Sizes
+from streams.process.watchdog import EXIT_CODE, Watchdog
 
 HERE = Path(__file__).parent
 
@@ -339,7 +338,7 @@ def test_a_transaction_that_outlives_its_timeout_counts_as_fenced(own_broker: An
 HUNG = """
 import sys
 from streams.kafka import Connection, KafkaVerdicts
-from streams.watchdog import Watchdog
+from streams.process.watchdog import Watchdog
 
 verdicts = KafkaVerdicts(
     Connection(sys.argv[1]), "verdicts", log_topic="sketches", group="g", transactional_id="t"

@@ -12,9 +12,9 @@ from neardup.errors import BadInput
 from neardup.page import Page
 from streams.client import NotDelivered, PageProducer
 from streams.errors import RecordTooLarge, TopicError
+from streams.formats.outgoing import encode_page
 from streams.kafka import Admin
-from streams.outgoing import encode_page
-from streams.topics import Names
+from streams.kafka.topics import Names
 
 CODECS = ("raw", "json", "warc")
 URL = "https://a.example/ä?b=c"

@@ -6,9 +6,9 @@ import pytest
 
 from neardup.errors import BadInput
 from neardup.page import Page
-from streams.bodies import Bodies
-from streams.codecs import Codec
-from streams.outgoing import BodyFolder, encode_page
+from streams.formats.bodies import Bodies
+from streams.formats.codecs import Codec
+from streams.formats.outgoing import BodyFolder, encode_page
 
 CODECS = ("raw", "json", "warc")
 URL = "https://a.example/ä?b=c"

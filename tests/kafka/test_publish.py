@@ -14,16 +14,15 @@ from published import read_pages
 
 from neardup.errors import BadInput
 from neardup.page import Page
-from streams import publish as module
-from streams import topics
 from streams.client import NotDelivered, PageProducer
+from streams.commands import publish as module
+from streams.commands.publish import publish
+from streams.config.settings import Settings
 from streams.errors import TopicError
-from streams.kafka import Admin
-from streams.local import open_sources
-from streams.publish import publish
-from streams.scan import Progress
-from streams.settings import Settings
-from streams.topics import Names, Sizes
+from streams.files.scan import Progress
+from streams.files.sources import open_sources
+from streams.kafka import Admin, topics
+from streams.kafka.topics import Names, Sizes
 from tests.streams import archives
 from tests.streams.archives import Sample
 

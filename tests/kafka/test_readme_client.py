@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-from streams import topics
-from streams.kafka import Admin
-from streams.topics import Names, Sizes
+from streams.kafka import Admin, topics
+from streams.kafka.topics import Names, Sizes
 
 README = Path(__file__).parents[2] / "README.md"
 

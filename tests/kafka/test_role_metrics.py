@@ -7,10 +7,10 @@ from pathlib import Path
 
 from line import Line, story
 
-from streams.metrics import STEPS
+from streams.kafka.topics import Names
+from streams.process.metrics import STEPS
 from streams.roles import run_both
 from streams.roles.runtime import Runtime
-from streams.topics import Names
 
 
 def test_both_roles_count_what_they_did(broker: str, names: Names, tmp_path: Path) -> None:

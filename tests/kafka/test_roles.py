@@ -8,7 +8,7 @@ from line import Make, story
 from roles import STEPS
 
 from neardup.errors import StateError
-from streams.state import State
+from streams.files.state import State
 
 
 def test_pages_become_verdicts(make: Make) -> None:

@@ -16,7 +16,7 @@ from broker import PATIENCE_SECONDS
 from published import read_pages
 
 from streams.kafka import Admin, Connection
-from streams.topics import Names
+from streams.kafka.topics import Names
 
 pytest.importorskip("scrapy")
 

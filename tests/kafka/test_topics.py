@@ -4,10 +4,9 @@ import dataclasses
 
 import pytest
 
-from streams import topics
 from streams.errors import TopicError
-from streams.kafka import Admin
-from streams.topics import Names, Sizes
+from streams.kafka import Admin, topics
+from streams.kafka.topics import Names, Sizes
 
 SIZES = Sizes(partitions=2)
 

@@ -20,7 +20,7 @@ from streams import client
 from streams.client import VerdictConsumer, duplicate_of
 from streams.errors import PositionLost, TopicError
 from streams.kafka import Admin, Connection, KafkaVerdicts
-from streams.topics import Names
+from streams.kafka.topics import Names
 
 
 class Store:

@@ -15,11 +15,10 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from neardup.errors import BadInput
-from streams import topics
-from streams.kafka import Admin
-from streams.settings import Settings
-from streams.tail import Wanted, parse_start, show, table, tail
-from streams.topics import Names, Sizes
+from streams.commands.tail import Wanted, parse_start, show, table, tail
+from streams.config.settings import Settings
+from streams.kafka import Admin, topics
+from streams.kafka.topics import Names, Sizes
 
 NOW = 1_700_000_000_000
 
@@ -143,8 +142,8 @@ def test_json_lines_are_the_verdicts_as_published(settings: Settings) -> None:
 FOLLOW = """
 import sys
 from rich.console import Console
-from streams.settings import Settings
-from streams.tail import show
+from streams.config.settings import Settings
+from streams.commands.tail import show
 count = show(Settings(bootstrap=sys.argv[1], verdicts_topic=sys.argv[2]), Console(), json_out=sys.stdout.buffer)
 print("ended", count > 0)
 """

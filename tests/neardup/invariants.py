@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 
 from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family
-from neardup.record import Head
+from neardup.sketch.header import Head
 from neardup.verdict import Kind
 
 

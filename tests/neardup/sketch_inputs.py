@@ -5,8 +5,8 @@ import random
 import numpy as np
 
 from neardup.scheme import Scheme
-from neardup.shape import shape_of
-from neardup.sketch import Sketch
+from neardup.sketch.shape import shape_of
+from neardup.sketch.view import Sketch
 
 SEED = 0x0123456789ABCDEF
 SCHEME = Scheme(seed=SEED)

@@ -9,7 +9,7 @@ from story import BASE, FAR, NEAR, NEARER, SMALL, A, B, C, D, Story, text
 from neardup.decider import SiteOverride
 from neardup.index import keys
 from neardup.index.rows import DIGEST_PAGES_MAX
-from neardup.layout import HEADER
+from neardup.sketch.layout import HEADER
 
 # ---- copies --------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from neardup.content import main_content
+from neardup.sketch.content import main_content
 from tests.neardup.sketch_inputs import layout_of, words_of
 from tests.oracle import sketches as oracle
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.decoding import HTML, PLAIN, decode
+from neardup.text.decoding import HTML, PLAIN, decode
 
 RUSSIAN = "Съешь ещё этих мягких французских булок, да выпей чаю. Мощный толчок подъёму сельского хозяйства. "
 FRENCH = "Voilà où les élèves étudiaient déjà à côté de l'hôpital, être ou ne pas être. "

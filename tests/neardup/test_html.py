@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from neardup.html import extract_page, facts_of, text_of
 from neardup.kernels.facts import FACTS, HEADING_END, HEADING_START
 from neardup.kernels.html import PADDING_BYTES, extract, text_bytes_needed
-from neardup.tokens import tables, tokens_of, words
+from neardup.text.html import extract_page, facts_of, text_of
+from neardup.text.tokens import tables, tokens_of, words
 from tests.neardup.hostile import EXAMPLES, OWN_HOST, archive_pages, hostile_pages, needs_jit
 from tests.oracle import text as oracle
 

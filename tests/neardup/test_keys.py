@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys, rows, sharing
-from neardup.record import Head, log_length
 from neardup.rules import RULES
-from neardup.sketch import HEADER, Sketch
+from neardup.sketch.header import Head, log_length
+from neardup.sketch.view import HEADER, Sketch
 from neardup.verdict import Kind
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"

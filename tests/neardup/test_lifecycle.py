@@ -5,11 +5,11 @@ from dataclasses import replace
 from handmade import record, rejected, tombstone
 from story import FAR, FARTHER, NEAR, NEARER, SMALL, A, B, C, D, Story, text
 
-from neardup import evidence
-from neardup.pairs import compare_records
-from neardup.record import Head
+from neardup.matching import evidence
+from neardup.pairs.scoring import compare_records
 from neardup.rules import Ruling
-from neardup.sketch import Sketch
+from neardup.sketch.header import Head
+from neardup.sketch.view import Sketch
 
 # ---- unknown URLs --------------------------------------------------------------------------------------------------
 

@@ -12,19 +12,20 @@ from hypothesis import strategies as st
 from invariants import Checked, contents_of
 from story import SMALL, endless, folded, slices_of
 
-from neardup import matching, pairs
-from neardup import overlay as overlays
-from neardup.columns import Pages
 from neardup.decider import SiteOverride
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index.base import Family
 from neardup.index.keys import HOT
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.joiners import Joiners
-from neardup.matching import candidates, fold, judge
-from neardup.newcomers import Newcomers
-from neardup.overlay import FIRST_MIN, Missing, ReadSet
+from neardup.matching import fold as matching
+from neardup.matching import overlay as overlays
+from neardup.matching.batch import Pages
+from neardup.matching.fold import candidates, fold, judge
+from neardup.matching.overlay import FIRST_MIN, Missing, ReadSet
+from neardup.matching.short_founders import Newcomers
+from neardup.matching.short_joiners import Joiners
+from neardup.pairs import scoring as pairs
 from neardup.rules import RULES
 
 VOCABULARY = [f"w{i}" for i in range(40)]

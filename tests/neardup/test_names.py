@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neardup.names import is_saturated, make_filter, may_hold
+from neardup.sketch.bloom import is_saturated, make_filter, may_hold
 from tests.neardup.sketch_inputs import fingerprints
 from tests.oracle import sketches as oracle
 

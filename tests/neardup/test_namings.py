@@ -11,12 +11,12 @@ from neardup.index import namings
 from neardup.index.memory import MemoryStore
 from neardup.index.namings import COUNT_MAX, NO_SIBLINGS, Siblings
 from neardup.index.rocks import RocksStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.page import Page
-from neardup.pair import Pair
-from neardup.record import Head
+from neardup.pairs.pair import Pair
 from neardup.scheme import Scheme
-from neardup.sketch import NameFlag, Sketch, compare, sketch_pages
+from neardup.sketch.header import Head
+from neardup.sketch.view import NameFlag, Sketch, compare, sketch_pages
 from neardup.verdict import Kind
 from tests.neardup.invariants import Checked, contents_of
 from tests.oracle.sketches import without_sessions

@@ -7,7 +7,7 @@ import pytest
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch import Sketch, compare, sketch_pages
+from neardup.sketch.view import Sketch, compare, sketch_pages
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 

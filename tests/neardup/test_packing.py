@@ -10,15 +10,15 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.decoding import decode, decode_into
 from neardup.errors import BadPage
-from neardup.identity import identify
 from neardup.kernels.blake2b import blake2b
 from neardup.kernels.record import write_title
 from neardup.kernels.urls import find_hosts, is_plain, write_end
 from neardup.page import Page, host_of, normalise_url
-from neardup.sketch import RecordKind, Sketch, sketch_pages
-from neardup.sketching import _batch, _headers, _resolve
+from neardup.sketch.addresses import identify
+from neardup.sketch.making import _batch, _headers, _resolve
+from neardup.sketch.view import RecordKind, Sketch, sketch_pages
+from neardup.text.decoding import decode, decode_into
 from tests.neardup.hostile import EXAMPLES, JIT_OFF
 from tests.neardup.sketch_inputs import SCHEME
 

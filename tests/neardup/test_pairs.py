@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from neardup.layout import HEADER, SKETCH_VERSION
 from neardup.page import Page
-from neardup.pairs import Pairs, compare_records, pair_of
-from neardup.sketch import Sketch, compare, compare_many, sketch_pages, sketch_words
+from neardup.pairs.scoring import Pairs, compare_records, pair_of
+from neardup.sketch.layout import HEADER, SKETCH_VERSION
+from neardup.sketch.view import Sketch, compare, compare_many, sketch_pages, sketch_words
 from tests.neardup.sketch_inputs import SCHEME, edited, fields_of, layout_of, words_of
 from tests.oracle import sketches as oracle
 

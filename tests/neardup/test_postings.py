@@ -9,12 +9,12 @@ import pytest
 from handmade import record
 from story import SMALL
 
-from neardup.columns import Pages
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys
-from neardup.postings import Posted
-from neardup.record import Head
+from neardup.matching.batch import Pages
+from neardup.matching.lists import Posted
 from neardup.rules import RULES
+from neardup.sketch.header import Head
 
 pytestmark = pytest.mark.kernel
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from neardup import choice, rules
+from neardup import rules
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.index.keys import FAMILIES
+from neardup.matching import choice
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, prose
 from neardup.report.charts import bars, sizes, thinned

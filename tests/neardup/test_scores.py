@@ -8,16 +8,16 @@ import pytest
 from handmade import record
 from story import SMALL
 
-from neardup.choice import rule_on
 from neardup.decider import SiteOverride
-from neardup.evidence import score_of
 from neardup.index.namings import Siblings
-from neardup.pair import Pair
-from neardup.pairs import pair_of
+from neardup.matching.choice import rule_on
+from neardup.matching.evidence import score_of
+from neardup.matching.scores import Numbers, Scores, possible
+from neardup.pairs.pair import Pair
+from neardup.pairs.scoring import pair_of
 from neardup.parallel import spread
-from neardup.record import Head
 from neardup.rules import RULES
-from neardup.scores import Numbers, Scores, possible
+from neardup.sketch.header import Head
 
 HEAD = Head(record("http://a.s1.org/", "some words of a page"))
 OTHER = Head(record("http://b.s2.org/", "some words of a page"))

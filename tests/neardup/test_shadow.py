@@ -8,15 +8,23 @@ from handmade import record
 from invariants import contents_of
 from story import BASE, FAR, SMALL, endless, slices_of, text
 
-from neardup.choice import Choice, Scored, Weighed, _better, rule_on
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from neardup.index.memory import MemoryStore
 from neardup.index.namings import NO_SIBLINGS
-from neardup.matching import fold
-from neardup.record import Head
+from neardup.matching.choice import Choice, Scored, Weighed, _better, rule_on
+from neardup.matching.fold import fold
+from neardup.matching.shadow import (
+    MARGIN,
+    MESSAGE_PAIRS_MAX,
+    PAGE_PAIRS_MAX,
+    Auditor,
+    Disagreement,
+    disagreement,
+    shadow_of,
+)
 from neardup.rules import Pair
-from neardup.shadow import MARGIN, MESSAGE_PAIRS_MAX, PAGE_PAIRS_MAX, Auditor, Disagreement, disagreement, shadow_of
+from neardup.sketch.header import Head
 from neardup.verdict import Kind
 
 STRICT = replace(SMALL, tape_min=0.9, short_tape_min=0.9)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup import shingling
+from neardup.sketch import shingling
 from tests.neardup.hostile import EXAMPLES
 from tests.neardup.sketch_inputs import SEED, SHAPE, fingerprints
 from tests.oracle import sketches as oracle

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.kernels import lanes, planes
-from neardup.simhash import LOG_WEIGHTS, agreeing_bits, simhash
+from neardup.sketch.simhash import LOG_WEIGHTS, agreeing_bits, simhash
 from tests.neardup.hostile import EXAMPLES
 from tests.neardup.sketch_inputs import SEED, SHAPE, fingerprints
 from tests.oracle import sketches as oracle

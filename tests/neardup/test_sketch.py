@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from neardup.decoding import decode
 from neardup.errors import BadInput, BadPage, CorruptRecord
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch import HEADER, RecordKind, Sketch, sketch_pages, sketch_words
-from neardup.tokens import words as words_of_page
+from neardup.sketch.view import HEADER, RecordKind, Sketch, sketch_pages, sketch_words
+from neardup.text.decoding import decode
+from neardup.text.tokens import words as words_of_page
 from neardup.verdict import Coordinates
 from tests.neardup.sketch_inputs import SCHEME, SEED, fields_of, layout_of, words_of
 from tests.oracle import sketches as oracle

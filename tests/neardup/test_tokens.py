@@ -8,11 +8,11 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup import unicode
-from neardup.html import extract_page
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.tokens import tokenise
-from neardup.tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tables, tokens_of, words
+from neardup.text import unicode
+from neardup.text.html import extract_page
+from neardup.text.tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tables, tokens_of, words
 from tests.neardup.hostile import EXAMPLES, needs_jit
 from tests.oracle import text as oracle
 
@@ -41,7 +41,7 @@ def test_every_code_point_has_the_pinned_class_and_lower_case():
 
 @pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
 def test_the_table_is_what_the_generator_writes():
-    generate = pytest.importorskip("neardup.unicode.generate")
+    generate = pytest.importorskip("neardup.text.unicode.generate")
     written = (generate.Path(generate.__file__).with_name("table.txt")).read_text("ascii")
     assert written == "\n".join(generate.lines()) + "\n"
 

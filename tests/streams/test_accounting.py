@@ -6,15 +6,15 @@ import pytest
 
 from neardup.errors import CorruptRecord
 from neardup.page import Page
-from neardup.record import Head
 from neardup.scheme import Scheme
-from neardup.sketch import sketch_pages
+from neardup.sketch.header import Head
+from neardup.sketch.view import sketch_pages
 from neardup.verdict import Coordinates
-from streams.accounting import Account, Key, Mark, account
 from streams.errors import SourceGap
-from streams.packing import pack
+from streams.formats.message import Control, Decision, Message, decode_entry, decode_message, encode_control
+from streams.line.accounting import Account, Key, Mark, account
+from streams.line.packing import pack
 from streams.ports import Range
-from streams.records import Control, Decision, Message, decode_entry, decode_message, encode_control
 
 SCHEME = Scheme(seed=1)
 SOURCE = b"s" * 16

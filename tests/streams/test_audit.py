@@ -15,15 +15,15 @@ from neardup.errors import BadInput
 from neardup.evaluation.audits import AuditPair, audit_section, drawn_of, read_audits
 from neardup.evaluation.labels import Judgement, label_of
 from neardup.index.base import Family
-from neardup.shadow import Auditor, Counts
-from streams.audit import Audit, AuditFile, open_audit, shadow_numbers
-from streams.evaluate import evaluate_command, open_crawl
-from streams.matcher import folded_to
+from neardup.matching.shadow import Auditor, Counts
+from streams.commands.evaluate import evaluate_command, open_crawl
+from streams.config.settings import Settings
+from streams.files.scan import ScanResult, scan
+from streams.files.state import State
+from streams.line.audit import Audit, AuditFile, open_audit, shadow_numbers
+from streams.line.matcher import folded_to
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
-from streams.scan import ScanResult, scan
-from streams.settings import Settings
-from streams.state import State
 from streams.testing import ForgetfulStore, ListLog, Transactions, VerdictLine
 from tests.streams.archives import SCHEME, WORDS, Noon, Sample, html, told, write_folder
 from tests.streams.shell import Shell, site
@@ -301,7 +301,7 @@ def audited_line(
 def test_a_topic_has_each_line_once_whatever_dies_and_however_messages_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neardup.shadow.MESSAGE_PAIRS_MAX", 1)
+    monkeypatch.setattr("neardup.matching.shadow.MESSAGE_PAIRS_MAX", 1)
     messages, decider = parts(tmp_path)
     assert len(messages) == 3
     plain, sums = audited_line(messages, decider, 1, [])

@@ -6,7 +6,7 @@ import fsspec
 import pytest
 
 from neardup.errors import BadPage
-from streams.bodies import Bodies
+from streams.formats.bodies import Bodies
 
 
 @pytest.fixture

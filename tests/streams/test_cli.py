@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streams import scan as scanning
+from streams.files import scan as scanning
 from tests.streams.shell import Shell, site, words
 
 

@@ -11,7 +11,7 @@ import pytest
 from neardup import warm
 from neardup.decider import Decider
 from neardup.scheme import Scheme
-from streams.roles.directory import Directory
+from streams.state.matcher import Directory
 from tests.streams.shell import Shell, site
 
 
@@ -38,7 +38,7 @@ def test_what_needs_no_kernel_waits_for_no_import(shell: Shell) -> None:
     ]
     code = """
 import sys
-from streams import cli
+from streams.cli import app as cli
 for command in sys.argv[1:]:
     sys.argv = ["neardup", *command.split()]
     try:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.page import Page
-from streams.bodies import Bodies
-from streams.codecs import Codec
+from streams.formats.bodies import Bodies
+from streams.formats.codecs import Codec
 from streams.testing import ScriptedRecord
 
 URL = b"http://a.example/"

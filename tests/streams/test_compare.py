@@ -10,7 +10,7 @@ from rich.console import Console
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.rules import RULES
-from streams.compare import SCHEME, Comparison, compare_command
+from streams.commands.compare import SCHEME, Comparison, compare_command
 
 LINES = [f"The {a} of the {b} keeps {a}{b} in order." for a in ("log", "page", "token") for b in "abcdefghijkl"]
 

@@ -9,7 +9,7 @@ from neardup.decider import Decider, SiteOverride
 from neardup.errors import BadInput
 from neardup.rules import RULES
 from neardup.scheme import Scheme
-from streams.config import OPTIONS, Settings, load
+from streams.config.load import OPTIONS, Settings, load
 
 SEED = "11400714819323198485"
 PASSWORD = "correct horse battery"

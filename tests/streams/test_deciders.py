@@ -14,12 +14,12 @@ from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.scheme import Scheme
-from streams.deciders import after_words, change, why_not, words_in
-from streams.explain import explain_command
-from streams.matcher import Matcher
-from streams.records import Control, Decision, NewDecider, decode_entry, encode_control
-from streams.scan import scan
-from streams.state import State
+from streams.commands.explain import explain_command
+from streams.files.scan import scan
+from streams.files.state import State
+from streams.formats.message import Control, Decision, NewDecider, decode_entry, encode_control
+from streams.line.deciders import after_words, change, why_not, words_in
+from streams.line.matcher import Matcher
 from tests.streams.archives import Sample, html, text, write_warc
 
 SCHEME = Scheme(seed=7)

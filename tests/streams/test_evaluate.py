@@ -17,11 +17,11 @@ from neardup.evaluation.labelling import Labelling
 from neardup.evaluation.labels import Judgement, label_of, read_labels
 from neardup.evaluation.sampling import draw
 from neardup.scheme import Scheme
-from streams.evaluate import SCHEME, evaluate_command, open_crawl
-from streams.evaluate_cli import SEED_MAX
-from streams.label import LabelFile
-from streams.scan import scan
-from streams.state import State
+from streams.cli.evaluation import SEED_MAX
+from streams.commands.evaluate import SCHEME, evaluate_command, open_crawl
+from streams.commands.label import LabelFile
+from streams.files.scan import scan
+from streams.files.state import State
 from tests.neardup.evaluation.crawl import manual
 from tests.streams.shell import Shell
 

@@ -13,10 +13,10 @@ from rich.console import Console
 
 from neardup.errors import BadInput, InvariantBroken
 from neardup.scheme import Scheme
-from streams.explain import Explanation, explain_command
-from streams.report import write_report
-from streams.scan import scan
-from streams.state import State
+from streams.commands.explain import Explanation, explain_command
+from streams.commands.report import write_report
+from streams.files.scan import scan
+from streams.files.state import State
 from tests.streams.archives import Sample, html, text, write_folder
 
 BASE = "http://a.example/"

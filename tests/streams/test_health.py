@@ -9,9 +9,9 @@ import time
 import pytest
 
 from neardup.errors import BadInput
-from streams import health as module
-from streams.health import Health, HealthServer
-from streams.metrics import Metrics
+from streams.process import health as module
+from streams.process.health import Health, HealthServer
+from streams.process.metrics import Metrics
 
 
 class ManualClock:

@@ -23,7 +23,7 @@ from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling import Labelling
 from neardup.evaluation.labels import Judgement, read_labels
 from neardup.evaluation.sampling import draw
-from streams.label import LabelFile, LabelViews
+from streams.commands.label import LabelFile, LabelViews
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
 HOSTILE = (
@@ -237,7 +237,7 @@ def test_a_file_in_use_is_not_shared_and_a_torn_line_is_cut(server: Server, tmp_
 RUN = """
 import sys
 from pathlib import Path
-from streams.label import label_command
+from streams.commands.label import label_command
 label_command([sys.argv[1]], labels=Path(sys.argv[2]), base_url="https://m.example/", port=0, count=3,
               ready=lambda url: print(url, flush=True))
 """

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from neardup.errors import BadInput
-from streams.local import LocalSource, SourceRecord, default_base_url, open_sources, unchanged
+from streams.files.sources import LocalSource, SourceRecord, default_base_url, open_sources, unchanged
 from tests.streams.archives import Sample, crawl, write_folder, write_json_lines, write_warc
 
 BOUND = 10_000

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from streams import logs
-from streams.logs import BURST, WINDOW_SECONDS, Handler, Redactor
+from streams.process import logs
+from streams.process.logs import BURST, WINDOW_SECONDS, Handler, Redactor
 
 
 class Terminal(io.StringIO):

@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from neardup.errors import BadPage
 from neardup.page import normalise_url
 from neardup.verdict import Kind
-from streams.metrics import FAMILIES, REASONS, RESTARTS, STEPS, Metrics, reason_class
+from streams.process.metrics import FAMILIES, REASONS, RESTARTS, STEPS, Metrics, reason_class
 
 # Dashboards, alerts and README use these: add, never rename.
 NAMES = """

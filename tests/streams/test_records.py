@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.errors import BadPage, CorruptRecord
-from neardup.layout import RecordKind
 from neardup.scheme import Scheme
-from neardup.sketch import Sketch, sketch_pages
-from streams.ports import Range
-from streams.records import (
+from neardup.sketch.layout import RecordKind
+from neardup.sketch.view import Sketch, sketch_pages
+from streams.formats.message import (
     Message,
     decode_json_page,
     decode_message,
@@ -19,6 +18,7 @@ from streams.records import (
     page_id,
     verdicts_source,
 )
+from streams.ports import Range
 
 ranges = st.builds(
     lambda source, partition, start, count: Range(source, partition, start, start + count),

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from streams import records, sketcher
-from streams import scan as scanning
-from streams.scan import Progress, scan
+from streams.files import scan as scanning
+from streams.files import sketcher
+from streams.files.scan import Progress, scan
+from streams.formats import message
 from tests.streams.archives import (
     Noon,
     Sample,
@@ -119,7 +120,7 @@ def test_slicing_into_messages_changes_no_verdict(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(sketcher, "MESSAGE_BYTES_MAX", bytes_max)
         with opened(None) as state:
             scan([archive], state, clock=Noon())
-            sizes = [len(records.decode_message(data, at).records) for at, data in state.log.read()]
+            sizes = [len(message.decode_message(data, at).records) for at, data in state.log.read()]
             assert max(sizes) <= pages
             assert all(len(data) < bytes_max + 10_000 for _, data in state.log.read())
             order = {v["page_id"]: i for i, v in enumerate(state.verdicts())}

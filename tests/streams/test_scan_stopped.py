@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from neardup.errors import BadInput, InvariantBroken, StateError
-from neardup.matching import fold
-from streams import matcher, sketcher
-from streams.compressed import Stream
-from streams.process import stopped_by_signals
-from streams.scan import Progress, scan
-from streams.state import VerdictLog
+from neardup.matching.fold import fold
+from streams.files import sketcher
+from streams.files.scan import Progress, scan
+from streams.files.state import VerdictLog
+from streams.formats.compressed import Stream
+from streams.line import matcher
+from streams.process.signals import stopped_by_signals
 from tests.streams.archives import Noon, crawl, opened, records, small_messages, write_folder, write_warc
 
 

@@ -14,21 +14,21 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
-from neardup.matching import fold
+from neardup.matching.fold import fold
 from neardup.page import Page
-from neardup.record import Head
-from neardup.sketch import sketch_pages
+from neardup.sketch.header import Head
+from neardup.sketch.view import sketch_pages
 from neardup.verdict import Coordinates
+from streams.config.settings import Settings
 from streams.errors import Fenced
-from streams.matcher import Matcher
-from streams.packing import pack
-from streams.records import Message, NewDecider, decode_entry, encode_control, page_id
+from streams.formats.message import Message, NewDecider, decode_entry, encode_control, page_id
+from streams.line.matcher import Matcher
+from streams.line.packing import pack
 from streams.roles import sketch
 from streams.roles.match import MatchRole
 from streams.roles.restart import Standing, resume_at
 from streams.roles.runtime import Runtime
 from streams.roles.sketch import SketchRole
-from streams.settings import Settings
 from streams.testing import (
     ForgetfulStore,
     ListLog,

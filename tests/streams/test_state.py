@@ -15,8 +15,8 @@ from neardup.errors import BadInput, CorruptRecord, NewerProgram, StateError
 from neardup.index.base import Family
 from neardup.scheme import Scheme
 from neardup.verdict import Coordinates
-from streams.scan import scan
-from streams.state import State
+from streams.files.scan import scan
+from streams.files.state import State
 from tests.streams.archives import crawl, write_folder, write_warc
 
 SCHEME = Scheme(seed=7)

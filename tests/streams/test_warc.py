@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from streams.warc import warc_date
+from streams.formats.warc import warc_date
 from tests.streams.archives import http, record
 from tests.streams.warcs import BODIES, BOUND, PACKINGS, RECORDS, ZIPPED, gz, read
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.compressed import decode_body
+from streams.formats.compressed import decode_body
 from tests.streams.archives import http, record
 from tests.streams.warcs import BOUND, brotli, gz, read, zstd
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from fastwarc.stream_io import BrotliWriter, ZstdWriter
 
 from neardup.page import Page
-from streams.local import LocalSource, open_sources
+from streams.files.sources import LocalSource, open_sources
 from streams.ports import SourcedPage
 from tests.streams.archives import http, record
 

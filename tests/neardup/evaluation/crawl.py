@@ -13,7 +13,7 @@ from neardup.evaluation.study import Study
 from neardup.evaluation.texts import Texts
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketching import sketch_pages
+from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 
 SCHEME = Scheme(seed=7)

@@ -13,7 +13,7 @@ from neardup.evaluation.labels import Judgement, label_of
 from neardup.evaluation.texts import page_tokens
 from neardup.evaluation.variants import B, C, as_set, chosen_tokens, jaccard
 from neardup.scheme import Scheme
-from neardup.sketch import Sketch, sketch_pages
+from neardup.sketch.view import Sketch, sketch_pages
 from tests.neardup.evaluation.crawl import SCHEME, crawl_of, html, manual, page, words
 
 PAGES = [

@@ -1,0 +1,1 @@
+"""One batch of records against the index."""

@@ -1,0 +1,109 @@
+"""The records of a batch, their headers side by side, each decoded further only when somebody asks for it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from neardup.errors import CorruptRecord, InvariantBroken
+from neardup.index.keys import PAGE_ID_MAX, KeyFamily
+from neardup.index.namings import Names
+from neardup.sketch.header import Head, log_length
+from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind
+
+_DIGEST_KEY = np.dtype([("family", "u1"), ("digest", "V16")])
+_NAMING_KEY = np.dtype([("family", "u1"), ("site", "<u8"), ("naming", "<u8")])
+_NO_DIGEST = bytes(16)
+
+
+class Pages(Mapping[int, Head]):
+    """Pages of a batch by page id, in their order. ids int64[pages]; headers HEADER[pages]; records: bytes of each.
+
+    url_hashes, digest_keys (b"" for none), naming_keys: keys of the rows of each; named bool[pages]: see `Head.named`.
+    names, sites: what is counted under its naming, its site's fingerprint.
+    Raises CorruptRecord for other bytes than records, InvariantBroken unless page ids ascend, from 0 to PAGE_ID_MAX.
+    """
+
+    def __init__(self, batch: Sequence[tuple[int, bytes]]) -> None:
+        last = -1
+        for page_id, _ in batch:
+            if not last < page_id <= PAGE_ID_MAX:
+                raise InvariantBroken(f"page id {page_id} after {last}: ids of a batch ascend, up to {PAGE_ID_MAX}")
+            last = page_id
+        self.records = [record for _, record in batch]
+        self.ids = np.array([page_id for page_id, _ in batch], dtype=np.int64)
+        self.headers = _headers(self.records)
+        self._places = {page_id: place for place, (page_id, _) in enumerate(batch)}
+        self._heads: list[Head | None] = [None] * len(batch)
+
+        headers = self.headers
+        self.url_hashes: list[bytes] = headers["url_hash"].tolist()
+        self.named = (headers["kind"] != RecordKind.REJECTED) | (headers["url_bytes"] > 0)
+        self.digest_keys = _digest_keys(headers)
+        namings = np.empty(len(batch), dtype=_NAMING_KEY)
+        namings["family"], namings["site"], namings["naming"] = KeyFamily.NAMING, headers["site"], headers["naming"]
+        self.naming_keys: list[bytes] = namings.view(f"V{_NAMING_KEY.itemsize}").tolist()
+        self.names = list(map(Names, *(headers[name].tolist() for name in Names._fields)))
+        self.sites: list[int] = headers["site"].tolist()
+
+    def __getitem__(self, page_id: int) -> Head:
+        place = self._places[page_id]
+        head = self._heads[place]
+        if head is None:
+            head = self._heads[place] = Head(self.records[place])
+        return head
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, page_id: object) -> bool:
+        return page_id in self._places
+
+    def place(self, page_id: int) -> int:
+        """The page's place in the columns."""
+        return self._places[page_id]
+
+    def tape_logs(self) -> tuple[np.ndarray, np.ndarray]:
+        """`Head.tape_logs` of all pages, as two int64[pages]."""
+        headers = self.headers
+        return _logs(headers["tape_bytes"], headers["tape_level"]), _logs(
+            headers["content_bytes"], headers["content_level"]
+        )
+
+
+def _headers(records: Sequence[bytes]) -> np.ndarray:
+    size = HEADER.itemsize
+    starts = [record[:size] for record in records]
+    joined = b"".join(starts)
+    if len(joined) != size * len(records):
+        _explain(records)
+    headers = np.frombuffer(joined, dtype=HEADER)
+    lengths = np.array([len(record) for record in records], dtype=np.int64)
+    good = (headers["version"] == SKETCH_VERSION) & (headers["size"] == lengths)
+    good &= headers["kind"] <= max(RecordKind)
+    if not good.all():
+        _explain(records)
+    return headers
+
+
+def _digest_keys(headers: np.ndarray) -> list[bytes]:
+    """`neardup.index.keys.digest_key` of each page."""
+    rows = np.empty(len(headers), dtype=_DIGEST_KEY)
+    rows["family"] = np.where(headers["flags"] & RecordFlag.OPAQUE, KeyFamily.OPAQUE, KeyFamily.DIGEST)
+    rows["digest"] = headers["digest"]
+    every: list[bytes] = rows.view(f"V{_DIGEST_KEY.itemsize}").tolist()
+    return [b"" if key.endswith(_NO_DIGEST) else key for key in every]
+
+
+def _explain(records: Sequence[bytes]) -> None:
+    """Raises what is wrong with the first bad one."""
+    for record in records:
+        Head(record)
+    raise CorruptRecord("not a batch of sketch records")
+
+
+def _logs(sizes: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    values, inverse = np.unique(sizes.astype(np.int64) << levels, return_inverse=True)
+    return np.array([log_length(int(value)) for value in values], dtype=np.int64)[inverse.reshape(-1)]

@@ -1,0 +1,172 @@
+"""What a verdict says besides its kind: who, where, and the numbers that a person needs to check it."""
+
+from typing import Any
+
+from neardup.decider import Decider
+from neardup.index import keys
+from neardup.index.rows import ClusterRow, UrlRow, id_key
+from neardup.matching.choice import Scored, Search, families
+from neardup.matching.overlay import Overlay
+from neardup.rules import Pair, Ruling
+from neardup.sketch.header import Head
+from neardup.verdict import Kind, Representative, Verdict
+
+
+def frame(overlay: Overlay, kind: Kind, page_id: int, n: int, head: Head) -> Verdict:
+    """A verdict with everything that the page's own sketch tells."""
+    decider = overlay.decider
+    page = kind is not Kind.GONE and kind is not Kind.REJECTED
+    return Verdict(
+        kind,
+        page_id,
+        n,
+        head.url,
+        head.fetched_at,
+        head.coordinates,
+        decider.scheme,
+        decider.digest,
+        title=head.title or None,
+        site=head.site_name or None,
+        lang=head.lang or None,
+        thin=page and not head.opaque and head.tokens < decider.thin_tokens,
+        opaque=head.opaque,
+        truncated=head.truncated,
+    )
+
+
+def representative(overlay: Overlay, founding: int) -> Representative:
+    """The page of a founding sketch, as a verdict names it."""
+    known = overlay.representatives.get(founding)
+    if known is None:
+        head = overlay.head(founding)
+        known = Representative(founding, head.url, head.fetched_at, head.coordinates)
+        overlay.representatives[founding] = known
+    return known
+
+
+def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
+    """A URL's effective verdict, its cluster and who represents it; of a URL that is gone only that."""
+    if not row.live:
+        return {"verdict": row.standing}
+    cluster = overlay.clusters.need(id_key(row.cluster))
+    out: dict[str, Any] = {
+        "verdict": row.standing,
+        "representative": representative(overlay, cluster.founding),
+        "cluster": row.cluster,
+    }
+    if row.standing is Kind.SAME_CONTENT:
+        out["content_of"] = cluster.content_of
+    return out
+
+
+def tell_cluster(overlay: Overlay, verdict: Verdict, cluster_id: int) -> ClusterRow:
+    """Fills in id, size, canonical URL and revision of a cluster as it is now."""
+    cluster = overlay.clusters.need(id_key(cluster_id))
+    verdict.cluster = cluster_id
+    verdict.cluster_size = cluster.size
+    verdict.canonical = cluster.canonical or overlay.head(cluster.founding).url
+    verdict.revision = cluster.revision
+    return cluster
+
+
+def score_of(decider: Decider, pair: Pair) -> float:
+    """The number that the rule looks at first; it tells which of the rejected candidates was nearest."""
+    if decider.rule in keys.TAPE_RULES:
+        return round(pair.tape_score, 4)
+    if decider.rule == "simhash64":
+        return pair.simhash64_agree
+    if decider.rule == "simhash" or (decider.rule == "site-split" and not pair.same_hen_site):
+        return pair.c_similarity
+    return pair.b_similarity
+
+
+def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Ruling) -> dict[str, Any]:
+    """The numbers of one pair and the step that decided."""
+    return _of_numbers(decider, pair, ruling) | _langs(head.lang, other.lang)
+
+
+def _of_numbers(decider: Decider, pair: Pair, ruling: Ruling) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "by": ruling.by,
+        "b_similarity": pair.b_similarity,
+        "c_similarity": pair.c_similarity,
+        "tape_score": round(pair.tape_score, 4),
+        "content_score": round(pair.content_score, 4),
+        "same_site": pair.same_site,
+        "tokens": [pair.tokens_a, pair.tokens_b],
+    }
+    if decider.rule == "simhash64":
+        out["simhash64_agree"] = pair.simhash64_agree
+    names = [("title", pair.title_veto), ("head", pair.head_veto)]
+    if decider.rule == "verified" and pair.same_site:
+        out["gaps"] = [pair.gaps, pair.gap_digits, pair.loose_words]
+        # Numbers alone tell headings apart only where the URLs end otherwise.
+        names.append(("heading", int(pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail))))
+    elif ruling.by == "heading veto":
+        names.append(("heading", 1))
+    vetoes = {name: veto for name, veto in names if veto}
+    if vetoes:
+        out["vetoes"] = {name: "holds" if veto == 1 else "unproved" for name, veto in vetoes.items()}
+    return out
+
+
+def of_search(overlay: Overlay, page_id: int, head: Head, search: Search) -> dict[str, Any]:
+    """Evidence of a page whose content nobody has, as the index is before the page is in it."""
+    if search.best is None:
+        return of_none(overlay, head, search)
+    return of_choice(overlay, page_id, head.lang, search, search.best)
+
+
+def of_choice(
+    overlay: Overlay, page_id: int, lang: str, search: Search, best: Scored, shared: dict[str, int] | None = None
+) -> dict[str, Any]:
+    """Evidence of a page that repeats `best`. shared: families of the keys that both have, if known."""
+    out = _of_numbers(overlay.decider, best.pair, best.ruling)
+    if lang:
+        out |= _langs(lang, overlay.head(best.page_id).lang)
+    out["keys"] = families(overlay, page_id, best.page_id) if shared is None else shared
+    out["candidates"] = len(search.candidates)
+    return out | _crowds(overlay.decider, search)
+
+
+def _crowds(decider: Decider, search: Search) -> dict[str, Any]:
+    """How many pages like this one there are, where the rule may have asked."""
+    out: dict[str, Any] = {}
+    if decider.crowd_min:
+        out["crowd"] = search.crowd
+    if search.siblings.alike:
+        out["siblings"] = [search.siblings.others, search.siblings.alike]
+    return out
+
+
+def of_none(overlay: Overlay, head: Head, search: Search) -> dict[str, Any]:
+    """Evidence of a page that repeats nothing: how many candidates there were, and what rejected the nearest."""
+    out: dict[str, Any] = {"candidates": len(search.candidates)}
+    if search.candidates:
+        out |= _crowds(overlay.decider, search)
+        decider = overlay.decider
+        nearest = search.nearest(overlay)
+        other = overlay.head(nearest.page_id)
+        out["nearest"] = {
+            **_place(nearest.page_id, other),
+            "score": score_of(decider, nearest.pair),
+            **of_pair(decider, head, other, nearest.pair, nearest.ruling),
+        }
+    return out
+
+
+def of_digest(site: int, lang: str, holder_id: int, holder: Head, founding: Head) -> dict[str, Any]:
+    """Evidence of an exact duplicate: whose content it has. site, lang: its own."""
+    out: dict[str, Any] = {"by": "digest", "holder": _place(holder_id, holder), "same_site": site == founding.site}
+    if lang:
+        out |= _langs(lang, founding.lang)
+    return out
+
+
+def _place(page_id: int, head: Head) -> dict[str, Any]:
+    """Enough of a page to find and read it again."""
+    return {"page_id": page_id, "url": head.url, "fetched_at": head.fetched_at, "coordinates": head.coordinates}
+
+
+def _langs(one: str, other: str) -> dict[str, Any]:
+    return {"langs": [one, other]} if one and other else {}

@@ -1,0 +1,325 @@
+"""Posting lists of the keys that a batch's pages post, as arrays.
+
+A batch has some ten thousand keys, nearly all of them of one page alone, and their lists are looked at for every page:
+as arrays, a page costs one or two calls of a kernel instead of a look into a table for each key.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, pairwise
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.errors import CorruptRecord, InvariantBroken
+from neardup.index import keys
+from neardup.kernels import postings as kernels
+from neardup.matching.batch import Pages
+
+#: Places for postings that a list is given beyond what the batch needs, once pages of the store are posted, too.
+_MORE_ROOM = 8
+
+
+class Posted:
+    """What the pages of a batch post, and the rows of their keys as far as they were read.
+
+    families: names of the family of each of a page's keys. keys: all keys of all pages, in byte order; the place of a
+    key there is its slot. place_of: page id -> row of the following arrays, for pages with keys. slots int64[pages,
+    keys]; tape, content (log-lengths) int64[pages]; entries uint64[pages]: the page's posting; firsts bool[pages,
+    keys]: no earlier page of the batch has the key, first bool[pages]: nor any of its keys. uses int64[slots]: pages
+    with this key. read bool[slots].
+    """
+
+    def __init__(self, pages: Pages, decider: Decider) -> None:
+        posted, columns = keys.similarity_columns(pages.headers, decider)
+        self.families = keys.families_of(decider)
+        ids = pages.ids[posted]
+        self.place_of = {page_id: place for place, page_id in enumerate(ids.tolist())}
+        unique, slots, self.uses = np.unique(columns, return_inverse=True, return_counts=True)
+        self.keys = keys.keys_of_columns(unique)
+        self.slots = slots.reshape(columns.shape).astype(np.int64)
+        tape, content = pages.tape_logs()
+        self.tape, self.content = tape[posted], content[posted]
+        self.entries = ids.astype(np.uint64) << np.uint64(16) | (self.tape << 8 | self.content).astype(np.uint64)
+        owners = np.repeat(np.arange(len(ids)), columns.shape[1])
+        first = np.empty(len(unique), dtype=np.int64)
+        first[self.slots.reshape(-1)[::-1]] = owners[::-1]  # of several assignments the last one counts
+        self.firsts: np.ndarray = first[self.slots] == np.arange(len(ids))[:, None]
+        self.first: np.ndarray = self.firsts.all(axis=1)
+        self.read = np.zeros(len(unique), dtype=np.bool_)
+        self.rows: list[bytes | None] = [None] * len(unique)
+        self._lists: Lists | None = None
+        self._slot_of: dict[bytes, int] | None = None
+
+    def of_page(self, page_id: int) -> list[bytes]:
+        place = self.place_of.get(page_id)
+        return [] if place is None else [self.keys[slot] for slot in self.slots[place].tolist()]
+
+    def slot_of(self, key: bytes) -> int | None:
+        """The slot of a key; None if no page of the batch posts it."""
+        if self._slot_of is None:
+            self._slot_of = {one: slot for slot, one in enumerate(self.keys)}
+        return self._slot_of.get(key)
+
+    def unread_of(self, page_ids: Iterable[int]) -> list[int]:
+        """Slots of these pages whose rows were not read, ascending."""
+        places = [place for page_id in page_ids if (place := self.place_of.get(page_id)) is not None]
+        wanted = np.zeros(len(self.read), dtype=np.bool_)
+        wanted[self.slots[places].reshape(-1)] = True
+        unread: list[int] = np.nonzero(wanted & ~self.read)[0].tolist()
+        return unread
+
+    def put(self, slots: Sequence[int], rows: Sequence[bytes | None]) -> None:
+        """Remembers rows that were read."""
+        for slot, row in zip(slots, rows, strict=True):
+            self.rows[slot] = row
+        self.read[slots] = True
+        self._lists = None
+
+    def learn(self, names: Iterable[bytes], rows: Mapping[bytes, bytes | None]) -> None:
+        """Takes over what was read of its keys by other ways. names: of the keys that were read now."""
+        found = [slot for key in names if len(key) == keys.SIMILARITY_BYTES and (slot := self.slot_of(key)) is not None]
+        if found:
+            self.put(found, [rows[self.keys[slot]] for slot in found])
+
+    def lists(self, decider: Decider) -> "Lists":
+        """The lists as they were read, to be changed by whoever asked. Raises CorruptRecord."""
+        if self._lists is None:
+            self._lists = Lists(self, decider)
+        return self._lists.copy()
+
+
+#: Candidates of a page and the keys they share with it, most first, then oldest; whether there are more.
+Gathered = tuple[list[int], list[int], bool]
+
+
+class Lists:
+    """Posting lists of a batch's keys, as they are now. hot_turned: keys that turned hot."""
+
+    def __init__(self, posted: Posted, decider: Decider) -> None:
+        self.posted = posted
+        self._decider = decider
+        rows = posted.rows
+        sizes = np.array([len(row) if row else 0 for row in rows], dtype=np.int64)
+        held = sizes // keys.POSTING_BYTES
+        self._room = np.maximum(held, np.minimum(held + posted.uses, decider.postings_max))
+        self._begin = np.cumsum(self._room) - self._room
+        self._count = np.where(posted.read, 0, kernels.UNREAD)
+        self._words = np.empty(int(self._room.sum()), dtype=np.uint64)
+        joined = np.frombuffer(b"".join(filter(None, rows)), dtype=np.uint8)
+        bad = kernels.load(joined, sizes, self._begin, self._count, self._words)
+        if bad >= 0:
+            row = rows[bad] or b""
+            raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
+        counts = self._count[posted.slots]
+        self._lonely: np.ndarray = ((posted.firsts & (counts == 0)) | (counts == kernels.HOT)).all(axis=1)
+        self._touched = False  # somebody was posted, or went
+        self._disturbed = False  # a page of the store was posted
+        self._thinned = False  # a page went
+        self._changed = np.zeros(len(rows), dtype=np.uint8)
+        self._due: list[int] = []
+        self.hot_turned = 0
+        self._make_scratch()
+
+    def copy(self) -> "Lists":
+        other: Lists = object.__new__(Lists)
+        other.__dict__.update(self.__dict__)
+        other._due = []
+        other._count, other._words, other._changed = self._count.copy(), self._words.copy(), self._changed.copy()
+        return other
+
+    def _make_scratch(self) -> None:
+        most = int(self._room[self.posted.slots].sum(axis=1).max(initial=1))
+        table = np.full(2 << most.bit_length(), -1, dtype=np.int64)
+        self._scratch = table, np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.int64)
+
+    @property
+    def _gap(self) -> int:
+        return self._decider.length_gap_max if self._decider.rule in keys.TAPE_RULES else -1
+
+    def is_lonely(self, place: int) -> bool:
+        """Whether all lists of a page, named by its row of `Posted`, are empty or hot when its turn comes."""
+        return not self._disturbed and bool(self._lonely[place])
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nobody was posted, and nobody went."""
+        return not (self._touched or self._due)
+
+    def is_as_read(self, page_id: int) -> bool:
+        """Whether nothing in the lists of a page of the batch is another than was read."""
+        if self.is_untouched:
+            return True
+        place = self.posted.place_of.get(page_id)
+        if place is None or not (self._disturbed or self._thinned or not self.posted.first[place]):
+            return True
+        self._settle()
+        return not self._changed[self.posted.slots[place]].any()
+
+    # ---- looking ---------------------------------------------------------------------------------------------------
+
+    def gather(self, page_id: int) -> Gathered | None:
+        """Candidates of a page of the batch and the keys they share with it, most first, then oldest; any cut?
+
+        None if a list was not read.
+        """
+        place = self.posted.place_of.get(page_id)
+        if place is None:
+            return [], [], False
+        self._settle()
+        posted, (table, words, shared) = self.posted, self._scratch
+        many = kernels.gather(
+            posted.slots[place],
+            self._begin,
+            self._count,
+            self._words,
+            posted.tape[place],
+            posted.content[place],
+            self._gap,
+            table,
+            words,
+            shared,
+        )
+        if many == kernels.UNREAD:
+            return None
+        kept = min(many, self._decider.candidates_max)
+        return (words[:kept] >> np.uint64(16)).tolist(), shared[:kept].tolist(), many > kept
+
+    def meet(self, page_ids: Sequence[int]) -> bool:
+        """Whether one of these pages has a key of an earlier page of the batch."""
+        places = [place for page_id in page_ids if (place := self.posted.place_of.get(page_id)) is not None]
+        return not self.posted.first[places].all()
+
+    def gather_many(self, page_ids: Sequence[int], posts: Sequence[bool]) -> dict[int, Gathered]:
+        """What `gather` gives for those pages that have candidates, as far as lists were read. Changes no list.
+
+        posts: for each page whether it is posted before the next one looks.
+        """
+        self._settle()
+        posted = self.posted
+        places = np.array([posted.place_of.get(page_id, -1) for page_id in page_ids], dtype=np.int64)
+        known = places >= 0
+        posting = np.zeros(len(posted.entries), dtype=np.bool_)
+        posting[places[known]] = np.array(posts, dtype=np.bool_)[known]
+        most = self._decider.candidates_max
+        found = np.empty((int(known.sum()), most), dtype=np.uint64)
+        times = np.empty(found.shape, dtype=np.int64)
+        many = np.zeros(len(found), dtype=np.int64)
+        kernels.gather_many(
+            places[known],
+            posted.slots,
+            (self._begin, self._count.copy(), self._words),
+            (posted.tape, posted.content),
+            self._gap,
+            self._scratch,
+            (posted.entries, posting, self._decider.postings_max, np.empty_like(self._changed)),
+            found,
+            times,
+            many,
+        )
+        ids = np.array(page_ids, dtype=np.int64)[known]
+        found >>= np.uint64(16)
+        where = np.nonzero(many > 0)[0]
+        return {
+            page_id: (found[i, :size].tolist(), times[i, :size].tolist(), size > most)
+            for page_id, i, size in zip(ids[where].tolist(), where.tolist(), many[where].tolist(), strict=True)
+        }
+
+    def families(self, page_id: int, other: int) -> list[str]:
+        """Families of the keys of a page of the batch under which another is posted, in the order of the keys."""
+        self._settle()
+        place = self.posted.place_of.get(page_id)
+        if place is None:
+            return []
+        slots = self.posted.slots[place]
+        found = np.empty(len(slots), dtype=np.uint8)
+        kernels.holds(slots, self._begin, self._count, self._words, other, found)
+        return [family for family, shared in zip(self.posted.families, found.tolist(), strict=True) if shared]
+
+    def families_many(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], dict[str, int]]:
+        """How many keys of each family are shared by pairs of a page of the batch, which posts any, and another."""
+        self._settle()
+        posted = self.posted
+        found = np.empty((len(pairs), len(posted.families)), dtype=np.uint8)
+        kernels.holds_many(
+            np.array([posted.place_of[page_id] for page_id, _ in pairs], dtype=np.int64),
+            posted.slots,
+            (self._begin, self._count, self._words),
+            np.array([other for _, other in pairs], dtype=np.int64),
+            found,
+        )
+        known: dict[bytes, dict[str, int]] = {}
+        out = {}
+        for i, pair in enumerate(pairs):
+            pattern = found[i].tobytes()
+            if pattern not in known:
+                known[pattern] = dict(Counter(compress(posted.families, pattern)))
+            out[pair] = dict(known[pattern])
+        return out
+
+    # ---- changing --------------------------------------------------------------------------------------------------
+
+    def post_lonely(self, place: int) -> None:
+        """Posts a lonely page of the batch; this is done with others, before anybody looks again."""
+        self._due.append(place)
+
+    def _settle(self) -> None:
+        if self._due:
+            due = np.array(self._due, dtype=np.int64)
+            self._due = []
+            self._touched = True
+            posted, most = self.posted, self._decider.postings_max
+            lists = self._begin, self._count, self._words
+            self.hot_turned += kernels.post_many(due, posted.slots, lists, posted.entries, most, self._changed)
+
+    def post(self, slots: np.ndarray, word: int, *, foreign: bool = False) -> bool:
+        """Appends a posting to the lists of slots, int64; False, and nothing is done, if one was not read.
+
+        foreign: of a page that is not of the batch.
+        """
+        self._settle()
+        self._touched = True
+        most = self._decider.postings_max
+        if foreign:
+            self._disturbed = True
+            full = self._count[slots] + self.posted.uses[slots] >= self._room[slots]
+            if full.any():
+                self._grow(slots[full])
+        turned = kernels.post(slots, self._begin, self._count, self._words, np.uint64(word), most, self._changed)
+        if turned == kernels.UNREAD:
+            return False
+        self.hot_turned += turned
+        return True
+
+    def _grow(self, slots: np.ndarray) -> None:
+        room = self._room.copy()
+        room[slots] += _MORE_ROOM
+        begin = np.cumsum(room) - room
+        words = np.empty(int(room.sum()), dtype=np.uint64)
+        words[np.repeat(begin - self._begin, self._room) + np.arange(len(self._words))] = self._words
+        self._room, self._begin, self._words = room, begin, words
+        self._make_scratch()
+
+    def unpost(self, slots: np.ndarray, word: int) -> bool:
+        """Takes a posting out of lists, hot ones excepted; False if one was not read. Raises InvariantBroken."""
+        self._settle()
+        if (self._count[slots] == kernels.UNREAD).any():
+            return False
+        self._thinned = self._touched = True
+        if kernels.unpost(slots, self._begin, self._count, self._words, np.uint64(word), self._changed) >= 0:
+            raise InvariantBroken(f"posting {word:016x} is not where it was put")
+        return True
+
+    def writes(self) -> dict[bytes, bytes | None]:
+        """Rows that differ from what was read; None: deleted."""
+        self._settle()
+        changed = np.nonzero(self._changed)[0]
+        counts = self._count[changed]
+        size = int(np.where(counts > 0, 1 + keys.POSTING_BYTES * counts, 1).sum())
+        rows, ends = np.empty(size, dtype=np.uint8), np.empty(len(changed), dtype=np.int64)
+        kernels.store(changed, self._begin, self._count, self._words, rows, ends)
+        encoded = rows.tobytes()
+        slots, cuts = changed.tolist(), [0, *ends.tolist()]
+        names, known = self.posted.keys, self.posted.rows
+        made = [(slot, encoded[start:end] or None) for slot, (start, end) in zip(slots, pairwise(cuts), strict=True)]
+        return {names[slot]: row for slot, row in made if row != known[slot]}

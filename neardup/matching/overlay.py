@@ -1,0 +1,357 @@
+"""What one batch has read of the store, and the effects of its pages so far, seen as one.
+
+`judge` reads and writes here only. What it needs and was not read raises Missing, so that judging stays a pure function
+of the batch and its read set.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.errors import InvariantBroken
+from neardup.index import keys, namings, rows, sharing
+from neardup.index.base import Family, Store
+from neardup.matching.batch import Pages
+from neardup.matching.lists import Lists, Posted
+from neardup.matching.scores import Numbers, Scores
+from neardup.parallel import spread
+from neardup.sketch.header import Head
+from neardup.verdict import Representative
+
+Row = TypeVar("Row")
+_UNKNOWN = object()
+
+#: Rows of a prefix are read at least so many at a time: a promotion is seldom the only one of its batch.
+FIRST_MIN = 4
+
+#: Fewer keys are not worth another thread: of a large index each costs some 10 us.
+_PART_KEYS = 48
+
+
+class Wanted:
+    """Rows and prefixes to read. Prefixes carry how many of their first rows are wanted."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Family, set[bytes]] = {}
+        self.prefixes: dict[tuple[Family, bytes], int] = {}
+
+    def row(self, family: Family, key: bytes) -> None:
+        self.rows.setdefault(family, set()).add(key)
+
+    def sketches(self, page_ids: Iterable[int]) -> None:
+        self.rows.setdefault(Family.SKETCHES, set()).update(map(rows.id_key, page_ids))
+
+    def add(self, other: "Wanted") -> None:
+        for family, wanted in other.rows.items():
+            self.rows.setdefault(family, set()).update(wanted)
+        for prefix, limit in other.prefixes.items():
+            self.prefixes[prefix] = max(limit, self.prefixes.get(prefix, 0))
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.prefixes)
+
+
+class Missing(Exception):
+    """What judging needed and the read set does not hold. Not an error: `fold` reads `wanted` and judges again."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        super().__init__("the read set lacks rows")
+        self.wanted = wanted
+
+    @classmethod
+    def row(cls, family: Family, key: bytes) -> "Missing":
+        wanted = Wanted()
+        wanted.row(family, key)
+        return cls(wanted)
+
+
+class ReadSet:
+    """Everything a batch has read. rows: per family, key -> value or None for absent.
+
+    prefixes: the first keys of a prefix, and whether these are all of them. posted: the batch's similarity keys with
+    their rows, which `rows` does not hold. decoded: rows as somebody looked at them, by how they are decoded. heads,
+    keys and scores remember what follows from records, by page id: decoded records, similarity keys of pages of the
+    store, numbers of pairs. chosen: what was chosen for a page, and from what: candidates, siblings, the search,
+    whether the lists were as they were read. founders: pages of the batch that will likely be posted. threads: how
+    many read and score.
+    """
+
+    def __init__(self, batch: Pages, decider: Decider, threads: int = 1) -> None:
+        self.batch = batch
+        self.posted = Posted(batch, decider)
+        self.rows: dict[Family, dict[bytes, bytes | None]] = {family: {} for family in Family}
+        self.prefixes: dict[tuple[Family, bytes], tuple[list[bytes], bool]] = {}
+        self.decoded: defaultdict[Callable[[bytes], Any], dict[bytes, Any]] = defaultdict(dict)
+        self.heads: dict[int, Head] = {}
+        self.keys: dict[int, list[bytes]] = {}
+        self.numbers = Numbers(decider)
+        self.scores: dict[int, Scores] = {}
+        self.chosen: dict[int, tuple[Any, Any, Any, bool]] = {}
+        self.founders: set[int] = set()
+        self.threads = threads
+
+    def read(self, store: Store, wanted: Wanted) -> int:
+        """Reads what is wanted and not here yet; returns the number of rows and prefixes read."""
+        # Sorted: neighbours share a block of the file.
+        absent = {
+            family: sorted(key for key in keys_wanted if key not in self.rows[family])
+            for family, keys_wanted in wanted.rows.items()
+        }
+        for family, values in self._get(store, absent).items():
+            self.rows[family].update(zip(absent[family], values, strict=True))
+        if absent.get(Family.KEYS):
+            self.posted.learn(absent[Family.KEYS], self.rows[Family.KEYS])
+        read = sum(map(len, absent.values()))
+        for (family, prefix), limit in wanted.prefixes.items():
+            known, complete = self.prefixes.get((family, prefix), ([], False))
+            if complete or len(known) >= limit:
+                continue
+            found = store.first(family, prefix, limit)
+            self.prefixes[family, prefix] = ([key for key, _ in found], len(found) < limit)
+            self.rows[family].update(found)
+            read += 1
+        return read
+
+    def _get(self, store: Store, wanted: Mapping[Family, Sequence[bytes]]) -> dict[Family, list[bytes | None]]:
+        """Values of keys in several families, read by several threads."""
+        out: dict[Family, list[bytes | None]] = {family: [None] * len(keys) for family, keys in wanted.items()}
+        step = max(_PART_KEYS, -(-sum(map(len, wanted.values())) // self.threads))
+        parts = [
+            (family, slice(first, first + step))
+            for family, keys in wanted.items()
+            for first in range(0, len(keys), step)
+        ]
+
+        def get(first: int, last: int) -> None:
+            for family, part in parts[first:last]:
+                out[family][part] = store.get_many(family, wanted[family][part])
+
+        spread(get, len(parts), self.threads, 1)
+        return out
+
+    def read_lists(self, store: Store, page_ids: Iterable[int]) -> None:
+        """Reads the posting lists of pages of the batch."""
+        slots = self.posted.unread_of(page_ids)
+        if slots:
+            wanted = [self.posted.keys[slot] for slot in slots]
+            self.posted.put(slots, self._get(store, {Family.KEYS: wanted})[Family.KEYS])
+
+    def read_sketches(self, store: Store, page_ids: Iterable[int]) -> None:
+        """Reads sketches rows and the rows that hold their shared parts."""
+        wanted = Wanted()
+        wanted.sketches(page_id for page_id in page_ids if page_id not in self.heads and page_id not in self.batch)
+        self.read(store, wanted)
+        held = self.rows[Family.SKETCHES]
+        shared = Wanted()
+        for key in wanted.rows[Family.SKETCHES]:
+            row = held[key]
+            rest = None if row is None else sharing.rest_of_row(row)
+            if rest is not None:
+                shared.sketches((rest,))
+        self.read(store, shared)
+
+
+class Table(Generic[Row]):
+    """One kind of row: as the store has it, under what this batch changed."""
+
+    def __init__(
+        self, family: Family, reads: ReadSet, decode: Callable[[bytes], Row], encode: Callable[[Row], bytes]
+    ) -> None:
+        self._family = family
+        self._read = reads.rows[family]
+        self._prefixes = reads.prefixes
+        self._decode = decode
+        self._encode = encode
+        self._held: dict[bytes, Any] = reads.decoded[decode]  # what follows from the rows that were read
+        self._now: dict[bytes, Row | None] = {}
+        self._encoded: dict[bytes, bytes] = {}  # rows that nobody has looked at since
+        self._changed: set[bytes] = set()
+
+    def get(self, key: bytes) -> Row | None:
+        """The row as it is now, None if there is none. Raises Missing if it was not read."""
+        row: Any = self._now.get(key, _UNKNOWN)
+        if row is not _UNKNOWN:
+            return cast("Row | None", row)
+        if key in self._encoded:
+            row = self._now[key] = self._decode(self._encoded[key])
+            return cast("Row | None", row)
+        row = self._held.get(key, _UNKNOWN)
+        if row is _UNKNOWN:
+            value: Any = self._read.get(key, _UNKNOWN)
+            if value is _UNKNOWN:
+                raise Missing.row(self._family, key)
+            row = self._held[key] = None if value is None else self._decode(value)
+        return cast("Row | None", row)
+
+    def need(self, key: bytes) -> Row:
+        """Like `get`; raises InvariantBroken where there must be a row and is none."""
+        row = self.get(key)
+        if row is None:
+            raise InvariantBroken(f"{self._family.name.lower()}: no row under {key.hex()}")
+        return row
+
+    def put(self, key: bytes, row: Row | None) -> None:
+        self._now[key] = row
+        self._changed.add(key)
+
+    def put_encoded(self, key: bytes, row: bytes) -> None:
+        """Like `put`, of a row that there is none of yet, in the store or here."""
+        self._encoded[key] = row
+
+    def is_fresh(self, key: bytes) -> bool:
+        """Whether there is no such row, and never was one."""
+        return self.is_absent(key) and key not in self._encoded and key not in self._changed
+
+    def is_absent(self, key: bytes) -> bool:
+        """Whether it was read, and the store has no such row."""
+        return self._read.get(key, _UNKNOWN) is None
+
+    def first(self, prefix: bytes, limit: int, *, fresh: bool) -> list[bytes]:
+        """The smallest `limit` keys with a prefix. fresh: the store cannot hold any. Raises Missing."""
+        known, complete = ([], True) if fresh else self._prefixes.get((self._family, prefix), ([], False))
+        found = {key for key in known if self._now.get(key, True) is not None}
+        found.update(key for key in self._changed if key.startswith(prefix) and self._now[key] is not None)
+        found.update(key for key in self._encoded if key.startswith(prefix) and key not in self._changed)
+        ordered = sorted(found)[:limit]
+        # Beyond the last key that was read the store may hold keys that we do not know of.
+        safe = ordered if complete else [key for key in ordered if known and key <= known[-1]]
+        if not complete and len(safe) < limit:
+            wanted = Wanted()
+            wanted.prefixes[self._family, prefix] = max(limit, FIRST_MIN, 2 * len(known))
+            raise Missing(wanted)
+        return safe
+
+    def writes(self) -> dict[bytes, bytes | None]:
+        """Rows that differ from what was read, encoded; None: deleted."""
+        out: dict[bytes, bytes | None] = dict(self._encoded)
+        for key in self._changed:
+            row = self._now[key]
+            value = None if row is None else self._encode(row)
+            if key not in self._read or self._read[key] != value:
+                out[key] = value
+            else:
+                out.pop(key, None)
+        return out
+
+
+def _same(row: bytes) -> bytes:
+    return row
+
+
+class Overlay:
+    """The tables of one batch, and the decider that judges it."""
+
+    def __init__(self, reads: ReadSet, decider: Decider) -> None:
+        self.reads = reads
+        self.decider = decider
+        self.urls = Table(Family.URLS, reads, rows.decode_url, rows.UrlRow.encode)
+        self.clusters = Table(Family.CLUSTERS, reads, rows.decode_cluster, rows.ClusterRow.encode)
+        self.members = Table(Family.MEMBERS, reads, rows.decode_member, rows.MemberRow.encode)
+        self.digests = Table(Family.KEYS, reads, rows.decode_digest, rows.DigestRow.encode)
+        self.more = Table(Family.KEYS, reads, _same, _same)  # further pages of a digest
+        self.namings = Table(Family.KEYS, reads, namings.decode, namings.Siblings.encode)
+        self.postings = Table(Family.KEYS, reads, _same, _same)
+        self.sketches = Table(Family.SKETCHES, reads, _same, _same)
+        self._lists: Lists | None = None
+        self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page
+        self._turned = 0  # keys of pages of the store alone that turned hot
+
+    @property
+    def lists(self) -> Lists:
+        """The batch's posting lists, as they had been read when first asked for."""
+        if self._lists is None:
+            self._lists = self.reads.posted.lists(self.decider)
+        return self._lists
+
+    def head(self, page_id: int) -> Head:
+        """The sketch of a page of this batch or of the store. Raises Missing, InvariantBroken."""
+        heads = self.reads.heads
+        head = heads.get(page_id)
+        if head is None and page_id in self.reads.batch:
+            head = heads[page_id] = self.reads.batch[page_id]
+        elif head is None:
+            row = self.sketches.need(rows.id_key(page_id))
+            rest = sharing.rest_of_row(row)
+            rest_row = None if rest is None else self.sketches.need(rows.id_key(rest))
+            head = heads[page_id] = Head(sharing.record_of_rows(row, rest_row))
+        return head
+
+    def posted_keys(self, page_id: int) -> list[bytes]:
+        """The similarity keys of a page."""
+        if page_id in self.reads.batch:
+            return self.reads.posted.of_page(page_id)
+        known = self.reads.keys
+        if page_id not in known:
+            known[page_id] = keys.similarity_keys(self.head(page_id), self.decider)
+        return known[page_id]
+
+    def post(self, page_id: int) -> None:
+        """Posts a founding sketch under its similarity keys. Raises Missing with every list that was not read."""
+        head = self.head(page_id)
+        word, entry = keys.word_of(page_id, head), keys.posting(page_id, head)
+        slots, others = self._places(page_id)
+        if not self.lists.post(slots, word, foreign=page_id not in self.reads.batch):
+            raise self.lacking(page_id)
+        for key, row in others:
+            after = keys.with_posting(row, entry, self.decider.postings_max)
+            self._turned += after is keys.HOT and row != keys.HOT
+            self.postings.put(key, after)
+
+    def unpost(self, page_id: int) -> None:
+        """Takes a founding sketch out of its lists, hot ones excepted. Raises Missing like `post`, InvariantBroken."""
+        head = self.head(page_id)
+        word, entry = keys.word_of(page_id, head), keys.posting(page_id, head)
+        slots, others = self._places(page_id)
+        if not self.lists.unpost(slots, word):
+            raise self.lacking(page_id)
+        for key, row in others:
+            self.postings.put(key, keys.without_posting(row, entry))
+
+    def _places(self, page_id: int) -> tuple[np.ndarray, list[tuple[bytes, bytes | None]]]:
+        """Keys of a page: slots of those that the batch has, and the others with their rows. Raises Missing."""
+        posted = self.reads.posted
+        place = posted.place_of.get(page_id)
+        if place is not None:
+            return posted.slots[place], []
+        slots, others, wanted = [], [], Wanted()
+        for key in self.posted_keys(page_id):
+            slot = posted.slot_of(key)
+            if slot is not None:
+                slots.append(slot)
+                continue
+            try:
+                others.append((key, self.postings.get(key)))
+            except Missing as missing:
+                wanted.add(missing.wanted)
+        if wanted:
+            raise self.lacking(page_id)
+        return np.array(slots, dtype=np.int64), others
+
+    @property
+    def hot_turned(self) -> int:
+        return self._turned + self.lists.hot_turned
+
+    def lacking(self, page_id: int) -> Missing:
+        """The lists of a page, some of which were not read."""
+        wanted = Wanted()
+        wanted.rows[Family.KEYS] = set(self.posted_keys(page_id))
+        return Missing(wanted)
+
+    def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
+        """What this batch changed, ready for `Store.write`."""
+        out = {
+            # In the order of their families' bytes: what is sorted but for small parts is quickly sorted.
+            Family.KEYS: self.digests.writes()
+            | self.more.writes()
+            | self.namings.writes()
+            | self.lists.writes()
+            | self.postings.writes(),
+            Family.SKETCHES: self.sketches.writes(),
+            Family.URLS: self.urls.writes(),
+            Family.CLUSTERS: self.clusters.writes(),
+            Family.MEMBERS: self.members.writes(),
+        }
+        return {family: changes for family, changes in out.items() if changes}

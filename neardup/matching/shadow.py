@@ -1,0 +1,246 @@
+"""A shadow rule beside the live one, and pairs drawn for audit. Both only look: no verdict and no stored byte changes.
+
+The shadow judges the candidates that the live rule scored, in an index that the live rule made: it says what it would
+have done with this page now, not what its own index would look like by then.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import orjson
+
+from neardup.decider import Decider
+from neardup.errors import BadInput
+from neardup.matching.choice import Scored, Weighed, counts_names, rule_on
+from neardup.rules import RULES, Ruling
+from neardup.sketch.header import Head
+from neardup.verdict import Kind
+
+AUDIT_VERSION = 1
+#: Distance of a pair's tape score from the threshold within which it is drawn.
+MARGIN = 0.06
+#: Pairs of a page and of a message that are drawn at most, so that a template of one page does not fill the file.
+PAGE_PAIRS_MAX, MESSAGE_PAIRS_MAX = 4, 128
+#: Numbers of the decider that shape the index or its candidates: a shadow has no index of its own.
+LIVE_ONLY = frozenset(
+    {
+        "rule_version",
+        "supershingles_posted",
+        "blocks_posted",
+        "postings_max",
+        "candidates_max",
+        "length_gap_max",
+        "crowd_tape_min",
+    },
+)
+
+
+class Disagreement(StrEnum):
+    """What the two rules make of one page. Values are persisted and published: they never change."""
+
+    LIVE_MERGES = "live_merges"
+    SHADOW_MERGES = "shadow_merges"
+    OTHER_REPRESENTATIVE = "other_representative"
+    #: Neither merges, and they differ in whose main content it is.
+    OTHER_CONTENT = "other_content"
+
+
+class Stratum(StrEnum):
+    """Why a pair is drawn where the rules agree, or there is no shadow. Values are persisted."""
+
+    ACCEPTED = "accepted"  # merged, close to the threshold
+    REJECTED = "rejected"  # not merged, close below the threshold
+    REFUSED = "refused"  # above the threshold, and not merged: a veto, or another step
+
+
+@dataclass
+class Counts:
+    """pages: with candidates. pairs: their candidates. drawn: pairs for audit; left_out: those beyond the bounds."""
+
+    pages: int = 0
+    pairs: int = 0
+    live_merges: int = 0
+    shadow_merges: int = 0
+    other_representative: int = 0
+    other_content: int = 0
+    drawn: int = 0
+    left_out: int = 0
+
+    def since(self, before: "Counts") -> "Counts":
+        return Counts(**{name: value - getattr(before, name) for name, value in asdict(self).items()})
+
+
+def shadow_of(live: Decider, rule: str | None, numbers: Mapping[str, int | float]) -> Decider | None:
+    """The shadow's decider: the live one with another rule and other numbers; None if neither is asked for.
+
+    Raises BadInput for an unknown rule, for what only an index of its own could tell, and for the live rule itself.
+    """
+    if rule is None and not numbers:
+        return None
+    if rule is not None and rule not in RULES:
+        raise BadInput(f"shadow rule {rule}: there is {', '.join(RULES)}")
+    held = [name for name in numbers if name in LIVE_ONLY]
+    if held:
+        raise BadInput(f"the shadow rule has the live rule's candidates, so its {held[0]} cannot be another")
+    shadow = replace(live, rule=rule or live.rule, **numbers)  # type: ignore[arg-type]
+    if shadow.crowd_min and not live.crowd_min:
+        raise BadInput("the live rule counts no crowds, so the shadow rule's crowd_min has nothing to compare with")
+    if counts_names(shadow) and not counts_names(live):
+        raise BadInput(
+            "the live rule counts no pages by name, so the shadow rule cannot ask for them; set its siblings_min to 0"
+        )
+    if shadow == live:
+        raise BadInput("the shadow rule is the live rule; give it another rule or another number")
+    return shadow
+
+
+#: What goes first where a bound leaves pairs out: disagreements are few, and templates are full of vetoes.
+_ORDER: dict[str, int] = dict.fromkeys(Disagreement, 0) | {Stratum.ACCEPTED: 1, Stratum.REJECTED: 1, Stratum.REFUSED: 2}
+
+
+class _Drawn(NamedTuple):
+    order: int
+    rank: int
+    place: int
+    line: bytes
+
+
+class Auditor:
+    """Looks at what was weighed: counts where live rule and shadow disagree, and draws pairs.
+
+    rate: share of the pages of which pairs are drawn, by a hash of the page id, so that a page is drawn or not
+    whatever batch it comes in. 0: no pairs.
+    """
+
+    def __init__(self, live: Decider, shadow: Decider | None = None, rate: float = 0.0) -> None:
+        self.live, self.shadow = live, shadow
+        self.counts = Counts()
+        self._below = int(rate * (1 << 64))
+
+    def look(self, weighed: Sequence[Weighed]) -> list[bytes]:
+        """Counts the pages of one message, and returns the pairs drawn from it as JSON lines."""
+        drawn: list[_Drawn] = []
+        for one in weighed:
+            self.counts.pages += 1
+            self.counts.pairs += len(one.choice.scored)
+            rulings = self._rulings(one)
+            kind = self._compare(one, rulings) if rulings is not None else None
+            rank = _rank(one.page_id) if self._below else 0
+            if rank < self._below:
+                pairs = self._pairs(one, rulings, kind)
+                self.counts.left_out += max(0, len(pairs) - PAGE_PAIRS_MAX)
+                for sample, place in pairs[:PAGE_PAIRS_MAX]:
+                    drawn.append(
+                        _Drawn(_ORDER[sample], rank, len(drawn), self._line(one, place, rulings, kind, sample))
+                    )
+        # Of a full message the pages of least hash stay in each order, not its first ones; lines are in its order.
+        kept = sorted(sorted(drawn)[:MESSAGE_PAIRS_MAX], key=lambda one: one.place)
+        self.counts.drawn += len(kept)
+        self.counts.left_out += len(drawn) - len(kept)
+        return [one.line for one in kept]
+
+    def _rulings(self, one: Weighed) -> list[Ruling] | None:
+        if self.shadow is None:
+            return None
+        choice = one.choice
+        return [
+            rule_on(self.shadow, one.head, other, scored.pair, choice.crowd, choice.siblings)
+            for scored, other in zip(choice.scored, one.heads, strict=True)
+        ]
+
+    def _compare(self, one: Weighed, rulings: list[Ruling]) -> Disagreement | None:
+        kind = disagreement(_target(one.choice.best), _target(_best(one.choice.scored, rulings)))
+        if kind is not None:
+            setattr(self.counts, kind, getattr(self.counts, kind) + 1)
+        return kind
+
+    def _pairs(
+        self, one: Weighed, rulings: list[Ruling] | None, kind: Disagreement | None
+    ) -> list[tuple[Disagreement | Stratum, int]]:
+        """(why, place among the candidates) of the pairs worth a look: first what the rules disagree about."""
+        scored = one.choice.scored
+        out: list[tuple[Disagreement | Stratum, int]] = []
+        if kind is not None and rulings is not None:
+            best = {found.page_id for found in (one.choice.best, _best(scored, rulings)) if found is not None}
+            out += [(kind, place) for place, pair in enumerate(scored) if pair.page_id in best]
+        taken = {place for _, place in out}
+        for place, pair in enumerate(scored):
+            stratum = self._stratum(pair)
+            if stratum is not None and place not in taken:
+                out.append((stratum, place))
+        return sorted(out, key=lambda one: _ORDER[one[0]])
+
+    def _stratum(self, one: Scored) -> Stratum | None:
+        over = one.pair.tape_score - self.live.tape_min
+        if one.ruling.kind is Kind.NEAR_DUPLICATE:
+            return Stratum.ACCEPTED if abs(over) <= MARGIN else None
+        if over >= 0:
+            return Stratum.REFUSED
+        return Stratum.REJECTED if over >= -MARGIN else None
+
+    def _line(
+        self, one: Weighed, place: int, rulings: list[Ruling] | None, kind: Disagreement | None, sample: str
+    ) -> bytes:
+        scored = one.choice.scored[place]
+        out: dict[str, Any] = {
+            "version": AUDIT_VERSION,
+            "audit": "pair",
+            "sample": sample,
+            "a": _page(scored.page_id, one.heads[place]),
+            "b": _page(one.page_id, one.head),
+            "pair": {name: _rounded(value) for name, value in scored.pair._asdict().items()},
+            "crowd": one.choice.crowd,
+            "live": {"rule": self.live.rule, "decider": self.live.digest, **_ruling(scored, one.choice.best)},
+        }
+        if self.shadow is not None and rulings is not None:
+            told = scored._replace(ruling=rulings[place])
+            best = _best(one.choice.scored, rulings)
+            out["shadow"] = {"rule": self.shadow.rule, "decider": self.shadow.digest, **_ruling(told, best)}
+            if kind is not None:
+                out["disagreement"] = kind
+        return orjson.dumps(out) + b"\n"
+
+
+def disagreement(live: tuple[Kind, int] | None, shadow: tuple[Kind, int] | None) -> Disagreement | None:
+    """Of what each rule makes of a page: (kind, page id it repeats), None for a page that says something new."""
+    if live == shadow:
+        return None
+    merges = [one is not None and one[0] is Kind.NEAR_DUPLICATE for one in (live, shadow)]
+    if all(merges):
+        return Disagreement.OTHER_REPRESENTATIVE
+    if not any(merges):
+        return Disagreement.OTHER_CONTENT
+    return Disagreement.LIVE_MERGES if merges[0] else Disagreement.SHADOW_MERGES
+
+
+def _target(best: Scored | None) -> tuple[Kind, int] | None:
+    return None if best is None or best.ruling.kind is None else (best.ruling.kind, best.page_id)
+
+
+def _best(scored: Sequence[Scored], rulings: Sequence[Ruling]) -> Scored | None:
+    """As the live rule chooses: the greatest rank, then the oldest."""
+    accepted = [one._replace(ruling=said) for one, said in zip(scored, rulings, strict=True) if said.kind]
+    return max(accepted, key=lambda one: (one.ruling.rank, -one.page_id), default=None)
+
+
+def _rank(page_id: int) -> int:
+    """A hash of 64 bits."""
+    digest = hashlib.blake2b(page_id.to_bytes(8, "big"), digest_size=8, person=b"neardup-audit").digest()
+    return int.from_bytes(digest, "big")
+
+
+def _page(page_id: int, head: Head) -> dict[str, Any]:
+    return {"page_id": page_id, "url": head.url, "fetched_at": head.fetched_at, "coordinates": head.coordinates}
+
+
+def _ruling(one: Scored, best: Scored | None) -> dict[str, Any]:
+    """chosen: of all candidates that the rule accepts this is the one that counts."""
+    out: dict[str, Any] = {"kind": one.ruling.kind, "by": one.ruling.by}
+    return out | {"chosen": True} if best is not None and best.page_id == one.page_id else out
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value

@@ -1,0 +1,1 @@
+"""Two records to numbers."""

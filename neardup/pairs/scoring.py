@@ -1,0 +1,126 @@
+"""The numbers of pairs of sketch records, as the rules want them."""
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import get_type_hints
+
+import numpy as np
+
+from neardup.kernels import pairs as kernels
+from neardup.pairs.pair import Pair
+from neardup.parallel import spread
+from neardup.sketch.layout import HEADER
+
+_AT = np.array([HEADER.fields[name][1] for name in kernels.FIELDS], dtype=np.int64)  # type: ignore[index]
+#: tape_bytes and content_bytes of a header, side by side.
+_TAPES, _TAPES_AT = struct.Struct("<HH"), HEADER.fields["tape_bytes"][1]  # type: ignore[index]
+assert HEADER.fields["content_bytes"][1] == _TAPES_AT + 2  # type: ignore[index]
+#: Places of a Pair's fields that are no whole numbers.
+_SHARES = tuple(place for place, kind in enumerate(get_type_hints(Pair).values()) if kind is float)
+_TRUTHS = tuple(place for place, kind in enumerate(get_type_hints(Pair).values()) if kind is bool)
+#: Records that one call of the kernel gets, in bytes, about; what is more goes in further calls.
+_BUFFER_BYTES_MAX = 16 << 20
+#: Fewer pairs are not worth another thread.
+_PART_PAIRS_MIN = 32
+
+
+def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
+    """The numbers of `a` with each of the other records, in their order; see `Pairs`."""
+    wanted, records = Pairs(), [*others, a]
+    wanted.add(len(others), range(len(others)), records.__getitem__)
+    return list(map(pair_of, wanted.numbers()))
+
+
+def pair_of(numbers: np.ndarray) -> Pair:
+    """The Pair of one row of `Pairs.numbers`."""
+    values: list[float] = numbers.astype(np.int64).tolist()
+    for place in _SHARES:
+        values[place] = numbers.item(place)
+    for place in _TRUTHS:
+        values[place] = values[place] != 0
+    return Pair._make(values)
+
+
+class Pairs:
+    """Pairs of records whose numbers are wanted. A record of several pairs is copied once.
+
+    All are valid records of one scheme: lengths are trusted. B-, C- and 64-bit similarity are 0 where a page has no
+    tokens. In vetoes, a filter with more than half of its bits set proves nothing, but a name of the other page is
+    known to be there. threads: how many share the pairs.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._out: list[np.ndarray] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._records: list[bytes] = []
+        self._places: dict[int, int] = {}
+        self._size = 0
+        self._a: list[int] = []
+        self._b: list[int] = []
+
+    def add(self, one: int, others: Sequence[int], record: Callable[[int], bytes]) -> None:
+        """A record with each of others, all by names of their own; record: by its name. What that raises, adds none."""
+        places = self._places
+        for name in (one, *others):
+            if name not in places:
+                found = record(name)
+                places[name] = self._size
+                self._records.append(found)
+                self._size += len(found)
+        self._a += [places[one]] * len(others)
+        self._b += map(places.__getitem__, others)
+        if self._size > _BUFFER_BYTES_MAX:
+            self._score()
+
+    def numbers(self) -> np.ndarray:
+        """The numbers of all pairs in the order in which they were added, float64[pairs, fields of a Pair]."""
+        self._score()
+        return np.concatenate(self._out) if self._out else np.zeros((0, kernels.COLUMNS))
+
+    def _score(self) -> None:
+        if not self._a:
+            return
+        buffer = np.frombuffer(b"".join(self._records), dtype=np.uint8)
+        tape = max(max(_TAPES.unpack_from(record, _TAPES_AT)) for record in self._records)
+        a, b = np.array(self._a, dtype=np.int64), np.array(self._b, dtype=np.int64)
+        out = np.zeros((len(a), kernels.COLUMNS))
+
+        def score(first: int, last: int) -> None:
+            scratch = pair_scratch(tape)
+            kernels.score_pairs(buffer, a[first:last], b[first:last], _AT, HEADER.itemsize, scratch, out[first:last])
+
+        spread(score, len(a), self._threads, _PART_PAIRS_MIN)
+        self._out.append(out)
+        self._clear()
+
+
+_Arrays = tuple[np.ndarray, ...]
+
+
+def pair_scratch(tape: int) -> tuple[_Arrays, _Arrays, _Arrays]:
+    """Arrays for pairs of one buffer with tapes of up to `tape` bytes: of whole pages, of main contents, of both."""
+    first, room = tape_room(tape)
+    return first, tape_room(tape)[0], room
+
+
+def tape_room(tape: int) -> tuple[_Arrays, _Arrays]:
+    """Arrays to compare tapes of up to `tape` bytes: what is known of the first tape of a pair, and room to work in."""
+    table = 1 << (4 * tape).bit_length()
+    words = tape // 64 + 1
+    known = np.full(5, -1, np.int64)
+    first = (
+        np.empty(tape, np.uint8),
+        np.empty(tape, np.uint32),
+        np.empty(table, np.uint32),
+        np.zeros(table, np.uint32),
+        known,
+    )
+    known[-1] = 0
+    return first, (
+        *(np.empty(tape, np.uint8) for _ in range(5)),
+        np.empty(256 * words, np.uint64),
+        np.empty(words, np.uint64),
+    )

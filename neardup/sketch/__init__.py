@@ -1,0 +1,1 @@
+"""A sketch record: made, laid out, read."""

@@ -1,0 +1,145 @@
+"""What a batch of pages is called: normal forms of URLs, hosts, sites, and which are no pages; as kernels take it."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from neardup.errors import BadPage
+from neardup.kernels.html import PADDING_BYTES
+from neardup.kernels.tokens import tokenise
+from neardup.kernels.urls import find_hosts
+from neardup.page import Page, hen_site, host_of, normalise_url, site_of
+from neardup.scheme import Scheme
+from neardup.sketch.layout import RecordKind
+from neardup.text.tables import tables
+
+#: Longest reason of a rejection that is kept.
+_REASON_BYTES_MAX = 512
+_GONE = (404, 410)
+_PADDING = bytes(PADDING_BYTES)
+#: Hosts that are remembered, for each scheme; and how much of a host's name makes tokens.
+_HOSTS_MAX, _HOST_BYTES_MAX = 1 << 16, 1024
+_PAGE, _TOMBSTONE, _REJECTED = int(RecordKind.PAGE), int(RecordKind.TOMBSTONE), int(RecordKind.REJECTED)
+
+#: uint8 texts one after another, with 256 zero bytes at the end, and int64 where each of them ends.
+Texts = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
+
+
+@dataclass(slots=True)
+class Identities:
+    """What sketches say of pages besides their texts; kinds are values of RecordKind.
+
+    hosts: for each page five words (fingerprints of its site and of Henzinger's site, lengths of host and site, number
+    of the host's tokens), then tokens, host and site.
+    """
+
+    kinds: list[int]
+    urls: Texts
+    hosts: Texts
+    reasons: Texts
+
+    def bytes_of(self, first: int, last: int) -> int:
+        """Bytes that records of pages first to last - 1 take for these texts, or a few more."""
+        starts = [int(ends[first - 1]) if first else 0 for _, ends in (self.urls, self.hosts, self.reasons)]
+        return sum(int(ends[last - 1]) for _, ends in (self.urls, self.hosts, self.reasons)) - sum(starts)
+
+
+def identify(pages: Sequence[Page], scheme: Scheme) -> Identities:
+    """What their URLs, statuses and problems make of pages. Never raises for what they hold."""
+    urls = [page.url for page in pages]
+    joined = texts_of([url if url.isascii() else "" for url in urls])
+    first, last = np.empty(len(urls), np.int64), np.empty(len(urls), np.int64)
+    find_hosts(*joined, first, last)
+    hosts, known = [], _known_hosts(scheme)
+    kinds, reasons = [_PAGE] * len(urls), [b""] * len(urls)
+    changed = False
+    for i, (page, start, end) in enumerate(zip(pages, first.tolist(), last.tolist(), strict=True)):
+        reason = page.problem
+        if end and len(urls[i]) <= scheme.url_bytes_max:
+            hosts.append(known[urls[i][start:end]])
+        else:
+            changed = True
+            try:
+                urls[i] = normalise_url(urls[i], scheme.url_bytes_max)
+                hosts.append(known[host_of(urls[i])])
+            except BadPage as error:
+                urls[i] = cut(urls[i], scheme.url_bytes_max).decode()
+                hosts.append(known[""])
+                reason = reason or str(error)
+        if reason or page.body is None or not 200 <= page.status <= 299:
+            if not reason and page.status not in _GONE and not 200 <= page.status <= 299:
+                reason = f"HTTP status {page.status}"
+            kinds[i] = _REJECTED if reason else _TOMBSTONE
+            reasons[i] = cut(reason, _REASON_BYTES_MAX)
+    return Identities(kinds, texts_of(urls) if changed else joined, _joined(hosts), _joined(reasons))
+
+
+def cut(text: str, bytes_max: int) -> bytes:
+    """UTF-8 of at most so many bytes, cut between characters."""
+    data = text[:bytes_max].encode("utf-8", "replace")
+    if len(data) <= bytes_max:
+        return data
+    return data[:bytes_max].decode("utf-8", "ignore").encode()
+
+
+def texts_of(texts: Sequence[str]) -> Texts:
+    """Texts as UTF-8 for kernels; lone surrogates become question marks."""
+    whole = "".join(texts)
+    if not whole.isascii():
+        return _joined([text.encode("utf-8", "replace") for text in texts])
+    data = np.frombuffer(whole.encode() + _PADDING, np.uint8)
+    return data, np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+
+
+def _joined(texts: Sequence[bytes]) -> Texts:
+    data = np.frombuffer(b"".join((*texts, _PADDING)), np.uint8)
+    return data, np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+
+
+class _Hosts(dict[str, bytes]):
+    """Hosts as kernels take them, computed when first asked for."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        super().__init__()
+        self._token_seed = np.uint64(scheme.seed)
+        self._site_seed = int(scheme.constants("site", 1)[0])
+
+    def __missing__(self, host: str) -> bytes:
+        site, hen = site_of(host).encode(), hen_site(host).encode()
+        sites = [xxhash.xxh64_intdigest(name, self._site_seed) for name in (site, hen)]
+        tokens = self._tokens(labels(host).encode()[:_HOST_BYTES_MAX])
+        name = host.encode()
+        found = struct.pack("<5Q", *sites, len(name), len(site), len(tokens)) + tokens.tobytes() + name + site
+        if len(self) >= _HOSTS_MAX:
+            self.clear()
+        self[host] = found
+        return found
+
+    def _tokens(self, text: bytes) -> npt.NDArray[np.uint64]:
+        room = 2 * len(text) + 64
+        buffer = np.zeros(room, np.uint8)
+        buffer[: len(text)] = np.frombuffer(text, np.uint8)
+        fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
+        start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
+        n = tokenise(buffer, len(text), 0, 0, self._token_seed, tables(), fp, flags, block, start, end)
+        return fp[:n]
+
+
+@lru_cache(maxsize=8)
+def _known_hosts(scheme: Scheme) -> _Hosts:
+    return _Hosts(scheme)
+
+
+def labels(host: str) -> str:
+    """The host and, where it is an internationalised one, also what people read and write for it."""
+    if "xn--" not in host:
+        return host
+    try:
+        return f"{host} {host.encode().decode('idna')}"
+    except UnicodeError:
+        return host

@@ -1,0 +1,255 @@
+"""Pages to sketch records, in batches over threads."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+from urllib.parse import urljoin
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from neardup.errors import BadPage
+from neardup.kernels import batch as batches
+from neardup.kernels.facts import BASE_START, CANONICAL_START, FACTS, LANG_START
+from neardup.kernels.html import PADDING_BYTES
+from neardup.kernels.record import CANONICAL_LEFT, LANG_LEFT
+from neardup.page import Page, normalise_url
+from neardup.scheme import Scheme
+from neardup.sketch.addresses import Identities, cut, identify
+from neardup.sketch.header import Head
+from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind
+from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, space_for
+from neardup.text.decoding import decode_into
+from neardup.text.html import unescape_value
+from neardup.text.tables import tables
+from neardup.verdict import Coordinates
+
+#: Bytes that one call of the kernel takes, and pages: what a core's own cache holds. A larger page goes alone.
+_CALL_BYTES_MAX, _CALL_PAGES_MAX = 512 << 10, 512
+#: What a page costs beside its bytes, in bytes: for sharing pages among threads.
+_PAGE_COST = 4096
+#: Parts of a batch for each thread, and pages that make a part worth while.
+_PARTS, _PART_PAGES_MIN = 4, 8
+_INT64 = (-(1 << 63), (1 << 63) - 1)
+_PAGE = int(RecordKind.PAGE)
+_TRUNCATED = int(RecordFlag.TRUNCATED)
+_PADDING = bytes(PADDING_BYTES)
+
+
+def sketch_pages(
+    pages: Sequence[Page],
+    scheme: Scheme,
+    *,
+    coordinates: Sequence[Coordinates] | None = None,
+    log_times: Sequence[int] | None = None,
+    threads: int = 1,
+) -> list[bytes]:
+    """One record a page, in their order; how pages are grouped into calls changes no byte of them.
+
+    A page whose `problem` is set, whose URL is none, or whose status is neither 2xx, 404 nor 410 gives a REJECTED
+    record with the reason; 404, 410, and a null body with a status of 2xx give a TOMBSTONE. Of a body over the scheme's
+    body_bytes_max only the first part is sketched. coordinates and log_times (ms): one a page; a page without
+    `fetched_at` takes its log time. threads: how many share the batch, by bytes. Never raises for what a page holds;
+    raises BadInput for a scheme that does not fit the record's layout.
+    """
+    times = log_times or [page.fetched_at or 0 for page in pages]
+    if len(coordinates or pages) != len(pages) or len(times) != len(pages):
+        raise ValueError(f"{len(pages)} pages with {len(coordinates or ())} coordinates and {len(times)} log times")
+    shape_of(scheme)
+    parts = _split(pages, threads)
+    if len(parts) == 1:
+        return _sketch_part(pages, scheme, coordinates, times)
+    done: list[list[bytes]] = [[]] * len(parts)
+    left = iter(list(enumerate(parts)))
+
+    def take() -> None:
+        for place, (i, j) in left:
+            done[place] = _sketch_part(pages[i:j], scheme, coordinates and coordinates[i:j], times[i:j])
+
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(take) for _ in range(threads - 1)]
+        take()
+        for other in others:
+            other.result()
+    return [record for part in done for record in part]
+
+
+def sketch_words(words: Sequence[str], scheme: Scheme, **given: Any) -> bytes:
+    """Record of a page that consists of these tokens (lower-case words), one space apart: for tests and experiments.
+
+    given: as for `of_words`. Raises BadPage for a bad URL.
+    """
+    with of_words(words, scheme, **given) as arguments:
+        batches.record_of(*arguments)
+        return _records(arguments[0], 0, 1)[0]
+
+
+@contextmanager
+def of_words(
+    words: Sequence[str],
+    scheme: Scheme,
+    *,
+    url: str = "http://example.org/",
+    title_words: int = 0,
+    links: Sequence[int] = (),
+    blocks: Sequence[int] | None = None,
+) -> Iterator[tuple[Any, ...]]:
+    """What `record_of` takes for a page of such words.
+
+    The first title_words are its title; links: indices of words in links; blocks: the block number of each word.
+    Raises BadPage for a bad URL.
+    """
+    pages = [Page(normalise_url(url, scheme.url_bytes_max), b"")]
+    named = identify(pages, scheme)
+    n = len(words)
+    encoded = [word.encode() for word in words]
+    # Writable, as the text of a batch: the kernels are compiled for that.
+    text = np.frombuffer(bytearray(b" ".join(encoded) + bytes(PADDING_BYTES)), dtype=np.uint8)
+    ends = np.cumsum([len(word) + 1 for word in encoded], dtype=np.int64) - 1
+    flags = np.array([4 * w.isdigit() + 8 * any(c.isdigit() for c in w) for w in words], dtype=np.uint8)
+    flags[:title_words] |= 1
+    flags[list(links)] |= 2
+    tokens = (
+        np.array([xxhash.xxh64_intdigest(word, scheme.seed) for word in encoded], dtype=np.uint64),
+        flags,
+        np.array(blocks if blocks is not None else [0] * n, dtype=np.int32),
+        (ends - [len(word) for word in encoded]).astype(np.uint32),
+        ends.astype(np.uint32),
+    )
+    headers = _headers(pages, named, None, [0])
+    with space_for(n, scheme) as space:
+        title = " ".join(words[:title_words]).encode()[: scheme.title_bytes_max]
+        space.page.title[: len(title)] = np.frombuffer(title, np.uint8)
+        out = space.out(named.bytes_of(0, 1) + record_bytes_max(scheme))
+        batch = decode_into(_batch(named, headers), [None], [""], 0)._replace(out=out)
+        heading = (np.int64(0), np.int64(0))
+        yield batch, 0, tokens, n, heading, text, len(title), shape_of(scheme), space.work, space.page, 0
+
+
+def _calls(bodies: Sequence[bytes | None]) -> Iterator[tuple[int, int]]:
+    """Ranges of pages that one call of the kernel takes."""
+    first = total = 0
+    for i, body in enumerate(bodies):
+        size = len(body or b"")
+        if i > first and (total + size > _CALL_BYTES_MAX or i == first + _CALL_PAGES_MAX):
+            yield first, i
+            first, total = i, 0
+        total += size
+    if bodies:
+        yield first, len(bodies)
+
+
+def _sketch_part(
+    pages: Sequence[Page], scheme: Scheme, places: Sequence[Coordinates] | None, times: Sequence[int]
+) -> list[bytes]:
+    named, most = identify(pages, scheme), scheme.body_bytes_max
+    bodies = [page.body if kind == _PAGE else None for page, kind in zip(pages, named.kinds, strict=True)]
+    content_types = [page.content_type for page in pages]
+    headers = _headers(pages, named, places, times)
+    for i in [i for i, body in enumerate(bodies) if body and len(body) > most]:
+        bodies[i] = (bodies[i] or b"")[:most]
+        headers["flags"][i] = _TRUNCATED
+    whole = _batch(named, headers)
+    records: list[bytes] = []
+    for i, j in _calls(bodies):
+        batch = decode_into(whole, bodies[i:j], content_types[i:j], i)
+        with space_for(int((batch.ends[i:j] - batch.starts[i:j]).max()), scheme) as space:
+            out = space.out(named.bytes_of(i, j) + (j - i) * record_bytes_max(scheme))
+            batch = batch._replace(out=out)
+            batches.sketch_batch(batch, i, j, tables(), shape_of(scheme), space.work, space.page)
+            records += _records(batch, i, j)
+        for page in (np.flatnonzero(batch.left[i:j]) + i).tolist():
+            records[page] = _completed(records[page], batch, page, scheme)
+    return records
+
+
+def _headers(
+    pages: Sequence[Page], named: Identities, places: Sequence[Coordinates] | None, times: Sequence[int]
+) -> npt.NDArray[np.void]:
+    """What is known of records beforehand."""
+    h = np.zeros(len(pages), dtype=HEADER)
+    h["version"] = SKETCH_VERSION
+    h["kind"] = named.kinds
+    h["log_time"] = times
+    h["fetched_at"] = [
+        time if page.fetched_at is None else min(max(page.fetched_at, _INT64[0]), _INT64[1])
+        for page, time in zip(pages, times, strict=True)
+    ]
+    if places:
+        h["source"] = np.frombuffer(b"".join([bytes.fromhex(place.source) for place in places]), dtype="V16")
+        h["partition"] = [place.partition for place in places]
+        h["offset"] = [place.offset for place in places]
+        h["position"] = [place.position for place in places]
+    return h
+
+
+def _batch(named: Identities, headers: npt.NDArray[np.void]) -> batches.Batch:
+    """All but the bodies, and room for the records."""
+    n = len(headers)
+    nothing = np.empty(0, np.uint8)
+    return batches.Batch(
+        buffer=nothing,
+        starts=np.zeros(n, np.int64),
+        ends=np.zeros(n, np.int64),
+        modes=np.full(n, batches.NOTHING, np.int64),
+        hosts=named.hosts[0],
+        host_ends=named.hosts[1],
+        urls=named.urls[0],
+        url_ends=named.urls[1],
+        reasons=named.reasons[0],
+        reason_ends=named.reasons[1],
+        headers=headers.view(np.uint8),
+        facts=np.full((n, FACTS), -1, np.int64),
+        left=np.zeros(n, np.uint8),
+        record_ends=np.empty(n, np.int64),
+        out=nothing,
+    )
+
+
+def _records(batch: batches.Batch, first: int, last: int) -> list[bytes]:
+    ends = batch.record_ends[first:last].tolist()
+    whole = batch.out[: ends[-1]].tobytes()
+    return [whole[start:end] for start, end in pairwise([0, *ends])]
+
+
+def _split(pages: Sequence[Page], threads: int) -> list[tuple[int, int]]:
+    """Ranges of pages of about equal numbers of bytes: several a thread, so that none waits long for the last."""
+    parts = min(_PARTS * threads, len(pages) // _PART_PAGES_MIN) if threads > 1 else 1
+    if parts <= 1:
+        return [(0, len(pages))]
+    work = np.cumsum([len(page.body or b"") + _PAGE_COST for page in pages])
+    cuts = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts)
+    return list(pairwise(sorted({0, len(pages), *cuts.tolist()})))
+
+
+def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -> bytes:
+    """The record of a page with the canonical URL and the language that the kernel left out, each cut to its length."""
+    row = batch.facts[page].tolist()
+
+    def value(place: int) -> str:
+        start, end = row[place], row[place + 1]
+        return unescape_value(batch.buffer[start:end].tobytes()) if start >= 0 else ""
+
+    header = np.frombuffer(record, HEADER, 1).copy()
+    keep = len(record) - int(header["canonical_bytes"][0]) - int(header["lang_bytes"][0])
+    canonical, lang = (
+        record[keep : keep + int(header["canonical_bytes"][0])],
+        record[len(record) - int(header["lang_bytes"][0]) :],
+    )
+    if batch.left[page] & CANONICAL_LEFT and (named := value(CANONICAL_START)):
+        canonical = _resolve(Head(record).url, value(BASE_START), named, scheme.url_bytes_max).encode()
+    if batch.left[page] & LANG_LEFT:
+        lang = cut(value(LANG_START), LANG_BYTES_MAX)
+    header["canonical_bytes"], header["lang_bytes"] = len(canonical), len(lang)
+    header["size"] = keep + len(canonical) + len(lang)
+    return header.tobytes() + record[HEADER.itemsize : keep] + canonical + lang
+
+
+def _resolve(url: str, base: str, reference: str, bytes_max: int) -> str:
+    try:
+        return normalise_url(urljoin(urljoin(url, base), reference), bytes_max)
+    except (BadPage, ValueError):
+        return ""

@@ -1,0 +1,194 @@
+"""A scheme as the arrays that kernels take, and their scratch space."""
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.errors import BadInput
+from neardup.kernels.html import text_bytes_needed
+from neardup.kernels.lanes import LANES
+from neardup.kernels.occurrences import FIRST_SLOTS
+from neardup.kernels.record import FIELDS
+from neardup.kernels.shingling import SEEN
+from neardup.kernels.simhash import COUNTERS
+from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
+from neardup.scheme import Scheme
+from neardup.sketch.header import field_at
+from neardup.sketch.layout import HEADER, NAME
+from neardup.sketch.simhash import LOG_WEIGHTS
+from neardup.text.html import FACT_BYTES_MAX
+
+#: Most bits of a filter.
+_FILTER_BITS_MAX = 1 << 18
+#: Longest language tag that is kept.
+LANG_BYTES_MAX = 64
+
+
+@lru_cache(maxsize=8)
+def shape_of(scheme: Scheme) -> Shape:
+    """Seeds, multipliers and limits of a scheme. Raises BadInput if its sketches do not fit the record's layout."""
+    _check(scheme)
+    products = -(-scheme.minvalues // (4 * LANES)) * LANES
+    one = np.uint64(1)
+    limits = (
+        scheme.minvalues // scheme.supershingles,
+        scheme.wide_minvalues,
+        scheme.tape_bytes_max,
+        scheme.content_tape_bytes_max,
+        scheme.tape_occurrences_max,
+        scheme.head_tokens,
+        scheme.head_key_tokens,
+        scheme.title_names_max,
+        scheme.bloom_bits_min,
+        scheme.bloom_bits_max,
+        scheme.title_bytes_max,
+        min(scheme.url_bytes_max, FACT_BYTES_MAX),
+        LANG_BYTES_MAX,
+        scheme.version >= 2,
+    )
+    return Shape(
+        seed=np.array([scheme.seed], dtype=np.uint64),
+        digest=scheme.constants("digest", 2),
+        opaque=scheme.constants("opaque", 2),
+        shingle=scheme.constants("shingle", scheme.shingle_tokens) | one,
+        multiplier=scheme.constants("minvalue multiplier", products) | one,
+        chains=scheme.constants("chain", 3),
+        offsets=scheme.constants("simhash", 8),
+        weights=np.array(LOG_WEIGHTS, dtype=np.uint64),
+        names=scheme.constants("names", 1),
+        person=np.frombuffer(b"neardup-url".ljust(16, b"\0"), dtype=np.uint64),
+        header=np.array([field_at(name) for name in FIELDS], dtype=np.int64),
+        limits=np.array(limits, dtype=np.int64),
+    )
+
+
+def _check(scheme: Scheme) -> None:
+    fixed = {"supershingles": 6, "simhash_bits": 384, "wide_supershingles": 8, "logtf_bits": 192}
+    for name, value in fixed.items():
+        if getattr(scheme, name) != value:
+            raise BadInput(f"scheme: {name} must be {value}, as in the record's layout")
+    bits = (scheme.bloom_bits_min, scheme.bloom_bits_max)
+    ranges = {
+        "version": scheme.version in (1, 2),
+        "minvalues": scheme.minvalues % 6 == 0 and scheme.minvalues >= 8 * scheme.wide_minvalues,
+        "shingle_tokens": scheme.shingle_tokens >= 1,
+        "wide_minvalues": scheme.wide_minvalues >= 1,
+        "tape_bytes_max": 0 <= scheme.tape_bytes_max < 1 << 16,
+        "content_tape_bytes_max": 0 <= scheme.content_tape_bytes_max < 1 << 16,
+        "tape_occurrences_max": 1 <= scheme.tape_occurrences_max <= 255,
+        "head_tokens": 0 <= scheme.head_tokens <= 255,
+        "head_key_tokens": scheme.head_key_tokens >= 1,
+        "title_names_max": 0 <= scheme.title_names_max <= 127,
+        "bloom_bits_min, bloom_bits_max": all(64 <= b <= _FILTER_BITS_MAX and b & (b - 1) == 0 for b in bits),
+    }
+    for name, good in ranges.items():
+        if not good:
+            raise BadInput(f"scheme: {name} is out of range")
+
+
+def record_bytes_max(scheme: Scheme) -> int:
+    """Most bytes of one record without its URL, site and reason."""
+    tapes = scheme.tape_bytes_max + scheme.content_tape_bytes_max
+    names = (2 * scheme.title_names_max + scheme.head_tokens) * NAME.itemsize
+    texts = scheme.title_bytes_max + min(scheme.url_bytes_max, FACT_BYTES_MAX) + LANG_BYTES_MAX
+    return HEADER.itemsize + tapes + names + max(scheme.bloom_bits_min, scheme.bloom_bits_max) // 8 + texts
+
+
+class Space:
+    """Scratch of one thread for pages of up to `tokens` tokens; a context that gives it back."""
+
+    def __init__(self, tokens: int, functions: int, title_bytes: int) -> None:
+        self.tokens = tokens
+        self.fits = (functions, title_bytes)
+        self.work = _workspace(tokens, functions)
+        self.page = _page_space(tokens, title_bytes)
+        self._out = np.empty(0, dtype=np.uint8)
+
+    def __enter__(self) -> "Space":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.tokens <= _KEPT_TOKENS_MAX:
+            _spaces.append(self)
+
+    def out(self, size: int) -> npt.NDArray[np.uint8]:
+        """Room for records of so many bytes in all, the same each time."""
+        if len(self._out) < size:
+            self._out = np.empty(size, dtype=np.uint8)
+        return self._out
+
+
+#: Tokens beside one for each byte of a page: the least that text and tokens of a page need.
+_SPARE_TOKENS = 33_000
+#: Larger scratch is let go after use: a giant page must not cost memory for ever. A page of 4 MB touches some 40 bytes
+#: for each of a million tokens; to take them from the system anew costs such pages a third more.
+_KEPT_TOKENS_MAX = 1 << 22
+#: Tokens of a host that can be told apart; bytes of a line that holds a title, or a site and the end of a URL, all of
+#: which the record's layout keeps below 2**16.
+_HOST_TOKENS_MAX, _LINE_BYTES = 1024, 1 << 18
+#: Scratch that no thread uses now; append and pop are atomic.
+_spaces: list[Space] = []
+
+
+def space_for(page_bytes: int, scheme: Scheme) -> Space:
+    """Scratch for pages of up to page_bytes bytes, or as many tokens: used scratch if it is large enough."""
+    fits = (scheme.minvalues, scheme.title_bytes_max)
+    tokens = 1 << (page_bytes + _SPARE_TOKENS - 1).bit_length()
+    while _spaces:
+        try:
+            space = _spaces.pop()
+        except IndexError:  # another thread was faster
+            break
+        if space.tokens >= tokens and space.fits == fits:
+            return space
+        if tokens > _KEPT_TOKENS_MAX:  # what is made now will not take its place
+            _spaces.append(space)
+            break
+    return Space(tokens, *fits)
+
+
+def _workspace(tokens: int, functions: int) -> Workspace:
+    """Some 90 bytes a token; memory that a page does not touch is never taken from the system."""
+    padded = -(-functions // (4 * LANES)) * 4 * LANES
+    return Workspace(
+        ids=np.empty(tokens, dtype=np.uint32),
+        slots=np.empty(max(FIRST_SLOTS, 8 * tokens), dtype=np.uint32),
+        distinct=np.empty(tokens, dtype=np.uint64),
+        counts=np.empty(tokens, dtype=np.uint32),
+        mixed=np.empty(tokens, dtype=np.uint64),
+        shingle=np.empty(tokens, dtype=np.uint64),
+        fronts=np.empty(padded, dtype=np.uint64),
+        leading=np.empty(padded, dtype=np.uint16),
+        pieces=np.empty(tokens, dtype=np.uint16),
+        seen=np.empty(SEEN, dtype=np.uint64),
+        low=np.empty(functions, dtype=np.uint64),
+        left=np.empty(max(tokens, _FILTER_BITS_MAX), dtype=np.uint8),
+        byte=np.empty(tokens, dtype=np.uint8),
+        starts=np.empty(tokens, dtype=np.uint32),
+        ends=np.empty(tokens, dtype=np.uint32),
+        linked=np.empty(tokens, dtype=np.uint32),
+        widths=np.empty(tokens, dtype=np.uint32),
+        chosen=np.empty(tokens, dtype=np.uint8),
+        content_counts=np.empty(tokens, dtype=np.uint32),
+        place=np.empty(len(LOG_WEIGHTS) + 1, dtype=np.int64),
+        order=np.empty(tokens, dtype=np.uint32),
+        counters=np.empty(COUNTERS, dtype=np.uint64),
+    )
+
+
+def _page_space(tokens: int, title_bytes: int) -> PageSpace:
+    return PageSpace(
+        text=np.empty(text_bytes_needed(tokens), dtype=np.uint8),
+        fp=np.empty(tokens, dtype=np.uint64),
+        flags=np.empty(tokens, dtype=np.uint8),
+        block=np.empty(tokens, dtype=np.int32),
+        span_start=np.empty(tokens, dtype=np.uint32),
+        span_end=np.empty(tokens, dtype=np.uint32),
+        host=np.empty(_HOST_TOKENS_MAX, dtype=np.uint64),
+        title=np.empty(title_bytes, dtype=np.uint8),
+        line=np.empty(_LINE_BYTES, dtype=np.uint8),
+        state=np.empty(40, dtype=np.uint64),
+        words=np.empty(WORDS, dtype=np.uint64),
+        numbers=np.empty(NUMBERS, dtype=np.int64),
+    )

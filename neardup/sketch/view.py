@@ -1,0 +1,291 @@
+"""Sketch: everything kept of a page, as one record of bytes (`neardup.sketch.layout`); how two compare."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neardup.errors import CorruptRecord
+from neardup.pairs.pair import Pair
+from neardup.pairs.scoring import compare_records
+from neardup.sketch.layout import HEADER, NAME, SECTIONS, SKETCH_VERSION, NameFlag, RecordFlag, RecordKind
+from neardup.sketch.making import sketch_pages, sketch_words
+from neardup.verdict import Coordinates
+
+__all__ = [
+    "HEADER",
+    "NAME",
+    "SECTIONS",
+    "SKETCH_VERSION",
+    "Name",
+    "NameFlag",
+    "RecordFlag",
+    "RecordKind",
+    "Sketch",
+    "compare",
+    "compare_many",
+    "sketch_pages",
+    "sketch_words",
+]
+
+
+class Name(NamedTuple):
+    """What a token of title or head tells: 48-bit fingerprint, occurrences in the page (at most 255), flags."""
+
+    fingerprint: int
+    occurrences: int
+    flags: NameFlag
+
+
+class Sketch:
+    """A read-only view of one record. Field access decodes; nothing is copied before."""
+
+    __slots__ = ("_header", "_starts", "record")
+
+    def __init__(self, record: bytes) -> None:
+        """Raises CorruptRecord for an unknown version or a wrong length."""
+        if len(record) < HEADER.itemsize or record[0] != SKETCH_VERSION:
+            version = record[0] if record else "nothing"
+            raise CorruptRecord(f"not a sketch record of version {SKETCH_VERSION}: {version}, {len(record)} bytes")
+        self.record = record
+        self._header = np.frombuffer(record, dtype=HEADER, count=1)[0]
+        if int(self._header["size"]) != len(record):
+            raise CorruptRecord(f"a sketch record of {len(record)} bytes says it has {self._header['size']}")
+        start, self._starts = HEADER.itemsize, [HEADER.itemsize]
+        for _, length, unit in SECTIONS:
+            start += int(self._header[length]) * unit
+            self._starts.append(start)
+        if start != len(record):
+            raise CorruptRecord(f"a sketch record of {len(record)} bytes has sections up to byte {start}")
+
+    def _section(self, name: str) -> bytes:
+        place = _PLACES[name]
+        return self.record[self._starts[place] : self._starts[place + 1]]
+
+    def _text(self, name: str) -> str:
+        return self._section(name).decode("utf-8", "replace")
+
+    def _words(self, name: str) -> tuple[int, ...]:
+        return tuple(self._header[name].tolist())
+
+    def _names(self, name: str) -> list[Name]:
+        data = self._section(name)
+        return [
+            Name(int.from_bytes(data[i : i + 6], "little"), data[i + 6], NameFlag(data[i + 7]))
+            for i in range(0, len(data), NAME.itemsize)
+        ]
+
+    @property
+    def kind(self) -> RecordKind:
+        return RecordKind(int(self._header["kind"]))
+
+    @property
+    def flags(self) -> RecordFlag:
+        return RecordFlag(int(self._header["flags"]))
+
+    @property
+    def opaque(self) -> bool:
+        """Neither HTML nor text: the digest is that of the body."""
+        return RecordFlag.OPAQUE in self.flags
+
+    @property
+    def truncated(self) -> bool:
+        """Only the first body_bytes_max bytes were sketched."""
+        return RecordFlag.TRUNCATED in self.flags
+
+    @property
+    def own_url(self) -> bool:
+        """The text has the page's own URL, which the tape leaves out."""
+        return RecordFlag.OWN_URL in self.flags
+
+    @property
+    def fetched_at(self) -> int:
+        """Milliseconds since the epoch, as the crawler said; the log time if it said nothing."""
+        return int(self._header["fetched_at"])
+
+    @property
+    def log_time(self) -> int:
+        """Milliseconds since the epoch."""
+        return int(self._header["log_time"])
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Where the page was read."""
+        h = self._header
+        return Coordinates(bytes(h["source"]).hex(), int(h["partition"]), int(h["offset"]), int(h["position"]))
+
+    @property
+    def url_hash(self) -> bytes:
+        """128 bits of the normalised URL."""
+        return bytes(self._header["url_hash"])
+
+    @property
+    def site_fingerprint(self) -> int:
+        """Of the registrable domain."""
+        return int(self._header["site"])
+
+    @property
+    def hen_site_fingerprint(self) -> int:
+        """Of Henzinger's site."""
+        return int(self._header["hen_site"])
+
+    @property
+    def tail(self) -> int:
+        """Fingerprint of the end of the URL, with its query."""
+        return int(self._header["tail"])
+
+    @property
+    def titling(self) -> int:
+        """Fingerprint of the title as people read it, ASCII letters folded; 0 without one."""
+        return int(self._header["titling"])
+
+    @property
+    def naming(self) -> int:
+        """Fingerprint of the words of title and heading; 0 without any."""
+        return int(self._header["naming"])
+
+    @property
+    def place(self) -> int:
+        """Fingerprint of site, naming and the end of the URL without its query: an index key."""
+        return int(self._header["place"])
+
+    @property
+    def digest(self) -> bytes:
+        """128 bits of the token sequence, or of an opaque body; all zero if there is none: equal to nothing."""
+        return bytes(self._header["digest"])
+
+    @property
+    def tokens(self) -> int:
+        return int(self._header["tokens"])
+
+    @property
+    def distinct(self) -> int:
+        """Distinct tokens."""
+        return int(self._header["distinct"])
+
+    @property
+    def content_tokens(self) -> int:
+        """Tokens of the main content."""
+        return int(self._header["content_tokens"])
+
+    @property
+    def head(self) -> int:
+        """Fingerprint of the first 8 tokens."""
+        return int(self._header["head"])
+
+    @property
+    def supershingles(self) -> tuple[int, ...]:
+        """Algorithm B: 6 words."""
+        return self._words("supershingles")
+
+    @property
+    def simhash(self) -> tuple[int, ...]:
+        """Algorithm C: 6 words, bit 0 = lowest bit of the first."""
+        return self._words("simhash")
+
+    @property
+    def wide(self) -> tuple[int, ...]:
+        """8 supershingles of 3 minvalues."""
+        return self._words("wide")
+
+    @property
+    def logtf(self) -> tuple[int, ...]:
+        """Log-tf simhash: 6 blocks of 32 bits."""
+        return self._words("logtf")
+
+    @property
+    def tape_level(self) -> int:
+        return int(self._header["tape_level"])
+
+    @property
+    def content_level(self) -> int:
+        return int(self._header["content_level"])
+
+    @property
+    def tape(self) -> bytes:
+        return self._section("tape")
+
+    @property
+    def content_tape(self) -> bytes:
+        return self._section("content_tape")
+
+    @property
+    def title_names(self) -> list[Name]:
+        return self._names("title_names")
+
+    @property
+    def head_names(self) -> list[Name]:
+        return self._names("head_names")
+
+    @property
+    def bloom(self) -> bytes:
+        """Filter of the distinct tokens."""
+        return self._section("bloom")
+
+    @property
+    def url(self) -> str:
+        """Normalised; of a rejected page as it came, cut."""
+        return self._text("url")
+
+    @property
+    def site(self) -> str:
+        """Registrable domain."""
+        return self._text("site")
+
+    @property
+    def title(self) -> str:
+        """At most title_bytes_max bytes, white space collapsed."""
+        return self._text("title")
+
+    @property
+    def canonical(self) -> str:
+        """Normalised URL of rel=canonical, or empty."""
+        return self._text("canonical")
+
+    @property
+    def lang(self) -> str:
+        return self._text("lang")
+
+    @property
+    def reason(self) -> str:
+        """Why a page was rejected."""
+        return self._text("reason")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field by name, as JSON takes it: bytes in hex, kind and flags by name."""
+        coordinates = self.coordinates
+        out: dict[str, Any] = {
+            "kind": self.kind.name.lower(),
+            "opaque": self.opaque,
+            "truncated": self.truncated,
+            "own_url": self.own_url,
+            "source": coordinates.source,
+            "partition": coordinates.partition,
+            "offset": coordinates.offset,
+            "position": coordinates.position,
+        }
+        for name in _PLAIN:
+            value = getattr(self, name)
+            out[name] = value.hex() if isinstance(value, bytes) else value
+        for name in ("title_names", "head_names"):
+            out[name] = [[f"{n.fingerprint:012x}", n.occurrences, int(n.flags)] for n in getattr(self, name)]
+        return out
+
+
+_PLACES = {name: place for place, (name, _, _) in enumerate(SECTIONS)}
+_PLAIN = (
+    *("fetched_at", "log_time", "url_hash", "site_fingerprint", "hen_site_fingerprint", "digest", "tokens"),
+    *("tail", "titling", "naming", "place"),
+    *("distinct", "content_tokens", "head", "supershingles", "simhash", "wide", "logtf", "tape_level"),
+    *("content_level", "tape", "content_tape", "bloom", "url", "site", "title", "canonical", "lang", "reason"),
+)
+
+
+def compare(a: Sketch, b: Sketch) -> Pair:
+    """The numbers of a pair, a the new page, b the candidate; both of one scheme."""
+    return compare_records(a.record, [b.record])[0]
+
+
+def compare_many(a: bytes, others: Sequence[bytes]) -> list[Pair]:
+    """The numbers of record `a` with each of the other records, in one kernel call; all of one scheme."""
+    return compare_records(a, others)

@@ -1,0 +1,74 @@
+"""Page bytes to text and facts, one page at a time: for people, reports and tests. Batches use the kernels."""
+
+import html
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.kernels import facts as told
+from neardup.kernels import writing
+from neardup.text.extraction import Extracted, extract_page
+
+__all__ = ["Extracted", "Facts", "extract_page", "facts_of", "text_of", "title_text", "unescape_value"]
+
+FACT_BYTES_MAX = 2048
+_TERM = re.compile(b"%c[^%c]*%c" % (writing.TERM_START, writing.TERM_END, writing.TERM_END))
+_ANCHORS = bytes([writing.ANCHOR_START, writing.ANCHOR_END])
+_REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]+;?|#[0-9]+;?|[A-Za-z0-9]{1,32};|[A-Za-z0-9]{1,6}(?![A-Za-z0-9=]))")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a page says of itself; None where it says nothing. References are resolved, white space is collapsed."""
+
+    title: str | None
+    canonical: str | None
+    base: str | None
+    lang: str | None
+
+
+def _named(term: re.Match[bytes]) -> bytes:
+    return b" [" + term.group()[1:-1] + b"] "
+
+
+def text_of(page: bytes, mode: int = 0, *, terms: bool = False) -> str:
+    """The text of a page for people: a line for each block, images and frames as `[img]`, or with `terms` by name."""
+    extracted = extract_page(page, mode)
+    marked = extracted.text[: extracted.n_text].tobytes()
+    plain = _TERM.sub(_named if terms else b" [img] ", marked).translate(None, _ANCHORS)
+    lines = (" ".join(line.split()) for line in plain.decode("utf-8", "replace").split(chr(writing.BLOCK)))
+    return "\n".join(line for line in lines if line)
+
+
+def unescape_value(value: bytes, bytes_max: int = FACT_BYTES_MAX) -> str:
+    """An attribute's raw value as text, cut to `bytes_max` bytes, by the attribute rule for missing semicolons."""
+    raw = value[:bytes_max].decode("utf-8", "replace")
+    return " ".join(_REFERENCE.sub(lambda match: html.unescape(match[0]), raw).split())
+
+
+def facts_of(page: bytes, *, title_bytes_max: int = 512) -> Facts:
+    """Title, canonical URL, base and language of an HTML page. Nothing is resolved or validated; lengths are capped."""
+    extracted = extract_page(page)
+
+    def value(place: int) -> str | None:
+        start, end = extracted.facts[place : place + 2].tolist()
+        return unescape_value(page[start:end]) if start >= 0 else None
+
+    return Facts(
+        title_text(extracted.text, extracted.facts, title_bytes_max),
+        value(told.CANONICAL_START),
+        value(told.BASE_START),
+        value(told.LANG_START),
+    )
+
+
+def title_text(text: npt.NDArray[np.uint8], facts: npt.NDArray[np.int64], bytes_max: int) -> str | None:
+    """The title in the kernel's text (before `tokenise` folds it), at most `bytes_max` bytes; None without a title."""
+    start, end = facts[told.TITLE_START : told.TITLE_END + 1].tolist()
+    if start < 0:
+        return None
+    # White space may be long; what is cut in the middle of a character is dropped.
+    collapsed = b" ".join(text[start:end].tobytes().split())
+    return collapsed[:bytes_max].decode("utf-8", "ignore")

@@ -1,0 +1,178 @@
+"""The commands of the evaluation: Henzinger's tables over a crawl, and the page for labelling its pairs."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from streams.cli.options import announce_compiler, examples
+
+app = typer.Typer(rich_markup_mode=None)
+
+SEED_MAX = (1 << 63) - 1
+_THREADS = max(1, (os.cpu_count() or 2) - 1)
+
+PathsArgument = Annotated[
+    list[Path] | None, typer.Argument(metavar="[PATH]...", help="WARC files, folders of HTML, JSON lines, as for scan.")
+]
+StateOption = Annotated[
+    Path | None, typer.Option("--state", metavar="DIR", help="Instead of files: what a scan knows.")
+]
+BaseUrlOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
+]
+AuditOption = Annotated[
+    list[Path] | None, typer.Option("--audit", metavar="FILE", help="What a scan or the matcher drew; may be repeated.")
+]
+ThreadsOption = Annotated[int, typer.Option(min=1, max=256, help="Threads.")]
+
+
+@app.command(
+    short_help="Make the tables of Henzinger 2006 over a crawl.",
+    epilog=examples(
+        "neardup evaluate crawl.warc.gz --out evaluation",
+        "neardup evaluate --state DIR --labels labels.jsonl --out evaluation",
+        "neardup evaluate crawl.warc.gz --releases '[0-9.]+' --out evaluation",
+        "neardup evaluate --verdicts verdicts.jsonl --labels labels.jsonl.   "
+        'A label is a line {"a": {"url": URL}, "b": {"url": URL}, "label": "correct"} (incorrect, undecided), an item '
+        '{"url": URL, "item": TEXT}, with an "edition" where one item has several.',
+    ),
+)
+def evaluate(
+    paths: PathsArgument = None,
+    state: StateOption = None,
+    labels: Annotated[
+        list[Path] | None, typer.Option("--labels", metavar="FILE", help="What people said of pairs; may be repeated.")
+    ] = None,
+    natural: Annotated[
+        bool, typer.Option("--natural", help="Label by natural truth: one path in several releases.")
+    ] = False,
+    releases: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="What tells releases apart in a path; implies --natural.")
+    ] = None,
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What pages are about, where it is known; implies --natural.")
+    ] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What `scan --out` or `verdicts` wrote: the run; alone, only what it tells."),
+    ] = None,
+    ratio: Annotated[
+        float, typer.Option(help="Two releases of a page are duplicates from this share of common text on.")
+    ] = 0.75,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="For the report, its pictures and data.")] = Path(
+        "evaluation"
+    ),
+    labels_out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all labels there that were used.")
+    ] = None,
+    audits: AuditOption = None,
+    base_url: BaseUrlOption = None,
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of samples, splits and intervals.")] = 0,
+    threads: ThreadsOption = _THREADS,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+) -> None:
+    """Evaluate a crawl as Henzinger 2006 did: her eleven tables and plots, beside the paper's figures where known.
+
+    Without labels only what needs none is made. Every rule is put side by side on labelled pairs, with intervals.
+    """
+    from streams.commands.evaluate import evaluate_command
+    from streams.commands.terminal import bar
+
+    announce_compiler()
+    with bar(shown=not as_json) as shown:
+        made = evaluate_command(
+            paths or (),
+            state=state,
+            labels=labels or (),
+            natural=natural,
+            releases=releases,
+            items=items,
+            verdicts=verdicts,
+            ratio_min=ratio,
+            out=out,
+            base_url=base_url,
+            seed=seed,
+            threads=threads,
+            labels_out=labels_out,
+            audits=audits or (),
+            progress=shown.phase,
+        )
+    if as_json:
+        import orjson
+
+        sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        counts = made.counts
+        said = ", ".join(f"{count:,} {label}" for label, count in made.labels.items()) or "none"
+        aside = "exact copies set aside" if paths or state else "of them exact copies"
+        pages = "page" if counts.pages == 1 else "pages"
+        typer.echo(f"{counts.pages:,} {pages}, {counts.repeats:,} {aside}; labelled pairs: {said}")
+        if made.labels["correct"] or made.labels["incorrect"]:
+            _show_rules(made.to_json())
+        for note in made.notes:
+            typer.echo(f"neardup: {note}", err=True)
+        typer.echo(f"evaluation: {out / 'evaluation.html'}")
+    if made.unread:
+        raise typer.Exit(3)  # as after a scan that could not read everything
+
+
+def _show_rules(told: dict[str, Any]) -> None:
+    """All rules side by side, with the intervals of F1."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("rule", "precision", "recall", "F1", "F1 95%"):
+        table.add_column(name, justify="left" if name == "rule" else "right")
+    for row in told["sections"]["rules"]["tables"].get("rules-all", []):
+        shares = [f"{row[name]:.2f}" if row[name] is not None else "-" for name in ("precision", "recall", "F1")]
+        table.add_row(row["rule"], *shares, str(row["F1 95%"] or "-"))
+    Console().print(table)
+
+
+@app.command(
+    short_help="Label pairs of a crawl in a browser.",
+    epilog=examples("neardup label crawl.warc.gz --labels labels.jsonl --rule B --count 100"),
+)
+def label(
+    labels: Annotated[
+        Path, typer.Option("--labels", metavar="FILE", help="Labels are appended there, and read again.")
+    ],
+    paths: PathsArgument = None,
+    state: StateOption = None,
+    rule: Annotated[
+        str, typer.Option(metavar="RULE", help="Which pairs are drawn: B, C, combined, site-split, B-only, C-only.")
+    ] = "B",
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="How many pairs.")] = 200,
+    by: Annotated[str, typer.Option(metavar="all|level|site", help="Evenly over what.")] = "all",
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of the draw.")] = 0,
+    audits: AuditOption = None,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="On 127.0.0.1; 0: any free one.")] = 8765,
+    base_url: BaseUrlOption = None,
+    threads: ThreadsOption = _THREADS,
+) -> None:
+    """Label pairs of a crawl in a browser: their text side by side, on this machine only, until Ctrl-C."""
+    from streams.commands.label import label_command
+    from streams.commands.terminal import bar
+
+    announce_compiler()
+    with bar(shown=True) as shown:
+        label_command(
+            paths or (),
+            labels=labels,
+            state=state,
+            rule=rule,
+            count=count,
+            by=by,
+            seed=seed,
+            audits=audits or (),
+            port=port,
+            base_url=base_url,
+            threads=threads,
+            progress=shown.phase,
+            ready=lambda url: typer.echo(f"label pairs at {url} (Ctrl-C ends)"),
+            told=lambda text: typer.echo(f"neardup: {text}", err=True),
+        )

@@ -1,0 +1,82 @@
+"""Settings as flags: every command of the stream takes those that concern it, each naming its environment variable."""
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from streams.config.load import load
+from streams.config.settings import OPTIONS, Settings
+
+CONNECTION = ("bootstrap", "generation", "group")
+TOPICS = ("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic")
+PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
+BATCHES = ("batch_pages", "batch_ms", "batch_bytes", "inflight_batches", "buffer_bytes_max", "threads")
+MATCHING = ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "transaction_deadline_ms")
+DECIDER = tuple(name for name in OPTIONS if name.startswith("decider.") and name != "decider.sites")
+AUDITING = ("audit", "audit_rate", "audit_bytes_max", "shadow", "shadow_set")
+WATCHING = ("stall_ms", "metrics_host", "metrics_port", "log_level", "log_format")
+
+
+def examples(*commands: str, codes: str = "") -> str:
+    """The end of a command's help: examples, one a line whatever the terminal's width, and exit codes."""
+    return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands), "", codes])
+
+
+def announce_compiler(*, quiet: bool = False) -> None:
+    """Says on stderr what a wait is for, where the kernels are not compiled yet, and compiles them."""
+    from neardup.warm import make_ready
+
+    make_ready(lambda told: None if quiet else typer.echo(f"neardup: {told}", err=True))
+
+
+def takes_settings(names: Sequence[str], *, role: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator for typer commands: `settings`, their first parameter, is made from flags for `names`, --config and
+    --kafka, the environment, and the file. role: what `load` asks for. Other parameters stay as they are.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command).parameters.values())[1:]
+        flags = [_flag(name) for name in names]
+        taken = {parameter.name for parameter in flags}
+
+        def call(**given: Any) -> None:
+            chosen = {name: given.pop(name) for name in taken}
+            settings: Settings = load(os.environ, flags=chosen, role=role)
+            command(settings, **given)
+
+        call.__doc__ = command.__doc__
+        call.__name__ = command.__name__
+        flags += [_config(), _kafka()]
+        taken |= {"config", "kafka"}
+        call.__signature__ = inspect.Signature([*own, *flags])  # type: ignore[attr-defined]
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *flags)}
+        return call
+
+    return decorate
+
+
+def _flag(name: str) -> inspect.Parameter:
+    option = OPTIONS[name]
+    annotation = Annotated[str | None, typer.Option(option.flag, metavar="VALUE", help=option.usage)]
+    return _parameter(option.parameter, annotation)
+
+
+def _config() -> inspect.Parameter:
+    told = typer.Option("--config", metavar="FILE", help="Settings as TOML. [NEARDUP_CONFIG]")
+    return _parameter("config", Annotated[str | None, told])
+
+
+def _kafka() -> inspect.Parameter:
+    told = typer.Option(
+        "--kafka",
+        metavar="NAME=VALUE",
+        help="Any librdkafka setting, or ROLE.NAME=VALUE for one role; may be repeated.",
+    )
+    return _parameter("kafka", Annotated[list[str] | None, told])
+
+
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

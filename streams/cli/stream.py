@@ -1,0 +1,288 @@
+"""The commands of the stream: topics, the roles, both of a crawler's and an indexer's sides, settings."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neardup.errors import BadInput
+from neardup.scheme import Scheme
+from streams.cli import options
+from streams.cli.options import takes_settings
+from streams.config.settings import OPTIONS, Settings
+
+app = typer.Typer(rich_markup_mode=None)
+topics = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Kafka: make the topics, or check them.")
+app.add_typer(topics, name="topics")
+
+_ALL = (*options.CONNECTION, *options.TOPICS)
+_SKETCH = (*_ALL, *options.PAGES, *options.BATCHES, "body_bytes_max", *options.WATCHING)
+_MATCH = (*_ALL, "body_bytes_max", *options.MATCHING, *options.DECIDER, *options.AUDITING, *options.WATCHING)
+_BOTH = tuple(dict.fromkeys((*_SKETCH, *_MATCH)))
+
+JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
+NewDeciderOption = Annotated[
+    bool, typer.Option("--new-decider", help="Let rule and numbers decide from here on, where others did so far.")
+]
+OffsetArgument = Annotated[int, typer.Argument(metavar="OFFSET", min=0, help="Of the message in the sketch log.")]
+
+
+@topics.command(
+    "create",
+    short_help="Make the topics that are missing.",
+    epilog=options.examples("neardup topics create --bootstrap 127.0.0.1:9092 --partitions 8"),
+)
+@takes_settings(_ALL)
+def create(
+    settings: Settings,
+    *,
+    partitions: Annotated[int, typer.Option(min=1, max=10_000, help="Of pages and verdicts.")] = 8,
+    replicas: Annotated[int, typer.Option(min=1, max=9, help="Of every topic; three or more outlive a broker.")] = 1,
+) -> None:
+    """Make the topics that are missing, with the settings that exactly-once rests on.
+
+    Topics that exist are checked, never altered.
+    """
+    from streams.kafka.topics import Names, Sizes
+    from streams.kafka.topics import create as make
+
+    made = make(_admin(settings), Names(*settings.topics), Sizes(partitions=partitions, replicas=replicas))
+    for name in filter(None, settings.topics):
+        typer.echo(f"{name}: {'made' if name in made else 'as it should be'}")
+
+
+@topics.command(
+    "check",
+    short_help="Say what is wrong with the topics.",
+    epilog=options.examples("neardup topics check --bootstrap 127.0.0.1:9092"),
+)
+@takes_settings(_ALL)
+def check(settings: Settings) -> None:
+    """Say what is wrong with the topics, and why it matters; exit code 1 if anything is."""
+    from streams.kafka.topics import Names
+    from streams.kafka.topics import check as problems_of
+
+    problems = problems_of(_admin(settings), Names(*settings.topics))
+    for problem in problems:
+        typer.echo(str(problem))
+    if problems:
+        raise typer.Exit(1)
+    typer.echo("all topics are as they should be")
+
+
+@app.command(
+    short_help="Kafka: pages in, sketches to the log.",
+    epilog=options.examples("NEARDUP_SEED_FILE=seed neardup sketch --bootstrap 127.0.0.1:9092"),
+)
+@takes_settings(_SKETCH, role="sketch")
+def sketch(settings: Settings) -> None:
+    """Run a sketcher: pages in, sketches to the log. Any number of them share the work.
+
+    The secret seed comes from NEARDUP_SEED or NEARDUP_SEED_FILE, the same for all sketchers and the matcher.
+    """
+    from streams.roles import run_sketcher
+
+    run_sketcher(settings)
+
+
+@app.command(
+    short_help="Kafka: the log in, verdicts out, exactly once.",
+    epilog=options.examples("NEARDUP_SEED_FILE=seed neardup match --bootstrap 127.0.0.1:9092 --state DIR"),
+)
+@takes_settings(_MATCH, role="match")
+def match(settings: Settings, *, new_decider: NewDeciderOption = False) -> None:
+    """Run the matcher: the log in, verdicts out, exactly once. One at a time: a second one takes over from the first.
+
+    It stops after its batch on SIGTERM, at once on a second one.
+    """
+    from streams.roles import run_matcher
+
+    run_matcher(settings, new_decider=new_decider)
+
+
+@app.command(
+    short_help="Kafka: sketcher and matcher in one process.",
+    epilog=options.examples("neardup run --bootstrap 127.0.0.1:9092 --state DIR"),
+)
+@takes_settings(_BOTH)
+def run(settings: Settings, *, new_decider: NewDeciderOption = False) -> None:
+    """Run sketcher and matcher in one process: for trying the stream, and for small deployments.
+
+    Without NEARDUP_SEED the seed is that of the state directory, drawn at random where there is none yet.
+    """
+    from streams.roles import run_both
+
+    run_both(_with_seed(settings), new_decider=new_decider)
+
+
+@app.command(
+    short_help="Kafka: publish the pages of some files.",
+    epilog=options.examples("neardup publish crawl.warc.gz --bootstrap 127.0.0.1:9092"),
+)
+@takes_settings((*options.CONNECTION, "pages_topic", *options.PAGES))
+def publish(
+    settings: Settings,
+    *,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="WARC files, folders of HTML, JSON lines, as for scan.")
+    ],
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
+    ] = None,
+    bodies: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where bodies go that no record can hold (body-ref).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Publish the pages of some files, as a crawler would: for backfills, and for trying the stream.
+
+    Exit codes: 0 done, 3 done but some input could not be read or published, 130 interrupted.
+    """
+    from neardup.report import visible
+    from streams.commands.publish import publish as put
+    from streams.commands.terminal import bar
+
+    with bar(shown=not as_json) as shown:
+        done = put(paths, settings, base_url=base_url, bodies=bodies, progress=shown.update)
+    if as_json:
+        sys.stdout.write(json.dumps(dataclasses.asdict(done), indent=2) + "\n")
+    else:
+        rate = f", {(done.pages + done.gone) / done.seconds:,.0f}/s" if done.seconds else ""
+        typer.echo(f"{done.pages:,} pages and {done.gone:,} tombstones published in {done.seconds:,.1f} s{rate}")
+        for problem in done.problems:
+            typer.echo(f"problem: {visible(problem)}", err=True)
+    if done.interrupted:
+        raise typer.Exit(130)
+    if done.problems_total:
+        raise typer.Exit(3)
+
+
+@app.command(
+    short_help="Kafka: show verdicts as they come.",
+    epilog=options.examples("neardup verdicts --kind unique --site a.example", "neardup verdicts --no-follow --json"),
+)
+@takes_settings((*options.CONNECTION, "verdicts_topic"))
+def verdicts(
+    settings: Settings,
+    *,
+    sites: Annotated[
+        list[str] | None,
+        typer.Option("--site", metavar="SITE", help="Only this site and all below it; may be repeated."),
+    ] = None,
+    kinds: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Only this verdict; may be repeated.")
+    ] = None,
+    start: Annotated[
+        str, typer.Option("--from", metavar="WHEN", help="beginning, end, 15m ago as 15m, or 2026-01-31T12:00.")
+    ] = "beginning",
+    follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Wait for more, or end with the newest.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
+) -> None:
+    """Show verdicts as they come, committed ones only."""
+    from rich.console import Console
+
+    from streams.commands.tail import Wanted, parse_start, show
+    from streams.process.signals import SystemClock
+
+    wanted = Wanted.of(sites or (), kinds or ())
+    began = parse_start(start, SystemClock().now_ms())
+    out = sys.stdout.buffer if as_json else None
+    show(settings, Console(), json_out=out, start=began, wanted=wanted, follow=follow)
+
+
+@app.command(
+    short_help="Kafka: show what the matcher drew for audit.",
+    epilog=options.examples(
+        "neardup audit --audit-topic audit --no-follow > audit.jsonl",
+        "neardup evaluate crawl.warc.gz --audit audit.jsonl --labels labels.jsonl",
+    ),
+)
+@takes_settings((*options.CONNECTION, "audit_topic"))
+def audit(
+    settings: Settings,
+    *,
+    start: Annotated[
+        str, typer.Option("--from", metavar="WHEN", help="beginning, end, 15m ago as 15m, or 2026-01-31T12:00.")
+    ] = "beginning",
+    follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Wait for more, or end with the newest.")] = True,
+) -> None:
+    """Show the audit topic as JSON lines: pairs around the threshold, and what a shadow rule disagrees about."""
+    from rich.console import Console
+
+    from streams.commands.tail import parse_start, show
+    from streams.process.signals import SystemClock
+
+    if not settings.topics.audit:
+        raise BadInput("no audit topic: set NEARDUP_AUDIT_TOPIC or --audit-topic, as for the matcher")
+    began = parse_start(start, SystemClock().now_ms())
+    show(settings, Console(), json_out=sys.stdout.buffer, topic=settings.topics.audit, start=began, follow=follow)
+
+
+@app.command(
+    "accept-gap",
+    short_help="Kafka: go on over pages that are missing.",
+    epilog=options.examples("neardup accept-gap 1234"),
+)
+@takes_settings(_ALL, role="match")
+def accept_gap(settings: Settings, *, offset: OffsetArgument) -> None:
+    """Let the line go on over pages that the message at OFFSET leaves out. The decision goes into the log."""
+    from streams.roles import accept_gap as accept
+
+    typer.echo(f"written at offset {accept(settings, offset)}; start the matcher again")
+
+
+@app.command(
+    "skip-record",
+    short_help="Kafka: leave out what cannot be read.",
+    epilog=options.examples("neardup skip-record 1234"),
+)
+@takes_settings(_ALL, role="match")
+def skip_record(settings: Settings, *, offset: OffsetArgument) -> None:
+    """Leave out what of the message at OFFSET cannot be read. The decision goes into the log."""
+    from streams.roles import skip_record as skip
+
+    typer.echo(f"written at offset {skip(settings, offset)}; start the matcher again")
+
+
+@app.command(
+    short_help="Show every setting, and where it comes from.",
+    epilog=options.examples("neardup config --config neardup.toml"),
+)
+@takes_settings(tuple(name for name, option in OPTIONS.items() if not option.kind.secret and name != "decider.sites"))
+def config(settings: Settings, *, as_json: JsonOption = False) -> None:
+    """Show every setting in force, and where it comes from. Secrets are not shown."""
+    rows = settings.describe()
+    if as_json:
+        sys.stdout.write(json.dumps([row._asdict() for row in rows], indent=2) + "\n")
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("setting", "value", "from", "what it does"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, (row.setting, row.value, row.origin, row.help)))
+    Console().print(table)
+
+
+def _admin(settings: Settings):  # type: ignore[no-untyped-def]  # its module loads confluent_kafka
+    from streams.kafka import Admin
+    from streams.roles.runtime import connect
+
+    return Admin(connect(settings, "topics"))
+
+
+def _with_seed(settings: Settings) -> Settings:
+    if settings.seed is not None:
+        return settings
+    held = Path(settings.state) / "scheme.json"
+    try:
+        scheme = Scheme.from_json(held.read_text(), str(held)) if held.exists() else Scheme.new()
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"{held} cannot be read: {error}") from error
+    return dataclasses.replace(settings, seed=scheme.seed)

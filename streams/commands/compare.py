@@ -1,0 +1,365 @@
+"""Two files against each other: every online rule's numbers and decision, the evidence, the differences."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from neardup.decider import Decider
+from neardup.errors import BadInput
+from neardup.index.keys import FAMILIES, family_of, similarity_keys
+from neardup.page import Page, host_of, normalise_url
+from neardup.report import visible
+from neardup.report.differ import Difference, compare_texts, text_words
+from neardup.report.passages import Passages, Segment, passages, plain
+from neardup.report.prose import RULED_OUT, demanded, found_through, score_and_threshold
+from neardup.report.reasons import Draft, draft_of
+from neardup.report.samples import page_text
+from neardup.rules import RULES, Pair, Ruling
+from neardup.scheme import Scheme
+from neardup.sketch.header import Head
+from neardup.sketch.view import RecordKind, Sketch, compare, sketch_pages
+from neardup.verdict import Kind
+
+#: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
+SCHEME = Scheme(seed=0x6E656172647570)
+_TYPES = {".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".txt": "text/plain"}
+_VETO = ("none", "holds", "unproved: a long page's filter cannot tell")
+HEAD_WORDS = 16
+NAMES_SHOWN = 12
+
+
+class RuleResult(NamedTuple):
+    """One rule on this pair. shared: index keys in common, by family; without any, an index would not let them meet.
+
+    outcome: what a scan would say if it met them: equal digests come before every rule.
+    """
+
+    rule: str
+    numbers: str
+    needed: str
+    ruling: Ruling
+    outcome: Kind | None
+    shared: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that is known of a pair of files. names: what the vetoes rest on, in words.
+
+    if_urls_end_alike: what the decider's rule would say then, where no URLs were given and that makes a difference.
+    draft: what kind of difference it is.
+    """
+
+    files: tuple[Path, Path]
+    sketches: tuple[Sketch, Sketch]
+    decider: Decider
+    pair: Pair
+    rules: list[RuleResult]
+    names: list[str]
+    difference: Difference | None
+    passages: Passages | None
+    if_urls_end_alike: Kind | None = None
+    draft: Draft | None = None
+
+    @property
+    def same_digest(self) -> bool:
+        return self.pair.same_digest
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines: plain values only."""
+        return {
+            "files": [
+                {
+                    "path": str(path),
+                    "url": sketch.url,
+                    "site": sketch.site,
+                    "title": sketch.title,
+                    "tokens": sketch.tokens,
+                    "distinct": sketch.distinct,
+                    "content_tokens": sketch.content_tokens,
+                    "digest": sketch.digest.hex(),
+                    "tape_level": sketch.tape_level,
+                    "opaque": sketch.opaque,
+                    "truncated": sketch.truncated,
+                }
+                for path, sketch in zip(self.files, self.sketches, strict=True)
+            ],
+            "pair": self.pair._asdict(),
+            "rules": [
+                {
+                    "rule": one.rule,
+                    "verdict": one.outcome,
+                    "numbers": one.numbers,
+                    "needed": one.needed,
+                    "by": "digest" if self.same_digest else one.ruling.by,
+                    "shared_keys": one.shared,
+                }
+                for one in self.rules
+            ],
+            "if_urls_end_alike": self.if_urls_end_alike,
+            "names": self.names,
+            "difference": None if self.draft is None else self.draft.to_json(),
+            "differences": None if self.difference is None else _differences(self.difference, self.passages),
+            "scheme": self.decider.scheme,
+            "decider": self.decider.digest,
+        }
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self._files()
+        yield ""
+        yield self._rules()
+        if self.if_urls_end_alike:
+            yield Text(
+                f"The names of the files stand for URLs here. Of pages whose URLs end alike {self.decider.rule} says: "
+                f"{self.if_urls_end_alike.replace('_', ' ')}. Give URLs with --a-url and --b-url.",
+                style="bold",
+            )
+        yield ""
+        yield self._evidence()
+        yield from map(safe, self.names)
+        if self.draft is not None and self.draft.sentence():
+            yield Text(self.draft.sentence())
+        yield ""
+        yield from shown_differences(self.difference, self.passages)
+
+    def _files(self) -> Table:
+        table = Table("", "A", "B", box=None, pad_edge=False, header_style="bold")
+        a, b = self.sketches
+        table.add_row("file", *(safe(str(path)) for path in self.files))
+        if not a.url.startswith("file:") or not b.url.startswith("file:"):
+            table.add_row("URL", safe(a.url), safe(b.url))
+        table.add_row("title", safe(a.title or "-"), safe(b.title or "-"))
+        table.add_row("words", f"{a.tokens:,}", f"{b.tokens:,}")
+        same = "the same words in the same order" if self.same_digest else "different"
+        table.add_row("digest", a.digest.hex()[:16], f"{b.digest.hex()[:16]} ({same})")
+        for name in ("opaque", "truncated"):
+            if getattr(a, name) or getattr(b, name):
+                table.add_row(name, *("yes" if getattr(one, name) else "no" for one in (a, b)))
+        return table
+
+    def _rules(self) -> Table:
+        table = Table("rule", "numbers", "needed", "decision", "found through", box=None, pad_edge=False)
+        table.header_style = "bold"
+        for one in self.rules:
+            kind = one.outcome
+            decision = Text(
+                f"{'=' if kind else 'x'} {_said(one, self.same_digest)}", style="green" if kind else "yellow"
+            )
+            found = found_through(one.shared) if one.shared else Text("no common key", style="dim")
+            table.add_row(one.rule, one.numbers, one.needed, decision, found)
+        return table
+
+    def _evidence(self) -> Table:
+        table = Table("evidence", "A", "B", "pair", box=None, pad_edge=False, header_style="bold")
+        pair, (a, b) = self.pair, self.sketches
+        lengths = f"level {max(a.tape_level, b.tape_level)}: {pair.tape_a} and {pair.tape_b} bytes"
+        table.add_row(
+            "tape", f"{len(a.tape)} B, level {a.tape_level}", f"{len(b.tape)} B, level {b.tape_level}", lengths
+        )
+        table.add_row(
+            "main content",
+            f"{pair.content_tokens_a:,} words",
+            f"{pair.content_tokens_b:,} words",
+            f"score {pair.content_score:.2f} of {pair.content_a} and {pair.content_b} bytes",
+        )
+        site = "one" if pair.same_site else "two"
+        table.add_row("site", safe(a.site or "-"), safe(b.site or "-"), f"{site} (Henzinger's rule: {_sites(pair)})")
+        table.add_row("title veto", "", "", _VETO[pair.title_veto])
+        table.add_row("head veto", "", "", _VETO[pair.head_veto])
+        told = "neither title has a word of its own" if pair.same_words else "a title has a word of its own"
+        heading = ("no", "by words", "by numbers alone")[pair.heading_veto]
+        table.add_row("names", "", "", f"{told}; headings tell them apart: {heading}")
+        ends = "one end of their URLs" if pair.same_tail else "other ends of their URLs"
+        table.add_row("place", "", "", ends)
+        words = f"{pair.gap_digits} tokens with digits, {pair.loose_words} words away from them"
+        table.add_row("differences", "", "", f"in {pair.gaps} places: {words}")
+        return table
+
+
+def compare_command(
+    a: Path | str,
+    b: Path | str,
+    *,
+    a_url: str | None = None,
+    b_url: str | None = None,
+    scheme: Scheme = SCHEME,
+    decider: Decider | None = None,
+) -> Comparison:
+    """Compares two files as pages. Without URLs they count as pages of one site.
+
+    Raises BadInput for a file that cannot be read or a URL that is none.
+    """
+    decider = decider or Decider(scheme=scheme.digest)
+    files = Path(a), Path(b)
+    pages = [_page(path, url, scheme) for path, url in zip(files, (a_url, b_url), strict=True)]
+    records = sketch_pages(pages, scheme)
+    sketches = Sketch(records[0]), Sketch(records[1])
+    for path, sketch in zip(files, sketches, strict=True):
+        if sketch.kind is not RecordKind.PAGE:
+            raise BadInput(f"{path}: {sketch.reason or 'not a page'}")
+    pair = compare(*sketches)
+    words = [text_words(text) if (text := page_text(page)) is not None else None for page in pages]
+    difference = None if words[0] is None or words[1] is None else compare_texts(words[0], words[1])
+    told, alike = (RULES[decider.rule](one, decider).kind for one in (pair, pair._replace(same_tail=True)))
+    unsaid = not a_url and not b_url and not pair.same_digest and alike is not told
+    return Comparison(
+        files,
+        sketches,
+        decider,
+        pair,
+        [_rule(rule, records, pair, decider) for rule in RULES],
+        [] if difference is None else veto_names(difference, sketches, pair),
+        difference,
+        None if difference is None else passages(difference, count_max=12),
+        alike if unsaid else None,
+        None if difference is None else draft_of(difference, pages[0].url, pages[1].url),
+    )
+
+
+def _page(path: Path, url: str | None, scheme: Scheme) -> Page:
+    try:
+        with path.open("rb") as file:
+            body = file.read(scheme.body_bytes_max + 1)
+        return Page(normalise_url(url) if url else path.absolute().as_uri(), body, _TYPES.get(path.suffix.lower(), ""))
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+
+
+def _rule(rule: str, records: Sequence[bytes], pair: Pair, decider: Decider) -> RuleResult:
+    own = replace(decider, rule=rule)
+    ruling = RULES[rule](pair, own)
+    numbers, needed = _numbers(rule, pair, own)
+    outcome = Kind.EXACT_DUPLICATE if pair.same_digest else ruling.kind
+    mine, others = (similarity_keys(Head(record), own) for record in records)
+    shared = Counter(family_of(key).name.lower() for key in set(mine) & set(others))
+    order = [family.name.lower() for family in FAMILIES[rule]]
+    counts = {family: shared[family] for family in order if shared[family]}
+    return RuleResult(rule, numbers, needed, ruling, outcome, {"digest": 1} | counts if pair.same_digest else counts)
+
+
+def _numbers(rule: str, pair: Pair, decider: Decider) -> tuple[str, str]:
+    b, c = f"B {pair.b_similarity} of 6", f"C {pair.c_similarity} of 384"
+    if rule == "shingling":
+        return b, f"B {decider.b_min}"
+    if rule == "simhash" or (rule == "site-split" and not pair.same_hen_site):
+        return c, f"C {decider.c_min}"
+    if rule in ("combined", "site-split"):
+        return f"{b}, {c}", f"B {decider.b_min}, C {decider.combined_c_min}"
+    if rule == "simhash64":
+        return f"{pair.simhash64_agree} of 64 bits", f"{decider.simhash64_min}"
+    ruling = RULES[rule](pair, decider)
+    if ruling.by.startswith("combined"):
+        return _numbers("combined", pair, decider)
+    if ruling.by.startswith("content"):
+        score, needed = score_and_threshold(pair.content_score, decider.content_tape_min)
+        return f"tape {pair.tape_score:.0%}, content {score}", f"content {needed}"
+    unproved = {"names": "unproved"} if 2 in (pair.title_veto, pair.head_veto) else {}
+    evidence = {"by": ruling.by, "tokens": [pair.tokens_a, pair.tokens_b], "vetoes": unproved}
+    score, needed = score_and_threshold(pair.tape_score, demanded(evidence, decider))
+    return f"tape {score}", f"tape {needed}"
+
+
+def _said(one: RuleResult, same_digest: bool) -> str:
+    if same_digest:
+        return "exact duplicate"
+    if one.ruling.kind:
+        return one.ruling.kind.replace("_", " ")
+    return f"no: {RULED_OUT.get(one.ruling.by, one.ruling.by)}"
+
+
+def _sites(pair: Pair) -> str:
+    return "one" if pair.same_hen_site else "two"
+
+
+def veto_names(difference: Difference, sketches: tuple[Sketch, Sketch], pair: Pair) -> list[str]:
+    """The words of titles and beginnings that speak against the pair, whether or not they suffice for a veto."""
+    out = []
+    words = difference.left.words, difference.right.words
+    counts = Counter(words[0]), Counter(words[1])
+    own = [set(re.findall(r"\w+", host_of(sketch.url))) for sketch in sketches]
+    titles = [text_words(sketch.title).words for sketch in sketches]
+    if all(titles):
+        for i, side in enumerate("AB"):
+            other = set(titles[1 - i])
+            if pair.same_site:
+                only = [w for w in titles[i] if w not in other and not w.isdigit() and w not in own[i]]
+            else:
+                only = [w for w in titles[i] if counts[i][w] >= 2 and not counts[1 - i][w] and w not in own[i]]
+            if only:
+                out.append(f"only in the title of {side}: {_listed(only, counts[i])}")
+    for i, side in enumerate("AB"):
+        only = [
+            w
+            for w in words[i][:HEAD_WORDS]
+            if counts[i][w] >= 3 and not counts[1 - i][w] and not any(map(str.isdigit, w)) and w not in own[i]
+        ]
+        if only:
+            out.append(f"in the first {HEAD_WORDS} words of {side}, never in the other: {_listed(only, counts[i])}")
+    return out
+
+
+def _listed(words: Sequence[str], counts: Counter[str]) -> str:
+    distinct = list(dict.fromkeys(words))
+    shown = ", ".join(f"{word[:60]} ({counts[word]}x)" for word in distinct[:NAMES_SHOWN])
+    return shown + (f" and {len(distinct) - NAMES_SHOWN} more" if len(distinct) > NAMES_SHOWN else "")
+
+
+def _differences(difference: Difference, shown: Passages | None) -> dict[str, Any]:
+    return {
+        "only_a": difference.removed,
+        "only_b": difference.added,
+        "words": [len(difference.left.words), len(difference.right.words)],
+        "aligned": not difference.coarse,
+        "cut": difference.left.cut or difference.right.cut,
+        "passages": [plain(passage.inline) for passage in shown.shown] if shown else [],
+        "not_shown": shown.more if shown else 0,
+    }
+
+
+def safe(text: str) -> Text:
+    """Text of a page for a terminal: no markup, no escape sequences, no characters that turn the reading order."""
+    return Text(visible(text).replace("\n", " ").replace("\t", " "), overflow="fold")
+
+
+_STYLES = {"": "", "-": "red", "+": "green"}
+
+
+def shown_differences(difference: Difference | None, shown: Passages | None) -> RenderResult:
+    """Passages with `[-only in A-]` and `[+only in B+]`, also in colour."""
+    if difference is None or shown is None:
+        yield Text("No text to compare: at least one of the two is neither HTML nor text.", style="dim")
+        return
+    if not difference.changes:
+        yield Text(f"Word for word the same: {len(difference.left.words):,} words.", style="bold")
+    else:
+        yield Text.assemble(
+            (f"{difference.removed:,} words only in A ", "bold"),
+            ("[-so-]", _STYLES["-"]),
+            (f", {difference.added:,} only in B ", "bold"),
+            ("[+so+]", _STYLES["+"]),
+            (f", of {len(difference.left.words):,} and {len(difference.right.words):,}. ¶ is a new block.", "bold"),
+        )
+    if difference.coarse:
+        yield Text("Some parts differ too much to be aligned; there, words that the other side lacks are marked.")
+    if difference.left.cut or difference.right.cut:
+        yield Text("Only the beginnings were compared.")
+    for passage in shown.shown:
+        if passage.same_before:
+            yield Text(f"… {passage.same_before:,} equal words …", style="dim")
+        yield Padding(Text.assemble(*map(_styled, passage.inline)), (0, 0, 0, 2))
+    if shown.more:
+        yield Text(f"… {shown.more:,} further differences are not shown …", style="dim")
+    elif shown.same_after > 0:
+        yield Text(f"… {shown.same_after:,} equal words to the end", style="dim")
+
+
+def _styled(segment: Segment) -> tuple[str, str]:
+    return visible(plain([segment])), "dim" if segment.gap else _STYLES[segment.sign]

@@ -1,0 +1,327 @@
+"""`neardup evaluate`: pages from files or a state directory, labels, and the evaluation written out."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from neardup.decider import Decider
+from neardup.errors import BadInput
+from neardup.evaluation.audits import audit_section, read_audits
+from neardup.evaluation.corpus import PAGES_MAX, Corpus, corpus_of
+from neardup.evaluation.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
+from neardup.evaluation.label_tables import agreement
+from neardup.evaluation.labels import Label, join_labels, lines_of, read_labels, united
+from neardup.evaluation.report import Evaluation, evaluate_run, make_folder, write
+from neardup.evaluation.report import evaluate as evaluate_study
+from neardup.evaluation.run_tables import RunPages, RunStudy
+from neardup.evaluation.runs import LINE_BYTES_MAX, Run, read_run, run_of, stream
+from neardup.evaluation.study import Study
+from neardup.evaluation.texts import ReadPage, Texts
+from neardup.evaluation.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, beside, thinned
+from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.sketch.making import sketch_pages
+from neardup.verdict import Coordinates
+from streams.files.sources import LocalSource, open_sources
+from streams.files.state import State
+from streams.formats.message import Message, decode_entry
+
+#: A fixed seed: two evaluations of the same files give the same figures.
+SCHEME = Scheme(seed=0x6E656172647570)
+#: C-similarity down to which every pair is counted, for the choice of t.
+WIDE_C_MIN = 340
+#: Of those, pairs kept for natural truth to label.
+WIDE_PAIRS = 200_000
+#: Pairs that natural truth labels, of each kind; the paper's judges labelled 1,900 for each algorithm.
+TRUTH_PAIRS = 4000
+_BATCH = 512
+
+#: phase ("sketch", "join", "read", "write"), done, total (0: unknown)
+Progress = Callable[[str, int, int], None]
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """A corpus with the means to read its pages again, the thresholds of its rules, and what a run made of it.
+
+    unread: places of the input that could not be read.
+    """
+
+    corpus: Corpus
+    texts: Texts
+    decider: Decider
+    run: Run | None = None
+    unread: Sequence[str] = ()
+
+
+@contextmanager
+def open_crawl(
+    paths: Sequence[Path | str] = (),
+    state: Path | None = None,
+    *,
+    base_url: str | None = None,
+    threads: int = 1,
+    pages_max: int = PAGES_MAX,
+    progress: Progress = silent,
+) -> Iterator[Crawl]:
+    """The crawl of some files, or of a state directory. Sketches are held in memory, texts are read when asked for.
+
+    Raises BadInput for neither or both, for what is no source, for sources without a readable page, and for more than
+    pages_max pages; StateError for a directory that is in use.
+    """
+    if bool(paths) == (state is not None):
+        raise BadInput("name either files to evaluate, or a state directory with --state")
+    if state is not None:
+        if not (state / "scheme.json").exists():
+            raise BadInput(f"{state} is no state directory; `neardup scan --state {state}` makes one")
+        if not (state / "log").exists():
+            raise BadInput(
+                f"{state} belongs to the stream's matcher, which keeps no log of pages; evaluate what it said with "
+                "`neardup verdicts --no-follow --json | neardup evaluate --verdicts -`, with the pages' files for more"
+            )
+        with State.open(state) as opened:
+            records = _logged(opened, progress)
+            corpus = corpus_of(records, pages_max=pages_max)
+            run = run_of(f"the run of {state.name}: {opened.decider.rule}", opened.verdicts())
+            yield Crawl(corpus, Texts(corpus, opened.read_page, opened.scheme), opened.decider, run)
+        return
+    sources = [
+        source
+        for path in paths
+        for source in open_sources(Path(path), base_url=base_url, body_bytes_max=SCHEME.body_bytes_max)
+    ]
+    corpus = corpus_of(_sketched(sources, threads, progress), pages_max=pages_max)
+    unread = [str(problem) for source in sources for problem in source.problems]
+    if corpus.counts.fetches == corpus.counts.rejected:
+        names, why = ", ".join(map(str, paths)), f": {unread[0]}" if unread else ""
+        raise BadInput(f"{names}: no page could be read{why}; if these are verdicts, name them with --verdicts")
+    yield Crawl(corpus, Texts(corpus, _reader(sources), SCHEME), Decider(scheme=SCHEME.digest), unread=unread)
+
+
+def _logged(state: State, progress: Progress) -> Iterator[bytes]:
+    end = state.log.end()
+    for done, (offset, data) in enumerate(state.log.read(), 1):
+        entry = decode_entry(data, offset)
+        if isinstance(entry, Message):
+            yield from entry.records
+        progress("sketch", done, end)
+
+
+def _sketched(sources: Sequence[LocalSource], threads: int, progress: Progress) -> Iterator[bytes]:
+    done = 0
+    for source in sources:
+        pages: list[Page] = []
+        places: list[Coordinates] = []
+        times: list[int] = []
+        for sourced in source.read():
+            pages.append(sourced.page)
+            places.append(sourced.coordinates)
+            times.append(sourced.log_time)
+            if len(pages) == _BATCH:
+                yield from sketch_pages(pages, SCHEME, coordinates=places, log_times=times, threads=threads)
+                done += len(pages)
+                progress("sketch", done, 0)
+                pages, places, times = [], [], []
+        yield from sketch_pages(pages, SCHEME, coordinates=places, log_times=times, threads=threads)
+        done += len(pages)
+        progress("sketch", done, 0)
+
+
+def _reader(sources: Sequence[LocalSource]) -> ReadPage:
+    by_id = {source.record.id: source for source in sources}
+    return lambda coordinates: by_id[coordinates.source].read_at(coordinates)
+
+
+def natural_labels(
+    crawl: Crawl,
+    graphs: Sequence[Graph],
+    editions: Editions,
+    ratio_min: float,
+    seed: int,
+    run: Run | None = None,
+    said: Sequence[Label] = (),
+) -> list[Label]:
+    """Labels by natural truth of pairs of the graphs, pairs that the run merged, pairs of one item, and of others.
+
+    Each label says from which of these samples its pair was drawn. Without the run's own pairs nobody would see what
+    it alone merges. said: what people said, which comes first; see `neardup.evaluation.truth.beside`.
+    """
+    truth = NaturalTruth(crawl.corpus, crawl.texts, editions, ratio_min)
+    if isinstance(editions, Items):
+        if not truth.known:
+            raise BadInput("the items are of other pages than those of this crawl")
+    elif len(truth.editions) < 2:
+        raise BadInput(
+            f"natural truth needs pages of at least two releases, and the URLs name {len(truth.editions)}; give "
+            "--releases a regular expression of what tells releases apart in a path"
+        )
+    samples: dict[tuple[int, int], str] = {}
+
+    def draw(name: str, pairs: Iterable[tuple[int, int]], count: int = TRUTH_PAIRS) -> None:
+        for pair in thinned(pairs, count, seed):
+            samples[pair] = united(samples.get(pair, ""), name)
+
+    for name, graph in zip(("B", "C", "wide"), graphs, strict=False):
+        draw(name, zip(graph.a.tolist(), graph.b.tolist(), strict=True))
+    if run is not None:
+        found = [(crawl.corpus.find(merge.url), crawl.corpus.find(merge.other)) for merge in run.merges]
+        draw("run", [(min(a, b), max(a, b)) for a, b in found if a is not None and b is not None and a != b])
+    draw("items", truth.items())
+    draw("others", truth.others(min(TRUTH_PAIRS, max(1, len(samples))), seed))
+    return beside(said, truth.labels(samples), samples, crawl.corpus)
+
+
+def evaluate_command(
+    paths: Sequence[Path | str] = (),
+    *,
+    state: Path | None = None,
+    verdicts: Path | None = None,
+    labels: Sequence[Path] = (),
+    releases: str | None = None,
+    natural: bool = False,
+    items: Path | None = None,
+    ratio_min: float = RATIO_MIN,
+    out: Path | None = None,
+    base_url: str | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    differences_max: int = 5000,
+    labels_out: Path | None = None,
+    audits: Sequence[Path] = (),
+    progress: Progress = silent,
+) -> Evaluation:
+    """Evaluates a crawl as Henzinger 2006 did, and writes it to the folder `out` if one is given.
+
+    verdicts: a file of verdicts, "-" for standard input: the run that is told of; without paths and state only what it
+    tells is made. labels: files of labels. natural: also label by natural truth; releases: a regular expression of what
+    tells releases apart in a path (implies natural); items: a file that says what pages are about (likewise).
+    labels_out: a file for all labels that were used, those of natural truth among them. seed: of samples, splits and
+    intervals. audits: files of `neardup scan --audit` or of the matcher, which get a section of their own. Raises
+    BadInput.
+    """
+    if not 0 < ratio_min <= 1:
+        raise BadInput(f"--ratio {ratio_min}: a share above 0, at most 1, is wanted")
+    if releases is not None and items is not None:
+        raise BadInput("--items and --releases both say what pages are about; choose one")
+    editions: Editions | None = None
+    if items is not None:
+        editions = Items.read(items)
+    elif natural or releases is not None:
+        editions = Releases.by(releases)
+    by_file = {path: read_labels(path) for path in labels}
+    said = [label for found in by_file.values() for label in found]
+    audit = read_audits(audits) if audits else None
+    run = None if verdicts is None else _read_run(verdicts)
+    if out is not None:
+        make_folder(out)  # now, not after an hour
+    if run is not None and not paths and state is None:
+        evaluation = _evaluate_verdicts(run, said, editions, seed)
+    else:
+        with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
+            evaluation = _evaluate_crawl(
+                crawl, run, said, editions, ratio_min, seed, threads, differences_max, progress
+            )
+    evaluation.notes += [f"{path} holds no label" for path, found in by_file.items() if not found]
+    if labels_out is not None:
+        _write_labels(labels_out, said)
+    agreed = agreement(said)
+    if agreed is not None:
+        evaluation.sections.append(agreed)
+    if audit is not None:
+        evaluation.sections.append(audit_section(audit, said))
+    if out is not None:
+        progress("write", 0, 0)
+        write(evaluation, out)
+    return evaluation
+
+
+def _read_run(verdicts: Path) -> Run:
+    if verdicts == Path("-"):
+        lines = lines_of(sys.stdin.buffer, LINE_BYTES_MAX)
+        return read_run(lines, "the run of standard input", "standard input")
+    try:
+        with verdicts.open("rb") as file:
+            return read_run(lines_of(file, LINE_BYTES_MAX), f"the run of {verdicts.name}", str(verdicts))
+    except OSError as error:
+        raise BadInput(f"cannot read the verdicts {verdicts}: {error.strerror or error}") from error
+
+
+def _evaluate_verdicts(run: Run, said: list[Label], editions: Editions | None, seed: int) -> Evaluation:
+    if editions is not None:
+        raise BadInput("natural truth reads pages: name the files or the state directory beside --verdicts")
+    pages = RunPages(run)
+    joined = join_labels(said, pages)
+    if said and not len(joined):
+        raise BadInput("no label fits these verdicts: " + "; ".join(joined.problems()))
+    return evaluate_run(RunStudy(run, pages, joined, seed))
+
+
+def _evaluate_crawl(
+    crawl: Crawl,
+    run: Run | None,
+    said: list[Label],
+    editions: Editions | None,
+    ratio_min: float,
+    seed: int,
+    threads: int,
+    differences_max: int,
+    progress: Progress,
+) -> Evaluation:
+    """Adds the labels of natural truth to `said`, and to people's what natural truth drew."""
+    corpus = crawl.corpus
+    progress("join", 0, 0)
+    b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
+    c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
+    wide = None
+    if len(corpus) <= ALL_PAIRS_PAGES_MAX:
+        wide = c_graph_of_all(corpus, c_min=WIDE_C_MIN, seed=seed, threads=threads, pairs_max=WIDE_PAIRS)
+    notes = []
+    if len(corpus) < 2:
+        count = "one page" if len(corpus) else "no page"
+        notes.append(f"The corpus has {count} with words of its own: there are no pairs to evaluate.")
+    if run is None:
+        run = crawl.run or stream(corpus.records, crawl.decider)
+    elif not any(run.says(url, url) for url in corpus.urls):
+        raise BadInput("the verdicts are of other pages than those of this crawl")
+    if editions is not None:
+        progress("read", 0, 0)
+        graphs = [b, c] if wide is None else [b, c, wide]
+        said[:] = natural_labels(crawl, graphs, editions, ratio_min, seed, run, said)
+        notes.append(_on_truth(editions, ratio_min))
+    joined = join_labels(said, corpus)
+    if said and not len(joined):
+        raise BadInput("no label fits: " + "; ".join(joined.problems()))
+    if crawl.unread:
+        notes.append(f"Places of the input that could not be read: {len(crawl.unread):,}, as {crawl.unread[0]}")
+    study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes, run, editions)
+    progress("read", 0, 0)
+    evaluation = evaluate_study(study)
+    evaluation.unread = len(crawl.unread)
+    return evaluation
+
+
+def _on_truth(editions: Editions, ratio_min: float) -> str:
+    if isinstance(editions, Items):
+        return (
+            f"Labels by {LABELLER}: the file of items says what each page is about. Pairs of one item are correct, of "
+            f"two items incorrect; two editions of one item are correct if the LCS ratio of their full token sequences "
+            f"is at least {ratio_min:g}, else incorrect. Nothing is undecided."
+        )
+    return (
+        f"Labels by {LABELLER}: two releases of one page are correct if the LCS ratio of their full token sequences is "
+        f"at least {ratio_min:g}, else incorrect, as are pairs of different paths. Nothing is undecided; aliases of a "
+        "page count as incorrect; people would judge otherwise."
+    )
+
+
+def _write_labels(path: Path, labels: Sequence[Label]) -> None:
+    try:
+        path.write_bytes(b"".join(label.to_json() for label in labels))
+    except OSError as error:
+        raise BadInput(f"cannot write labels {path}: {error.strerror or error}") from error

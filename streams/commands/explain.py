@@ -1,0 +1,254 @@
+"""Why a page got its verdict: the log's prefix is folded again up to that page, and its judging is written down."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, BadPage, InvariantBroken
+from neardup.matching.fold import Candidate, Trace, fold
+from neardup.page import normalise_url
+from neardup.report.prose import KINDS, RULED_OUT, found_through, sentences
+from neardup.report.reasons import Draft
+from neardup.report.samples import Side, card, instant
+from neardup.verdict import Coordinates
+from streams.commands.compare import safe
+from streams.files.state import State
+from streams.formats.message import PLACE_BITS, decode_message
+from streams.line.folding import fold_until
+
+#: Verdicts about the URL that are listed, the latest.
+HISTORY_MAX = 20
+#: Candidates shown in a terminal; JSON has them all.
+CANDIDATES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One verdict and all that was weighed for it. history: (page id, verdict) about this URL, oldest first.
+
+    decider: what decided then. difference: the page it repeats, or its nearest candidate, and what kind of difference
+    theirs is; None where one of the two cannot be read any more, or no word differs.
+    """
+
+    verdict: Mapping[str, Any]
+    trace: Trace
+    history: list[tuple[int, str]]
+    decider: Decider
+    difference: tuple[Side, Draft] | None = None
+
+    @property
+    def winner(self) -> int | None:
+        """Page id of the candidate that the page repeats."""
+        for name in ("content_of", "representative"):
+            place = self.verdict.get(name)
+            if place and any(one.page_id == place["page_id"] and one.ruling.kind for one in self.trace.candidates):
+                return int(place["page_id"])
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines: plain values only."""
+        trace = self.trace
+        return {
+            "url": trace.url,
+            "page_id": trace.page_id,
+            "verdict": dict(self.verdict),
+            "history": [{"page_id": page_id, "verdict": kind} for page_id, kind in self.history],
+            "holder": trace.holder,
+            "checks": [
+                {
+                    "of": one.of,
+                    "page_id": one.page_id,
+                    "held": one.held,
+                    "by": one.ruling.by,
+                    "pair": one.pair._asdict(),
+                }
+                for one in trace.checks
+            ],
+            "candidates": [
+                {
+                    "page_id": one.page_id,
+                    "url": one.url,
+                    "cluster": one.cluster,
+                    "shared_keys": one.families,
+                    "pair": one.pair._asdict(),
+                    "crowd": one.crowd,
+                    "verdict": one.ruling.kind,
+                    "by": one.ruling.by,
+                    "chosen": one.page_id == self.winner,
+                }
+                for one in trace.candidates
+            ],
+            "candidates_cut": trace.candidates_cut,
+            "difference": self.difference
+            and {"page_id": self.difference[0].page_id, "url": self.difference[0].url, **self.difference[1].to_json()},
+        }
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        verdict, trace = self.verdict, self.trace
+        kind = str(verdict["verdict"])
+        name, meaning = KINDS.get(kind, (kind, ""))
+        yield Text.assemble((name.upper(), "bold"), "  ", safe(trace.url))
+        yield Text(f"page {trace.page_id}, fetched {instant(verdict.get('fetched_at')) or 'at an unknown time'}")
+        if verdict.get("title"):
+            yield safe(str(verdict["title"]))
+        yield ""
+        yield Text(meaning)
+        if verdict.get("reason"):
+            yield safe(str(verdict["reason"]))
+        if verdict.get("standing"):
+            yield self._standing(verdict["standing"])
+        for role in ("representative", "content_of"):
+            if verdict.get(role):
+                told = "the representative" if role == "representative" else "the page with the same content"
+                yield Text.assemble(f"{told}: page {verdict[role]['page_id']}, ", safe(verdict[role]["url"]))
+        evidence = verdict.get("evidence") or {}
+        for sentence in sentences(evidence, self.decider):
+            yield safe(sentence)
+        near = evidence.get("nearest")
+        if near:
+            yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", safe(near["url"]))
+            for sentence in sentences(near, self.decider):
+                yield safe(sentence)
+        if self.difference and (sentence := self.difference[1].sentence()):
+            yield Text(sentence)
+        yield from self._weighed()
+        if len(self.history) > 1:
+            told = ", ".join(f"{KINDS.get(kind, (kind,))[0]} (page {page_id})" for page_id, kind in self.history)
+            yield ""
+            yield Text(f"All verdicts about this URL: {told}.")
+
+    def _standing(self, standing: dict[str, Any]) -> Text:
+        """What holds of the URL now, as this verdict left it there."""
+        kind = str(standing["verdict"])
+        other = standing.get("representative") or {}
+        told = f"The URL stands as: {KINDS.get(kind, (kind,))[0]}"
+        if other and other["url"] != self.trace.url:
+            return Text.assemble(f"{told}, represented by page {other['page_id']}, ", safe(other["url"]))
+        return Text(f"{told}.")
+
+    def _weighed(self) -> RenderResult:
+        trace = self.trace
+        if trace.holder is not None:
+            yield Text(f"Page {trace.holder} has the same words, which settles it before any candidate is scored.")
+        for check in trace.checks:
+            against = "its previous fetch" if check.of == "previous" else "its cluster's founding page"
+            held = "still says the same" if check.held else f"does not: {_ruled_out(check.ruling.by)}"
+            pair = check.pair
+            numbers = f"tape {pair.tape_score:.4f}, B {pair.b_similarity}, C {pair.c_similarity}"
+            yield Text(f"Against {against} (page {check.page_id}) it {held} ({numbers}).")
+        if trace.candidates:
+            yield ""
+            yield self._candidates()
+            more = len(trace.candidates) - CANDIDATES_SHOWN
+            if more > 0:
+                yield Text(f"and {more} more candidates (all of them with --json)", style="dim")
+        elif trace.holder is None and not trace.checks and self.verdict["verdict"] == "unique":
+            thin = "It has too few words for anything but exact copies." if self.verdict.get("thin") else ""
+            yield Text(thin or "No earlier page shares an index key with it, so there was no candidate.")
+        if trace.candidates_cut:
+            yield Text("There were more candidates than are scored; those with the fewest shared keys were left out.")
+
+    def _candidates(self) -> Table:
+        table = Table("", "page", box=None, pad_edge=False, header_style="bold")
+        for column in ("tape", "content", "B", "C"):
+            table.add_column(column, justify="right", no_wrap=True)
+        table.add_column("candidate, keys that it shares, ruling", ratio=1)
+        # The chosen one first, then as they were weighed.
+        order = sorted(self.trace.candidates, key=lambda one: one.page_id != self.winner)
+        for one in order[:CANDIDATES_SHOWN]:
+            chosen = one.page_id == self.winner
+            pair = one.pair
+            table.add_row(
+                Text("=" if chosen else ("~" if one.ruling.kind else "x")),
+                Text(str(one.page_id), no_wrap=True),
+                f"{pair.tape_score:.4f}",
+                f"{pair.content_score:.2f}",
+                str(pair.b_similarity),
+                str(pair.c_similarity),
+                Text.assemble(
+                    safe(one.url),
+                    ("\n" + found_through(one.families) + "\n", "dim"),
+                    (_ruling(one, chosen), "green" if one.ruling.kind else "yellow"),
+                    overflow="fold",
+                ),
+            )
+        return table
+
+
+def _ruling(one: Candidate, chosen: bool) -> str:
+    if one.ruling.kind is None:
+        return f"{one.ruling.by}: {_ruled_out(one.ruling.by)}"
+    return f"{one.ruling.kind.replace('_', ' ')} by {one.ruling.by}" + (
+        ", chosen" if chosen else ", but another is nearer"
+    )
+
+
+def _ruled_out(by: str) -> str:
+    return RULED_OUT.get(by, by)
+
+
+def explain_command(
+    state: State,
+    url: str,
+    *,
+    page_id: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Explanation:
+    """Judges a page of `url` again, on the index as it was then. page_id: which verdict; by default the latest.
+
+    Takes as long as folding the log up to that page. progress: messages folded, of how many. Raises BadInput if there
+    is no such verdict; InvariantBroken if the page is judged otherwise now: log, verdicts and program contradict
+    each other.
+    """
+    stored, history = _stored(state, url, page_id)
+    offset, place = stored["page_id"] >> PLACE_BITS, stored["page_id"] & ((1 << PLACE_BITS) - 1)
+    store, decider = fold_until(state.log, offset, state.first_decider, progress, place=place)
+    record = next(decode_message(data, at).records[place] for at, data in state.log.read(offset, offset + 1))
+    traces: list[Trace] = []
+    outcome = fold([(stored["page_id"], record)], store, decider, trace=traces.append)
+    judged = orjson.loads(outcome.verdicts[0].to_json())
+    different = sorted(name for name in judged.keys() | stored.keys() if judged.get(name) != stored.get(name))
+    if different:
+        told = "; ".join(
+            f"{name} was {stored.get(name)!r:.300}, is {judged.get(name)!r:.300}" for name in different[:5]
+        )
+        raise InvariantBroken(
+            f"page {stored['page_id']} ({stored['url']}) is judged otherwise than it was: {told}. Log, verdicts and "
+            "program contradict each other"
+        )
+    return Explanation(stored, traces[0], history, decider, _difference(state, stored, decider))
+
+
+def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tuple[Side, Draft] | None:
+    shown = card(verdict, lambda place: state.read_page(Coordinates(**place)), decider)
+    return None if shown.other is None or shown.draft is None else (shown.other, shown.draft)
+
+
+def _stored(state: State, url: str, page_id: int | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:
+    """The verdict to explain, and the latest verdicts about the URL."""
+    try:
+        wanted = normalise_url(url, state.scheme.url_bytes_max)
+    except BadPage:
+        wanted = url  # a page may have been rejected for just that
+    found: dict[str, Any] | None = None
+    history: list[tuple[int, str]] = []
+    for verdict in state.verdicts():
+        if verdict["url"] != wanted:
+            continue
+        history = [*history, (verdict["page_id"], verdict["verdict"])][-HISTORY_MAX:]
+        # A promotion (n > 0) is caused by another page, and explained by that page's verdict.
+        if verdict["n"] == 0 and page_id in (None, verdict["page_id"]):
+            found = verdict
+    if found is None and history:
+        raise BadInput(
+            f"no verdict of page {page_id} about {wanted}; there are {', '.join(str(i) for i, _ in history)}"
+        )
+    if found is None:
+        raise BadInput(f"no verdict about {wanted} in {state.path}")
+    return found, history

@@ -1,0 +1,294 @@
+"""`neardup label`: pairs of pages for people to judge, as a web page on this machine alone.
+
+The views are plain aiohttp handlers that another application can mount under a prefix. Every request must name a host
+that is expected (a foreign name that resolves to this machine is refused), every form must carry the token of this
+process and come from the page itself. Pages are shown as text: nothing of them runs, and nothing they name is loaded.
+"""
+
+import asyncio
+import fcntl
+import hmac
+import os
+import secrets
+import signal
+import socket
+import stat
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from aiohttp import web
+from multidict import MultiDictProxy
+
+from neardup.errors import BadInput
+from neardup.evaluation.audits import drawn_of, read_audits
+from neardup.evaluation.graphs import b_graph, c_graph
+from neardup.evaluation.labelling import Labelling, checked_name
+from neardup.evaluation.labelling_page import HEADERS, asset, home_html, pair_html, pair_view
+from neardup.evaluation.labels import Label, parse_label, read_labels
+from neardup.evaluation.sampling import draw
+from neardup.evaluation.texts import Texts
+from streams.commands.evaluate import Progress, open_crawl, silent
+
+PORT = 8378
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class LabelFile:
+    """A file of labels that this process alone appends to. labels: what it held. messages: what had to be mended."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens or makes it. Raises BadInput where it cannot be written, is in use, or holds what is no label."""
+        self.messages: list[str] = []
+        self._path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise BadInput(f"cannot write labels {path}: {error.strerror}") from error
+        try:
+            if not stat.S_ISREG(os.fstat(self._handle).st_mode):
+                raise BadInput(f"cannot write labels to {path}: not a file")
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._mend()
+            self.labels: list[Label] = read_labels(path)
+        except BlockingIOError:
+            self.close()
+            raise BadInput(f"{path} is in use by another `neardup label`; its labellers can share that one") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _mend(self) -> None:
+        """A crash may have left half a line at the end: it was never shown as saved, and is cut."""
+        data = self._path.read_bytes()
+        last = data[data.rfind(b"\n") + 1 :]
+        if not last.strip():
+            return
+        try:
+            parse_label(last)
+            os.write(self._handle, b"\n")
+        except BadInput:
+            os.ftruncate(self._handle, len(data) - len(last))
+            self.messages.append(f"{self._path}: the last line was cut off in the middle, and is taken out")
+
+    def append(self, line: bytes) -> None:
+        """Returns when the line is on disk. Raises BadInput where it cannot be written."""
+        try:
+            written = os.write(self._handle, line)
+            if written != len(line):
+                os.ftruncate(self._handle, os.fstat(self._handle).st_size - written)
+                raise BadInput(f"cannot write labels {self._path}: the disk is full")
+            os.fsync(self._handle)
+        except OSError as error:
+            raise BadInput(f"cannot write labels {self._path}: {error.strerror}") from error
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+class LabelViews:
+    """The pages of one round of labelling. Give them to an application with `add_to`.
+
+    hosts: what a request's Host may be, port included. prefix: the path under which they are mounted, "" or "/label".
+    now_ms: the clock of the labels.
+    """
+
+    def __init__(
+        self,
+        labelling: Labelling,
+        texts: Texts,
+        *,
+        hosts: Collection[str],
+        prefix: str = "",
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._labelling, self._texts = labelling, texts
+        self._hosts, self._prefix, self._now_ms = frozenset(hosts), prefix, now_ms
+        self._token = secrets.token_urlsafe(24)
+        self._lock = asyncio.Lock()  # texts are read by one thread at a time, labels said one after another
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the routes. Mount once for each application."""
+        router = app.router
+        router.add_get(f"{self._prefix}/", self._guarded(self._home))
+        router.add_get(f"{self._prefix}/pair", self._guarded(self._pair))
+        router.add_post(f"{self._prefix}/label", self._guarded(self._label))
+        router.add_post(f"{self._prefix}/undo", self._guarded(self._undo))
+        for name in ("label.css", "label.js"):
+            router.add_get(f"{self._prefix}/{name}", self._guarded(self._asset))
+
+    def _guarded(self, handler: _Handler) -> _Handler:
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            try:
+                self._check(request)
+                response = await handler(request)
+            except web.HTTPException as answer:  # redirects and refusals get the headers as well
+                answer.headers.update(HEADERS)
+                raise
+            response.headers.update(HEADERS)
+            return response
+
+        return guarded
+
+    def _check(self, request: web.Request) -> None:
+        """Refuses names that are not this server's, and whatever another site makes a browser send."""
+        if request.headers.get("Host", "") not in self._hosts:
+            raise web.HTTPForbidden(text="Host: this server answers to its own name only")
+        if request.headers.get("Sec-Fetch-Site", "none") == "cross-site":
+            raise web.HTTPForbidden(text="from another site")
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc not in self._hosts:
+            raise web.HTTPForbidden(text="from another origin")
+
+    async def _home(self, request: web.Request) -> web.Response:
+        return self._page(home_html(self._labelling, self._prefix))
+
+    async def _asset(self, request: web.Request) -> web.Response:
+        kind, text = asset(request.path.rpartition("/")[2])
+        return web.Response(text=text, content_type=kind)
+
+    async def _pair(self, request: web.Request) -> web.Response:
+        try:
+            labeller = checked_name(request.query.get("labeller", ""))
+            place = _number(request.query, "place")
+            after = _number(request.query, "after")
+        except BadInput as error:
+            return self._page(home_html(self._labelling, self._prefix, str(error)), status=400)
+        if place is None:
+            place = self._labelling.next_for(labeller, -1 if after is None else after)
+        if place is None:
+            return self._page(home_html(self._labelling, self._prefix, done=labeller))
+        if not 0 <= place < len(self._labelling.pairs):
+            raise web.HTTPNotFound(text=f"there are {len(self._labelling.pairs)} pairs")
+        return await self._show(labeller, place)
+
+    async def _show(self, labeller: str, place: int, problem: str = "", status: int = 200) -> web.Response:
+        async with self._lock:
+            view = await asyncio.to_thread(pair_view, self._labelling, self._texts, place)
+        html = pair_html(self._labelling, view, labeller, self._prefix, self._token, problem)
+        return self._page(html, status=status)
+
+    async def _label(self, request: web.Request) -> web.Response:
+        form = await self._form(request)
+        try:
+            labeller = checked_name(str(form.get("labeller", "")))
+            place = _number(form, "place")
+            if place is None or not 0 <= place < len(self._labelling.pairs):
+                raise BadInput(f"no such pair; there are {len(self._labelling.pairs)}")
+        except BadInput as error:
+            return self._page(home_html(self._labelling, self._prefix, str(error)), status=400)
+        judgement = str(form.get("judgement", ""))
+        reasons = [str(reason) for reason in form.getall(f"reason-{judgement}", [])]
+        try:
+            async with self._lock:
+                await asyncio.to_thread(self._labelling.say, labeller, place, judgement, reasons, self._now_ms())
+        except BadInput as error:
+            return await self._show(labeller, place, str(error), status=400)
+        raise web.HTTPSeeOther(f"{self._prefix}/pair?labeller={quote(labeller)}&after={place}")
+
+    async def _undo(self, request: web.Request) -> web.Response:
+        form = await self._form(request)
+        try:
+            labeller = checked_name(str(form.get("labeller", "")))
+            async with self._lock:
+                place = await asyncio.to_thread(self._labelling.undo, labeller, self._now_ms())
+        except BadInput as error:
+            return self._page(home_html(self._labelling, self._prefix, str(error)), status=400)
+        at = "" if place is None else f"&place={place}"
+        raise web.HTTPSeeOther(f"{self._prefix}/pair?labeller={quote(labeller)}{at}")
+
+    async def _form(self, request: web.Request) -> MultiDictProxy[str | bytes | bytearray | web.FileField]:
+        form = await request.post()
+        if not hmac.compare_digest(str(form.get("token", "")).encode(), self._token.encode()):
+            raise web.HTTPForbidden(text="the form is of another run of this server: go back and load it again")
+        return form
+
+    def _page(self, html: str, status: int = 200) -> web.Response:
+        return web.Response(text=html, content_type="text/html", status=status)
+
+
+def _number(values: Mapping[str, object], name: str) -> int | None:
+    """A number of a query or form, None if it is not there. Raises BadInput where it is none."""
+    text = str(values.get(name, ""))
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise BadInput(f"{name} {text[:20]!r}: a number is wanted")
+    return int(text)
+
+
+def label_command(
+    paths: Sequence[Path | str] = (),
+    *,
+    labels: Path,
+    state: Path | None = None,
+    rule: str = "B",
+    count: int = 200,
+    by: str = "all",
+    seed: int = 0,
+    port: int = PORT,
+    base_url: str | None = None,
+    threads: int = 1,
+    audits: Sequence[Path] = (),
+    progress: Progress = silent,
+    ready: Callable[[str], None] = lambda url: None,
+    told: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Draws pairs of a crawl and serves them on 127.0.0.1 until SIGINT or SIGTERM. Labels are appended to `labels`.
+
+    rule, count, by, seed: as `neardup.evaluation.sampling.draw` has them. audits: files of an audit, whose pairs are
+    shown instead, at most `count`. port: 0 for any free one. ready: told the
+    address once it answers. told: messages for the operator. Raises BadInput.
+    """
+    with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
+        corpus = crawl.corpus
+        if audits:
+            pairs = drawn_of(read_audits(audits), corpus)[:count]
+        else:
+            b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
+            c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
+            pairs = draw(corpus, b, c, rule=rule, count=count, by=by, seed=seed)
+        file = LabelFile(labels)
+        try:
+            for message in file.messages:
+                told(message)
+            labelling = Labelling(pairs, corpus, file.labels, file.append)
+            progress("read", 0, 0)
+            pair_view(labelling, crawl.texts, 0)  # on a new machine kernels are compiled here, not before a labeller
+            asyncio.run(_serve(labelling, crawl.texts, port, ready))
+        finally:
+            file.close()
+
+
+async def _serve(labelling: Labelling, texts: Texts, port: int, ready: Callable[[str], None]) -> None:
+    app = web.Application(client_max_size=64 << 10)
+    runner = web.AppRunner(app, access_log=None)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    sock = _bound(port)
+    port = sock.getsockname()[1]
+    LabelViews(labelling, texts, hosts=(f"127.0.0.1:{port}", f"localhost:{port}")).add_to(app)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, sock).start()
+        ready(f"http://127.0.0.1:{port}/")
+        await stop.wait()
+    finally:
+        await runner.cleanup()
+
+
+def _bound(port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind(("127.0.0.1", port))
+    except OSError as error:
+        sock.close()
+        raise BadInput(f"cannot listen on 127.0.0.1:{port}: {error.strerror}; name another with --port") from error
+    return sock

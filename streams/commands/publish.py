@@ -1,0 +1,174 @@
+"""A crawler's side for files: WARC files, folders of HTML and JSON lines into the `pages` topic."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from neardup.errors import BadInput
+from streams.client import PageProducer
+from streams.config.settings import Settings
+from streams.errors import RecordTooLarge
+from streams.files.scan import Progress
+from streams.files.sources import LocalSource, open_sources
+from streams.formats.outgoing import GONE, BodyFolder
+from streams.ports import SourcedPage
+from streams.process.signals import stopped_by_signals
+from streams.roles.runtime import connect
+
+#: Problems kept with their text; all are counted.
+PROBLEMS_MAX = 100
+_TELL_SECONDS = 0.1
+
+
+@dataclass
+class Published:
+    """What a call did. pages and gone: acknowledged by Kafka; the second are tombstones, 404 and 410.
+
+    bytes: of the sources, as stored, that were read. refused: pages that were read and not published; they are among
+    the problems. problems: what could not be read or published, PROBLEMS_MAX lines of problems_total. interrupted: by
+    a signal; what was read before is published.
+    """
+
+    pages: int = 0
+    gone: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    refused: int = 0
+    problems: list[str] = field(default_factory=list)
+    problems_total: int = 0
+    interrupted: bool = False
+
+    def add_problem(self, text: str) -> None:
+        self.problems_total += 1
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(text)
+
+
+def publish(
+    paths: Sequence[str | Path],
+    settings: Settings,
+    *,
+    base_url: str | None = None,
+    bodies: str | Path | None = None,
+    progress: Callable[[Progress], None] = lambda now: None,
+    stop: threading.Event | None = None,
+) -> Published:
+    """Publishes every page of some files in `settings.codec`, and returns when Kafka has them all.
+
+    A response of another status than 2xx, 404 or 410 is published as well: it gets its verdict, `rejected`. What could
+    not even be read as a page, and a page over the topic's limit, is a problem of the result.
+
+    base_url: what the file names of folders are appended to. bodies: a folder, under one of `body_ref_prefixes`, for
+    bodies that no record can hold. progress: its `counts` are of 200 (pages) and 404 (gone). stop: set it to end
+    early; by default SIGINT and SIGTERM do.
+    Raises BadInput for paths that are no sources, before anything is published; NotDelivered with the URLs, after which
+    publishing the same files again is safe (what Kafka took gets the verdict `unchanged`); TopicError, BrokerError.
+    """
+    own = stop is None
+    stop = stop or threading.Event()
+    if bodies is not None:
+        _must_be_allowed(BodyFolder(bodies), settings)
+    with stopped_by_signals(stop) if own else nullcontext():
+        run = _Run(settings, progress, stop)
+        run.enlist(paths, base_url)
+        kafka = connect(settings, "publish").settings
+        pages = settings.topics.pages
+        with PageProducer(settings.bootstrap, pages, codec=settings.codec, bodies=bodies, kafka=kafka) as producer:
+            run.go(producer)
+    return run.result
+
+
+def _must_be_allowed(bodies: BodyFolder, settings: Settings) -> None:
+    if settings.codec == "warc":
+        raise BadInput("the warc codec has no references to bodies; use raw or json, or publish without a body folder")
+    if not any(bodies.url.startswith(prefix) for prefix in settings.body_ref_prefixes):
+        allowed = ", ".join(settings.body_ref_prefixes) or "none"
+        raise BadInput(f"{bodies.url} is under no prefix that sketchers read (body_ref_prefixes: {allowed})")
+
+
+class _Run:
+    def __init__(self, settings: Settings, progress: Callable[[Progress], None], stop: threading.Event) -> None:
+        self.result = Published()
+        self._settings = settings
+        self._progress = progress
+        self._stop = stop
+        self._sources: list[LocalSource] = []
+        self._gone = self._live = 0
+        self._bytes_total = self._bytes_before = 0
+        self._began = self._told = time.monotonic()
+
+    def enlist(self, paths: Sequence[str | Path], base_url: str | None) -> None:
+        """Opens all sources before any is published."""
+        digested = 0
+
+        def on_bytes(count: int) -> None:
+            nonlocal digested
+            digested += count
+            self._tell("digest", str(path), digested)
+
+        for path in map(Path, paths):
+            self._sources += open_sources(
+                path, base_url=base_url, body_bytes_max=self._settings.body_bytes_max, on_bytes=on_bytes
+            )
+        self._bytes_total = sum(source.bytes_total for source in self._sources)
+
+    def go(self, producer: PageProducer) -> None:
+        self._began = time.monotonic()
+        for source in self._sources:
+            try:
+                self._publish_source(source, producer)
+            except OSError as error:
+                source.cannot_go_on(error)
+            for problem in source.problems:
+                self.result.add_problem(str(problem))
+            if self._stop.is_set():
+                self.result.interrupted = True
+                break
+            self._bytes_before += source.bytes_total
+        producer.flush()
+        result = self.result
+        result.bytes = sum(min(source.bytes_read, source.bytes_total) for source in self._sources)
+        result.pages, result.gone = self._live, self._gone
+        result.seconds = time.monotonic() - self._began
+
+    def _publish_source(self, source: LocalSource, producer: PageProducer) -> None:
+        for sourced in self._until_stopped(source.read()):
+            page = sourced.page
+            if page.problem and 200 <= page.status <= 299:
+                # Nothing of it was read that could be published.
+                self._refuse(source, sourced, page.problem)
+                continue
+            try:
+                producer.send(page)
+            except (RecordTooLarge, BadInput) as error:
+                self._refuse(source, sourced, str(error))
+                continue
+            if page.body is None or page.status in GONE:
+                self._gone += 1
+            else:
+                self._live += 1
+            now = time.monotonic()
+            if now - self._told >= _TELL_SECONDS:
+                self._told = now
+                self._tell("scan", source.record.path, self._bytes_before + source.bytes_read)
+
+    def _until_stopped(self, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
+        for page in pages:
+            if self._stop.is_set():
+                return
+            yield page
+
+    def _refuse(self, source: LocalSource, sourced: SourcedPage, why: str) -> None:
+        self.result.refused += 1
+        place, url = sourced.coordinates, sourced.page.url
+        named = f"{url[:200]}: " if url and not why.startswith(url[:200]) else ""
+        self.result.add_problem(f"{source.record.path}: page {place.offset}, byte {place.position}: {named}{why}")
+
+    def _tell(self, phase: str, path: str, bytes_done: int) -> None:
+        pages = self._live + self._gone
+        counts = {"200": self._live, "404": self._gone}
+        seconds = time.monotonic() - self._began
+        self._progress(Progress(phase, path, pages, bytes_done, self._bytes_total, counts, seconds))

@@ -1,0 +1,42 @@
+"""The report of a state directory: gathers what `neardup.report` wants to know."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from neardup.index.base import Family
+from neardup.index.keys import HOT, family_of
+from neardup.page import Page
+from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
+from neardup.verdict import Coordinates
+from streams.files.scan import ScanResult
+from streams.files.state import State
+from streams.state.folder import state_error
+
+HOT_KEYS_MAX = 1000
+
+
+def write_report(state: State, target: Path, result: ScanResult | None = None) -> None:
+    """Writes the report of all verdicts of `state`. Raises StateError if `target` cannot be written."""
+    hot = [key for key, row in state.store.scan(Family.KEYS) if row == HOT]
+    sources = [SourceInfo(source.path, source.id, source.pages or None) for source in state.sources.values()]
+    problems = [problem for source in state.sources.values() for problem in source.problems]
+
+    def read_page(coordinates: Mapping[str, Any]) -> Page | None:
+        return state.read_page(Coordinates(**coordinates))
+
+    info = ReportInfo(
+        decider=state.decider,
+        scheme_digest=state.scheme.digest,
+        sources=sources,
+        problems=problems,
+        hot_keys=[HotKey(family_of(key).name.lower(), key.hex()) for key in hot[:HOT_KEYS_MAX]],
+        hot_keys_total=len(hot),
+        made_at=time.time_ns() // 1_000_000,
+    )
+    html = build_report(state.verdicts(), read_page, info)
+    try:
+        target.write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise state_error("write", target, error) from error

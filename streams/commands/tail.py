@@ -1,0 +1,188 @@
+"""Watching verdicts: as a table for people, as JSON lines for programs."""
+
+import re
+from collections.abc import Collection, Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, BinaryIO, Literal
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from neardup.errors import BadInput
+from neardup.page import host_of
+from neardup.verdict import Kind
+from streams.client import VerdictConsumer
+from streams.commands.terminal import safe
+from streams.config.settings import Settings
+from streams.roles.runtime import connect
+
+Start = Literal["beginning", "end"] | int
+
+_AGO = re.compile(r"(\d{1,9})([smhd])")
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_STYLES = {
+    "unique": "green",
+    "exact_duplicate": "magenta",
+    "near_duplicate": "yellow",
+    "same_content": "cyan",
+    "rejected": "red",
+}
+_URL_CHARS_MIN = 20
+
+
+def parse_start(text: str, now_ms: int) -> Start:
+    """`beginning`, `end`, a time ago (`30s`, `15m`, `2h`, `7d`), or a date and time (ISO 8601; local without a zone).
+
+    now_ms, and a time in the result: ms since the epoch. Raises BadInput.
+    """
+    if text == "beginning":
+        return "beginning"
+    if text == "end":
+        return "end"
+    if ago := _AGO.fullmatch(text):
+        return max(0, now_ms - int(ago[1]) * _UNIT_MS[ago[2]])
+    try:
+        return max(0, int(datetime.fromisoformat(text).timestamp() * 1000))
+    except (ValueError, OverflowError, OSError):
+        raise BadInput(
+            f"{text[:40]!r} is no place to begin: beginning, end, a time ago as 15m, or a time as 2026-01-31T12:00"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which verdicts are shown; empty: all. sites: registrable domains or hosts, with everything below them."""
+
+    sites: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, sites: Collection[str], kinds: Collection[str]) -> "Wanted":
+        """Raises BadInput for a kind that does not exist."""
+        unknown = sorted(set(kinds) - {kind.value for kind in Kind})
+        if unknown:
+            raise BadInput(f"no verdict is called {unknown[0]!r}; there is {', '.join(Kind)}")
+        return cls(frozenset(site.lower().strip(".") for site in sites), frozenset(kinds))
+
+    def takes(self, verdict: Mapping[str, Any]) -> bool:
+        if self.kinds and verdict.get("verdict") not in self.kinds:
+            return False
+        return not self.sites or self._of_site(verdict)
+
+    def _of_site(self, verdict: Mapping[str, Any]) -> bool:
+        url = str(verdict.get("url", ""))
+        host = host_of(url).rstrip(".") if "://" in url else ""
+        return verdict.get("site") in self.sites or any(host == s or host.endswith("." + s) for s in self.sites)
+
+
+class _NothingStored:
+    def load(self) -> Mapping[str, int]:
+        return {}
+
+
+def tail(
+    settings: Settings,
+    *,
+    topic: str = "",
+    start: Start = "beginning",
+    wanted: Wanted | None = None,
+    follow: bool = True,
+) -> Generator[list[dict[str, Any]], None, None]:
+    """Committed verdicts that are `wanted`, batch by batch as they come; without `follow` it ends with the newest.
+
+    Each URL's are in order; those of different URLs may not be. topic: another one of JSON objects. Raises TopicError,
+    BrokerError, PositionLost.
+    """
+    wanted = wanted or Wanted()
+    kafka = connect(settings, "verdicts", reading=True).settings
+    topic = topic or settings.topics.verdicts
+    consumer = VerdictConsumer(settings.bootstrap, _NothingStored(), topic, start=start, kafka=kafka)
+    with closing(consumer):
+        for batch in consumer.batches(follow=follow):
+            found = [verdict for verdict in batch.verdicts if wanted.takes(verdict)]
+            if found:
+                yield found
+
+
+def show(
+    settings: Settings,
+    console: Console,
+    *,
+    json_out: BinaryIO | None = None,
+    topic: str = "",
+    start: Start = "beginning",
+    wanted: Wanted | None = None,
+    follow: bool = True,
+) -> int:
+    """Shows verdicts as they come and returns how many; Ctrl-C ends it well, as the usual end of `follow`.
+
+    json_out: JSON lines go there, and no table to `console`. Raises as `tail`.
+    """
+    shown = 0
+    batches = tail(settings, topic=topic, start=start, wanted=wanted, follow=follow)
+    try:
+        with closing(batches):
+            for batch in batches:
+                if json_out is not None:
+                    json_out.write(b"".join(orjson.dumps(verdict) + b"\n" for verdict in batch))
+                    json_out.flush()
+                else:
+                    console.print(table(batch, console.width, header=not shown))
+                shown += len(batch)
+    except KeyboardInterrupt:
+        pass
+    return shown
+
+
+def table(verdicts: list[dict[str, Any]], width: int, *, header: bool) -> Table:
+    """A row a verdict, in columns that depend on `width` (characters) alone: tables below each other look like one."""
+    fixed = (("page id", 12), ("verdict", 15), ("score", 5))
+    url = max(_URL_CHARS_MIN, (width - sum(size for _, size in fixed) - 2 * (len(fixed) + 1)) // 2)
+    out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=header, header_style="bold")
+    for name, size in (*fixed, ("url", url), ("of, or why", url)):
+        out.add_column(
+            name,
+            width=size,
+            no_wrap=True,
+            overflow="ellipsis",
+            justify="right" if name in ("page id", "score") else "left",
+        )
+    for verdict in verdicts:
+        kind = str(verdict.get("verdict", ""))
+        out.add_row(
+            str(verdict.get("page_id", "")),
+            Text(kind[:20], style=_STYLES.get(kind, "dim")),
+            _score(verdict),
+            safe(str(verdict.get("url", ""))),
+            safe(_because(verdict)),
+        )
+    return out
+
+
+def _score(verdict: Mapping[str, Any]) -> str:
+    if verdict.get("verdict") == "exact_duplicate":
+        return "1"
+    name = "content_score" if verdict.get("verdict") == "same_content" else "tape_score"
+    score = verdict.get("evidence", {}).get(name)
+    return f"{score:.2f}" if isinstance(score, int | float) else ""
+
+
+def _because(verdict: Mapping[str, Any]) -> str:
+    """The page that this one repeats, why it was rejected, or where its URL stands."""
+    if verdict.get("reason"):
+        return str(verdict["reason"])
+    standing = verdict.get("standing")
+    if standing:
+        return f"is {standing.get('verdict')}" + _of(standing)
+    return _of(verdict).removeprefix(" of ")
+
+
+def _of(told: Mapping[str, Any]) -> str:
+    if told.get("verdict") in ("exact_duplicate", "near_duplicate"):
+        return f" of {told.get('representative', {}).get('url', '')}"
+    other = told.get("content_of")
+    return f" of {other['url']}" if isinstance(other, dict) else ""

@@ -1,0 +1,1 @@
+"""The embedded run: sources, segments, scan."""

@@ -1,0 +1,397 @@
+"""One scan: files through sketcher and matcher into a state directory, in one process.
+
+A reading thread polls, sketches and appends to the log, up to QUEUE_MESSAGES ahead of the calling thread, which
+folds, emits and writes. Both take messages in the log's order, so timing changes nothing. The log is synced before a
+message is folded; verdicts are written before the store, which is flushed every FLUSH_MESSAGES messages and at the end.
+"""
+
+import queue
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from neardup.errors import BadInput, InvariantBroken
+from neardup.report.prose import reason_kind
+from neardup.verdict import Kind, Verdict
+from streams.files.sketcher import Sketcher
+from streams.files.sources import LocalSource, SourceRecord, open_sources
+from streams.files.state import FLUSH_MESSAGES, State
+from streams.formats.message import verdict_lines, verdicts_source
+from streams.line.audit import Audit
+from streams.line.matcher import Mark
+from streams.ports import Clock, SourcedPage
+from streams.process.signals import SystemClock, stopped_by_signals
+from streams.state.folder import state_error
+
+#: Messages between the two threads: 0.9 MB each.
+QUEUE_MESSAGES = 4
+#: Problems kept with their text, per source; all are counted.
+PROBLEMS_MAX = 100
+#: Kinds of reasons for rejections that are told apart; what comes later is counted as others.
+REASONS_MAX = 100
+OTHER_REASONS = "other reasons"
+_DUPLICATES = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a scan is. phase: `digest` (bytes_done of bytes_total unknown) or `scan`. path: the source being read."""
+
+    phase: str
+    path: str
+    pages: int
+    bytes_done: int
+    bytes_total: int
+    counts: dict[str, int]
+    seconds: float
+
+
+@dataclass
+class SiteCount:
+    """Pages of one registrable domain in this scan, and how many of them are exact or near duplicates."""
+
+    site: str
+    pages: int = 0
+    duplicates: int = 0
+
+
+@dataclass
+class ScanResult:
+    """What a scan did. Verdict counts are by kind; `promoted` ones are in `counts`, and are no pages.
+
+    pages: read and judged by this scan. bytes: of the sources, as stored, that this scan read. sites: by duplicates,
+    then pages. reasons: why pages were rejected, the most frequent first. sources: ids (32 hex digits) of all named
+    sources. skipped: paths of those that were finished before, or named twice.
+    problems: what could not be read of the sources that ended, also in earlier scans, up to PROBLEMS_MAX lines a
+    source, of problems_total. interrupted: by a signal.
+    audit: counts of the shadow rule and of the pairs drawn, empty without an audit.
+    """
+
+    pages: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
+    sites: list[SiteCount] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
+    sources: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    problems_total: int = 0
+    interrupted: bool = False
+    audit: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    offset: int
+    data: bytes
+    path: str
+    bytes_done: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    source: LocalSource
+    whole: bool
+
+
+class Verdicts:
+    """`--out`: the verdict lines of some sources, in the log's order. `-` is standard output."""
+
+    def __init__(self, target: str, sources: set[bytes], state: State) -> None:
+        """Starts the file anew with what is decided of these sources already. Raises StateError."""
+        self._sources = sources
+        self._path = Path("standard output" if target == "-" else target)
+        try:
+            self._file: BinaryIO = sys.stdout.buffer if target == "-" else self._path.open("wb")
+        except OSError as error:
+            raise state_error("write", self._path, error) from error
+        try:
+            for offset, frame in state.verdict_log.log.read():
+                if verdicts_source(frame) in sources:
+                    self.write(verdicts_source(frame), verdict_lines(frame, offset))
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, source: bytes, lines: bytes) -> None:
+        """Writes the verdicts of one message. Raises StateError, and BrokenPipeError where nobody reads on."""
+        if source not in self._sources:
+            return
+        try:
+            self._file.write(lines)
+            self._file.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise state_error("write", self._path, error) from error
+
+    def close(self) -> None:
+        if self._file is sys.stdout.buffer:
+            return
+        try:
+            self._file.close()
+        except OSError as error:
+            raise state_error("write", self._path, error) from error
+
+
+def scan(
+    paths: Sequence[str | Path],
+    state: State,
+    *,
+    base_url: str | None = None,
+    out: str | None = None,
+    written: Sequence[Path] = (),
+    again: bool = False,
+    threads: int = 1,
+    progress: Callable[[Progress], None] = lambda now: None,
+    clock: Clock | None = None,
+    audit: Audit | None = None,
+) -> ScanResult:
+    """Judges every page of `paths` that `state` has not judged yet, each against all before it.
+
+    base_url: what the file names of folders are appended to. out: a file for the verdicts of these sources as JSON
+    lines, written anew, `-` for standard output. written: other files that the caller writes. again: scan finished
+    sources once more. threads: how many sketch, and share a batch. audit: what looks on; it changes no verdict and no
+    stored byte.
+    SIGINT and SIGTERM end the scan after the message at work; the same call goes on from there.
+    Raises BadInput for paths that are no sources, and where `out` or `written` is in them, before anything is changed;
+    StateError where state or `out` cannot be written; InvariantBroken where pages in and verdicts out differ.
+    """
+    state.catch_up()  # what an interrupted scan on this state left in the log
+    run = _Scan(state, threads, progress, clock or SystemClock())
+    run.enlist(paths, base_url, again, [*written, *([Path(out)] if out else [])])
+    listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
+    try:
+        state.verdict_log.listener = listener.write if listener else None
+        state.matcher.watch = audit.look if audit else None
+        run.go()
+    finally:
+        state.verdict_log.listener = None
+        state.matcher.watch = None
+        if listener:
+            listener.close()
+    if audit is not None:
+        audit.tell_counts()
+        run.result.audit = audit.to_json()
+    return run.result
+
+
+class _Scan:
+    def __init__(self, state: State, threads: int, progress: Callable[[Progress], None], clock: Clock) -> None:
+        self.state = state
+        self.sources: list[LocalSource] = []
+        self.result = ScanResult()
+        self._progress = progress
+        self._started = time.monotonic()
+        self._counts: Counter[str] = Counter()
+        self._sites: dict[str, SiteCount] = {}
+        self._reasons: Counter[str] = Counter()
+        self._marks: dict[str, Mark] = {}
+        self._pages_in = 0
+        self._bytes_total = 0
+        self._bytes_done = 0
+        self._noted: dict[str, int] = {}  # by source: how many of its problems its record holds
+        self._stop = threading.Event()
+        self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
+        state.matcher.threads = threads
+        self._sketcher = Sketcher(state.scheme, state.log, clock, log_time=state.matcher.log_time, threads=threads)
+
+    def enlist(self, paths: Sequence[str | Path], base_url: str | None, again: bool, written: Sequence[Path]) -> None:
+        """Opens all sources, before any is read, and finds out where each goes on."""
+        digested = 0
+
+        def on_bytes(count: int) -> None:
+            nonlocal digested
+            digested += count
+            self._tell("digest", str(path), digested)
+
+        found = []
+        for path in map(Path, paths):
+            found += open_sources(
+                path, base_url=base_url, body_bytes_max=self.state.scheme.body_bytes_max, on_bytes=on_bytes
+            )
+        for file in written:
+            if any(source.holds(file) for source in found):
+                raise BadInput(f"{file} is one of the files to scan, and would be overwritten; name another one")
+        for source in found:
+            if any(source.record.content == other.record.content for other in self.sources):
+                self.result.skipped.append(source.record.path)  # named twice
+                continue
+            before = source.record
+            source.record = known = self.state.enlist(source, again=again)
+            self.sources.append(source)
+            self.result.sources.append(known.id)
+            if known.finished:
+                self.result.skipped.append(before.path)
+                self._recall_problems(known)
+                continue
+            mark = self._marks[known.id] = self.state.matcher.mark(known.id)
+            if mark.offset:
+                self.result.resumed.append(known.path)
+            self._bytes_total += source.bytes_total
+
+    def go(self) -> None:
+        """Runs both threads to their end; errors of either are raised here, after both have ended."""
+        reader = threading.Thread(target=self._read, name="neardup-sketcher", daemon=True)
+        with stopped_by_signals(self._stop):
+            reader.start()
+            try:
+                self._match()
+            finally:
+                self._stop.set()
+                while reader.is_alive():  # it may wait for room in the queue
+                    self._drain()
+                    reader.join(0.05)
+        self.state.flush()
+        self._sum_up()
+
+    def _read(self) -> None:
+        """The reading thread."""
+        try:
+            for source in self.sources:
+                if not source.record.finished and not self._read_source(source):
+                    return
+            self._put(None)
+        except BaseException as error:  # noqa: BLE001 - raised again by the other thread
+            self._put(error)
+
+    def _read_source(self, source: LocalSource) -> bool:
+        """Sketches one source to its end; False if the scan was stopped."""
+        mark, path = self._marks[source.record.id], source.record.path
+        whole = True
+        pages = source.read(mark.offset, mark.position)
+        failure: list[OSError] = []
+        for offset, data in self._sketcher.run(self._noting(source, _until_unreadable(pages, failure))):
+            if not self._put(_Message(offset, data, path, self._bytes_done + source.bytes_read)):
+                return False
+        if failure:
+            whole = False
+            self._note(source)
+            source.cannot_go_on(failure[0])
+        self._bytes_done += source.bytes_total
+        return self._put(_Finished(source, whole))
+
+    def _noting(self, source: LocalSource, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
+        """The pages; what went wrong before each is noted before the log holds it."""
+        for page in pages:
+            self._note(source)
+            yield page
+
+    def _note(self, source: LocalSource) -> None:
+        """Keeps the newest problems of a source: when a killed scan goes on, it does not meet them again."""
+        record, first = source.record, self._noted.get(source.record.id, 0)
+        new = [text for problem in source.problems[first:] if (text := str(problem)) not in record.problems]
+        self._noted[record.id] = len(source.problems)
+        if new:
+            room = PROBLEMS_MAX - len(record.problems)
+            record.problems += new[:room]
+            record.problems_total += len(new)
+            if room:
+                self.state.save_source(record)
+
+    def _put(self, item: _Message | _Finished | BaseException | None) -> bool:
+        while not self._stop.is_set():
+            try:
+                self._queue.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def _drain(self) -> None:
+        try:
+            while True:
+                self._queue.get_nowait()
+        except queue.Empty:
+            pass
+
+    def _match(self) -> None:
+        """The calling thread: folds until the sources end, an error comes, or a signal."""
+        unflushed = 0
+        while not self._stop.is_set():
+            try:
+                item = self._queue.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if item is None:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            if isinstance(item, _Finished):
+                self._finish(item)
+                continue
+            self._count(self.state.matcher.step(item.offset, item.data))
+            self._tell("scan", item.path, item.bytes_done)
+            unflushed += 1
+            if unflushed == FLUSH_MESSAGES:
+                self.state.flush()
+                unflushed = 0
+        self.result.interrupted = True
+
+    def _finish(self, item: _Finished) -> None:
+        record = item.source.record
+        if item.whole:
+            self._note(item.source)
+        else:  # why it ended: of this run alone, the next one tries again
+            self.result.problems.append(str(item.source.problems[-1]))
+            self.result.problems_total += 1
+        record.pages = self.state.matcher.mark(record.id).offset
+        record.finished = item.whole
+        self.state.save_source(record)
+        self._recall_problems(record)
+
+    def _recall_problems(self, record: SourceRecord) -> None:
+        """Of a source that has ended, in this run or before it: a scan that was killed ends like one that was not."""
+        self.result.problems += record.problems
+        self.result.problems_total += record.problems_total
+
+    def _count(self, verdicts: list[Verdict]) -> None:
+        for verdict in verdicts:
+            self._counts[verdict.verdict.value] += 1
+            if verdict.n:
+                continue
+            self._pages_in += 1
+            site = self._sites.setdefault(verdict.site or "", SiteCount(verdict.site or ""))
+            site.pages += 1
+            site.duplicates += verdict.verdict in _DUPLICATES
+            if verdict.verdict is Kind.REJECTED:
+                reason = reason_kind(verdict.reason)
+                known = reason in self._reasons or len(self._reasons) < REASONS_MAX
+                self._reasons[reason if known else OTHER_REASONS] += 1
+
+    def _tell(self, phase: str, path: str, bytes_done: int) -> None:
+        seconds = time.monotonic() - self._started
+        self._progress(
+            Progress(phase, path, self._pages_in, bytes_done, self._bytes_total, dict(self._counts), seconds)
+        )
+
+    def _sum_up(self) -> None:
+        result = self.result
+        result.pages = self._pages_in
+        result.bytes = sum(min(source.bytes_read, source.bytes_total) for source in self.sources)
+        result.counts = {kind.value: self._counts[kind.value] for kind in Kind if self._counts[kind.value]}
+        result.sites = sorted(self._sites.values(), key=lambda s: (-s.duplicates, -s.pages, s.site))
+        result.reasons = dict(sorted(self._reasons.items(), key=lambda item: (-item[1], item[0])))
+        result.seconds = time.monotonic() - self._started
+        told = sum(count for kind, count in result.counts.items() if kind != Kind.PROMOTED)
+        before = sum(mark.offset for mark in self._marks.values())
+        after = sum(self.state.matcher.mark(source).offset for source in self._marks)
+        if not told == result.pages == after - before:
+            raise InvariantBroken(
+                f"the log accounts for {after - before} pages of this scan, {result.pages} were judged, {told} counted"
+            )
+
+
+def _until_unreadable(pages: Iterator[SourcedPage], failure: list[OSError]) -> Iterator[SourcedPage]:
+    """The pages up to an error of their file, which is kept in `failure`: the next source is read all the same."""
+    try:
+        yield from pages
+    except OSError as error:
+        failure.append(error)

@@ -1,0 +1,256 @@
+"""An append-only log in files: the embedded run's sketch log, and its verdicts.
+
+A directory of segments named by the offset of their first frame, `00000000000000000000.segment`. A segment is MAGIC,
+then frames, little-endian: payload bytes u32, offset u64, XXH64 of (those two fields, payload) u64, payload. Offsets
+count up by one, over all segments. A crash can leave one torn frame at the end of the last segment; it is cut when
+the log is opened. Damage anywhere else is reported, never cut: whoever read those frames has used them.
+"""
+
+import os
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import xxhash
+
+from neardup.errors import CorruptRecord
+from streams.state.folder import state_error, sync_directory
+
+MAGIC = b"neardup segment 1\n"
+_FRAME = struct.Struct("<IQQ")
+_SUMMED = struct.Struct("<IQ")
+#: A message is at most about 1 MB; a length beyond this is damage, and is not allocated.
+PAYLOAD_BYTES_MAX = 64 << 20
+SEGMENT_BYTES = 256 << 20
+
+
+class SegmentLog:
+    """One writer; readers in other threads see every frame whose `append` has returned."""
+
+    def __init__(self, directory: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+        """Opens or makes the log and cuts a torn tail, telling so in `warnings`.
+
+        Raises CorruptRecord if frames are damaged before the tail, StateError if the directory cannot be written.
+        """
+        self.directory = directory
+        self.warnings: list[str] = []
+        self._segment_bytes = segment_bytes
+        self._file: BinaryIO | None = None
+        self._unsynced = False
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._starts = sorted(int(p.stem) for p in directory.glob("*.segment"))
+            self._end = self._check_last()
+        except OSError as error:
+            raise state_error("open the log", directory, error) from error
+
+    def end(self) -> int:
+        """The offset after the last frame."""
+        return self._end
+
+    def append(self, payload: bytes) -> int:
+        """Writes one frame and returns its offset; durable after `sync`. Raises StateError, having written nothing."""
+        assert len(payload) <= PAYLOAD_BYTES_MAX, "a frame beyond the bound could not be read again"
+        file = self._writable()
+        offset, before = self._end, file.tell()
+        frame = _frame(offset, payload)
+        try:
+            _write_all(file, frame)
+        except OSError as error:
+            self._take_back(file, before)
+            raise state_error("write to", Path(file.name), error) from error
+        self._end = offset + 1
+        self._unsynced = True
+        return offset
+
+    def sync(self) -> None:
+        """Makes every appended frame durable."""
+        if self._file is None or not self._unsynced:
+            return
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise state_error("sync", Path(self._file.name), error) from error
+        self._unsynced = False
+
+    def read(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """(offset, payload) of the frames from `start` on, before `stop`, as far as the log reached at the call.
+
+        Raises CorruptRecord, naming file, byte and offset.
+        """
+        stop = self._end if stop is None else min(stop, self._end)
+        starts = list(self._starts)
+        if start >= stop:
+            return
+        if not starts or start < starts[0]:
+            raise CorruptRecord(f"the log {self.directory} does not hold offset {start}")
+        offset = None
+        for first in starts[bisect_right(starts, start) - 1 :]:
+            if offset is not None and first != offset:
+                raise CorruptRecord(f"the log {self.directory} holds nothing from offset {offset} to {first}")
+            offset = first
+            with self._path(first).open("rb") as file:
+                _check_magic(file)
+                while offset < stop:
+                    at = file.tell()
+                    payload = self._next(file, offset, skip=offset < start)
+                    if payload is None:
+                        if at != file.seek(0, os.SEEK_END):
+                            raise CorruptRecord(f"{file.name}: the frame at byte {at} (offset {offset}) is damaged")
+                        break
+                    if offset >= start:
+                        yield offset, payload
+                    offset += 1
+            if offset >= stop:
+                return
+        raise CorruptRecord(f"the log {self.directory} ends at offset {offset}, and {stop} was expected")
+
+    def truncate(self, offset: int) -> None:
+        """Cuts all frames from `offset` on. A no-op at or beyond the end."""
+        if offset >= self._end:
+            return
+        try:
+            self._close_file()
+            while self._starts and self._starts[-1] >= offset and self._starts[-1] > 0:
+                self._path(self._starts.pop()).unlink()
+            if self._starts:
+                with self._path(self._starts[-1]).open("r+b") as file:
+                    _check_magic(file)
+                    for at in range(self._starts[-1], offset):
+                        if self._next(file, at, skip=True) is None:
+                            raise CorruptRecord(f"{file.name}: the frame of offset {at} is damaged")
+                    file.truncate()
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise state_error("cut", self.directory, error) from error
+        self._end = offset
+
+    def close(self) -> None:
+        self.sync()
+        self._close_file()
+
+    def _path(self, first: int) -> Path:
+        return self.directory / f"{first:020d}.segment"
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _writable(self) -> BinaryIO:
+        """The open file of the last segment, after rolling to a new one where it is full."""
+        try:
+            if self._file is not None and self._file.tell() < self._segment_bytes:
+                return self._file
+            if self._file is not None or not self._starts:
+                self.sync()
+                self._close_file()
+                self._make_segment(self._end)
+            path = self._path(self._starts[-1])
+            # Unbuffered: what append wrote is in the kernel when it returns, so that only power loss can undo it.
+            self._file = path.open("r+b", buffering=0)
+            self._file.seek(0, os.SEEK_END)
+            return self._file
+        except OSError as error:
+            raise state_error("write to", self.directory, error) from error
+
+    def _make_segment(self, first: int) -> None:
+        path = self._path(first)
+        with path.open("wb", buffering=0) as file:
+            _write_all(file, MAGIC)
+            os.fsync(file.fileno())
+        sync_directory(self.directory)
+        self._starts.append(first)
+
+    def _take_back(self, file: BinaryIO, size: int) -> None:
+        """Removes a half-written frame; should that fail too, opening the log will cut it."""
+        try:
+            file.truncate(size)
+            file.seek(size)
+        except OSError:
+            self._close_file()
+
+    def _check_last(self) -> int:
+        """Checks the last segment's frames, cuts its torn tail, returns the log's end."""
+        while self._starts:
+            first = self._starts[-1]
+            path = self._path(first)
+            if path.stat().st_size >= len(MAGIC):
+                break
+            # A crash between making the file and its first sync.
+            self.warnings.append(f"{path}: cut a segment that never got a frame")
+            path.unlink()
+            self._starts.pop()
+        else:
+            return 0
+        with path.open("r+b") as file:
+            _check_magic(file)
+            offset, good = first, len(MAGIC)
+            while self._next(file, offset) is not None:
+                offset, good = offset + 1, file.tell()
+            size = file.seek(0, os.SEEK_END)
+            if good < size:
+                if _frame_follows(file, good, offset, size):
+                    raise CorruptRecord(
+                        f"{path}: the frame at byte {good} (offset {offset}) is damaged, and whole ones follow it; "
+                        "restore this file from a copy, or scan the sources into a new state directory"
+                    )
+                self.warnings.append(f"{path}: cut {size - good} bytes of an unfinished frame at byte {good}")
+                file.truncate(good)
+                os.fsync(file.fileno())
+        return offset
+
+    def _next(self, file: BinaryIO, offset: int, skip: bool = False) -> bytes | None:
+        """The payload of the frame here, or None where no whole frame of that offset is. Skipped ones give b""."""
+        head = file.read(_FRAME.size)
+        if len(head) < _FRAME.size:
+            return None
+        length, number, checksum = _FRAME.unpack(head)
+        if number != offset or length > PAYLOAD_BYTES_MAX:
+            return None
+        if skip:
+            file.seek(length, os.SEEK_CUR)
+            return b""
+        payload = file.read(length)
+        if len(payload) < length or _checksum(length, number, payload) != checksum:
+            return None
+        return payload
+
+
+def _checksum(length: int, offset: int, payload: bytes) -> int:
+    return xxhash.xxh64_intdigest(payload, xxhash.xxh64_intdigest(_SUMMED.pack(length, offset)))
+
+
+def _frame(offset: int, payload: bytes) -> bytes:
+    return _FRAME.pack(len(payload), offset, _checksum(len(payload), offset, payload)) + payload
+
+
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+def _check_magic(file: BinaryIO) -> None:
+    found = file.read(len(MAGIC))
+    if found != MAGIC:
+        raise CorruptRecord(f"{file.name} is not a segment of version 1: it starts with {found[:20]!r}")
+
+
+def _frame_follows(file: BinaryIO, at: int, offset: int, size: int) -> bool:
+    """Whether a whole frame of a later offset starts after the bad one at `at`: then `at` is no torn tail."""
+    file.seek(at)
+    head = file.read(_FRAME.size)
+    if len(head) < _FRAME.size:
+        return False
+    length, number, _ = _FRAME.unpack(head)
+    if number != offset or at + _FRAME.size + length + _FRAME.size > size:
+        return False
+    file.seek(at + _FRAME.size + length)
+    following, number, checksum = _FRAME.unpack(file.read(_FRAME.size))
+    if number != offset + 1 or following > PAYLOAD_BYTES_MAX:
+        return False
+    payload = file.read(following)
+    return len(payload) == following and bool(_checksum(following, number, payload) == checksum)

@@ -1,0 +1,354 @@
+"""Sources of the embedded run: WARC files, folders of HTML and JSON lines, as pages with their coordinates.
+
+A source is named by what it holds, so that a moved file is known again: the XXH128 of a file; of a folder, that of
+its sorted list of (URL, XXH128). A page's offset is its ordinal in the source; its position the byte where its record
+(or the gzip member with it) starts, in a folder its ordinal.
+"""
+
+import codecs
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+import xxhash
+
+from neardup.errors import BadInput, BadPage
+from neardup.page import Page
+from neardup.verdict import Coordinates
+from streams.formats.compressed import Damaged, Stream
+from streams.formats.message import decode_json_page
+from streams.formats.warc import Problem, WarcReader, holds_converted, page_of
+from streams.ports import SourcedPage
+
+SourceKind = Literal["warc", "wet", "folder", "jsonl"]
+
+_CONTENT_TYPES = {
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "application/xhtml+xml",
+    ".txt": "text/plain",
+}
+_ARCHIVES = (".warc", ".warc.gz", ".warc.zst", ".wet", ".wet.gz")
+_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
+_BESIDE_PAGES = "not scanned, as it lies beside pages; name the file itself to scan it"
+#: HTTP headers in front of a body, and room for a content encoding that enlarges.
+_CONTENT_SLACK_BYTES = 1 << 20
+_DIGEST_PIECE_BYTES = 1 << 20
+_TYPES_TOLD_MAX = 10
+
+
+@dataclass
+class SourceRecord:
+    """What a state directory remembers of a source. `id` is `content` unless the source was scanned again (`run`)."""
+
+    id: str  # 32 hex digits
+    content: str  # digest of what it holds
+    path: str
+    kind: SourceKind
+    run: int = 0
+    base_url: str | None = None
+    size: int = 0
+    mtime_ns: int = 0
+    finished: bool = False
+    pages: int = 0
+    problems: list[str] = field(default_factory=list)
+    problems_total: int = 0
+    files: list[tuple[str, str]] = field(default_factory=list)  # a folder's (path below it, digest), sorted
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "SourceRecord":
+        record = cls(**value)
+        record.files = [(name, digest) for name, digest in record.files]
+        return record
+
+
+class LocalSource:
+    """One file or folder, readable from any of its pages on.
+
+    `problems` collects what could not be read; `bytes_read` of `bytes_total` is for a progress bar.
+    """
+
+    def __init__(self, record: SourceRecord, body_bytes_max: int) -> None:
+        self.record = record
+        self.problems: list[Problem] = []
+        self.bytes_total = record.size
+        self.bytes_read = 0
+        self._bound = body_bytes_max
+        self._left_out = ""  # records that are no pages, in words
+
+    def read(self, offset: int = 0, position: int | None = None) -> Iterator[SourcedPage]:
+        """Pages from ordinal `offset` on. position: that of the page before `offset`, which saves reading up to it.
+
+        Raises OSError where the file itself cannot be read. log_time is the page's date, or else the file's.
+        """
+        if position is None or offset == 0:
+            yield from islice(self._pages(0, 0), offset, None)
+            return
+        if self._member_shared(position):
+            yield from islice(self._pages(0, 0), offset, None)
+            return
+        yield from islice(self._pages(position, offset - 1), 1, None)
+
+    def read_at(self, coordinates: Coordinates) -> Page | None:
+        """The one page at these coordinates, None if the file has none there. Raises OSError."""
+        if self._member_shared(coordinates.position):
+            found = next(islice(self._pages(0, 0), coordinates.offset, None), None)
+        else:
+            found = next(self._pages(coordinates.position, coordinates.offset), None)
+        return found.page if found else None
+
+    def cannot_go_on(self, error: OSError) -> None:
+        """Notes that the file itself failed; what was read of it counts."""
+        what = f"cannot be read: {error.strerror or error}"
+        self.problems.append(Problem(str(error.filename or self.record.path), self.bytes_read, what))
+
+    def holds(self, path: Path) -> bool:
+        """Whether `path` is this source's file, or one of its files, under whatever name."""
+        root = Path(self.record.path)
+        files = [root / name for name, _ in self.record.files] if self.record.kind == "folder" else [root]
+        return path.exists() and any(file.exists() and path.samefile(file) for file in files)
+
+    def _member_shared(self, position: int) -> bool:
+        """Whether the record at `position` cannot be told by that alone, as another starts in the same gzip member."""
+        if self.record.kind == "folder":
+            return False
+        with closing(Stream(Path(self.record.path))) as stream:
+            if stream.compression != "gzip" or self.record.kind == "jsonl":
+                return stream.compression != "plain"
+        reader = WarcReader(Path(self.record.path), 0, position)
+        with closing(reader.stream):
+            pair = list(islice(reader.records(), 2))
+        return bool(reader.problems) or (len(pair) == 2 and pair[1].shared)
+
+    def _pages(self, position: int, ordinal: int) -> Iterator[SourcedPage]:
+        readers = {"warc": self._warc, "wet": self._warc, "folder": self._folder, "jsonl": self._lines}
+        for page, at in readers[self.record.kind](position):
+            date = page.fetched_at if page.fetched_at is not None else self.record.mtime_ns // 1_000_000
+            yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), date)
+            ordinal += 1
+        if not ordinal and not self.problems:
+            nothing = "the file holds no page" if self.record.size else "the file is empty"
+            self.problems.append(Problem(self.record.path, 0, nothing + self._left_out))
+
+    def _warc(self, position: int) -> Iterator[tuple[Page, int]]:
+        reader = WarcReader(Path(self.record.path), self._bound + _CONTENT_SLACK_BYTES, position, self.problems)
+        others: Counter[str] = Counter()
+        with closing(reader.stream):
+            for record in reader.records():
+                self.bytes_read = reader.stream.bytes_read
+                page = page_of(record, self._bound, converted=self.record.kind == "wet")
+                if page is not None:
+                    yield page, record.position
+                elif len(others) < _TYPES_TOLD_MAX:
+                    others[record.headers["warc-type"][:40].lower()] += 1
+        self.bytes_read = self.bytes_total
+        counts = [f"{count} {'record' if count == 1 else 'records'} of type {kind}" for kind, count in others.items()]
+        self._left_out = f": {', '.join(counts)}" if counts else ""
+
+    def _lines(self, position: int) -> Iterator[tuple[Page, int]]:
+        line_max = 4 * self._bound + _CONTENT_SLACK_BYTES  # base64, or text with every character escaped
+        with closing(Stream(Path(self.record.path), position)) as stream:
+            try:
+                while True:
+                    at, line = stream.position, _line(stream, line_max)
+                    self.bytes_read = stream.bytes_read
+                    if line is None:
+                        break
+                    if line == b"" or line.isspace():
+                        continue
+                    yield _json_page(line, line_max), at
+            except Damaged as damage:
+                self.problems.append(Problem(self.record.path, damage.position, f"{damage}; the rest is not read"))
+        self.bytes_read = self.bytes_total
+
+    def _folder(self, position: int) -> Iterator[tuple[Page, int]]:
+        root = Path(self.record.path)
+        base = self.record.base_url or default_base_url(root)
+        for ordinal, (name, _) in enumerate(self.record.files[position:], position):
+            page = self._file_page(root / name, base + _quoted(name))
+            yield page, ordinal
+
+    def _file_page(self, path: Path, url: str) -> Page:
+        try:
+            with path.open("rb") as file:
+                body = file.read(self._bound + 1)
+                status = os.fstat(file.fileno())
+        except OSError as error:
+            problem = f"cannot read {path}: {error.strerror}"
+            self.problems.append(Problem(str(path), 0, problem))
+            return Page(url=url, body=b"", problem=problem)
+        self.bytes_read += status.st_size
+        content_type = _CONTENT_TYPES[path.suffix.lower()]
+        return Page(url=url, body=body, content_type=content_type, fetched_at=status.st_mtime_ns // 1_000_000)
+
+
+def open_sources(
+    path: Path, *, base_url: str | None, body_bytes_max: int, on_bytes: Callable[[int], None] = lambda count: None
+) -> list[LocalSource]:
+    """The sources that a path names: one, or each archive of a folder that holds archives and no pages.
+
+    base_url: what a folder's file names are appended to; `file://` and the folder's path if None.
+    on_bytes: told of each stretch of bytes digested. Raises BadInput for what is not there or is no source.
+    """
+    try:
+        if path.is_dir():
+            return _folder_sources(path, base_url, body_bytes_max, on_bytes)
+        if not path.is_file():
+            raise BadInput(f"{path}: no such file or folder" if not path.exists() else f"{path}: not a file or folder")
+        if path.suffix.lower() in _CONTENT_TYPES:
+            return [_folder_source(path.parent, [path.name], base_url, body_bytes_max, on_bytes)]
+        return [_file_source(path, body_bytes_max, on_bytes)]
+    except OSError as error:
+        raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
+
+
+def default_base_url(folder: Path) -> str:
+    """`file:///.../`: what a folder's pages are called where nothing better is given."""
+    return "file://" + _quoted(os.path.abspath(folder)).rstrip("/") + "/"
+
+
+def unchanged(record: SourceRecord, name: str | None = None) -> bool:
+    """Whether the source (of a folder: its file `name`) still holds what was scanned. Raises OSError if it is gone."""
+    path = Path(record.path)
+    if name is not None:
+        return _digest(path / name) == dict(record.files)[name]
+    status = path.stat()
+    if (status.st_size, status.st_mtime_ns) == (record.size, record.mtime_ns):
+        return True
+    return _digest(path) == record.content
+
+
+def _file_source(path: Path, body_bytes_max: int, on_bytes: Callable[[int], None]) -> LocalSource:
+    kind = _kind(path)
+    status = path.stat()
+    digest = _digest(path, on_bytes)
+    record = SourceRecord(
+        id=digest,
+        content=digest,
+        path=os.path.abspath(path),
+        kind=kind,
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+    )
+    return LocalSource(record, body_bytes_max)
+
+
+def _kind(path: Path) -> SourceKind:
+    name = path.name.lower()
+    if name.endswith(_LINES):
+        return "jsonl"
+    if not name.endswith(_ARCHIVES):
+        with closing(Stream(path)) as stream:
+            with suppress(Damaged):
+                stream.want(64)
+            start = bytes(stream.buffer[:64]).lstrip()
+        if start.startswith(b"{"):
+            return "jsonl"
+        if not start.startswith(b"WARC/"):
+            raise BadInput(f"{path}: neither WARC, JSON lines, nor one of {', '.join(sorted(_CONTENT_TYPES))}")
+    return "wet" if holds_converted(path) else "warc"
+
+
+def _folder_sources(
+    folder: Path, base_url: str | None, body_bytes_max: int, on_bytes: Callable[[int], None]
+) -> list[LocalSource]:
+    pages, archives = [], []
+    problems: list[Problem] = []
+
+    def unreadable(error: OSError) -> None:
+        if Path(error.filename) == folder:
+            raise error
+        what = f"cannot be read: {error.strerror}; nothing in it is scanned"
+        problems.append(Problem(str(error.filename), 0, what))
+
+    for directory, folders, names in os.walk(folder, onerror=unreadable):
+        folders.sort()
+        for name in names:
+            path = Path(directory, name)
+            if path.suffix.lower() in _CONTENT_TYPES and path.is_file():
+                pages.append(str(path.relative_to(folder)))
+            elif name.lower().endswith(_ARCHIVES + _LINES) and path.is_file():
+                archives.append(path)
+    if pages:
+        source = _folder_source(folder, sorted(pages, key=os.fsencode), base_url, body_bytes_max, on_bytes)
+        source.problems += problems + [Problem(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
+        return [source]
+    if not archives:
+        kinds = ", ".join(f"*{suffix}" for suffix in (*_CONTENT_TYPES, *_ARCHIVES, *_LINES[:2]))
+        raise BadInput(f"{folder}: holds none of {kinds}")
+    sources = [_file_source(path, body_bytes_max, on_bytes) for path in sorted(archives)]
+    sources[0].problems += problems
+    return sources
+
+
+def _folder_source(
+    folder: Path, names: list[str], base_url: str | None, body_bytes_max: int, on_bytes: Callable[[int], None]
+) -> LocalSource:
+    if base_url is not None and not base_url.endswith(("/", "=", "?")):
+        base_url += "/"
+    base = base_url or default_base_url(folder)
+    digest, size, files = xxhash.xxh3_128(), 0, []
+    for name in names:
+        try:
+            one = _digest(folder / name, on_bytes)
+            size += (folder / name).stat().st_size
+        except OSError:
+            one = "unreadable"  # becomes a rejected page
+        files.append((name, one))
+        digest.update(f"{base}{_quoted(name)}\0{one}\n".encode())
+    record = SourceRecord(
+        id=digest.hexdigest(),
+        content=digest.hexdigest(),
+        path=os.path.abspath(folder),
+        kind="folder",
+        base_url=base_url,
+        size=size,
+        files=files,
+    )
+    return LocalSource(record, body_bytes_max)
+
+
+def _quoted(name: str) -> str:
+    return quote(os.fsencode(name))
+
+
+def _digest(path: Path, on_bytes: Callable[[int], None] = lambda count: None) -> str:
+    digest = xxhash.xxh3_128()
+    with path.open("rb") as file:
+        while piece := file.read(_DIGEST_PIECE_BYTES):
+            digest.update(piece)
+            on_bytes(len(piece))
+    return digest.hexdigest()
+
+
+def _line(stream: Stream, bound: int) -> bytes | None:
+    """The next line without its end, its first `bound` + 1 bytes if it is longer; None at the end of the file."""
+    scanned, kept = 0, b""
+    while True:
+        end = stream.buffer.find(b"\n", scanned)
+        if end >= 0:
+            line = stream.take(end + 1)[:-1]
+            return kept or line
+        scanned = len(stream.buffer)
+        if scanned > bound:
+            kept = kept or stream.take(bound + 1)
+            stream.take(len(stream.buffer))
+            scanned = 0
+        if not stream.fill() and not stream.next_member():
+            rest = stream.take(len(stream.buffer))
+            return kept or rest or None
+
+
+def _json_page(line: bytes, line_max: int) -> Page:
+    if len(line) > line_max:
+        return Page(url="", body=b"", problem=f"a line of more than {line_max} bytes")
+    try:
+        return decode_json_page(line.removeprefix(codecs.BOM_UTF8))
+    except BadPage as error:
+        return Page(url="", body=b"", problem=str(error))

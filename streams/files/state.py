@@ -1,0 +1,345 @@
+"""A state directory: everything that the embedded run keeps between two scans.
+
+    lock            held by the one process that has the directory open; holds its pid
+    scheme.json     made once, for the owner's eyes: the seed in it is a secret
+    decider.json    what decides from the log's begin on, until a word in the log names another one
+    log/            the sketch log, `streams.files.segments`: what everything else can be made from again
+    verdicts/       one frame a message of the log, same offset: its verdicts
+    index/          the store; may be deleted, and is then folded from the log
+    sources/        one file a source: path, digest, options, finished or not
+
+On opening, torn tails are cut, verdicts that the store does not know of are cut, and the rest of the log is folded: the
+directory is then as if no crash had happened.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import xxhash
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.index.base import Store
+from neardup.index.memory import MemoryStore
+from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.verdict import Coordinates, Verdict
+from streams.files.segments import SegmentLog
+from streams.files.sources import LocalSource, SourceRecord, unchanged
+from streams.formats.message import NewDecider, decode_verdicts, encode_control, encode_verdicts
+from streams.line.deciders import change, why_not, words_in
+from streams.line.matcher import Matcher, folded_to
+from streams.state.folder import lock_directory, state_error, write_whole
+
+_NAMES = {"lock", "scheme.json", "decider.json", "log", "verdicts", "index", "sources"}
+#: Messages between two flushes of the store: what a crash may make the next run fold again.
+FLUSH_MESSAGES = 64
+
+
+class VerdictLog:
+    """The verdicts as frames, and a place to listen: what else wants each frame's (source, JSON lines)."""
+
+    def __init__(self, log: SegmentLog) -> None:
+        self.log = log
+        self.listener: Callable[[bytes, bytes], None] | None = None
+
+    def emit(self, offset: int, verdicts: Sequence[Verdict]) -> None:
+        source = bytes.fromhex(verdicts[0].coordinates.source) if verdicts else bytes(16)
+        lines = b"".join(verdict.to_json() + b"\n" for verdict in verdicts)
+        written = self.log.append(encode_verdicts(source, lines))
+        assert written == offset, "one frame a message"
+        if self.listener is not None:
+            self.listener(source, lines)
+
+
+class State:
+    """One open state directory. Use `State.open`; close it, or use it as a context manager.
+
+    messages: what opening had to mend, for the operator. sources: by id (32 hex digits), in the order of their names.
+    first_decider: what decides from the log's begin on.
+    """
+
+    scheme: Scheme
+    first_decider: Decider
+    store: Store
+    log: SegmentLog
+    matcher: Matcher
+
+    def __init__(self, path: Path, *, in_memory: bool) -> None:
+        self.path = path
+        self.messages: list[str] = []
+        self.sources: dict[str, SourceRecord] = {}
+        self._in_memory = in_memory
+        self._held = ExitStack()
+        self._readable: dict[str, bool] = {}
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | None,
+        *,
+        scheme: Scheme | None = None,
+        decider: Callable[[Scheme], Decider] | None = None,
+        new_decider: bool = False,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> "State":
+        """Opens the directory `path`, made if missing, or with None a throw-away state that vanishes with `close`.
+
+        scheme: by default the directory's own, or a new one with a random seed. decider: made for the scheme; by
+        default the directory's own, or the default rule. new_decider: where the directory's own is another one, it is
+        this one that decides from here on. progress: messages folded, of how many, while catching up.
+        Raises StateError if the directory is in use, cannot be written, is a matcher's on Kafka, or was made with
+        another scheme or decider;
+        CorruptRecord if its log is damaged.
+        """
+        if path is None:
+            path = Path(tempfile.mkdtemp(prefix="neardup-"))
+            state = cls(path, in_memory=True)
+            state._held.callback(shutil.rmtree, path, ignore_errors=True)
+        else:
+            state = cls(path.absolute(), in_memory=False)
+        try:
+            lock_directory(state.path, _NAMES, state._held)
+            _refuse_the_streams(state.path)
+            state._load(scheme, decider)
+            state._recover(progress)
+            if decider is not None:
+                state._decide_by(decider(state.scheme), new_decider)
+        except BaseException:
+            state.close()
+            raise
+        return state
+
+    @property
+    def decider(self) -> Decider:
+        """What decides now."""
+        return self.matcher.decider
+
+    def verdicts(self) -> Iterator[dict[str, Any]]:
+        """All verdicts as JSON objects, in the order of the log."""
+        for offset, frame in self.verdict_log.log.read():
+            yield from decode_verdicts(frame, offset)
+
+    def read_page(self, coordinates: Coordinates) -> Page:
+        """Reads one page again from its source. Raises BadInput where that is gone, changed or unknown."""
+        record = self.sources.get(coordinates.source)
+        if record is None:
+            raise BadInput(f"no source {coordinates.source} is known here")
+        name = None
+        try:
+            if record.kind == "folder":
+                if not 0 <= coordinates.position < len(record.files):
+                    raise BadInput(f"{record.path}: holds no file {coordinates.position}")
+                name = record.files[coordinates.position][0]
+            key = coordinates.source if name is None else f"{coordinates.source}/{name}"
+            if key not in self._readable:
+                self._readable[key] = unchanged(record, name)
+            if not self._readable[key]:
+                raise BadInput(f"{Path(record.path, name or '')}: has changed since it was scanned")
+            page = LocalSource(record, self.scheme.body_bytes_max).read_at(coordinates)
+        except OSError as error:
+            raise BadInput(f"{error.filename or record.path}: cannot be read any more: {error.strerror}") from error
+        if page is None:
+            raise BadInput(f"{record.path}: holds no page {coordinates.offset}")
+        return page
+
+    def enlist(self, source: LocalSource, *, again: bool = False) -> SourceRecord:
+        """Makes the source known, under the id that its pages get, and returns what is known of it.
+
+        A source that was finished keeps its record, unless `again`: then it gets a new run, and with it a new id.
+        """
+        found = source.record
+        runs = [known for known in self.sources.values() if known.content == found.content]
+        latest = max(runs, key=lambda known: known.run, default=None)
+        if latest is None:
+            record = found
+        elif latest.finished and not again:
+            # Where it is now, should it have moved: reports read pages again.
+            record = replace(latest, path=found.path, size=found.size, mtime_ns=found.mtime_ns)
+            self._readable.clear()
+        elif latest.finished:
+            run = latest.run + 1
+            record = replace(found, run=run, id=xxhash.xxh3_128_hexdigest(f"{found.content} run {run}".encode()))
+        else:  # goes on where it stopped; the file may have moved
+            record = replace(found, run=latest.run, id=latest.id)
+            record.problems, record.problems_total = latest.problems, latest.problems_total
+        source.record = record
+        self.save_source(record)
+        return record
+
+    def save_source(self, record: SourceRecord) -> None:
+        """Writes a source's record, whole or not at all. Raises StateError."""
+        self.sources[record.id] = record
+        self._write_file(self.path / "sources" / f"{record.id}.json", json.dumps(asdict(record)))
+
+    def catch_up(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+        """Folds what the log holds beyond the store. progress: messages folded, of how many."""
+        start, end = self.matcher.next_offset, self.log.end()
+        for count, (offset, message) in enumerate(self.log.read(start), 1):
+            self.matcher.step(offset, message)
+            if count % FLUSH_MESSAGES == 0:
+                self.flush()
+            progress(count, end - start)
+
+    def flush(self) -> None:
+        """Makes everything durable: the verdicts first, as an index ahead of them would have to be rebuilt."""
+        self.verdict_log.log.sync()
+        self.store.flush()
+
+    def close(self) -> None:
+        """Flushes and lets go of the directory; closing twice is harmless."""
+        self._held.close()
+
+    def __enter__(self) -> "State":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _load(self, scheme: Scheme | None, decider: Callable[[Scheme], Decider] | None) -> None:
+        path = self.path
+        self.log = SegmentLog(path / "log")
+        self._held.callback(self.log.close)
+        verdicts = SegmentLog(path / "verdicts")
+        self._held.callback(verdicts.close)
+        self.verdict_log = VerdictLog(verdicts)
+        self.messages += self.log.warnings + verdicts.warnings
+        self.scheme = self._load_scheme(scheme)
+        self.first_decider = self._load_decider(decider)
+        try:
+            (path / "sources").mkdir(exist_ok=True)
+            records = [(file, file.read_text()) for file in sorted((path / "sources").glob("*.json"))]
+        except OSError as error:
+            raise state_error("open", path / "sources", error) from error
+        for file, text in records:
+            try:
+                record = SourceRecord.from_json(json.loads(text))
+            except (ValueError, TypeError) as error:
+                raise CorruptRecord(f"{file} is not a source's record: {error}; delete it to scan it again") from error
+            self.sources[record.id] = record
+
+    def _load_scheme(self, wanted: Scheme | None) -> Scheme:
+        file = self.path / "scheme.json"
+        text = self._read_file(file)
+        if text is None and self.log.end():
+            raise StateError(f"{file} is missing, and without its seed {self.path} cannot go on; restore it")
+        if text is None:
+            made = wanted or Scheme.new()
+            self._write_file(file, made.to_json(), mode=0o600)
+            return made
+        try:
+            held = Scheme.from_json(text, str(file))
+        except (ValueError, TypeError) as error:
+            raise CorruptRecord(f"{file} is not a scheme: {error}; restore it") from error
+        if wanted is not None and wanted.digest != held.digest:
+            raise StateError(
+                f"{self.path} was made with scheme {held.digest}, and {wanted.digest} is asked for: their sketches "
+                "cannot be compared; use another directory, or leave the seed and the scheme's options out"
+            )
+        return held
+
+    def _load_decider(self, make: Callable[[Scheme], Decider] | None) -> Decider:
+        file = self.path / "decider.json"
+        text = self._read_file(file)
+        try:
+            held = None if text is None else Decider.from_json(text, str(file))
+        except (ValueError, TypeError, KeyError) as error:
+            raise CorruptRecord(f"{file} is not a decider: {error}; restore it") from error
+        if held is not None and (make is None or self.log.end()):
+            return held
+        wanted = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
+        words = words_in(self.log.read())
+        first = words[0][1].before if words else wanted
+        self._write_file(file, first.to_json())
+        return first
+
+    def _decide_by(self, wanted: Decider, new_decider: bool) -> None:
+        held = self.decider
+        if held.digest == wanted.digest:
+            return
+        reason = why_not(held, wanted)
+        if reason or not new_decider:
+            advice = reason or "or add --new-decider, and it decides from here on"
+            raise StateError(
+                f"{self.path} was decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
+                f"({wanted.digest}) is asked for ({change(held, wanted)}); use another directory, leave the rule and "
+                f"its options out{', ' if not reason else ': '}{advice}"
+            )
+        self.log.append(encode_control(NewDecider(held, wanted)))
+        self.log.sync()
+        self.catch_up()
+        self.flush()
+        self.messages.append(f"from here on it is decided otherwise: {change(held, wanted)}")
+
+    def _recover(self, progress: Callable[[int, int], None]) -> None:
+        missing = not (self.path / "index").exists()
+        self.store = self._open_store()
+        held, verdicts = folded_to(self.store), self.verdict_log.log
+        end = self.log.end()
+        if held > end:
+            raise StateError(
+                f"{self.path / 'log'} ends at offset {end}, and the index was folded up to {held}: messages are lost; "
+                f"restore the log, or delete {self.path / 'index'} to go on with what is left"
+            )
+        if missing and end and not self._in_memory:
+            self.messages.append(f"{self.path / 'index'} is missing: made again from the log ({end} messages)")
+        elif verdicts.end() < held:
+            self.messages.append(f"{self.path / 'verdicts'} has lost frames: folding the log again ({end} messages)")
+            self._drop_index()
+            held = 0
+        verdicts.truncate(held)
+        self.matcher = Matcher(self.store, self.first_decider, self.verdict_log)
+        self.catch_up(progress)
+
+    def _open_store(self) -> Store:
+        store: Store
+        if self._in_memory:
+            store = MemoryStore()
+        else:
+            from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
+
+            store = RocksStore(self.path / "index")
+        # On the way out: what the store makes durable must not be ahead of the verdicts.
+        self._held.callback(store.close)
+        self._held.callback(self.verdict_log.log.sync)
+        return store
+
+    def _drop_index(self) -> None:
+        self.store.close()
+        try:
+            shutil.rmtree(self.path / "index")
+        except OSError as error:
+            raise state_error("delete", self.path / "index", error) from error
+        self.store = self._open_store()
+
+    def _read_file(self, file: Path) -> str | None:
+        try:
+            return file.read_text()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StateError(f"cannot read {file}: {error}") from error
+
+    def _write_file(self, file: Path, text: str, mode: int = 0o644) -> None:
+        try:
+            write_whole(file, text, mode)
+        except OSError as error:
+            raise state_error("write", file, error) from error
+
+
+def _refuse_the_streams(path: Path) -> None:
+    """Raises StateError for a directory of `neardup match`, before anything is made in it: scans begin with a log."""
+    if (path / "scheme.json").exists() and not any((path / name).exists() for name in ("log", "verdicts", "sources")):
+        raise StateError(
+            f"{path} belongs to `neardup match`, whose log and verdicts are topics of Kafka (see: neardup verdicts); "
+            "name a directory of `neardup scan`"
+        )

@@ -1,0 +1,1 @@
+"""Bytes <-> records: one file a format."""

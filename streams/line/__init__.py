@@ -1,0 +1,1 @@
+"""What scan and stream share: the fold of the log."""

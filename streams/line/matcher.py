@@ -1,0 +1,252 @@
+"""The matcher: messages of the sketch log in, verdicts and the index out. One at a time, in the log's order.
+
+Each message: (1) read and decode it; (2) fold it, a pure function of the message and the store; (3) emit its verdicts;
+(4) write the store, its next offset in the same atomic batch. A crash after 1 or 2 leaves nothing behind; after 3 the
+verdicts may be out while the store knows nothing of the message: it is folded again, gives the same verdicts, and the
+sink takes them for the same offset; after 4 the message is done. Never 4 before 3: a page would match itself after a
+crash. What the store has written is durable only after its `flush`: a crash may take the store back by whole messages,
+and the log folds it forward again.
+
+1 and 2 are `prepare`, 4 is `apply`; several messages may go through them at once, and the results are the same.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from neardup.decider import Decider
+from neardup.errors import CorruptRecord, InvariantBroken, StateError
+from neardup.index.base import Family, Store, Writes
+from neardup.matching.choice import Weighed
+from neardup.matching.fold import Outcome, fold
+from neardup.sketch.header import Head
+from neardup.verdict import Verdict
+from streams.errors import WrongScheme
+from streams.formats.message import Control, Decision, Message, NewDecider, decode_entry, page_id
+from streams.line.accounting import Account, Key, Mark, account
+from streams.line.deciders import after_word
+from streams.ports import VerdictSink
+
+__all__ = ["Mark", "Matcher", "Prepared", "Settled", "folded_to"]
+
+_NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD = b"next", b"log_time", b"scheme", b"decider", b"told"
+_DECIDED_BY = b"decided_by"  # the decider as JSON, once an operator's word has named another one than the first
+_MARK = struct.Struct("<qq")
+
+#: Told what was weighed for the pages of some messages, once their verdicts are out. It must not raise.
+Watch = Callable[[Sequence[Weighed]], None]
+#: Whether an operator decided so about the message at an offset, anywhere later in the log.
+Settled = Callable[[Decision, int], bool]
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What some messages lead to; nothing is emitted or written yet.
+
+    heads: of the pages judged, in order. controls: operators' words among the messages, with their offsets. word: the
+    last message, if it names another decider. decider: what decides behind the messages. dropped, duplicates, accepted,
+    skipped: as in Account, all messages together.
+    """
+
+    outcome: Outcome
+    writes: Writes
+    next_offset: int
+    log_time: int
+    told: int
+    heads: list[Head]
+    decider: Decider
+    word: NewDecider | None = None
+    dropped: int = 0
+    duplicates: int = 0
+    accepted: int = 0
+    skipped: list[str] = field(default_factory=list)
+    controls: list[tuple[int, Control]] = field(default_factory=list)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return self.outcome.verdicts
+
+    def add(self, found: Account) -> None:
+        self.dropped += found.dropped
+        self.duplicates += found.duplicates
+        self.accepted += found.accepted
+        self.skipped += found.skipped
+
+
+class Matcher:
+    """Folds messages into one store. next_offset: the message that must come next. log_time: ms since the epoch.
+
+    told: the offset after the last message that had verdicts. threads: how many share a batch.
+    at: the message at work, for whoever catches an error.
+    decider: what decides there; the one given does from the log's begin on, until an operator's word names another.
+    sink: for `step`. settled: for logs that operators may write to; by default nothing is. watch: by default nobody;
+    `step` tells it, and whoever calls `prepare` does so with the outcome's `weighed`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        decider: Decider,
+        sink: VerdictSink | None = None,
+        *,
+        settled: Settled = lambda decision, offset: False,
+        threads: int = 1,
+    ) -> None:
+        """Raises StateError if the store was folded with another scheme or decider."""
+        self._store = store
+        self._sink = sink
+        self._settled = settled
+        self.threads = threads
+        self.watch: Watch | None = None
+        names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY]
+        log_time, scheme, used, told, decided_by = store.get_many(Family.META, names)
+        self.decider = decider if decided_by is None else Decider.from_json(decided_by.decode(), "the index")
+        self.next_offset = folded_to(store)
+        self.log_time = int(log_time or 0)
+        self.told = int(told or 0)
+        self.at = self.next_offset
+        for what, found, wanted in (("scheme", scheme, decider.scheme), ("decider", used, self.decider.digest)):
+            if found is not None and found.decode() != wanted:
+                raise StateError(
+                    f"the index was made with {what} {found.decode()}, and this run has {wanted}: other settings, or "
+                    "another version of neardup; go on with those, or begin another directory"
+                )
+
+    def mark(self, source: str, partition: int = 0) -> Mark:
+        """How far the folded log accounts for a source (32 hex digits)."""
+        key = (bytes.fromhex(source), partition)
+        return self._marks([key]).get(key, Mark())
+
+    def step(self, offset: int, data: bytes) -> list[Verdict]:
+        """Folds the message at `offset` and returns its verdicts.
+
+        Raises CorruptRecord for bytes that are no message, InvariantBroken for one out of turn, SourceGap.
+        """
+        assert self._sink is not None
+        if offset != self.next_offset:
+            raise InvariantBroken(f"the matcher is at offset {self.next_offset} of the log, and was given {offset}")
+        prepared = self.prepare([(offset, data)])  # (1), (2)
+        self._sink.emit(offset, prepared.verdicts)  # (3)
+        self.apply(prepared)  # (4)
+        if self.watch is not None:
+            self.watch(prepared.outcome.weighed)
+        return prepared.verdicts
+
+    def prepare(self, messages: Sequence[tuple[int, bytes]], *, tell: bool = True) -> Prepared:
+        """Folds (offset, message) pairs; their offsets ascend from `next_offset` on, and may leave some out. Pure.
+
+        tell: without, there are no verdicts: for messages whose verdicts are out. A message that names another decider
+        must be the last.
+        Raises CorruptRecord for what cannot be read, WrongScheme for another scheme's message, SourceGap, each unless
+        an operator has settled it; InvariantBroken.
+        """
+        entries = []
+        next_offset = self.next_offset
+        for offset, data in messages:
+            if offset < next_offset:
+                raise InvariantBroken(f"the matcher is at offset {next_offset} of the log, and was given {offset}")
+            self.at = offset
+            entries.append((offset, self._decode(offset, data)))
+            next_offset = offset + 1
+        known = self._marks(
+            {(s.source, s.partition) for _, e in entries if isinstance(e, Message) for s in e.ranges},
+        )
+        prepared = Prepared(Outcome([], {}), {}, next_offset, self.log_time, self.told, [], self.decider)
+        changed: dict[Key, Mark] = {}
+        batch = []
+        for offset, entry in entries:
+            self.at = offset
+            if isinstance(entry, Control):
+                prepared.controls.append((offset, entry))
+            elif isinstance(entry, NewDecider):
+                if offset + 1 != next_offset:
+                    raise InvariantBroken(f"messages follow the one at offset {offset}, which names another decider")
+                prepared.word, prepared.decider = entry, after_word(self.decider, entry)
+            elif isinstance(entry, Message):
+                found = self._account(offset, entry, known)
+                known.update(found.marks)
+                changed.update(found.marks)
+                prepared.add(found)
+                batch += [(page_id(offset, place), head.record) for place, head in found.taken]
+                prepared.heads += [head for _, head in found.taken]
+                if found.taken:
+                    prepared.told = offset + 1
+            else:
+                prepared.skipped.append(entry)
+        weigh = tell and self.watch is not None
+        outcome = prepared.outcome = fold(
+            batch, self._store, self.decider, weigh=weigh, tell=tell, threads=self.threads
+        )
+        if tell:
+            _check_complete(batch, outcome.verdicts)
+        prepared.log_time = max([self.log_time, *(head.log_time for head in prepared.heads)])
+        meta: dict[bytes, bytes | None] = {
+            **outcome.writes.get(Family.META, {}),
+            **{_mark_key(*key): _MARK.pack(mark.offset, mark.position or 0) for key, mark in changed.items()},
+            _NEXT: b"%d" % next_offset,
+            _LOG_TIME: b"%d" % prepared.log_time,
+            _TOLD: b"%d" % prepared.told,
+            _SCHEME: prepared.decider.scheme.encode(),
+            _DECIDER: prepared.decider.digest.encode(),
+        }
+        if prepared.decider is not self.decider:
+            meta[_DECIDED_BY] = prepared.decider.to_json().encode()
+        prepared.writes = {**outcome.writes, Family.META: meta}
+        return prepared
+
+    def apply(self, prepared: Prepared) -> None:
+        """Writes the store and goes on behind the messages."""
+        self._store.write(prepared.writes)
+        self.next_offset = prepared.next_offset
+        self.log_time = prepared.log_time
+        self.told = prepared.told
+        self.decider = prepared.decider
+
+    def _decode(self, offset: int, data: bytes) -> Message | Control | NewDecider | str:
+        """The message, or why it is left out on an operator's word."""
+        wrong: CorruptRecord | WrongScheme
+        try:
+            entry = decode_entry(data, offset)
+            if entry.scheme.hex() == self.decider.scheme:
+                return entry
+            wrong = WrongScheme(
+                f"the message at offset {offset} of the sketch log has scheme {entry.scheme.hex()}, and this run "
+                f"{self.decider.scheme}: a sketcher with another seed or other limits wrote it"
+            )
+        except CorruptRecord as error:
+            wrong = error
+        if self._settled(Decision.SKIP_RECORD, offset):
+            return str(wrong)
+        raise wrong
+
+    def _account(self, offset: int, message: Message, known: dict[Key, Mark]) -> Account:
+        return account(
+            message,
+            offset,
+            known,
+            accept_gaps=lambda: self._settled(Decision.ACCEPT_GAP, offset),
+            skip_records=lambda: self._settled(Decision.SKIP_RECORD, offset),
+        )
+
+    def _marks(self, wanted: Iterable[Key]) -> dict[Key, Mark]:
+        ordered = sorted(wanted)
+        values = self._store.get_many(Family.META, [_mark_key(*key) for key in ordered])
+        pairs = zip(ordered, values, strict=True)
+        return {key: Mark(*_MARK.unpack(value)) for key, value in pairs if value is not None}
+
+
+def folded_to(store: Store) -> int:
+    """The offset of the message that a store is to be given next."""
+    (value,) = store.get_many(Family.META, [_NEXT])
+    return int(value or 0)
+
+
+def _mark_key(source: bytes, partition: int) -> bytes:
+    return b"mark:" + source + partition.to_bytes(4, "big")
+
+
+def _check_complete(batch: list[tuple[int, bytes]], verdicts: list[Verdict]) -> None:
+    """Pages in = verdicts out: each page of the batch has its own verdict, in their order."""
+    told = [verdict.page_id for verdict in verdicts if verdict.n == 0]
+    if told != [number for number, _ in batch]:
+        raise InvariantBroken(f"{len(batch)} pages went in, {len(told)} page verdicts came out, or in another order")

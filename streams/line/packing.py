@@ -1,0 +1,50 @@
+"""Sketches of a batch of pages, cut into messages of the sketch log, each saying what it accounts for."""
+
+from collections.abc import Sequence
+
+from streams.formats.message import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX, Message, encode_message
+from streams.ports import Range
+
+
+def pack(
+    scheme: bytes,
+    ranges: Sequence[Range],
+    places: Sequence[tuple[int, int]],
+    records: Sequence[bytes],
+    *,
+    pages_max: int = MESSAGE_PAGES_MAX,
+    bytes_max: int = MESSAGE_BYTES_MAX,
+) -> list[bytes]:
+    """Messages that account for all of `ranges`, one range a partition.
+
+    scheme: the 16 bytes of its digest. places: (partition, offset) of each record, in the order in which they came. A
+    message that is cut within a partition accounts for it up to its last record; the next one goes on from there.
+    """
+    starts = {span.partition: span.start for span in ranges}
+    spans = {span.partition: span for span in ranges}
+    ends = {partition: number for number, (partition, _) in enumerate(places)}  # the last record of each
+    messages: list[bytes] = []
+    first = 0
+    while first < len(records) or not messages:
+        after = _cut(records, first, pages_max, bytes_max)
+        here: dict[int, int] = {}  # partition -> stop
+        for number in range(first, after):
+            partition, offset = places[number]
+            here[partition] = spans[partition].stop if number == ends[partition] else offset + 1
+        if after == len(records):
+            here |= {partition: span.stop for partition, span in spans.items() if partition not in ends}
+        cut = [Range(spans[p].source, p, starts[p], stop) for p, stop in sorted(here.items())]
+        starts |= here
+        messages.append(encode_message(Message(scheme, tuple(cut), tuple(records[first:after]))))
+        first = after
+    return messages
+
+
+def _cut(records: Sequence[bytes], first: int, pages_max: int, bytes_max: int) -> int:
+    """Where a message that begins at `first` ends: at least one record, then as many as fit."""
+    size = 0
+    for number in range(first, min(len(records), first + pages_max)):
+        size += len(records[number])
+        if size > bytes_max and number > first:
+            return number
+    return min(len(records), first + pages_max)

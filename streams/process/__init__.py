@@ -1,0 +1,1 @@
+"""This process: logs, metrics, health, signals."""

@@ -1,0 +1,189 @@
+"""/metrics, /live and /ready over HTTP, for Prometheus and for whoever restarts or routes.
+
+/live says 503 when the process should be restarted: one of its loops has not turned for `stall_ms`. /ready says 503
+while a role still catches up or has nothing assigned: restarting would not help. Both give their reason as JSON.
+"""
+
+import json
+import logging
+import socket
+import socketserver
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from types import TracebackType
+from typing import Any, ClassVar
+
+from neardup.errors import BadInput
+from streams.ports import Clock
+from streams.process.metrics import Metrics
+
+_Pages = dict[str, Callable[[], tuple[int, str, bytes]]]
+
+_log = logging.getLogger(__name__)
+
+REQUESTS_MAX = 16  # at once; a probe and a scrape need two
+REQUEST_SECONDS_MAX = 5  # that a client may stay silent
+REASON_CHARS_MAX = 500
+
+
+class RoleHealth:
+    """What one role says of itself. Called by its loop; read by request threads."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._turned = clock.now_ms()
+        self._state = (False, "starting")
+
+    def turned(self) -> None:
+        """The loop went round, with or without work. Call it in every wait, too, that may last longer than stall_ms."""
+        self._turned = self._clock.now_ms()
+
+    def ready(self, reason: str = "caught up") -> None:
+        self._state = (True, reason)
+
+    def not_ready(self, reason: str) -> None:
+        self._state = (False, reason)
+
+    def silent_ms(self) -> int:
+        return max(0, self._clock.now_ms() - self._turned)
+
+    def state(self) -> tuple[bool, str]:
+        return self._state
+
+
+class Health:
+    """All roles of the process. clock: one that no operator sets back is best; its zero does not matter.
+
+    redact: applied to every reason before it leaves the process.
+    """
+
+    def __init__(self, clock: Clock, stall_ms: int, redact: Callable[[str], str] = str) -> None:
+        self._clock = clock
+        self._stall_ms = stall_ms
+        self._redact = redact
+        self._roles: dict[str, RoleHealth] = {}
+
+    def role(self, name: str) -> RoleHealth:
+        """The role's own part, made at the first call: from then on it must turn."""
+        if name not in self._roles:
+            self._roles = {**self._roles, name: RoleHealth(self._clock)}  # a new dict: request threads iterate the old
+        return self._roles[name]
+
+    def live(self) -> tuple[bool, dict[str, Any]]:
+        """Whether every loop turned within stall_ms, and the JSON that says so."""
+        roles = {}
+        for name, role in self._roles.items():
+            silent = role.silent_ms()
+            roles[name] = {"ok": silent <= self._stall_ms, "silent_ms": silent, "allowed_ms": self._stall_ms}
+        return self._answer(roles)
+
+    def ready(self) -> tuple[bool, dict[str, Any]]:
+        """Whether every role is ready (no role at all is not), and the JSON that says so."""
+        roles = {}
+        for name, role in self._roles.items():
+            ok, reason = role.state()
+            roles[name] = {"ok": ok, "reason": self._redact(reason)[:REASON_CHARS_MAX]}
+        ok, answer = self._answer(roles)
+        return (ok and bool(roles)), {**answer, "ok": ok and bool(roles)}
+
+    @staticmethod
+    def _answer(roles: dict[str, dict[str, Any]]) -> tuple[bool, dict[str, Any]]:
+        ok = all(role["ok"] for role in roles.values())
+        return ok, {"ok": ok, "roles": roles}
+
+
+class HealthServer:
+    """Serves from construction until `stop`, in threads of its own. `address`: (host, port) in use.
+
+    Raises BadInput if the address cannot be had. Port 0 takes any free one.
+    """
+
+    def __init__(self, host: str, port: int, health: Health, metrics: Metrics) -> None:
+        class Handler(_Handler):
+            pages: ClassVar[_Pages] = {
+                "/metrics": lambda: (200, "text/plain; version=0.0.4; charset=utf-8", metrics.render()),
+                "/live": lambda: _json(*health.live()),
+                "/ready": lambda: _json(*health.ready()),
+            }
+
+        try:
+            family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            self._server = _Server(address, Handler, family)
+        except OSError as error:
+            raise BadInput(
+                f"cannot serve metrics on {host}:{port}: {error.strerror}; set metrics_host, metrics_port"
+            ) from error
+        self.address: tuple[str, int] = self._server.socket.getsockname()[:2]
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="health", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Frees the port; requests under way end by themselves. Stopping twice is harmless."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def __enter__(self) -> "HealthServer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _json(ok: bool, answer: dict[str, Any]) -> tuple[int, str, bytes]:
+    return (200 if ok else 503), "application/json", json.dumps(answer).encode() + b"\n"
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True  # a request under way does not hold up the end of the process
+    request_queue_size = REQUESTS_MAX
+
+    def __init__(self, address: Any, handler: type["_Handler"], family: int) -> None:
+        self.address_family = family
+        self._free = threading.BoundedSemaphore(REQUESTS_MAX)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # Clients that go away or say nothing are no news; anything else is a mistake of ours.
+        _log.debug("request failed", exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """GET and HEAD of three pages; HTTP/1.0, so that each request has its own connection and end."""
+
+    timeout = REQUEST_SECONDS_MAX
+    server_version = "neardup"
+    sys_version = ""
+    pages: ClassVar[_Pages]
+
+    def do_GET(self) -> None:
+        page = self.pages.get(self.path.partition("?")[0])
+        status, kind, body = page() if page else (404, "text/plain", b"/metrics /live /ready\n")
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Probes come every few seconds: not logged."""

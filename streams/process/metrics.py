@@ -1,0 +1,182 @@
+"""Every metric of the stream, in one place. README and dashboards use these names: they never change.
+
+One `Metrics` a process, with a registry of its own. Labels take their values from the tuples below and nowhere else, so
+that no page can add a time series; an unknown value is a KeyError.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
+from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from neardup.index.base import Family
+from neardup.matching.shadow import Disagreement
+from neardup.verdict import Kind
+
+#: Steps of each role, in their order.
+STEPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "sketch": ("poll", "decode", "sketch", "produce", "acknowledge", "commit"),
+    "match": ("poll", "judge", "produce", "commit", "write", "flush"),
+}
+#: Why a role began again at its committed position without a new process.
+RESTARTS: Final = (("sketch", "rebalance"), ("match", "abort"))
+#: Classes of reasons, each with the words that tell it; the first that fits counts.
+REASONS: Final[Mapping[str, str]] = {
+    "unreadable": r"\Acannot read\b",  # first: a path follows, without quotes
+    "url": r"\burl\b",
+    "status": r"\bstatus\b",
+    "body_ref": r"\bbody.ref\b|\bprefix\b",
+    "size": r"\b(larger|longer|more than|too (large|long)|over)\b",
+    "record": r"\b(json|warc|header|field|record|codec|base64|line)\b",
+    "other": "",
+}
+FAMILIES: Final = tuple(family.name.lower() for family in Family)
+
+_LATENCY = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200, 86400)
+_STEP = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+_PAGES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+_CANDIDATES = (0, 1, 2, 4, 8, 16, 32, 64)
+
+
+def reason_class(reason: str) -> str:
+    """The class in REASONS of a rejected page's reason."""
+    # Reasons quote the page's URL and the like; what a page says must not choose its class.
+    plain = re.sub(r"""(['"]).*\1""", "", reason[:1000].lower())
+    return next(name for name, words in REASONS.items() if re.search(words, plain))
+
+
+class BatchHistogram(Collector):
+    """A histogram that takes the observations of a whole batch in one call: one a page would cost more than its probe.
+
+    Not labelled. Written by one thread; a scrape in between may see a batch's sum before its counts.
+    """
+
+    def __init__(self, name: str, text: str, bounds: tuple[float, ...], registry: CollectorRegistry) -> None:
+        self._name, self._text = name, text
+        self._bounds = np.array(bounds, np.float64)
+        self._labels = [*map(str, map(float, bounds)), "+Inf"]
+        self._counts = np.zeros(len(bounds) + 1, np.int64)
+        self._sum = 0.0
+        registry.register(self)
+
+    def observe_many(self, values: npt.ArrayLike) -> None:
+        """values: numbers[any]; a value on a bound counts below it, as in Prometheus."""
+        array = np.asarray(values, np.float64)
+        self._sum += float(array.sum())
+        places = np.searchsorted(self._bounds, array, side="left")
+        self._counts = self._counts + np.bincount(places, minlength=len(self._counts))
+
+    def collect(self) -> Iterator[Metric]:
+        totals = np.cumsum(self._counts).tolist()
+        yield HistogramMetricFamily(self._name, self._text, list(zip(self._labels, totals, strict=True)), self._sum)
+
+    def describe(self) -> Iterator[Metric]:
+        yield HistogramMetricFamily(self._name, self._text)
+
+
+class Metrics:
+    """All metrics of one process, whichever roles it has. Attributes are prometheus-client's own objects."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)  # memory, CPU, and process_start_time_seconds: restarts of the process
+        roles = tuple(STEPS)
+
+        # What a crawl is made of.
+        pages = Counter("neardup_pages", "Pages read (sketch) or judged (match)", ["role"], registry=registry)
+        size = Counter(
+            "neardup_read_bytes",
+            "Bytes of page bodies (sketch) or of sketches (match) read",
+            ["role"],
+            registry=registry,
+        )
+        verdicts = Counter("neardup_verdicts", "Committed verdicts", ["verdict"], registry=registry)
+        rejected = Counter("neardup_rejected", "Pages that could not be read", ["reason"], registry=registry)
+        self.pages = {role: pages.labels(role) for role in roles}
+        self.bytes = {role: size.labels(role) for role in roles}
+        self.verdicts = {kind: verdicts.labels(kind.value) for kind in Kind}
+        self._rejected = {reason: rejected.labels(reason) for reason in REASONS}
+
+        # How fast it goes.
+        self.latency = BatchHistogram(
+            "neardup_verdict_latency_seconds", "From a page's log time to the commit of its verdict", _LATENCY, registry
+        )
+        batch = Histogram("neardup_batch_pages", "Pages in a batch", ["role"], buckets=_PAGES, registry=registry)
+        step = Histogram(
+            "neardup_step_seconds", "Duration of a step, per batch", ["role", "step"], buckets=_STEP, registry=registry
+        )
+        lag = Gauge(
+            "neardup_lag_records", "Records behind the end, all partitions together", ["role"], registry=registry
+        )
+        self.batch_pages = {role: batch.labels(role) for role in roles}
+        self._steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
+        self.lag = {role: lag.labels(role) for role in roles}
+
+        # What the index meets.
+        self.candidates = BatchHistogram(
+            "neardup_candidates", "Candidates that a page was verified against", _CANDIDATES, registry
+        )
+        self.candidates_cut = Counter(
+            "neardup_candidates_cut", "Pages with more than may be verified", registry=registry
+        )
+        self.hot_keys = Counter("neardup_hot_keys", "Index keys that turned hot", registry=registry)
+
+        # What a shadow rule would have said, and what was drawn for people to check.
+        disagreed = Counter(
+            "neardup_shadow_disagreements", "Pages the shadow rule judges otherwise", ["kind"], registry=registry
+        )
+        self.disagreements = {kind: disagreed.labels(kind.value) for kind in Disagreement}
+        self.audit_pairs = Counter("neardup_audit_pairs", "Pairs drawn for audit", registry=registry)
+        self.audit_lost = Counter("neardup_audit_lost", "Audit lines that could not be written", registry=registry)
+
+        # What went wrong, and was seen.
+        self.source_gaps = Counter("neardup_source_gaps", "Gaps in what the log says of a source", registry=registry)
+        self.duplicate_ranges = Counter(
+            "neardup_duplicate_ranges", "Source ranges dropped because the log had them already", registry=registry
+        )
+        restarts = Counter(
+            "neardup_restarts",
+            "Returns to the committed position without a new process",
+            ["role", "cause"],
+            registry=registry,
+        )
+        self.restarts = {(role, cause): restarts.labels(role, cause) for role, cause in RESTARTS}
+
+        # RocksDB.
+        stored = Gauge("neardup_rocksdb_bytes", "Table files of a column family", ["family"], registry=registry)
+        self.rocksdb_bytes = {family: stored.labels(family) for family in FAMILIES}
+        self.rocksdb_pending = Gauge(
+            "neardup_rocksdb_pending_compaction_bytes", "Bytes that wait for compaction", registry=registry
+        )
+        self.rocksdb_stopped = Gauge(
+            "neardup_rocksdb_write_stopped", "1 while RocksDB takes no writes", registry=registry
+        )
+        self.rocksdb_stall_seconds = Counter(
+            "neardup_rocksdb_stall_seconds", "Time that writes waited for RocksDB", registry=registry
+        )
+
+        self._info = Info("neardup", "What this process runs", registry=registry)
+
+    def info(self, *, version: str, role: str, scheme: str = "", decider: str = "", generation: str = "") -> None:
+        self._info.info(
+            {"version": version, "role": role, "scheme": scheme, "decider": decider, "generation": generation}
+        )
+
+    def rejected(self, reason: str) -> None:
+        """Counts one page by the class of its reason."""
+        self._rejected[reason_class(reason)].inc()
+
+    def step(self, role: str, name: str) -> AbstractContextManager[object]:
+        """Times what is done inside."""
+        return self._steps[role, name].time()
+
+    def render(self) -> bytes:
+        """Prometheus' text format."""
+        return generate_latest(self.registry)
