@@ -95,7 +95,7 @@ def host_of(url: str) -> str:
 
 
 def hen_site(host: str) -> str:
-    """Henzinger 2006, section 2: the host if it has at most one dot, else the host without its first label.
+    """Henzinger 2006, section 1: the host if it has at most one dot, else the host without its first label.
 
     An IP address is its own site (ours). `host` as from `host_of`.
     """

@@ -32,7 +32,7 @@ class Scheme:
     One that comes after the first release is a `neardup.written.later` one, so that no digest changes.
     seed: 64-bit secret of a deployment; it makes collisions with other people's pages hard to build.
     body_bytes_max: of a longer body only this first part is sketched, and the sketch is marked truncated.
-    The other numbers are those of the papers (Henzinger 2006, sections 2 and 3) or of the default rule.
+    The other numbers are those of the papers (Henzinger 2006, section 2) or of the default rule.
     """
 
     seed: int

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from neardup.evaluation import joining
 from neardup.evaluation.figures import Cell, Section, Table
-from neardup.evaluation.label_tables import NO_LABELS
 from neardup.evaluation.labels import Judgement
 from neardup.evaluation.measures import measure
-from neardup.evaluation.rule_tables import range_text, sites
+from neardup.evaluation.rule_tables import not_measured, range_text, sites
 from neardup.evaluation.study import Mask, Study
 from neardup.evaluation.texts import PageTokens
 from neardup.evaluation.variants import B, C, jaccard
@@ -143,24 +142,23 @@ def ablation_section(study: Study) -> Section:
         "Variants of the algorithms",
         "What the paper leaves open, computed again from the token sequences of the labelled pairs. Thresholds as "
         "published, for fewer bits scaled; at the right the threshold with the best F1 on one half of the pairs (S1) "
-        "and its F1 on the other (S2). The two yardsticks read whole texts; where labels were made by natural truth, "
-        "the LCS ratio made them, and its row says nothing.",
+        "and its F1 on the other (S2). An undecided pair counts as not correct. The two yardsticks read whole texts; "
+        "where labels were made by natural truth, the LCS ratio made them, and its row says nothing.",
     )
-    correct, incorrect = study.judged(Judgement.CORRECT), study.judged(Judgement.INCORRECT)
-    decided = np.flatnonzero(correct | incorrect).tolist()
-    places = [place for place in study.chosen(decided, PAIRS_MAX) if _readable(study, place)]
-    if len(decided) > PAIRS_MAX:
+    correct = study.judged(Judgement.CORRECT)
+    every = range(len(study.labels)) if study.labels.decided else ()
+    places = [place for place in study.chosen(every, PAIRS_MAX) if _readable(study, place)]
+    if len(every) > PAIRS_MAX:
         section.text += f" {PAIRS_MAX:,} labelled pairs are read, chosen by seed."
+    section.missing = not_measured(study)
     if not places:
-        section.missing = NO_LABELS if not len(study.labels) else "No decided pair's texts can be read."
+        section.missing = section.missing or "No labelled pair's texts can be read."
         return section
     pages = _Pages(study, places)
     truth = correct[places]
-    if truth.all() or not truth.any():
-        section.missing = "All decided pairs are of one kind: what needs both is left out."
     half = np.array([_hash(study, place) & 1 for place in places], dtype=bool)
     scores = {variant.name: variant.scores(pages) for variant in VARIANTS}
-    for text, mask in sites(study, np.ones(len(study.labels), bool)).items():
+    for text, mask in sites(study).items():
         here = mask[places]
         if not here.any() or (text != "all" and here.all()):
             continue

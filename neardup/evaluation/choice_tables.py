@@ -1,9 +1,9 @@
-"""Table 10 and its plots, and the choice of t (Henzinger 2006, sections 4 and 5)."""
+"""Table 10 and its plots, and the choice of t (Henzinger 2006, sections 3.1 to 3.5)."""
 
 import numpy as np
 
 from neardup.evaluation import paper
-from neardup.evaluation.choices import KEPT_MIN, Cutoff, Knee, curve, equal_correct, find_knee
+from neardup.evaluation.choices import KEPT_MIN, Cutoff, Knee, curve, equal_correct, estimates, find_knee, together
 from neardup.evaluation.figures import Cell, Plot, Section, Table, ratio
 from neardup.evaluation.label_tables import NO_LABELS, drawn_evenly, judged_table
 from neardup.evaluation.labels import Judgement
@@ -31,35 +31,71 @@ def combined_section(study: Study) -> Section:
     section.plots += [made for made in (_precision_plot(everything, knee), _r_plot(knee)) if made is not None]
     section.tables.append(_cutoffs(knee))
     cutoff = paper.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
-    correct = study.judged(Judgement.CORRECT)
     kept = knee.s2 & (study.c_similarity >= cutoff)
     masks = {"all": kept, "same site": kept & study.same_site, "different sites": kept & ~study.same_site}
     name = f"Pairs of S2 that cutoff {cutoff} keeps"
     if knee.chosen is None:
         section.missing = "S1's curve has no knee (too few labelled B pairs, or of one kind); the paper's 355 is used."
     section.tables.append(judged_table(study, "10-s2", name, masks, paper.COMBINED_ROWS))
-    three = study.b_similarity >= 3
+    section.tables.append(_alternatives(study, knee, cutoff))
+    section.tables.append(_site_split(study, knee, cutoff))
+    return section
+
+
+def _alternatives(study: Study, knee: Knee, cutoff: int) -> Table:
+    """Ways to filter B, on S2: precision, and R of all pairs and by site."""
+    correct = knee.s2 & study.judged(Judgement.CORRECT)
     rows: list[list[Cell]] = []
     for text, mask, theirs in (
-        ("B alone", similar, None),
-        ("B with B-similarity of at least 3", three, None),
+        ("B alone", study.of_b, None),
+        ("B with B-similarity of at least 3", study.b_similarity >= 3, None),
         (f"combined, cutoff {cutoff}", study.c_similarity >= cutoff, paper.COMBINED_R),
         (f"combined, cutoff {paper.COMBINED_CUTOFF}", study.c_similarity >= paper.COMBINED_CUTOFF, paper.COMBINED_R),
     ):
-        chosen = knee.s2 & mask
-        right, n = int((chosen & correct).sum()), int(chosen.sum())
-        rows.append([text, n, ratio(right, n), ratio(right, int((knee.s2 & correct).sum())), theirs])
-    section.tables.append(
-        Table(
-            "10-alternatives",
-            "Ways to filter B, on S2",
-            ("", "pairs kept", "precision", "R", "paper: R"),
-            ("text", "count", "share", "share", "share"),
-            rows,
-            paper=(4,),
-        )
+        n = int((knee.s2 & mask).sum())
+        r = [
+            ratio(int((mask & correct & where).sum()), int((correct & where).sum()))
+            for where in (correct, study.same_site, ~study.same_site)
+        ]
+        rows.append([text, n, ratio(int((mask & correct).sum()), n), *r, theirs])
+    columns = ("", "pairs kept", "precision", "R", "R, same site", "R, different sites", "paper: R")
+    kinds = ("text", "count", "share", "share", "share", "share", "share")
+    return Table("10-alternatives", "Ways to filter B, on S2", columns, kinds, rows, paper=(6,))
+
+
+def _site_split(study: Study, knee: Knee, cutoff: int) -> Table:
+    """What would be if pairs on one site were left to the combined algorithm, and pairs on two sites to C."""
+    found = estimates(study, knee.s2, cutoff)
+    split = {
+        f"on one site by the combined algorithm, cutoff {cutoff}": found["combined"][0],
+        "on two sites by algorithm C": found["C"][1],
+        "site split": together(found["combined"][0], found["C"][1]),
+    }
+    beside = {
+        "algorithm B": together(*found["B"]),
+        "algorithm C": together(*found["C"]),
+        f"combined, cutoff {cutoff}": together(*found["combined"]),
+    }
+    by_b = beside["algorithm B"].correct
+    rows: list[list[Cell]] = [
+        [
+            name,
+            one.pairs,
+            one.labelled,
+            None if one.correct is None else ratio(one.correct, one.pairs),
+            one.correct,
+            None if one.correct is None or by_b is None else ratio(one.correct, by_b),
+        ]
+        for name, one in (split | beside).items()
+    ]
+    columns = ("", "pairs of the crawl", "labelled", "precision", "correct pairs", "of B's correct pairs")
+    note = (
+        "Estimates: all pairs on one site and on two, times the share of correct ones among the labelled (for the "
+        "combined algorithm of S2). A dash: none of a part is labelled. More than B's correct pairs are those that B "
+        "misses."
     )
-    return section
+    kinds = ("text", "count", "count", "share", "number", "share")
+    return Table("10-site-split", "The site split, estimated", columns, kinds, rows, note)
 
 
 def _cutoffs(knee: Knee) -> Table:

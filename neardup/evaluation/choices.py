@@ -1,4 +1,6 @@
-"""How the paper's thresholds are found: t for algorithm C, and the cutoff of the combined algorithm (section 10).
+"""How the paper's thresholds are found: t for algorithm C, and the cutoff of the combined algorithm.
+
+Henzinger 2006, sections 3.1 to 3.5.
 
 **t**: the C-similarity at which algorithm C returns as many correct pairs as algorithm B. Both numbers are estimated:
 pairs of each level of similarity in the whole graph, times the share of correct ones among that level's labelled pairs.
@@ -9,6 +11,9 @@ among the pairs kept, undecided ones included) and R (correct pairs kept, of all
 cutoff whose point (R, precision), both scaled to 0..1 between the least and the greatest of the curve, lies farthest
 above the straight line between the curve's ends; among equals the lowest. Only cutoffs that keep at least KEPT_MIN
 pairs count. What the cutoff does is then told on S2, which had no part in choosing it.
+
+**Site split**: no pairs were drawn for it, so it is estimated from its parts: the pairs of each part in the whole
+graph, times the share of correct ones among the part's labelled pairs (of the combined algorithm's those of S2).
 """
 
 from dataclasses import dataclass
@@ -106,6 +111,37 @@ def _knee(points: list[Cutoff]) -> int | None:
         across = -across  # the curve runs from great R to small R
     best = int(np.argmax(across))
     return points[best].cutoff if across[best] > 1e-12 else None
+
+
+class Estimate(NamedTuple):
+    """Pairs of a crawl, the labelled ones among them, and how many of all are correct; None where none is labelled."""
+
+    pairs: int
+    labelled: int
+    correct: float | None
+
+
+def together(one: Estimate, other: Estimate) -> Estimate:
+    """Two parts as one."""
+    both = None if one.correct is None or other.correct is None else one.correct + other.correct
+    return Estimate(one.pairs + other.pairs, one.labelled + other.labelled, both)
+
+
+def estimates(study: Study, s2: _Mask, cutoff: int) -> dict[str, tuple[Estimate, Estimate]]:
+    """Of algorithm B, algorithm C and the combined one: their pairs on one site, and on two."""
+    correct = study.judged(Judgement.CORRECT)
+
+    def one(graph: Graph, drawn: _Mask, same: bool, least: int = 0) -> Estimate:
+        labelled = drawn & (study.same_site == same) & (study.c_similarity >= least)
+        pairs, n = int(graph.joint[int(same), :, least:].sum()), int(labelled.sum())
+        share = ratio(int((labelled & correct).sum()), n)
+        return Estimate(pairs, n, 0.0 if not pairs else None if share is None else pairs * share)
+
+    return {
+        "B": (one(study.b, study.of_b, True), one(study.b, study.of_b, False)),
+        "C": (one(study.c, study.of_c, True), one(study.c, study.of_c, False)),
+        "combined": (one(study.b, s2, True, cutoff), one(study.b, s2, False, cutoff)),
+    }
 
 
 @dataclass(frozen=True)

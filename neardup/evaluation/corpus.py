@@ -1,4 +1,4 @@
-"""The pages of an evaluation as columns, identity sets set aside (Henzinger 2006, section 4)."""
+"""The pages of an evaluation as columns, identity sets set aside (Henzinger 2006, sections 3.1 to 3.4)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

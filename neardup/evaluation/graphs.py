@@ -1,4 +1,7 @@
-"""The B graph and the C graph of a corpus: pages as nodes, similar pairs as edges (Henzinger 2006, section 4)."""
+"""The B graph and the C graph of a corpus: pages as nodes, similar pairs as edges.
+
+Henzinger 2006, sections 3.1 to 3.4.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Tables 3 to 6, 8 and 11: what labels say of algorithms B and C (Henzinger 2006, section 4)."""
+"""Tables 3 to 6 and 8: what labels say of algorithms B and C (Henzinger 2006, sections 3.1 to 3.4)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,14 +11,13 @@ from neardup.evaluation.figures import Cell, Section, Table, ratio
 from neardup.evaluation.labels import Judgement, Label, Reason, kappa
 from neardup.evaluation.study import LabelledStudy, Mask, Study
 
-_COLUMNS = (
-    *("", "labelled pairs", "correct", "not correct", "undecided", "(forms)"),
+_COLUMNS = ("", "labelled pairs", "correct", "not correct", "undecided", "(forms)", "correct with forms")
+_KINDS = ("text", "count", "share", "share", "share", "share", "share")
+_PAPER_COLUMNS = (
     *("paper: pairs", "paper: correct", "paper: not correct", "paper: undecided", "paper: (forms)"),
+    "paper: correct with forms",
 )
-_KINDS = ("text", "count", "share", "share", "share", "share", "count", "share", "share", "share", "share")
-_PAPER = (6, 7, 8, 9, 10)
 NO_LABELS = "No labelled pair is in this crawl: label some with `neardup label`, or give --releases for natural truth."
-SITES_TOLD = 20
 #: Pairs for which an automatic draft is made: it aligns words in Python, some 20 ms a pair.
 DRAFTS_MAX = 1000
 
@@ -82,21 +81,28 @@ def judged_table(
     study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.Row]
 ) -> Table:
     """Shares of the judgements for each mask, with the paper's row of the same name."""
+    columns, kinds = (*_COLUMNS, *_PAPER_COLUMNS), (*_KINDS, *_KINDS[1:])
     rows: list[list[Cell]] = []
     for row, mask in masks.items():
-        theirs: tuple[Cell, ...] = tuple(beside[row]) if row in beside else (None,) * 5
-        rows.append([row, *judged(study, mask), *theirs])
-    return Table(name, caption, _COLUMNS, _KINDS, rows, paper=_PAPER)
+        theirs = beside.get(row)
+        more: tuple[Cell, ...] = (*theirs, theirs.with_forms) if theirs else (None,) * len(_PAPER_COLUMNS)
+        rows.append([row, *judged(study, mask), *more])
+    return Table(name, caption, columns, kinds, rows, paper=range(len(_COLUMNS), len(columns)))
 
 
 def judged(study: LabelledStudy, mask: Mask) -> list[Cell]:
-    """(pairs, correct, incorrect, undecided, prefilled forms) of the labelled pairs in `mask`, as shares."""
+    """Of the labelled pairs in `mask` the number, and the shares of correct, incorrect, undecided ones and forms.
+
+    Forms: undecided pairs of prefilled, erasable forms. The last share is of correct pairs with these counted as
+    correct: an index that drops such a page loses nothing.
+    """
     chosen = list(compress(study.labels.labels, mask.tolist()))
     tally = Counter(label.label for label in chosen)
     n = len(chosen)
     forms = sum(label.label is Judgement.UNDECIDED and Reason.PREFILLED_FORM in label.reasons for label in chosen)
     kinds = (Judgement.CORRECT, Judgement.INCORRECT, Judgement.UNDECIDED)
-    return [n, *[ratio(tally[kind], n) for kind in kinds], ratio(forms, n)]
+    shares = [ratio(tally[kind], n) for kind in kinds]
+    return [n, *shares, ratio(forms, n), ratio(tally[Judgement.CORRECT] + forms, n)]
 
 
 _DIFFERENCE_ROWS: tuple[tuple[str, Reason], ...] = (
@@ -224,43 +230,12 @@ def far_apart(study: Study, least: int = 200) -> Section:
             ("different sites", mask & ~study.same_site),
         ):
             rows.append([f"{name}: {text}", *judged(study, part)])
-    table = Table("8-far-apart", f"Labelled pairs with a term difference over {least}", _COLUMNS[:6], _KINDS[:6], rows)
+    table = Table("8-far-apart", f"Labelled pairs with a term difference over {least}", _COLUMNS, _KINDS, rows)
     text = ""
     if len(places) < int(similar.sum()):
         text = f"Of {int(similar.sum()):,} labelled similar pairs {len(places):,} are read, chosen by seed."
     missing = _none(study, similar) or ("" if far.any() else f"No labelled pair has a term difference over {least}.")
     return Section("8", f"Pairs with a term difference over {least}", text, [table], missing=missing)
-
-
-def worst_sites(study: LabelledStudy) -> Section:
-    """11. Where the incorrect pairs come from."""
-    incorrect = study.judged(Judgement.INCORRECT)
-    tables = []
-    groups = {
-        "B": incorrect & study.of_b,
-        "C": incorrect & study.of_c,
-    }
-    for name, mask in groups.items():
-        counts: Counter[str] = Counter()
-        for place in np.flatnonzero(mask).tolist():
-            counts.update(study.sites(place))
-        rows: list[list[Cell]] = [
-            [site, n, ratio(n, int(mask.sum()))]
-            for site, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SITES_TOLD]
-        ]
-        tables.append(
-            Table(
-                f"11-sites-{name.lower()}",
-                f"Incorrect pairs of algorithm {name} by site",
-                ("site", "incorrect pairs", "share of them"),
-                ("text", "count", "share"),
-                rows,
-                "A pair of two sites counts for both.",
-            )
-        )
-    similar = groups["B"] | groups["C"]
-    missing = NO_LABELS if not len(study.labels) else "" if similar.any() else "No similar pair is labelled incorrect."
-    return Section("11", "Sites that cause the most incorrect pairs", "", tables, missing=missing)
 
 
 def agreement(labels: Sequence[Label]) -> Section | None:

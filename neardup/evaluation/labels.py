@@ -235,6 +235,11 @@ class LabelledPairs:
     def count(self, judgement: Judgement) -> int:
         return sum(label.label is judgement for label in self.labels)
 
+    @property
+    def decided(self) -> bool:
+        """Whether any pair is: undecided ones alone are nothing to measure a rule by."""
+        return self.count(Judgement.UNDECIDED) < len(self)
+
     def problems(self) -> list[str]:
         """What a reader of the figures must know of the labels."""
         out = []
@@ -253,8 +258,8 @@ class LabelledPairs:
             )
         if self.outvoted:
             out.append(f"pairs on which a labeller was outvoted: {self.outvoted:,}")
-        correct, incorrect = self.count(Judgement.CORRECT), self.count(Judgement.INCORRECT)
-        if len(self) and not correct and not incorrect:
+        correct = self.count(Judgement.CORRECT)
+        if len(self) and not self.decided:
             return [*out, "all labelled pairs are undecided: there is nothing to measure a rule by"]
         if len(self) and not correct:
             out.append("no pair is labelled correct: recall and F1 cannot be told, and precision says nothing")

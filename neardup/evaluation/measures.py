@@ -23,7 +23,7 @@ class Interval(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A rule on pairs labelled correct or incorrect; undecided ones are left out. accepted: pairs it calls similar."""
+    """A rule on pairs that are correct or not (incorrect or undecided). accepted: pairs it calls similar."""
 
     pairs: int
     correct: int
@@ -44,7 +44,7 @@ def measure(
     Half a pair of each kind (right, wrong, missed, rightly refused) is drawn from, too. Without these halves a rule
     that made no error in ten pairs would never make one in any resampling, and its interval would be the point 1; in
     simulations plain intervals of few errors covered the truth in 36 to 85 of 100 samples, these in 93 to 99.
-    Precision needs accepted pairs, recall correct ones; without an incorrect pair there is no precision to speak of,
+    Precision needs accepted pairs, recall correct ones; where all pairs are correct there is no precision to speak of,
     and none is told.
     """
     kinds = np.where(correct, np.where(accepted, 0, 2), np.where(accepted, 1, 3))

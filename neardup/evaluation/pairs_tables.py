@@ -1,14 +1,17 @@
-"""Tables 1, 2 and 9: the graphs, without labels (Henzinger 2006, section 4)."""
+"""Tables 1, 2 and 9: the graphs, without labels (Henzinger 2006, sections 3.1 to 3.4)."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from neardup.evaluation import paper, powerlaw
+from neardup.evaluation.distributions import law_note, law_rows, log_log
 from neardup.evaluation.figures import Cell, Plot, Section, Table, ratio
 from neardup.evaluation.graphs import MISSED_AT_12, Graph, missed_by_blocks
 from neardup.evaluation.plots import Axes, Series, plot
 from neardup.evaluation.study import Study
 
-_DEGREES_TOLD = (1, 2, 5, 10, 50, 100, 500, 1000)
+_DEGREES_TOLD = (2, 3, 5, 10, 50, 100, 500, 1000)
 
 
 def graph_section(study: Study) -> Section:
@@ -16,37 +19,22 @@ def graph_section(study: Study) -> Section:
     graphs = (study.b, study.c)
     laws = [powerlaw.fit(graph.degrees) for graph in graphs]
     nodes = len(study.corpus)
+    joined = [int((graph.degrees > 0).sum()) for graph in graphs]
     rows: list[list[Cell]] = [
         ["pages, identity sets set aside", *[nodes] * 2],
-        ["pages with an edge", *[int((graph.degrees > 0).sum()) for graph in graphs]],
-        ["their share", *[ratio(int((graph.degrees > 0).sum()), nodes) for graph in graphs]],
+        ["pages with an edge", *joined],
+        ["their share", *[ratio(count, nodes) for count in joined]],
         ["edges (similar pairs)", *[graph.edges for graph in graphs]],
         ["average degree of all pages", *[ratio(2 * graph.edges, nodes) for graph in graphs]],
         [
             "average degree of pages with an edge",
-            *[ratio(2 * graph.edges, int((graph.degrees > 0).sum())) for graph in graphs],
+            *[ratio(2 * graph.edges, count) for graph, count in zip(graphs, joined, strict=True)],
         ],
         ["greatest degree", *[int(graph.degrees.max(initial=0)) for graph in graphs]],
-        *[
-            [f"share of pages of degree over {least}", *[ratio(int((g.degrees > least).sum()), nodes) for g in graphs]]
-            for least in _DEGREES_TOLD
-            if any((g.degrees > least).any() for g in graphs)
-        ],
-        ["power-law exponent", *[round(law.alpha, 3) if law else None for law in laws]],
-        ["its standard error", *[round(law.error, 3) if law else None for law in laws]],
-        ["fitted from degree", *[law.d_min if law else None for law in laws]],
-        ["pages of at least that degree", *[law.nodes if law else None for law in laws]],
-        ["Kolmogorov-Smirnov distance of the fit", *[round(law.distance, 3) if law else None for law in laws]],
+        *_of_degree(graphs, joined),
+        *law_rows(laws, "degree", "pages"),
     ]
-    note = (
-        "The exponent is the discrete maximum-likelihood estimate above the degree that makes the Kolmogorov-Smirnov "
-        "distance smallest (Clauset, Shalizi, Newman 2009)."
-    )
-    if not all(laws):
-        note += (
-            f" A dash: fewer than {powerlaw.NODES_MIN} pages or {powerlaw.DISTINCT_MIN} degrees to fit, or no power "
-            "at all."
-        )
+    note = law_note(laws)
     missed = missed_by_blocks(study.corpus, study.c) if study.c.least <= 372 else None
     if missed is not None:
         note += (
@@ -65,58 +53,72 @@ def graph_section(study: Study) -> Section:
         "capped, as they are in a running index.",
         [Table("1-graphs", "The two graphs", ("", "B graph", "C graph"), ("text", "number", "number"), rows, note)],
     )
-    section.plots += [made for graph, law in zip(graphs, laws, strict=True) if (made := _degrees(graph, law))]
+    for graph, law in zip(graphs, laws, strict=True):
+        made = log_log(f"1-degrees-{graph.name.lower()}", f"{graph.name} graph", graph.degrees, law, "degree", "pages")
+        section.plots += [made] if made else []
     if not any(graph.edges for graph in graphs):
         section.missing = "No two pages are similar: both graphs are empty, and there is nothing to fit or to plot."
     return section
 
 
-def _degrees(graph: Graph, law: powerlaw.PowerLaw | None) -> Plot | None:
-    values, counts = np.unique(graph.degrees[graph.degrees > 0], return_counts=True)
-    if not len(values):
-        return None
-    points = list(zip(values.tolist(), counts.tolist(), strict=True))
-    series = [Series("pages", points, "dots", [f"{n:,} pages of degree {d:,}" for d, n in points])]
-    legend = [("s0", "pages of a degree")]
-    if law is not None:
-        scale = law.nodes / powerlaw.hurwitz_zeta(law.alpha, law.d_min)
-        ends = (float(law.d_min), float(values[-1]))
-        series.append(Series("fit", [(d, scale * d**-law.alpha) for d in np.geomspace(*ends, 30)], "curve"))
-        legend.append(("s1", f"fitted power law, exponent {law.alpha:.2f}"))
-    svg = plot(f"Degrees of the {graph.name} graph", series, Axes("degree", "pages", x_log=True, y_log=True))
-    if svg is None:
-        return None
-    return Plot(
-        f"1-degrees-{graph.name.lower()}",
-        f"{graph.name} graph: pages by degree",
-        svg,
-        ("degree", "pages"),
-        points,
-        "Both axes are logarithmic.",
-        legend,
+def _of_degree(graphs: Sequence[Graph], joined: Sequence[int]) -> list[list[Cell]]:
+    """Of the pages with an edge, the share of at least a degree, as far as any page has it."""
+    reached = [least for least in _DEGREES_TOLD if any((graph.degrees >= least).any() for graph in graphs)]
+    return [
+        [
+            f"of the pages with an edge, the share of degree {least} or more",
+            *[ratio(int((graph.degrees >= least).sum()), count) for graph, count in zip(graphs, joined, strict=True)],
+        ]
+        for least in reached
+    ]
+
+
+def levels_section(study: Study) -> Section:
+    """2. Pairs by B-similarity, and by C-similarity; how many of them are on one site."""
+    tables = [_b_levels(study.b), _c_levels(study.c)]
+    empty = [graph for graph in (study.b, study.c) if not graph.edges]
+    why = {"B": "no two pages share two supershingles", "C": "no two pages agree in enough bits"}
+    missing = " ".join(f"The {graph.name} graph is empty: {why[graph.name]}." for graph in empty)
+    return Section("2", "Pairs by B-similarity and by C-similarity", "", tables, [], missing)
+
+
+_LEVEL_KINDS = ("text", "count", "share", "share", "share", "share")
+
+
+def _level_columns(name: str) -> tuple[str, ...]:
+    theirs = ("paper (share of its sample)", "paper: on one site")
+    return (name, "pairs", "share", "of them on one site", *theirs)
+
+
+def _b_levels(graph: Graph) -> Table:
+    by_level = graph.joint.sum(axis=2)
+    rows = [_level(level, graph, by_level[:, level], paper.b_share(level)) for level in range(graph.least, 7)]
+    rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, paper.same_site_share(paper.B_ROWS)))
+    return Table(
+        "2-b-similarity", "Pairs by B-similarity", _level_columns("B-similarity"), _LEVEL_KINDS, rows, paper=(4, 5)
     )
 
 
-def b_section(study: Study) -> Section:
-    """2. Pairs by B-similarity."""
-    counts = study.b.joint.sum(axis=(0, 2))
-    same = study.b.joint[1].sum(axis=1)
-    rows: list[list[Cell]] = [
-        [
-            level,
-            int(counts[level]),
-            ratio(int(counts[level]), study.b.edges),
-            ratio(int(same[level]), int(counts[level])),
-            paper.b_share(level),
-        ]
-        for level in range(study.b.least, 7)
-    ]
-    rows.append(["all", study.b.edges, 1.0 if study.b.edges else None, ratio(int(same.sum()), study.b.edges), 1.0])
-    columns = ("B-similarity", "pairs", "share", "of them on one site", "paper (share of its sample)")
-    kinds = ("text", "count", "share", "share", "share")
-    table = Table("2-b-similarity", "Pairs by B-similarity", columns, kinds, rows, paper=(4,))
-    missing = "" if study.b.edges else "The B graph is empty: no two pages share two supershingles."
-    return Section("2", "Pairs by B-similarity", "", [table], [], missing)
+def _c_levels(graph: Graph) -> Table:
+    by_level = graph.joint.sum(axis=1)
+    rows: list[list[Cell]] = []
+    for low, high in paper.C_LEVELS:
+        if high >= graph.least:  # a run's own threshold may lie above the paper's
+            here = by_level[:, max(low, graph.least) : high + 1].sum(axis=1)
+            theirs = paper.c_share(low, high) if graph.least == paper.C_MIN else None
+            rows.append(_level(f"{max(low, graph.least)}-{high}", graph, here, theirs))
+    rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, paper.same_site_share(paper.C_ROWS)))
+    return Table(
+        "2-c-similarity", "Pairs by C-similarity", _level_columns("C-similarity"), _LEVEL_KINDS, rows, paper=(4, 5)
+    )
+
+
+def _level(
+    name: Cell, graph: Graph, counts: np.ndarray, share: float | None, same_site: float | None = None
+) -> list[Cell]:
+    """A row. counts: int64[2], pairs on two sites and on one. share, same_site: the paper's."""
+    n = int(counts.sum())
+    return [name, n, ratio(n, graph.edges), ratio(int(counts[1]), n), share, same_site]
 
 
 def between_section(study: Study) -> Section:
@@ -181,15 +183,16 @@ def _c_for_b(joint: np.ndarray, least: int) -> Plot | None:
     present = [level for level in range(least, 7) if joint[level].any()]
     if not present:
         return None
-    used = np.flatnonzero(joint[least:].sum(axis=0))
-    low = int(used[0]) // 8 * 8
-    bins = range(low, 385, 8) if 384 - low > 64 else range(low, 385, 4)
-    step = bins.step
+    low = int(np.flatnonzero(joint[least:].sum(axis=0))[0])
+    step = 8 if 384 - low > 64 else 4
+    # From the top down: else 384 alone would be the last range, and a dip where most pairs are.
+    starts = range(385 - step * -(-(385 - low) // step), 385, step)
     series, rows = [], []
     for level in present:
         here = joint[level]
-        points = [(min(x + step / 2, 384.0), float(here[x : x + step].sum() / here.sum())) for x in bins]
-        series.append(Series(f"B-similarity {level}", points))
+        points = [(x + (step - 1) / 2, float(here[max(x, 0) : x + step].sum() / here.sum())) for x in starts]
+        hints = [f"{x} to {x + step - 1} bits: {share:.0%}" for x, (_, share) in zip(starts, points, strict=True)]
+        series.append(Series(f"B-similarity {level}", points, hints=hints))
     for x in range(low, 385):
         if joint[least:, x].any():
             rows.append([x, *[int(joint[level, x]) for level in range(least, 7)]])

@@ -1,5 +1,6 @@
 """Figures of Henzinger 2006 that an evaluation is put beside: 1.6 billion pages, labelled by hand."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -12,8 +13,13 @@ class Row(NamedTuple):
     undecided: float
     forms: float | None = None
 
+    @property
+    def with_forms(self) -> float | None:
+        """The share of correct pairs if prefilled, erasable forms are counted as correct, as the paper weighs them."""
+        return None if self.forms is None else round(self.correct + self.forms, 2)
 
-#: Section 4, algorithm B and algorithm C.
+
+#: Sections 3.1 to 3.4, algorithm B and algorithm C.
 B_ROWS = {
     "all": Row(1910, 0.38, 0.53, 0.09, 0.04),
     "same site": Row(1758, 0.34, 0.57, 0.09, 0.04),
@@ -33,7 +39,7 @@ C_ROWS = {
     "C-similarity 376-378": Row(532, 0.37, 0.27, 0.35, 0.30),
     "C-similarity < 376": Row(754, 0.62, 0.19, 0.19, 0.12),
 }
-#: Section 5: pairs of S2 that the combined algorithm keeps; R: of B's correct pairs, how many it keeps.
+#: Section 3.5: pairs of S2 that the combined algorithm keeps; R: of B's correct pairs, how many it keeps.
 COMBINED_ROWS = {
     "all": Row(363, 0.79, 0.15, 0.06),
     "same site": Row(296, 0.74, 0.19, 0.07),
@@ -54,6 +60,16 @@ def b_share(level: int) -> float | None:
     if level < 2:
         return None
     return round(B_ROWS[f"B-similarity {level}"].pairs / B_ROWS["all"].pairs, 3)
+
+
+def c_share(low: int, high: int) -> float:
+    """Share of the paper's labelled C pairs in one of C_LEVELS."""
+    return round(C_ROWS[c_level_name(low, high)].pairs / C_ROWS["all"].pairs, 3)
+
+
+def same_site_share(rows: Mapping[str, Row]) -> float:
+    """Share of the paper's labelled pairs of an algorithm that are on one site."""
+    return round(rows["same site"].pairs / rows["all"].pairs, 3)
 
 
 def c_level_name(low: int, high: int) -> str:

@@ -16,13 +16,15 @@ DOTS_MAX = 600
 class Series(NamedTuple):
     """Points in order. hints: what a dot says.
 
-    style: dots, line (few points are marked), curve (none is), or steps (bars without gaps, from 0).
+    style: dots, line (few points are marked), curve (none is), or steps (bars without gaps, from 0). step: how wide a
+    bar is, from its x on.
     """
 
     name: str
     points: Sequence[tuple[float, float]]
     style: str = "line"
     hints: Sequence[str] = ()
+    step: float = 1
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def _visible(one: Series, axes: Axes) -> Series:
         every = len(keep) / DOTS_MAX
         keep = [keep[int(i * every)] for i in range(DOTS_MAX)]
     hints = [one.hints[i] for i in keep] if one.hints else ()
-    return Series(one.name, [one.points[i] for i in keep], one.style, hints)
+    return Series(one.name, [one.points[i] for i in keep], one.style, hints, one.step)
 
 
 def _draw(drawing: Drawing, one: Series, number: int, x: _Scale, y: _Scale) -> None:
@@ -124,7 +126,7 @@ def _draw(drawing: Drawing, one: Series, number: int, x: _Scale, y: _Scale) -> N
     elif one.style == "steps":
         floor = y.at(y.low)
         for (px, py), (value, _), hint in zip(places, one.points, one.hints or [""] * len(places), strict=True):
-            width = max(1.0, x.at(value + 1) - px - 0.5)
+            width = max(1.0, x.at(value + one.step) - px - 0.5)
             drawing.bar(px, py, width, floor - py, f"bar {style}", hint)
     if one.style == "dots" or (one.style == "line" and len(places) <= 40):
         hints = one.hints or [f"{px:g}, {py:.3g}" for px, py in one.points]

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from neardup.errors import BadInput
 from neardup.evaluation.ablation_tables import ablation_section
+from neardup.evaluation.answer import answer
 from neardup.evaluation.choice_tables import combined_section, t_section
 from neardup.evaluation.corpus import Counts
 from neardup.evaluation.difference_tables import term_differences
@@ -25,13 +26,13 @@ from neardup.evaluation.label_tables import (
     far_apart,
     kinds_of_difference,
     reasons_of_undecided,
-    worst_sites,
 )
 from neardup.evaluation.labels import Judgement
-from neardup.evaluation.pairs_tables import b_section, between_section, graph_section
+from neardup.evaluation.pairs_tables import between_section, graph_section, levels_section
 from neardup.evaluation.plots import standalone
 from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
+from neardup.evaluation.site_tables import hosts_section, worst_sites
 from neardup.evaluation.study import LabelledStudy, Study
 from neardup.report import visible
 from neardup.verdict import Kind
@@ -41,7 +42,8 @@ from neardup.verdict import Kind
 class Evaluation:
     """All sections, in order; counts of the corpus; notes: what a reader must know before believing a figure.
 
-    fetched: sentences on what the corpus was made of, and how. unread: places of the input that could not be read.
+    answer: what it comes to, in sentences. fetched: sentences on what the corpus was made of, and how. unread: places
+    of the input that could not be read.
     """
 
     sections: list[Section]
@@ -51,9 +53,14 @@ class Evaluation:
     labels: dict[str, int] = field(default_factory=dict)
     unread: int = 0
 
+    @property
+    def answer(self) -> list[str]:
+        return answer(self.sections)
+
     def to_json(self) -> dict[str, Any]:
         """For machines: every table, row by row."""
         return {
+            "answer": self.answer,
             "corpus": asdict(self.counts),
             "made": self.fetched,
             "labels": self.labels,
@@ -66,16 +73,17 @@ class Evaluation:
 _WRITTEN = re.compile(r"table-[a-z0-9-]+\.csv|plot-[a-z0-9-]+\.(?:csv|svg)")
 
 _PARTS = (
-    *(graph_section, b_section, b_judged, c_judged, kinds_of_difference, reasons_of_undecided, term_differences),
-    *(far_apart, between_section, combined_section, worst_sites, t_section, rules_section, ablation_section),
+    *(graph_section, levels_section, b_judged, c_judged, kinds_of_difference, reasons_of_undecided, term_differences),
+    *(far_apart, between_section, combined_section, worst_sites, t_section, ablation_section),
 )
 
 
 def evaluate(study: Study) -> Evaluation:
-    """The eleven tables and plots of the paper, the choice of t, all rules side by side, and the variants."""
-    sections = [part(study) for part in _PARTS]
+    """All rules side by side, what a run said, the tables and plots of the paper, the choice of t, and variants."""
+    sections = [rules_section(study)]
     if study.run is not None:
         sections.append(run_section(study.run, study, study.editions))
+    sections += [hosts_section(study.corpus.urls), *(part(study) for part in _PARTS)]
     notes = [*study.notes, *study.labels.problems()]
     if not study.b.whole or not study.c.whole:
         notes.append("Of the larger graph a sample of pairs is kept; its counts and degrees are exact all the same.")

@@ -89,12 +89,12 @@ def range_text(one: Interval) -> str | None:
     return None if one.low is None or one.high is None else f"{one.low:.3f}-{one.high:.3f}"
 
 
-def sites(study: LabelledStudy, decided: Mask) -> Mapping[str, Mask]:
-    """The decided pairs: all, on one site, on two."""
+def sites(study: LabelledStudy) -> Mapping[str, Mask]:
+    """The labelled pairs: all, on one site, on two."""
     return {
-        "all": decided,
-        "same site": decided & study.same_site,
-        "different sites": decided & ~study.same_site,
+        "all": np.ones(len(study.labels), bool),
+        "same site": study.same_site,
+        "different sites": ~study.same_site,
     }
 
 
@@ -109,25 +109,24 @@ def rules_section(study: Study) -> Section:
     section = Section(
         "rules",
         "All rules side by side",
-        "Every labelled pair is put to every rule; undecided pairs are left out. Recall is of the labelled correct "
-        "pairs, however they were drawn: pairs drawn through algorithms B and C flatter the recall of these two, and a "
-        "rule from whose pairs none were drawn is more precise here than it is. Intervals are 95% bootstrap "
+        "Every labelled pair is put to every rule; an undecided pair counts as not correct. Recall is of the labelled "
+        "correct pairs, however they were drawn: pairs drawn through algorithms B and C flatter the recall of these "
+        "two, and a rule from whose pairs none were drawn is more precise here than it is. Intervals are 95% bootstrap "
         "percentiles; pairs that hang together by correct pairs, as those of the releases of one page do, are drawn "
-        "together. The last column is the share of correct pairs that share an index key of "
-        "the rule: a rule cannot take in a stream what its index does not find. Here no rule knows how many pages of "
-        "a site go by one name, as it does in a stream.",
+        "together. The last column is the share of correct pairs that share an index key of the rule: a rule cannot "
+        "take in a stream what its index does not find. Here no rule knows how many pages of a site go by one name, as "
+        "it does in a stream.",
     )
-    correct, incorrect = study.judged(Judgement.CORRECT), study.judged(Judgement.INCORRECT)
-    decided = correct | incorrect
-    if not decided.any():
-        section.missing = NO_LABELS if not len(study.labels) else "All labelled pairs are undecided."
+    correct = study.judged(Judgement.CORRECT)
+    section.missing = not_measured(study)
+    if not study.labels.decided:
         return section
     masks = accepted(study)
     found = {rule: found_by(study, rule) for rule in RULES}
     run = None if study.run is None else clustered(study, study.run, study.urls)
     if run is not None:
         section.text += " " + RUN_TEXT
-    for text, mask in sites(study, decided).items():
+    for text, mask in sites(study).items():
         if not mask.any():
             continue
         meeting = correct & mask
@@ -141,10 +140,19 @@ def rules_section(study: Study) -> Section:
             measured = measure(run.accepted[here], correct[here], study.seed, groups=study.groups[here])
             rows.append([*measured_row(study.run.name, measured), None])
         section.tables.append(rules_table(text, rows, found=True))
-    if not correct.any() or not incorrect.any():
-        kind = "correct" if correct.any() else "incorrect"
-        section.missing = f"All decided pairs are {kind}: what needs both kinds is left out."
     return section
+
+
+def not_measured(study: LabelledStudy) -> str:
+    """Why rules cannot be measured by these labels, or only in part; empty where they can."""
+    if not len(study.labels):
+        return NO_LABELS
+    correct = study.labels.count(Judgement.CORRECT)
+    if not study.labels.decided:
+        return "All labelled pairs are undecided."
+    if correct == len(study.labels):
+        return "All labelled pairs are correct: what needs both kinds is left out."
+    return "" if correct else "No labelled pair is correct: what needs both kinds is left out."
 
 
 def rules_table(sites: str, rows: list[list[Cell]], *, found: bool) -> Table:

@@ -9,11 +9,20 @@ from neardup.decider import Decider
 from neardup.errors import BadPage
 from neardup.evaluation import paper
 from neardup.evaluation.figures import Cell, Section, Table, ratio
-from neardup.evaluation.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided, worst_sites
+from neardup.evaluation.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided
 from neardup.evaluation.labels import Judgement, LabelledPairs
 from neardup.evaluation.measures import measure
-from neardup.evaluation.rule_tables import RUN_TEXT, clustered, measured_row, range_text, rules_table, sites
+from neardup.evaluation.rule_tables import (
+    RUN_TEXT,
+    clustered,
+    measured_row,
+    not_measured,
+    range_text,
+    rules_table,
+    sites,
+)
 from neardup.evaluation.runs import Merge, Run
+from neardup.evaluation.site_tables import hosts_section, worst_sites
 from neardup.evaluation.study import LabelledStudy, Levels, Mask
 from neardup.evaluation.truth import Editions
 from neardup.page import hen_site, host_of, normalise_url
@@ -91,13 +100,9 @@ def run_sections(study: RunStudy) -> list[Section]:
     }
     for key, (title, why) in _NEEDS_PAGES.items():
         made[key] = Section(key, title, missing=f"Not told by verdicts: {why}")
-    return [
-        run_section(study.run, study),
-        *[made[str(key)] for key in range(1, 12)],
-        made["t"],
-        _rules(study),
-        made["ablations"],
-    ]
+    numbered = [made[str(key)] for key in range(1, 12)]
+    first = [_rules(study), run_section(study.run, study), hosts_section(study.pages.urls)]
+    return [*first, *numbered, made["t"], made["ablations"]]
 
 
 _NEEDS_PAGES = {
@@ -190,15 +195,17 @@ def _steps(run: Run, study: LabelledStudy | None) -> Table:
     for step, count in [("all", len(run.merges)), *steps.most_common(STEPS_TOLD)]:
         here = [merge for merge in run.merges if step in ("all", merge.by)]
         said = [judged.get(frozenset((merge.url, merge.other))) for merge in here]
-        right, wrong = said.count(Judgement.CORRECT), said.count(Judgement.INCORRECT)
-        found = measure(np.ones(right + wrong, bool), np.arange(right + wrong) < right, 0).precision
-        one_kind = not right or not wrong
-        value = ratio(right, right + wrong)
+        right, wrong, open_ones = (said.count(one) for one in list(Judgement)[:3])
+        n = right + wrong + open_ones
+        found = measure(np.ones(n, bool), np.arange(n) < right, 0).precision
         row: list[Cell] = [step or "(not said)", count, ratio(sum(merge.same_site for merge in here), count)]
-        rows.append([*row, right, wrong, value, None if one_kind else range_text(found)])
-    columns = ("decided by", "near-duplicates", "of them on one site", "labelled correct", "incorrect")
-    kinds = ("text", "count", "share", "count", "count", "share", "text")
-    note = "Pairs of a page and the page that it was verified against. A dash: nothing is labelled, or only one kind."
+        rows.append([*row, right, wrong, open_ones, ratio(right, n), range_text(found) if 0 < right < n else None])
+    columns = ("decided by", "near-duplicates", "of them on one site", "labelled correct", "incorrect", "undecided")
+    kinds = ("text", "count", "share", "count", "count", "count", "share", "text")
+    note = (
+        "Pairs of a page and the page that it was verified against. An undecided pair counts as not correct. A dash: "
+        "nothing is labelled, or only one kind."
+    )
     name = "Near-duplicates by the step that decided"
     return Table("run-steps", name, (*columns, "precision", "precision 95%"), kinds, rows, note)
 
@@ -234,17 +241,15 @@ def _levels(run: Run) -> Section:
 
 def _rules(study: RunStudy) -> Section:
     section = Section("rules", "The run on labelled pairs", RUN_TEXT)
-    correct, incorrect = study.judged(Judgement.CORRECT), study.judged(Judgement.INCORRECT)
-    decided = correct | incorrect
+    correct = study.judged(Judgement.CORRECT)
     run = clustered(study, study.run, study.urls)
-    for text, mask in sites(study, decided & run.known).items():
-        if mask.any():
-            found = measure(run.accepted[mask], correct[mask], study.seed, groups=study.groups[mask])
+    section.missing = not_measured(study)
+    for text, mask in sites(study).items() if study.labels.decided else ():
+        here = mask & run.known
+        if here.any():
+            found = measure(run.accepted[here], correct[here], study.seed, groups=study.groups[here])
             section.tables.append(rules_table(text, [measured_row(study.run.name, found)], found=False))
-    if not section.tables:
-        section.missing = "No pair of the run is labelled correct or incorrect."
-    elif not correct.any() or not incorrect.any():
-        kind = "correct" if correct.any() else "incorrect"
-        section.missing = f"All decided pairs are {kind}: what needs both kinds is left out."
+    if not section.tables and not section.missing:
+        section.missing = "No labelled pair is of two pages of the run."
     section.missing = f"{section.missing} Other rules need the pages: name the files or the state directory.".strip()
     return section

@@ -15,7 +15,7 @@ Tables = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.ui
 
 _MASK = (1 << 64) - 1
 
-#: Elements that vanish without breaking a word (Henzinger 2006, section 3: formatting instructions).
+#: Elements that vanish without breaking a word (Henzinger 2006, section 2: formatting instructions).
 FORMATTING = (
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins"),
     *("kbd", "label", "mark", "nobr", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt"),

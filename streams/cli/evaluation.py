@@ -74,7 +74,7 @@ def evaluate(
     threads: ThreadsOption = _THREADS,
     as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
 ) -> None:
-    """Evaluate a crawl as Henzinger 2006 did: her eleven tables and plots, beside the paper's figures where known.
+    """Evaluate a crawl as Henzinger 2006 did: her tables and plots, beside the paper's figures where known.
 
     Without labels only what needs none is made. Every rule is put side by side on labelled pairs, with intervals.
     """

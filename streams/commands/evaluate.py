@@ -311,12 +311,12 @@ def _on_truth(editions: Editions, ratio_min: float) -> str:
         return (
             f"Labels by {LABELLER}: the file of items says what each page is about. Pairs of one item are correct, of "
             f"two items incorrect; two editions of one item are correct if the LCS ratio of their full token sequences "
-            f"is at least {ratio_min:g}, else incorrect. Nothing is undecided."
+            f"is at least {ratio_min:g}, else incorrect. It leaves nothing undecided."
         )
     return (
         f"Labels by {LABELLER}: two releases of one page are correct if the LCS ratio of their full token sequences is "
-        f"at least {ratio_min:g}, else incorrect, as are pairs of different paths. Nothing is undecided; aliases of a "
-        "page count as incorrect; people would judge otherwise."
+        f"at least {ratio_min:g}, else incorrect, as are pairs of different paths. It leaves nothing undecided; "
+        "aliases of a page count as incorrect; people would judge otherwise."
     )
 
 

@@ -117,7 +117,7 @@ def test_the_table_of_the_public_sets_has_every_rule() -> None:
 
 
 def test_the_papers_algorithms_err_as_the_papers_found(tmp_path: Path) -> None:
-    """Henzinger 2006, sections 4 and 5: the orderings, not the figures, which are a web's own."""
+    """Henzinger 2006, sections 3.1 to 3.5: the orderings, not the figures, which are a web's own."""
     mirrors = Mirrors(1)
     samples = [*ordinary(1100, 7), *copied(250, 8)]
     served = [one for sample in samples for one in mirrors.of(Served(sample.url, sample.item, lambda s=sample: s.html))]  # type: ignore[misc]

@@ -53,8 +53,7 @@ def evaluation(crawl: Crawl) -> Evaluation:
 
 
 def test_all_eleven_and_the_added_ones_are_there(evaluation: Evaluation) -> None:
-    assert [section.key for section in evaluation.sections][:11] == KEYS
-    assert [section.key for section in evaluation.sections][11:] == ["t", "rules", "ablations"]
+    assert [section.key for section in evaluation.sections] == ["rules", "hosts", *KEYS, "t", "ablations"]
     plots = {made.name for section in evaluation.sections for made in section.plots}
     assert {"1-degrees-b", "1-degrees-c", "7-differences-b", "7-differences-c", "9-c-for-b", "10-precision"} <= plots
     for section in evaluation.sections:
@@ -67,12 +66,15 @@ def test_tables_agree_with_the_graph_and_the_labels(crawl: Crawl, evaluation: Ev
     counts = {row[0]: row[1] for row in tables["2-b-similarity"].rows}
     assert counts["all"] == study.b.edges == sum(counts[level] for level in range(2, 7))
     b = {row[0]: row for row in tables["3-b-judged"].rows}
-    assert list(b["all"][6:]) == [1910, 0.38, 0.53, 0.09, 0.04]
+    assert list(b["all"][7:]) == [1910, 0.38, 0.53, 0.09, 0.04, 0.42]
     similar = [label for label, pair in zip(study.labels.labels, study.numbers, strict=True) if pair.b_similarity >= 2]
     assert b["all"][1] == len(similar) == b["same site"][1] + b["different sites"][1]
     assert b["all"][2] == sum(label.label is Judgement.CORRECT for label in similar) / len(similar)
     assert sum(b["all"][2:5]) == pytest.approx(1)
-    assert b["all"][5] == sum(Reason.PREFILLED_FORM in label.reasons for label in similar) / len(similar)
+    assert b["all"][5] == sum(Reason.PREFILLED_FORM in label.reasons for label in similar) / len(similar) > 0
+    assert b["all"][6] == pytest.approx(b["all"][2] + b["all"][5])
+    c = {row[0]: row for row in tables["4-c-judged"].rows}
+    assert c["all"][12] == 0.68
     kinds = {row[0]: row[1] for row in tables["5-differences-b"].rows}
     assert kinds["all"] == sum(kinds.values()) - kinds["all"]
     assert kinds["URL only"] >= sum(label.reasons == (Reason.OWN_URL,) for label in similar) > 0
@@ -181,7 +183,7 @@ def test_labels_of_one_kind_say_so(crawl: Crawl, judgement: Judgement) -> None:
     evaluation = evaluate(crawl.study(labels))
     sections = {section.key: section for section in evaluation.sections}
     assert sections["rules"].missing
-    told = "are undecided" if judgement is Judgement.UNDECIDED else "no pair is labelled"
+    told = "no pair is labelled" if judgement is Judgement.INCORRECT else f"all labelled pairs are {judgement}"
     assert any(told in note for note in evaluation.notes)
     for row in sections["rules"].tables[0].rows if sections["rules"].tables else []:
         assert row[4] is None  # precision

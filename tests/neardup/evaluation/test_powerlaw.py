@@ -29,3 +29,21 @@ def test_the_exponent_of_a_sample_is_found(alpha: float) -> None:
 @pytest.mark.parametrize("degrees", [[], [0, 0], [1] * 1000, [1] * 30 + [2] * 5 + [3, 4, 5]])
 def test_nothing_is_fitted_to_too_little(degrees: list[int]) -> None:
     assert fit(np.array(degrees, dtype=np.int64)) is None
+
+
+#: Degrees of the B graph and of the C graph of 9,600 pages of javadoc in ten releases: most pages have nine siblings.
+RELEASES = (
+    (1347, 641, 739, 821, 951, 1230, 1185, 594, 848),
+    (543, 562, 446, 638, 542, 1303, 1046, 2200, 1285, 2, 12),
+)
+
+
+@pytest.mark.parametrize("counts", RELEASES)
+def test_the_releases_of_a_manual_are_no_power_law(counts: tuple[int, ...]) -> None:
+    assert fit(np.repeat(np.arange(1, len(counts) + 1), counts)) is None
+
+
+def test_what_lies_far_from_its_best_power_law_is_none() -> None:
+    rng = np.random.default_rng(2)
+    assert fit(rng.integers(1, 400, 3000)) is None  # over two decades, and even
+    assert fit(1 + rng.poisson(6, 3000)) is None

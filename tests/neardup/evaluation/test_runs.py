@@ -78,10 +78,12 @@ def test_figures_of_a_run_alone_by_hand() -> None:
     said |= {(c, d): Judgement.INCORRECT, (b, c): Judgement.UNDECIDED}
     labels = join_labels([label_of(*pair, one, labeller="ana") for pair, one in said.items()], pages)
     tables = by_name(evaluate_run(RunStudy(run, pages, labels)).sections)
-    # Of the pairs labelled correct or incorrect it merged (a, b) and (a, c); (b, d) is missed.
-    assert [tables["rules-all"].rows[0][at] for at in (1, 2, 3, 4, 6, 8)] == [4, 2, 2, 0.5, 0.5, 0.5]
-    steps = {row[0]: row[1:6] for row in tables["run-steps"].rows}
-    assert steps == {"all": [2, 0, 1, 1, 0.5], "tape": [1, 0, 0, 1, 0], "noise": [1, 0, 1, 0, 1]}
+    # Of the labelled pairs it merged (a, b), (a, c) and (b, c), the undecided one; (b, d) is missed.
+    rules = dict(zip(tables["rules-all"].columns, tables["rules-all"].rows[0], strict=True))
+    assert [rules[name] for name in ("pairs", "correct", "accepted")] == [5, 2, 3]
+    assert [rules[name] for name in ("precision", "recall", "F1")] == [pytest.approx(1 / 3), 0.5, 0.4]
+    steps = {row[0]: row[1:7] for row in tables["run-steps"].rows}
+    assert steps == {"all": [2, 0, 1, 1, 0, 0.5], "tape": [1, 0, 0, 1, 0, 0], "noise": [1, 0, 1, 0, 0, 1]}
     levels = {row[0]: row[1:6] for row in tables["2-b-similarity"].rows}
     assert levels["2"] == [1, 0.5, 0, 360, 0]
     assert levels["6"] == [1, 0.5, 0, 384, 1]
@@ -90,6 +92,11 @@ def test_figures_of_a_run_alone_by_hand() -> None:
     assert judged["B-similarity 6"] == [1, 1, 0]
     assert {row[0]: row[1] for row in tables["4-c-judged"].rows}["all"] == 1
     assert {row[0]: row[1] for row in tables["11-sites-b"].rows} == {"a.example": 1, "b.example": 1}
+    # Of all labelled pairs (c, d) is incorrect, too: the run did not merge it.
+    every = {row[0]: row[1:] for row in tables["11-sites-all"].rows}
+    assert every["c.example"] == [1, 0.5, 3, pytest.approx(1 / 3), 0.2]
+    assert every.keys() == {"a.example", "b.example", "c.example", "d.example"}
+    assert {row[0]: row[1] for row in tables["hosts"].rows}["hosts"] == 4
     sizes = [row[1] for row in tables["run-clusters"].rows]
     assert sizes == [4, 2, 1, 3, 2]
 
@@ -112,7 +119,7 @@ def test_a_run_without_merges_and_without_labels_divides_by_nothing() -> None:
     told = {section.key: section for section in made.sections}
     assert "no pairs" in told["run"].missing
     assert [row[1] for row in told["run"].tables[1].rows] == [0, 0, 0, 0, None]
-    assert told["rules"].missing.startswith("No pair of the run")
+    assert told["rules"].missing.startswith("No labelled pair")
 
 
 def test_a_stream_in_memory_counts_as_a_run() -> None:

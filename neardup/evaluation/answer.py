@@ -1,0 +1,86 @@
+"""What an evaluation comes to, in sentences: the rules side by side, and what the run said. Tables come after."""
+
+from collections.abc import Mapping, Sequence
+
+from neardup.evaluation.figures import Cell, Section, Table, by_name
+from neardup.verdict import Kind
+
+_REPEATS = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
+
+
+def answer(sections: Sequence[Section]) -> list[str]:
+    """The sentences, from the sections "rules" and "run"; what cannot be told is said."""
+    tables = by_name(sections)
+    rules = next((section for section in sections if section.key == "rules"), None)
+    out = []
+    if rules is not None:
+        out.append(_rules(tables["rules-all"]) if "rules-all" in tables else rules.missing)
+    if "run-kinds" in tables:
+        out += _run(tables)
+    return [sentence for sentence in out if sentence]
+
+
+def _rows(table: Table) -> list[dict[str, Cell]]:
+    return table.to_json()
+
+
+def _rules(table: Table) -> str:
+    """The rule of the best F1, and those that the labels do not tell from it."""
+    told = [row for row in _rows(table) if isinstance(row["F1"], float)]
+    if not told:
+        return "The labelled pairs are of one kind: no rule can be told from another."
+    best = max(told, key=lambda row: float(row["F1"] or 0))
+    text = f"On {table.rows[0][1]:,} labelled pairs {_named(best)} has the best F1: {_measured(best)}."
+    least = _range(best)[0]
+    near = [_named(row) for row in told if row is not best and _range(row)[1] >= least]
+    if near:
+        text += f" These labels do not tell it from {_listed(near)}: their intervals overlap."
+    return text
+
+
+def _run(tables: Mapping[str, Table]) -> list[str]:
+    counts = {str(row["verdict"]): int(row["pages"] or 0) for row in _rows(tables["run-kinds"])}
+    exact, near = (counts[kind] for kind in _REPEATS)
+    held, shown = (row[1] for row in tables["run-clusters"].rows[:2])
+    repeats = [f"{near:,} pages nearly repeat another"]
+    if exact:  # a run that was made here never met them: identity sets are set aside
+        repeats.append(f"{exact:,} do word for word")
+    text = f"The run gave {sum(counts.values()):,} verdicts: {', '.join(repeats)}"
+    out = [f"{text}; of {held:,} pages an index would show {shown:,}."]
+    judged = _rows(tables["rules-all"])[-1] if "rules-all" in tables else None
+    if judged is not None and isinstance(judged["F1"], float):
+        out[0] += f" On the labelled pairs that it knows its F1 is {_measured(judged)}."
+    if "run-steps" in tables:
+        row = _rows(tables["run-steps"])[0]
+        labelled = sum(int(row[name] or 0) for name in ("labelled correct", "incorrect", "undecided"))
+        if labelled:
+            out.append(
+                f"Of the {row['near-duplicates']:,} pairs that it merged {labelled:,} are labelled, "
+                f"{row['labelled correct']:,} of them as correct."
+            )
+    return out
+
+
+def _named(row: Mapping[str, Cell]) -> str:
+    return f"“{row['rule']}”"
+
+
+def _measured(row: Mapping[str, Cell]) -> str:
+    return f"{_share(row, 'F1')}; precision {_share(row, 'precision')}, recall {_share(row, 'recall')}"
+
+
+def _share(row: Mapping[str, Cell], name: str) -> str:
+    """A share with its interval, if it has one."""
+    value, between = row[name], row[f"{name} 95%"]
+    if not isinstance(value, float):
+        return "unknown"
+    return f"{value:.2f} (95%: {between})" if between else f"{value:.2f}"
+
+
+def _range(row: Mapping[str, Cell]) -> tuple[float, float]:
+    low, _, high = str(row["F1 95%"] or "0-1").partition("-")
+    return float(low), float(high)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
