@@ -1,4 +1,4 @@
-"""URLs that are one token each: sources of images and frames, targets of refreshes (Henzinger 2006, section 3).
+"""URLs that are one token each: sources of images and frames, targets of refreshes (Henzinger 2006, section 2).
 
 On the page's own host the term is the file name (the last segment of the path), on another host the whole URL without
 its fragment. `text` serves as scratch: a foreign <base> lies in its last BASE_BYTES_MAX bytes.
