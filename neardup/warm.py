@@ -1,23 +1,33 @@
-"""Compiles every kernel into the cache, where that is not done: `python -m neardup.warm`, when an image is built.
+"""Compiles every kernel into the cache, where that is not done: `python -m neardup.warm`.
 
 The cache is per CPU model, version of numba, and state of the kernels' sources. Parts that have nothing in common are
 compiled by processes side by side.
+
+`python -m neardup.warm levels`, when an image is built, compiles for every level of processors of this architecture,
+into the package: see `neardup.kernels.keeping`. This machine need not have the level.
 """
 
 import os
+import pickle
+import pkgutil
+import platform
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
 
 import numba
 import numpy as np
 
+from neardup import kernels
 from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
-from neardup.kernels import KEPT, prepare, share
-from neardup.kernels.batch import record_of
+from neardup.kernels import KEPT, keeping, prepare, share
+from neardup.kernels.batch import record_of, sketch_batch
 from neardup.kernels.html import extract
+from neardup.kernels.pairs import score_pairs
+from neardup.kernels.postings import store, unpost
 from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.pairs.scoring import compare_records
@@ -26,21 +36,20 @@ from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.making import of_words, sketch_pages
 from neardup.text.extraction import extract_page
 
-_LAST = ("batch.sketch_batch", "pairs.score_pairs", "postings.store", "postings.unpost")
+#: What is compiled last, as everything is part of it.
+_LAST = (sketch_batch, score_pairs, store, unpost)
 
 
 def is_warm() -> bool:
-    """Whether the cache of these sources holds the kernels that are compiled last, as everything is part of them.
-
-    Code compiled for another CPU would count, too.
-    """
-    cache = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
-    return all(any(cache.rglob(f"{name}-*.nbi")) for name in _LAST)
+    """Whether the cache of these sources holds all kernels for this processor."""
+    return all(kernel._cache.holds() for kernel in _LAST)
 
 
 def notice() -> str:
     """What somebody who waits for the compiler is told, or ""."""
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return ""
+    if is_warm():
         return ""
     if not KEPT:
         place = numba.config.CACHE_DIR  # type: ignore[attr-defined]
@@ -48,7 +57,7 @@ def notice() -> str:
             f"compiling the kernels for this run alone, about half a minute: {place} cannot be written; "
             "NUMBA_CACHE_DIR names another place"
         )
-    return "" if is_warm() else "compiling the kernels, once on this machine; it takes about 20 seconds"
+    return "compiling the kernels, once on this machine; it takes about 20 seconds"
 
 
 def make_ready(tell: Callable[[str], None]) -> None:
@@ -103,8 +112,56 @@ def warm() -> None:
     _judge(sketch_pages([*pages, Page("https://a.example/x", b"\x00\x01", "image/png")], Scheme(seed=1)))
 
 
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        _PARTS[sys.argv[1]]()
-    else:
+#: Module and name of a kernel, and the types of arguments that it is called with.
+Calls = Mapping[tuple[str, str], Sequence[Any]]
+
+
+def _calls() -> Calls:
+    """Of every kernel that Python has called in this process."""
+    found = {}
+    for module in pkgutil.iter_modules(kernels.__path__):
+        for each in vars(import_module(f"{kernels.__name__}.{module.name}")).values():
+            if signatures := getattr(each, "signatures", None):
+                found[each.py_func.__module__, each.__name__] = signatures
+    return found
+
+
+def warm_levels() -> None:
+    """Compiles for the levels of this architecture, into the package. Raises CalledProcessError."""
+    warm()
+    calls = pickle.dumps(_calls())
+    for name, level in keeping.LEVELS.items():
+        if level.machine != platform.machine():
+            continue
+        processor = {
+            "NUMBA_CPU_NAME": level.cpu,
+            "NUMBA_CPU_FEATURES": "",
+            "NUMBA_CACHE_DIR": str(keeping.shipped(name)),
+        }
+        command = [sys.executable, "-m", "neardup.warm", "calls"]
+        subprocess.run(command, input=calls, env={**os.environ, **processor}, check=True)
+
+
+def compile_for(calls: Calls) -> None:
+    """Without running any of it: this processor may not be able to."""
+    for (module, name), signatures in calls.items():
+        kernel = getattr(import_module(module), name)
+        for signature in signatures:
+            kernel.compile(signature)
+
+
+def main(arguments: Sequence[str]) -> None:
+    if not arguments:
         warm()
+    elif arguments == ["levels"]:
+        warm_levels()
+    elif arguments == ["calls"]:  # from another process of this module
+        compile_for(pickle.load(sys.stdin.buffer))
+    elif len(arguments) == 1 and arguments[0] in _PARTS:
+        _PARTS[arguments[0]]()
+    else:
+        sys.exit("python -m neardup.warm: no arguments, or: levels")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

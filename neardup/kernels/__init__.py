@@ -1,16 +1,11 @@
 """The hot path: numba functions on arrays and scalars, one file per stage.
 
-Compiled code is cached in a directory named by a digest of these sources, because numba notices a changed file but
-not a changed file that it calls. `NUMBA_CACHE_DIR` overrides the place. Where it cannot be written, each process
-compiles for itself.
+Compiled code is kept for the next process (see `neardup.kernels.keeping`). Where it cannot be written, what is not
+there each process compiles for itself.
 """
 
-import hashlib
-import os
-import tempfile
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -18,33 +13,9 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 
 from neardup.kernels.compiling import PartCache, PartCompiler, WholeCompiler
+from neardup.kernels.keeping import KEPT, Kept
 
-
-def _cache_directory() -> str:
-    here = Path(__file__).parent
-    digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(here.glob("*.py")):
-        digest.update(path.read_bytes())
-    digest.update(repr((numba.__version__, bool(numba.config.BOUNDSCHECK))).encode())
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(root, "neardup", "kernels-" + digest.hexdigest())
-
-
-def _writable(directory: str) -> bool:
-    """As numba asks; without it, its decorator raises."""
-    try:
-        os.makedirs(directory, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            return True
-    except OSError:
-        return False
-
-
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = _cache_directory()
-
-#: Whether compiled code is kept for the next process.
-KEPT = _writable(numba.config.CACHE_DIR)
+__all__ = ["KEPT", "inlined_kernel", "kernel", "lean_kernel", "prepare", "share"]
 
 
 def _decorator(**options: Any) -> Any:
@@ -62,8 +33,7 @@ def _decorator(**options: Any) -> Any:
         @cache
         def part() -> Any:
             made = numba.njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, **options)(function)
-            if KEPT:
-                made._cache = PartCache(function)
+            made._cache = PartCache(function)
             return made
 
         def template(args: Any, kws: Any) -> Any:
@@ -73,7 +43,8 @@ def _decorator(**options: Any) -> Any:
         if function.__name__.startswith("_"):
             whole = part()
         else:
-            whole = numba.njit(pipeline_class=WholeCompiler, cache=KEPT, **options)(function)
+            whole = numba.njit(pipeline_class=WholeCompiler, **options)(function)
+            whole._cache = Kept(function)
             whole.get_overload = lambda signature: part().get_overload(signature)
         whole.get_call_template = template
         whole.part = part

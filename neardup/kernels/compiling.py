@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult, Flags
+
+from neardup.kernels.keeping import Kept, KeptFiles
 
 
 def _closed(libraries: Iterable[CodeLibrary]) -> list[CodeLibrary]:
@@ -101,7 +102,7 @@ def _compiler(kind: type[JITCodeLibrary]) -> type[Compiler]:
 PartCompiler, WholeCompiler = _compiler(_Part), _compiler(_Whole)
 
 
-class _PartCacheFiles(CompileResultCacheImpl):
+class _PartCacheFiles(KeptFiles):
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
         return "part-" + super().get_filename_base(fullname, abiflags)
 
@@ -125,7 +126,7 @@ class _PartCacheFiles(CompileResultCacheImpl):
         return CompileResult(**(nothing | given))
 
 
-class PartCache(FunctionCache):
+class PartCache(Kept):
     """Of one part. What is not shared is not written: it would be compiled code of all that a part calls."""
 
     _impl_class = _PartCacheFiles

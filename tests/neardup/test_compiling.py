@@ -1,6 +1,8 @@
 """How kernels are compiled: once for all that call them, and for other processes."""
 
+import ctypes
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -9,18 +11,33 @@ import numba
 import numpy as np
 import pytest
 
-from neardup.kernels import lean_kernel, prepare
+from neardup.kernels import keeping, lean_kernel, prepare
+
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
 
-def run(folder: Path, module: str, code: str) -> str:
+def run(folder: Path, module: str, code: str, *, readonly: bool = False, **processor: str) -> str:
     """What code prints in a process of its own, with the module as `made` and a cache that nothing else fills."""
-    if not (folder / "made.py").exists():  # whose time is part of the cache's key
+    if not (folder / "made.py").exists():
         (folder / "made.py").write_text(module)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder)}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder), **processor}
     command = [sys.executable, "-c", f"import made\n{code}"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    ended = subprocess.run(
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        preexec_fn=heed_permissions if readonly else None,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.strip()
+
+
+def heed_permissions() -> None:
+    """In a new process: files' permissions count for root, too."""
+    ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
 
 
 _CALLS = """
@@ -102,3 +119,93 @@ def test_a_shared_part_is_not_compiled_again(tmp_path: Path) -> None:
     assert not any(cache.rglob("part-*")), "kept without being asked"
     assert run(tmp_path, _MODULE, "print(made.middle(5)); made.share(made.middle)") == "16"
     assert run(tmp_path, _MODULE, f"print(made.top(5)); {hits}") == "31\n1"
+
+
+_CACHED = "print(made.total.stats.cache_hits and 'kept' or 'compiled', made.keeping.KEPT)"
+_USED = f"import numpy as np; made.total(np.zeros(5, np.int64), 21); {_CACHED}"
+_OTHER = {"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": ""}
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_is_kept_is_used_where_nothing_can_be_written(tmp_path: Path) -> None:
+    module = _CALLS + "from neardup.kernels import keeping\n"
+    assert run(tmp_path, module, _USED) == "compiled True"
+    before = files(tmp_path / "cache")
+    for folder in (*(tmp_path / "cache").rglob("*"), tmp_path / "cache"):
+        folder.chmod(0o555 if folder.is_dir() else 0o444)
+    try:
+        assert run(tmp_path, module, _USED, readonly=True) == "kept False"
+        other = "made.fill(np.zeros(5, np.int64), 21); print(len(made.fill.signatures))"
+        assert run(tmp_path, module, f"import numpy as np; {other}", readonly=True) == "1", "what lacks is compiled"
+    finally:
+        (tmp_path / "cache").chmod(0o755)
+    assert files(tmp_path / "cache") == before
+
+
+def test_what_is_kept_for_another_processor_is_not_ours(tmp_path: Path) -> None:
+    module = _CALLS + "from neardup.kernels import keeping\n"
+    holds = "print(made.total._cache.holds())"
+    assert run(tmp_path, module, _USED, **_OTHER) == "compiled True"
+    assert run(tmp_path, module, holds, **_OTHER) == "True"
+    assert run(tmp_path, module, holds) == "False"
+    assert run(tmp_path, module, _USED) == "compiled True"
+    assert run(tmp_path, module, holds) == "True"
+
+
+def test_kernels_are_compiled_for_processors_that_are_not_here(tmp_path: Path) -> None:
+    """As an image's are: by the types of the calls that this machine made, without a call there."""
+    module = _CALLS + "from neardup.kernels import keeping\n"
+    told = run(tmp_path, module, f"import pickle; {_USED}; print(pickle.dumps(made.total.signatures).hex())")
+    (signature,) = pickle.loads(bytes.fromhex(told.splitlines()[1]))
+    assert len(signature) == 2
+    calls = f"pickle.loads(bytes.fromhex({told.splitlines()[1]!r}))"
+    compile_only = f"import pickle; from neardup import warm; warm.compile_for({{('made', 'total'): {calls}}})"
+    run(tmp_path, module, compile_only, **_OTHER)
+    assert run(tmp_path, module, _USED, **_OTHER) == "kept True"
+
+
+V3 = keeping.LEVELS["x86-64-v3"].needs
+V4 = keeping.LEVELS["x86-64-v4"].needs
+
+
+@pytest.mark.parametrize(
+    ("machine", "features", "wanted"),
+    [
+        ("x86_64", V4 | {"amx-tile"}, "x86-64-v4"),
+        ("x86_64", V4 - {"avx512vl"}, "x86-64-v3"),
+        ("x86_64", V3, "x86-64-v3"),
+        ("x86_64", V3 - {"fma"}, None),
+        ("x86_64", set(), None),
+        ("aarch64", {"neon"}, "arm64"),
+        ("riscv64", set(), None),
+    ],
+)
+def test_the_best_level_that_a_processor_has(machine: str, features: set[str], wanted: str | None) -> None:
+    assert keeping.suiting(keeping.LEVELS, machine, features) == wanted
+
+
+def test_what_came_with_the_package_is_taken_if_its_sources_are_these(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "shipped", lambda level: tmp_path / level)
+    monkeypatch.setattr(keeping.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(keeping, "_features", lambda: V3)
+    for name in ("NUMBA_CACHE_DIR", "NUMBA_CPU_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    own = ("/elsewhere/neardup", None)
+    assert keeping.choose() == own
+    for level in ("x86-64-v4", "x86-64-v3"):
+        (tmp_path / level / "kernels-0123456789abcdef").mkdir(parents=True)
+    assert keeping.choose() == own, "of other sources"
+    (tmp_path / "x86-64-v4" / f"kernels-{keeping.digest()}").mkdir()
+    assert keeping.choose() == own, "this processor has no such instructions"
+    (tmp_path / "x86-64-v3" / f"kernels-{keeping.digest()}").mkdir()
+    assert keeping.choose() == (str(tmp_path / "x86-64-v3"), "x86-64-v3")
+    monkeypatch.setenv("NUMBA_CPU_NAME", "haswell")
+    assert keeping.choose() == own
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/given")
+    assert keeping.choose() == ("/given", None)

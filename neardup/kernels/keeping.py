@@ -1,0 +1,152 @@
+"""Where compiled kernels are kept, and which of those that came with the package this processor runs.
+
+Compiled code is for one processor, as LLVM names it. Where a package was installed for many machines, an image for
+instance, `python -m neardup.warm LEVEL...` compiled for levels of processors, into a folder of each beside the
+kernels; the highest that this processor has is used, as it is: nothing needs to be written. Else every machine keeps
+its own, in a directory of the user. `NUMBA_CACHE_DIR` names another place for all of it. In each the folder is named by
+a digest of the sources, because numba notices a changed file but not a changed file that it calls.
+"""
+
+import hashlib
+import os
+import platform
+import tempfile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+from numba.core.registry import cpu_target
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What a range of processors has in common. cpu: LLVM's name for it; needs: the features it rests on, by LLVM's."""
+
+    machine: str
+    cpu: str
+    needs: frozenset[str]
+
+
+_V3 = frozenset({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"})
+#: By name, the best first: the levels of the x86-64 ABI from Haswell on, and all 64-bit ARM processors.
+LEVELS: Mapping[str, Level] = {
+    "x86-64-v4": Level("x86_64", "x86-64-v4", _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
+    "x86-64-v3": Level("x86_64", "x86-64-v3", _V3),
+    "arm64": Level("aarch64", "generic", frozenset()),
+}
+
+
+@cache
+def digest() -> str:
+    """Of all that compiled code depends on but for the processor."""
+    found = hashlib.blake2b(digest_size=8)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(path.read_bytes())
+    found.update(repr((numba.__version__, bool(numba.config.BOUNDSCHECK))).encode())
+    return found.hexdigest()
+
+
+def shipped(level: str) -> Path:
+    """The directory of what came with the package for a level."""
+    return Path(__file__).parent.with_name("compiled") / level
+
+
+def _folder(directory: str | Path) -> Path:
+    """Where in a directory the kernels of these sources are."""
+    return Path(directory) / f"kernels-{digest()}"
+
+
+def suiting(levels: Collection[str], machine: str, features: Collection[str]) -> str | None:
+    """The best of the levels that a processor with these features runs."""
+    for name, level in LEVELS.items():
+        if name in levels and level.machine == machine and level.needs <= set(features):
+            return name
+    return None
+
+
+def _features() -> set[str]:
+    try:
+        return {name for name, has in llvm.get_host_cpu_features().items() if has}
+    except RuntimeError:  # LLVM cannot tell on some systems
+        return set()
+
+
+def choose() -> tuple[str, str | None]:
+    """The directory, and the level whose code is in it."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        return given, None
+    levels = [] if os.environ.get("NUMBA_CPU_NAME") else [name for name in LEVELS if _folder(shipped(name)).is_dir()]
+    if levels:
+        name = suiting(levels, platform.machine(), _features())
+        if name is not None:
+            return str(shipped(name)), name
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(root, "neardup"), None
+
+
+def _writable(directory: Path) -> bool:
+    try:
+        os.makedirs(directory, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    except OSError:
+        return False
+
+
+def _begin() -> None:
+    """Once, before anything is compiled."""
+    numba.config.CACHE_DIR, level = choose()
+    if level is not None:
+        numba.config.CPU_NAME, numba.config.CPU_FEATURES = LEVELS[level].cpu, ""
+
+
+_begin()
+
+#: Whether what is compiled now is kept for the next process. What is there is used in any case.
+KEPT = _writable(_folder(numba.config.CACHE_DIR))
+
+
+class _Locator(UserProvidedCacheLocator):
+    """The same place wherever the package is installed; and a directory that cannot be written will do."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        self._cache_path = str(_folder(numba.config.CACHE_DIR))
+
+    def ensure_cache_path(self) -> None:
+        if KEPT:
+            os.makedirs(self._cache_path, exist_ok=True)
+
+
+class KeptFiles(CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
+
+
+class Kept(FunctionCache):
+    """Of one kernel. A directory that cannot even be read holds nothing."""
+
+    _impl_class = KeptFiles
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if KEPT:
+            super().save_overload(sig, data)
+
+    def holds(self) -> bool:
+        """Whether it is kept for this processor, for whatever arguments."""
+        here = cpu_target.target_context.codegen().magic_tuple()
+        try:
+            return any(processor == here for _, processor, _ in self._cache_file._load_index())
+        except OSError:
+            return False
