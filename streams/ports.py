@@ -27,12 +27,6 @@ class Range:
     stop: int
 
 
-class Source(Protocol):
-    """Pages in order, from a position that a finished message gave."""
-
-    def read(self) -> Iterator[SourcedPage]: ...
-
-
 class LogReader(Protocol):
     """The sketch log: messages in order of their offset."""
 

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
 from neardup.scheme import Scheme
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
+from neardup.verdict import Coordinates
 from streams.formats.message import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX, Message, encode_message
+from streams.line.packing import full_message
 from streams.ports import Clock, LogWriter, Range, SourcedPage
 
 POLL_PAGES_MAX = 512
 #: Bodies in memory at once; a batch ends after the page that exceeds it.
 POLL_BYTES_MAX = 32 << 20
-
-_Pending = tuple[SourcedPage, bytes]
 
 
 class Sketcher:
@@ -38,37 +38,37 @@ class Sketcher:
 
         Offsets of one partition must ascend without a gap. Raises what `pages` and the log raise.
         """
-        pending: list[_Pending] = []
+        places: list[Coordinates] = []
+        records: list[bytes] = []
         source = iter(pages)
         while batch := _poll(source):  # (1)
-            pending += self._sketch(batch)  # (2)
-            while full := _full_message(pending):
-                yield self._append(pending[:full])  # (3), (4)
-                del pending[:full]
-        if pending:
-            yield self._append(pending)
+            places += [page.coordinates for page in batch]
+            records += self._sketch(batch)  # (2)
+            while full := full_message(records, pages_max=MESSAGE_PAGES_MAX, bytes_max=MESSAGE_BYTES_MAX):
+                yield self._append(places[:full], records[:full])  # (3), (4)
+                del places[:full], records[:full]
+        if records:
+            yield self._append(places, records)
 
-    def _sketch(self, batch: list[SourcedPage]) -> list[_Pending]:
+    def _sketch(self, batch: list[SourcedPage]) -> list[bytes]:
         times = []
         for page in batch:
             self.log_time = max(self.log_time, min(page.log_time, self._clock.now_ms()))
             times.append(self.log_time)
-        records = sketch_pages(
+        return sketch_pages(
             [page.page for page in batch],
             self._scheme,
             coordinates=[page.coordinates for page in batch],
             log_times=times,
             threads=self._threads,
         )
-        return list(zip(batch, records, strict=True))
 
-    def _append(self, pending: list[_Pending]) -> tuple[int, bytes]:
-        places = [page.coordinates for page, _ in pending]
+    def _append(self, places: list[Coordinates], records: list[bytes]) -> tuple[int, bytes]:
         ranges = []
         for (source, partition), run in groupby(places, key=lambda c: (c.source, c.partition)):
             offsets = [c.offset for c in run]
             ranges.append(Range(bytes.fromhex(source), partition, offsets[0], offsets[-1] + 1))
-        message = encode_message(Message(self._scheme_digest, tuple(ranges), tuple(record for _, record in pending)))
+        message = encode_message(Message(self._scheme_digest, tuple(ranges), tuple(records)))
         offset = self._log.append(message)
         self._log.sync()
         return offset, message
@@ -83,13 +83,3 @@ def _poll(source: Iterator[SourcedPage]) -> list[SourcedPage]:
         if size >= POLL_BYTES_MAX:
             break
     return batch
-
-
-def _full_message(pending: list[_Pending]) -> int:
-    """How many of the first records make a full message; 0 if they all fit in one that may grow."""
-    size = 0
-    for count, (_, record) in enumerate(pending):
-        size += len(record)
-        if count == MESSAGE_PAGES_MAX or (size > MESSAGE_BYTES_MAX and count):
-            return count
-    return 0

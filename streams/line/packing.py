@@ -1,4 +1,7 @@
-"""Sketches of a batch of pages, cut into messages of the sketch log, each saying what it accounts for."""
+"""Records cut into messages of the sketch log, each saying what it accounts for.
+
+Page ids hang on where messages are cut, so scan and stream cut by `full_message`, and nothing else does.
+"""
 
 from collections.abc import Sequence
 
@@ -26,7 +29,8 @@ def pack(
     messages: list[bytes] = []
     first = 0
     while first < len(records) or not messages:
-        after = _cut(records, first, pages_max, bytes_max)
+        full = full_message(records, first, pages_max=pages_max, bytes_max=bytes_max)
+        after = first + full if full else len(records)
         here: dict[int, int] = {}  # partition -> stop
         for number in range(first, after):
             partition, offset = places[number]
@@ -40,11 +44,20 @@ def pack(
     return messages
 
 
-def _cut(records: Sequence[bytes], first: int, pages_max: int, bytes_max: int) -> int:
-    """Where a message that begins at `first` ends: at least one record, then as many as fit."""
+def full_message(
+    records: Sequence[bytes],
+    first: int = 0,
+    *,
+    pages_max: int,
+    bytes_max: int,
+) -> int:
+    """How many records, from `first` on, make a full message; 0 if all that there are fit in one that may grow.
+
+    A message is full when the next record would exceed a bound; it has at least one record, however large.
+    """
     size = 0
-    for number in range(first, min(len(records), first + pages_max)):
+    for count, number in enumerate(range(first, len(records))):
         size += len(records[number])
-        if size > bytes_max and number > first:
-            return number
-    return min(len(records), first + pages_max)
+        if count == pages_max or (size > bytes_max and count):
+            return count
+    return 0
