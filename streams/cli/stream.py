@@ -46,10 +46,10 @@ def create(
 
     Topics that exist are checked, never altered.
     """
-    from streams.kafka.topics import Names, Sizes
+    from streams.kafka.topics import Sizes
     from streams.kafka.topics import create as make
 
-    made = make(_admin(settings), Names(*settings.topics), Sizes(partitions=partitions, replicas=replicas))
+    made = make(_admin(settings), settings.topics, Sizes(partitions=partitions, replicas=replicas))
     for name in filter(None, settings.topics):
         typer.echo(f"{name}: {'made' if name in made else 'as it should be'}")
 
@@ -62,10 +62,9 @@ def create(
 @takes_settings(_ALL)
 def check(settings: Settings) -> None:
     """Say what is wrong with the topics, and why it matters; exit code 1 if anything is."""
-    from streams.kafka.topics import Names
     from streams.kafka.topics import check as problems_of
 
-    problems = problems_of(_admin(settings), Names(*settings.topics))
+    problems = problems_of(_admin(settings), settings.topics)
     for problem in problems:
         typer.echo(str(problem))
     if problems:

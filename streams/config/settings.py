@@ -160,12 +160,12 @@ _DECIDER: dict[str, tuple[Kind, str]] = {
 
 
 class Topics(NamedTuple):
-    """Topic names in force: all but `pages` carry the generation."""
+    """The topics of one generation; all but `pages` carry its name. audit: of a matcher that has an audit topic."""
 
-    pages: str
-    rejected: str
-    sketches: str
-    verdicts: str
+    pages: str = "pages"
+    rejected: str = "pages.rejected"
+    sketches: str = "sketches"
+    verdicts: str = "verdicts"
     audit: str = ""  # none
 
 

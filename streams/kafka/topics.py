@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from streams.config.settings import Topics
 from streams.errors import TopicError
 from streams.kafka import Admin, Topic
 
@@ -14,17 +15,6 @@ REJECTED_EXTRA_BYTES = 65_536
 #: A message of the sketch log has up to 900 kB of records, its ranges, and Kafka's framing around it.
 SKETCH_BYTES_MIN = 1_000_000
 VERDICT_BYTES_MIN = 262_144
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The topics of one generation. audit: what a matcher with an audit topic writes to."""
-
-    pages: str = "pages"
-    rejected: str = "pages.rejected"
-    sketches: str = "sketches"
-    verdicts: str = "verdicts"
-    audit: str = ""  # none
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +88,7 @@ class _Plan:
     needs: Sequence[_Need]
 
 
-def _plans(names: Names, sizes: Sizes) -> tuple[_Plan, ...]:
+def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
     page_bytes = sizes.page_bytes_max
     audit = _Plan(
         names.audit,
@@ -173,12 +163,12 @@ def _plans(names: Names, sizes: Sizes) -> tuple[_Plan, ...]:
     )
 
 
-def create(admin: Admin, names: Names | None = None, sizes: Sizes | None = None) -> list[str]:
+def create(admin: Admin, names: Topics | None = None, sizes: Sizes | None = None) -> list[str]:
     """Makes the topics that are missing and returns their names; topics that exist are checked, never altered.
 
     Raises TopicError with every problem of those (nothing is made then), BrokerError.
     """
-    names, sizes = names or Names(), sizes or Sizes()
+    names, sizes = names or Topics(), sizes or Sizes()
     plans = _plans(names, sizes)
     present = admin.topics([plan.name for plan in plans])
     problems = list(_problems(admin, [plan for plan in plans if plan.name in present], present))
@@ -195,18 +185,18 @@ def create(admin: Admin, names: Names | None = None, sizes: Sizes | None = None)
 
 
 def check(
-    admin: Admin, names: Names | None = None, sizes: Sizes | None = None, *, only: Collection[str] | None = None
+    admin: Admin, names: Topics | None = None, sizes: Sizes | None = None, *, only: Collection[str] | None = None
 ) -> list[Problem]:
     """Everything that is wrong with the topics, missing ones included; empty if they may be used.
 
     only: of these topics, by their names; others are not even asked about. Partition counts other than that of the
     sketch log are free, and so are larger limits. Raises BrokerError.
     """
-    plans = [plan for plan in _plans(names or Names(), sizes or Sizes()) if only is None or plan.name in only]
+    plans = [plan for plan in _plans(names or Topics(), sizes or Sizes()) if only is None or plan.name in only]
     return list(_problems(admin, plans, admin.topics([plan.name for plan in plans])))
 
 
-def require(admin: Admin, names: Names, *only: str) -> None:
+def require(admin: Admin, names: Topics, *only: str) -> None:
     """Raises TopicError with everything that is wrong with these topics; for whoever is about to use them."""
     problems = check(admin, names, only=only)
     if problems:

@@ -30,7 +30,7 @@ from streams.errors import SourceGap, WrongScheme
 from streams.formats.message import PLACE_BITS, Control, Decision, NewDecider, decode_entry, encode_control, is_control
 from streams.kafka import Admin, KafkaLog, KafkaVerdicts, Writer
 from streams.kafka.reader import Reader
-from streams.kafka.topics import Names, require
+from streams.kafka.topics import require
 from streams.line.audit import Audit, open_audit, shadow_numbers
 from streams.line.deciders import Words, after_words, change, why_not, words_in
 from streams.line.matcher import Matcher, Prepared, folded_to
@@ -284,7 +284,7 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
         directory = Directory(Path(settings.state), scheme)
         held.callback(directory.close)
         wanted_topics = [name for name in (names.sketches, names.verdicts, names.audit) if name]
-        require(Admin(connect(settings, "match")), Names(*names), *wanted_topics)
+        require(Admin(connect(settings, "match")), names, *wanted_topics)
         log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
         held.callback(log.close)
         _check_identity(directory, log)

@@ -29,7 +29,7 @@ from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.formats.message import decode_entry
 from streams.kafka import Admin, KafkaLog, KafkaPages, Writer
-from streams.kafka.topics import Names, require
+from streams.kafka.topics import require
 from streams.line.packing import pack
 from streams.ports import PageReader, Range, Record, RecordWriter
 from streams.process import logs
@@ -215,7 +215,7 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
     names = settings.topics
     connection = connect(settings, "sketch")
     admin = Admin(connection)
-    require(admin, Names(*names), names.pages, names.rejected, names.sketches)
+    require(admin, names, names.pages, names.rejected, names.sketches)
     with ExitStack() as held:
         check_scheme(KafkaLog(connection, names.sketches), scheme)
         log = Writer(

@@ -45,12 +45,11 @@ from roles import Role  # noqa: E402
 from neardup.page import Page  # noqa: E402
 from neardup.scheme import Scheme  # noqa: E402
 from streams.client import PageProducer  # noqa: E402
-from streams.config.settings import Settings  # noqa: E402
+from streams.config.settings import Settings, Topics  # noqa: E402
 from streams.files import sources  # noqa: E402
 from streams.files.scan import scan  # noqa: E402
 from streams.files.state import State  # noqa: E402
 from streams.kafka.reader import Reader  # noqa: E402
-from streams.kafka.topics import Names  # noqa: E402
 from tests.streams.archives import http, record  # noqa: E402
 
 PAGE_WORDS = 7_000
@@ -142,7 +141,7 @@ class Stream:
     def __init__(self, cluster: Any, folder: Path, archive: Path, threads: int, kafka_values: dict[str, str]) -> None:
         self.cluster = cluster
         prefix = uuid.uuid4().hex[:12]
-        names = Names(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
+        names = Topics(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
         own = {name: getattr(Settings, name) for name in ("batch_pages", "batch_ms", "match_messages")}
         folder.mkdir()
         self.line = Line(cluster.bootstrap, names, folder, partitions=PARTITIONS, threads=threads, **own)

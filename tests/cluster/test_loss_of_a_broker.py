@@ -14,8 +14,9 @@ from line import Line
 from roles import freeze
 from supervised import Keeper, Publisher, Watch, check, judged_all
 
+from streams.config.settings import Topics
 from streams.kafka import Admin, Connection, topics
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 
 PAGES = 1_500
 
@@ -98,7 +99,7 @@ class Work:
 @pytest.fixture
 def work(brokers: Any, tmp_path: Path) -> Iterator[Work]:
     prefix = uuid.uuid4().hex[:12]
-    names = Names(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
+    names = Topics(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
     topics.create(Admin(Connection(brokers.bootstrap)), names, Sizes(partitions=3, replicas=3))
     settings = {"batch_pages": 32, "match_messages": 4, "flush_ms": 500, "transaction_deadline_ms": 20_000}
     made = Work(Line(brokers.bootstrap, names, tmp_path, partitions=3, **settings))

@@ -10,8 +10,9 @@ import pytest
 from broker import kafka
 from line import Line, Make
 
+from streams.config.settings import Topics
 from streams.kafka import Admin, Connection, topics
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 
 
 @pytest.fixture(scope="session")
@@ -41,14 +42,14 @@ def admin(connection: Connection) -> Admin:
 
 
 @pytest.fixture
-def names() -> Names:
+def names() -> Topics:
     """Topics that no other test has; their prefix also serves for groups and transactional ids."""
     return _names()
 
 
-def _names() -> Names:
+def _names() -> Topics:
     prefix = uuid.uuid4().hex[:12]
-    return Names(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
+    return Topics(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
 
 
 @pytest.fixture
@@ -62,14 +63,14 @@ def own_broker(tmp_path: Path) -> Iterator[Any]:
 
 
 @pytest.fixture
-def made(admin: Admin, names: Names) -> Names:
+def made(admin: Admin, names: Topics) -> Topics:
     """Topics of this test's own, with two partitions."""
     topics.create(admin, names, Sizes(partitions=2))
     return names
 
 
 @pytest.fixture
-def make(broker: str, names: Names, tmp_path: Path) -> Iterator[Make]:
+def make(broker: str, names: Topics, tmp_path: Path) -> Iterator[Make]:
     """Makes lines, with settings and a bootstrap of their own if given; what they said is shown if the test fails."""
     made: list[Line] = []
 

@@ -18,12 +18,12 @@ from neardup.page import Page
 from neardup.sketch.header import Head
 from neardup.sketch.view import sketch_pages
 from neardup.verdict import Coordinates
-from streams.config.settings import Settings
+from streams.config.settings import Settings, Topics
 from streams.formats.message import Message, NewDecider, decode_entry, page_id
 from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
 from streams.kafka.connection import PASSING, Cause, repeat
 from streams.kafka.reader import Reader
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 from tests.crash.driver import die
 from tests.streams.archives import crawl
 
@@ -50,7 +50,7 @@ def story(count: int = 24) -> list[Page]:
 class Line:
     """Topics of one test, with two partitions of pages. `published`: what each record holds, by (source, partition)."""
 
-    def __init__(self, bootstrap: str, names: Names, folder: Path, *, partitions: int = 2, **settings: Any) -> None:
+    def __init__(self, bootstrap: str, names: Topics, folder: Path, *, partitions: int = 2, **settings: Any) -> None:
         self.bootstrap, self.folder = bootstrap, folder
         self.connection = Connection(bootstrap)
         self.admin = Admin(self.connection)

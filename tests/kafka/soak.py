@@ -34,7 +34,7 @@ from corpus import Corpus, Event, real_pages  # noqa: E402
 from line import Line  # noqa: E402
 from supervised import Keeper, Publisher, Watch, check, judged_all  # noqa: E402
 
-from streams.kafka.topics import Names  # noqa: E402
+from streams.config.settings import Topics  # noqa: E402
 
 PARTITIONS = 4
 #: Pages published ahead of the verdicts; then publishing waits.
@@ -58,7 +58,7 @@ class Soak:
         self.chance = random.Random(seed)
         self._cluster, self._say = cluster, say
         prefix = uuid.uuid4().hex[:12]
-        names = Names(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
+        names = Topics(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
         self.line = Line(
             cluster.bootstrap,
             names,

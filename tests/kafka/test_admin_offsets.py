@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from streams.config.settings import Topics
 from streams.kafka import Admin, topics
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 
 
 class Leaderless:
@@ -33,7 +34,7 @@ class Leaderless:
 
 
 @pytest.mark.parametrize("when", ["earliest", "latest", 4_000_000_000_000])
-def test_an_unknown_offset_is_asked_for_again(admin: Admin, names: Names, when: Any) -> None:
+def test_an_unknown_offset_is_asked_for_again(admin: Admin, names: Topics, when: Any) -> None:
     topics.create(admin, names, Sizes(partitions=2))
     topic = admin.topic(names.pages)
     admin._client = Leaderless(admin._client)

@@ -18,9 +18,9 @@ from neardup.index.memory import MemoryStore
 from neardup.matching.shadow import Counts
 from streams.commands.tail import show
 from streams.config.load import load
+from streams.config.settings import Topics
 from streams.formats.message import encode_message
 from streams.kafka import Admin, topics
-from streams.kafka.topics import Names
 from streams.line.audit import open_audit
 from streams.line.matcher import Matcher
 
@@ -28,7 +28,7 @@ STRICT = {"tape_min": 0.999, "short_tape_min": 0.999}
 
 
 @pytest.fixture
-def line(broker: str, names: Names, tmp_path: Path) -> Iterator[Line]:
+def line(broker: str, names: Topics, tmp_path: Path) -> Iterator[Line]:
     names = replace(names, audit=names.verdicts + ".audit")
     wanted = {"audit_topic": names.audit, "audit_rate": 1.0, "shadow_set": "tape_min=0.999,short_tape_min=0.999"}
     made = Line(broker, names, tmp_path, **wanted)

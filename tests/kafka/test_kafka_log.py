@@ -10,13 +10,14 @@ from broker import eventually
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from streams.config.settings import Topics
 from streams.errors import BrokerError, PositionLost, RecordTooLarge, TopicError
 from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 
 
 @pytest.fixture
-def sketches(admin: Admin, names: Names) -> str:
+def sketches(admin: Admin, names: Topics) -> str:
     topics.create(admin, names, Sizes(partitions=2))
     return names.sketches
 
@@ -156,7 +157,7 @@ def test_a_foreign_open_transaction_does_not_stop_the_line(broker: str, connecti
     log.close()
 
 
-def test_the_log_has_one_partition(connection: Connection, admin: Admin, names: Names) -> None:
+def test_the_log_has_one_partition(connection: Connection, admin: Admin, names: Topics) -> None:
     admin.create(names.sketches, 2, 1, {})
 
     with pytest.raises(TopicError, match="has 2 partitions; the sketch log has exactly one"):
@@ -166,7 +167,7 @@ def test_the_log_has_one_partition(connection: Connection, admin: Admin, names: 
 
 
 def test_a_record_over_the_client_s_limit_is_named_and_left_out(
-    connection: Connection, names: Names, admin: Admin
+    connection: Connection, names: Topics, admin: Admin
 ) -> None:
     topics.create(admin, names, Sizes(partitions=1))
     writer = Writer(connection, names.pages, message_bytes_max=2000)
@@ -180,7 +181,7 @@ def test_a_record_over_the_client_s_limit_is_named_and_left_out(
 
 
 def test_after_a_refused_message_the_log_holds_nothing_of_its_writer(
-    connection: Connection, admin: Admin, names: Names
+    connection: Connection, admin: Admin, names: Topics
 ) -> None:
     admin.create(names.sketches, 1, 1, {"max.message.bytes": "2000"})
     # One record a request: the broker would take those after the refused one.

@@ -8,9 +8,10 @@ from broker import PATIENCE_SECONDS, eventually
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from streams.config.settings import Topics
 from streams.errors import PositionLost, TopicError
 from streams.kafka import Admin, Connection, KafkaPages, PageBatch, Writer, topics
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 from streams.ports import Range
 
 
@@ -21,7 +22,7 @@ def connection(broker: str) -> Connection:
 
 
 @pytest.fixture
-def pages(admin: Admin, names: Names) -> str:
+def pages(admin: Admin, names: Topics) -> str:
     """A topic of two partitions."""
     topics.create(admin, names, Sizes(partitions=2))
     return names.pages

@@ -15,15 +15,16 @@ from broker import PATIENCE_SECONDS, eventually
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from neardup.errors import NeardupError
+from streams.config.settings import Topics
 from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge
 from streams.kafka import Admin, Connection, KafkaVerdicts, Reader, topics
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 from streams.process.watchdog import EXIT_CODE, Watchdog
 
 HERE = Path(__file__).parent
 
 
-def sink(connection: Connection, names: Names, **changes: Any) -> KafkaVerdicts:
+def sink(connection: Connection, names: Topics, **changes: Any) -> KafkaVerdicts:
     settings: dict[str, Any] = {
         "log_topic": names.sketches,
         "group": names.sketches,
@@ -36,7 +37,7 @@ def batch(number: int, size: int = 3) -> list[tuple[bytes, bytes]]:
     return [(b"http://a.test/%d" % place, b"%d.%d" % (number, place)) for place in range(size)]
 
 
-def said(connection: Connection, names: Names) -> list[bytes]:
+def said(connection: Connection, names: Topics) -> list[bytes]:
     """All verdicts that a consumer of committed records gets, in order within each partition."""
     reader = Reader(connection, names.verdicts, committed_only=True)
     ends = reader.ends()
@@ -56,7 +57,7 @@ def values_of(*batches: list[tuple[bytes, bytes]]) -> list[bytes]:
     return sorted(value for each in batches for _, value in each)
 
 
-def test_verdicts_and_offset_are_committed_together(connection: Connection, made: Names) -> None:
+def test_verdicts_and_offset_are_committed_together(connection: Connection, made: Topics) -> None:
     verdicts = sink(connection, made)
     verdicts.init()
     assert verdicts.committed() is None
@@ -71,7 +72,7 @@ def test_verdicts_and_offset_are_committed_together(connection: Connection, made
     verdicts.close()
 
 
-def test_one_url_s_verdicts_stay_in_order(connection: Connection, made: Names) -> None:
+def test_one_url_s_verdicts_stay_in_order(connection: Connection, made: Topics) -> None:
     verdicts = sink(connection, made)
     verdicts.init()
     for number in range(20):
@@ -82,7 +83,7 @@ def test_one_url_s_verdicts_stay_in_order(connection: Connection, made: Names) -
 
 
 def test_the_newest_verdicts_are_found_behind_markers_and_aborted_ones(
-    broker: str, connection: Connection, made: Names
+    broker: str, connection: Connection, made: Topics
 ) -> None:
     verdicts = sink(connection, made)
     verdicts.init()
@@ -109,7 +110,7 @@ def test_the_newest_verdicts_are_found_behind_markers_and_aborted_ones(
     verdicts.close()
 
 
-def _partition(connection: Connection, names: Names, wanted: bytes) -> int:
+def _partition(connection: Connection, names: Topics, wanted: bytes) -> int:
     reader = Reader(connection, names.verdicts, committed_only=False)
     reader.assign(reader.begins())
     found: list[int] = []
@@ -124,7 +125,7 @@ def _partition(connection: Connection, names: Names, wanted: bytes) -> int:
     return found[0]
 
 
-def test_a_second_matcher_fences_the_first(connection: Connection, made: Names) -> None:
+def test_a_second_matcher_fences_the_first(connection: Connection, made: Topics) -> None:
     first = sink(connection, made)
     first.init()
     first.commit(batch(0), 1)
@@ -145,7 +146,7 @@ def test_a_second_matcher_fences_the_first(connection: Connection, made: Names) 
 
 
 @contextmanager
-def killed_in_a_transaction(broker: str, names: Names) -> Iterator[None]:
+def killed_in_a_transaction(broker: str, names: Topics) -> Iterator[None]:
     """Another process of the same transactional id has written verdicts, has not committed, and is dead."""
     process = subprocess.Popen(
         [sys.executable, str(HERE / "transaction.py"), broker, names.verdicts, names.sketches],
@@ -165,7 +166,7 @@ def killed_in_a_transaction(broker: str, names: Names) -> Iterator[None]:
             process.stdout.close()
 
 
-def test_a_killed_matcher_s_open_transaction_is_never_read(broker: str, connection: Connection, made: Names) -> None:
+def test_a_killed_matcher_s_open_transaction_is_never_read(broker: str, connection: Connection, made: Topics) -> None:
     before = sink(connection, made)
     before.init()
     before.commit(batch(0), 1)
@@ -181,7 +182,7 @@ def test_a_killed_matcher_s_open_transaction_is_never_read(broker: str, connecti
     after.close()
 
 
-def test_the_offset_waits_for_an_open_transaction(broker: str, connection: Connection, made: Names) -> None:
+def test_the_offset_waits_for_an_open_transaction(broker: str, connection: Connection, made: Topics) -> None:
     """What a matcher asks for before it has fenced its zombie is not told as if it were settled."""
     foreign = Producer({"bootstrap.servers": broker, "transactional.id": made.sketches})
     group = Consumer({"bootstrap.servers": broker, "group.id": made.sketches})
@@ -202,7 +203,7 @@ def test_the_offset_waits_for_an_open_transaction(broker: str, connection: Conne
     verdicts.close()
 
 
-def test_a_refused_verdict_leaves_nothing_behind(connection: Connection, admin: Admin, names: Names) -> None:
+def test_a_refused_verdict_leaves_nothing_behind(connection: Connection, admin: Admin, names: Topics) -> None:
     admin.create(names.verdicts, 1, 1, {"max.message.bytes": "2000"})
     admin.create(names.sketches, 1, 1, {})
     plain = Connection(connection.bootstrap, {"compression.type": "none"})
@@ -220,7 +221,7 @@ def test_a_refused_verdict_leaves_nothing_behind(connection: Connection, admin: 
     verdicts.close()
 
 
-def test_a_verdict_over_the_client_s_limit_leaves_nothing_behind(connection: Connection, made: Names) -> None:
+def test_a_verdict_over_the_client_s_limit_leaves_nothing_behind(connection: Connection, made: Topics) -> None:
     verdicts = sink(connection, made, message_bytes_max=2000)
     verdicts.init()
 
@@ -233,7 +234,7 @@ def test_a_verdict_over_the_client_s_limit_leaves_nothing_behind(connection: Con
     verdicts.close()
 
 
-def test_more_verdicts_than_the_queue_holds(broker: str, made: Names) -> None:
+def test_more_verdicts_than_the_queue_holds(broker: str, made: Topics) -> None:
     connection = Connection(broker, {"queue.buffering.max.messages": 100})
     verdicts = sink(connection, made)
     verdicts.init()
@@ -245,7 +246,7 @@ def test_more_verdicts_than_the_queue_holds(broker: str, made: Names) -> None:
 
 
 def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(own_broker: Any) -> None:
-    names = Names()
+    names = Topics()
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
     verdicts = sink(connection, names)
@@ -282,7 +283,7 @@ def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(own_broker: A
 
 
 def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(own_broker: Any) -> None:
-    names = Names()
+    names = Topics()
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
     verdicts = sink(connection, names)
@@ -311,7 +312,7 @@ LOOKS_MS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 
 
 def test_a_transaction_that_outlives_its_timeout_counts_as_fenced(own_broker: Any) -> None:
-    names = Names()
+    names = Topics()
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
     verdicts = sink(connection, names, transaction_timeout_ms=3_000)
@@ -354,7 +355,7 @@ print("not reached", flush=True)
 
 
 def test_a_transaction_that_hangs_ends_the_process(own_broker: Any) -> None:
-    names = Names()
+    names = Topics()
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
     process = subprocess.Popen(

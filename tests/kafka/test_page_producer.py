@@ -11,17 +11,17 @@ from published import read_pages
 from neardup.errors import BadInput
 from neardup.page import Page
 from streams.client import NotDelivered, PageProducer
+from streams.config.settings import Topics
 from streams.errors import RecordTooLarge, TopicError
 from streams.formats.outgoing import encode_page
 from streams.kafka import Admin
-from streams.kafka.topics import Names
 
 CODECS = ("raw", "json", "warc")
 URL = "https://a.example/ä?b=c"
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_published_pages_arrive(broker: str, made: Names, codec: str) -> None:
+def test_published_pages_arrive(broker: str, made: Topics, codec: str) -> None:
     noon = datetime(2026, 1, 1, 12, tzinfo=timezone(timedelta(hours=1)))
     with PageProducer(broker, made.pages, codec=codec) as pages:
         pages.publish(URL, b"<p>1", content_type="text/html", fetched_at=1_700_000_000_000)
@@ -40,7 +40,7 @@ def test_published_pages_arrive(broker: str, made: Names, codec: str) -> None:
     }
 
 
-def test_a_page_over_the_topic_s_limit_is_refused_by_name(broker: str, admin: Admin, names: Names) -> None:
+def test_a_page_over_the_topic_s_limit_is_refused_by_name(broker: str, admin: Admin, names: Topics) -> None:
     admin.create(names.pages, 1, 1, {"max.message.bytes": "100000"})
     with PageProducer(broker, names.pages, kafka={"compression.type": "none"}) as pages:
         with pytest.raises(RecordTooLarge, match=r"https://a.example/large: a record of 101,\d+ bytes.* takes 100,000"):
@@ -53,7 +53,7 @@ def test_a_page_over_the_topic_s_limit_is_refused_by_name(broker: str, admin: Ad
     assert read_pages(broker, names.pages, "raw").keys() == {"https://a.example/fits"}
 
 
-def test_a_page_over_the_limit_travels_beside_kafka(broker: str, admin: Admin, names: Names, tmp_path: Path) -> None:
+def test_a_page_over_the_limit_travels_beside_kafka(broker: str, admin: Admin, names: Topics, tmp_path: Path) -> None:
     admin.create(names.pages, 1, 1, {"max.message.bytes": "100000"})
     body = b"<p>" + b"x" * 200_000
     with PageProducer(broker, names.pages, bodies=tmp_path) as pages:
@@ -68,7 +68,7 @@ def test_a_page_over_the_limit_travels_beside_kafka(broker: str, admin: Admin, n
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_bad_arguments_are_told_before_anything_is_sent(broker: str, made: Names) -> None:
+def test_bad_arguments_are_told_before_anything_is_sent(broker: str, made: Topics) -> None:
     with PageProducer(broker, made.pages) as pages:
         for wrong in (1_700_000_000, 1.7e12, datetime(2026, 1, 1)):
             with pytest.raises(BadInput, match="fetched_at"):

@@ -17,12 +17,12 @@ from neardup.page import Page
 from streams.client import NotDelivered, PageProducer
 from streams.commands import publish as module
 from streams.commands.publish import publish
-from streams.config.settings import Settings
+from streams.config.settings import Settings, Topics
 from streams.errors import TopicError
 from streams.files.scan import Progress
 from streams.files.sources import open_sources
 from streams.kafka import Admin, topics
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 from tests.streams import archives
 from tests.streams.archives import Sample
 
@@ -30,7 +30,7 @@ CRAWL = [*archives.crawl(12), Sample("dead.html", b"<h1>Not found", 1_577_836_90
 
 
 @pytest.fixture
-def settings(broker: str, admin: Admin, names: Names) -> Settings:
+def settings(broker: str, admin: Admin, names: Topics) -> Settings:
     topics.create(admin, names, Sizes(partitions=2))
     return Settings(bootstrap=broker, pages_topic=names.pages)
 
@@ -113,7 +113,7 @@ def test_other_statuses_are_published_and_what_is_no_page_is_told(settings: Sett
 
 
 def test_a_page_over_the_limit_is_named_and_the_rest_goes(
-    settings: Settings, admin: Admin, names: Names, tmp_path: Path
+    settings: Settings, admin: Admin, names: Topics, tmp_path: Path
 ) -> None:
     admin.create(f"{names.pages}.small", 1, 1, {"max.message.bytes": "100000"})
     settings = replace(settings, pages_topic=f"{names.pages}.small")
@@ -148,7 +148,7 @@ def test_nothing_is_published_if_a_source_is_none(settings: Settings, tmp_path: 
 
 
 def test_a_page_that_the_broker_refuses_is_named(
-    settings: Settings, admin: Admin, names: Names, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, admin: Admin, names: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admin.create(f"{names.pages}.small", 1, 1, {"max.message.bytes": "100000"})
     # As if the topic's limit had been lowered in the meantime.

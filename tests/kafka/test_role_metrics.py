@@ -7,13 +7,13 @@ from pathlib import Path
 
 from line import Line, story
 
-from streams.kafka.topics import Names
+from streams.config.settings import Topics
 from streams.process.metrics import STEPS
 from streams.roles import run_both
 from streams.roles.runtime import Runtime
 
 
-def test_both_roles_count_what_they_did(broker: str, names: Names, tmp_path: Path) -> None:
+def test_both_roles_count_what_they_did(broker: str, names: Topics, tmp_path: Path) -> None:
     line = Line(broker, names, tmp_path)
     pages = story()
     line.publish(pages)

@@ -15,8 +15,8 @@ import pytest
 from broker import PATIENCE_SECONDS
 from published import read_pages
 
+from streams.config.settings import Topics
 from streams.kafka import Admin, Connection
-from streams.kafka.topics import Names
 
 pytest.importorskip("scrapy")
 
@@ -97,7 +97,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, dict[str, Any], str]:
 
 
 def test_a_crawl_is_published(
-    broker: str, admin: Admin, names: Names, open_site: Callable[[dict[str, Answer]], Site]
+    broker: str, admin: Admin, names: Topics, open_site: Callable[[dict[str, Answer]], Site]
 ) -> None:
     admin.create(names.pages, 2, 1, {})
     paths = ("/plain", "/moved", "/dead", "/gone", "/broken", "/gzip", "/private", "/image", "/forbidden", "/empty")
@@ -152,7 +152,7 @@ def test_a_crawl_is_published(
 
 
 def test_a_cached_page_was_fetched_when_its_date_says(
-    broker: str, admin: Admin, names: Names, tmp_path: Path, open_site: Callable[[dict[str, Answer]], Site]
+    broker: str, admin: Admin, names: Topics, tmp_path: Path, open_site: Callable[[dict[str, Answer]], Site]
 ) -> None:
     admin.create(names.pages, 1, 1, {})
     site = open_site({"/": (200, HTML, b"<p>once")})
@@ -177,7 +177,7 @@ def test_a_cached_page_was_fetched_when_its_date_says(
 
 
 def test_a_page_that_is_not_published_is_counted_and_the_crawl_goes_on(
-    broker: str, admin: Admin, names: Names, open_site: Callable[[dict[str, Answer]], Site]
+    broker: str, admin: Admin, names: Topics, open_site: Callable[[dict[str, Answer]], Site]
 ) -> None:
     admin.create(names.pages, 1, 1, {"max.message.bytes": "10000"})
     site = open_site(
@@ -192,7 +192,7 @@ def test_a_page_that_is_not_published_is_counted_and_the_crawl_goes_on(
 
 
 def test_a_full_buffer_holds_downloads_back_and_nothing_else(
-    own_broker: Any, names: Names, open_site: Callable[[dict[str, Answer]], Site]
+    own_broker: Any, names: Topics, open_site: Callable[[dict[str, Answer]], Site]
 ) -> None:
     admin = Admin(Connection(own_broker.bootstrap))
     admin.create(names.pages, 1, 1, {})
@@ -224,7 +224,7 @@ def test_a_full_buffer_holds_downloads_back_and_nothing_else(
 
 
 def test_pages_that_a_dead_broker_did_not_take_are_named(
-    own_broker: Any, names: Names, open_site: Callable[[dict[str, Answer]], Site]
+    own_broker: Any, names: Topics, open_site: Callable[[dict[str, Answer]], Site]
 ) -> None:
     Admin(Connection(own_broker.bootstrap)).create(names.pages, 1, 1, {})
     site = open_site({"/": (200, HTML, links("/lost")), "/lost": (200, HTML, b"x")})

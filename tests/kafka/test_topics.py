@@ -4,14 +4,15 @@ import dataclasses
 
 import pytest
 
+from streams.config.settings import Topics
 from streams.errors import TopicError
 from streams.kafka import Admin, topics
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 
 SIZES = Sizes(partitions=2)
 
 
-def test_made_topics_pass_their_own_check(admin: Admin, names: Names) -> None:
+def test_made_topics_pass_their_own_check(admin: Admin, names: Topics) -> None:
     assert [problem.setting for problem in topics.check(admin, names, SIZES)] == ["the topic"] * 4
 
     assert topics.create(admin, names, SIZES) == [names.pages, names.rejected, names.sketches, names.verdicts]
@@ -41,7 +42,7 @@ def test_made_topics_pass_their_own_check(admin: Admin, names: Names) -> None:
     ],
 )
 def test_a_wrong_setting_is_refused_with_its_reason(
-    admin: Admin, names: Names, role: str, setting: str, value: str, reason: str
+    admin: Admin, names: Topics, role: str, setting: str, value: str, reason: str
 ) -> None:
     right = dataclasses.replace(names, **{role: f"{getattr(names, role)}.right"})
     topics.create(admin, right, SIZES)
@@ -64,7 +65,7 @@ RELEVANT = (
 )
 
 
-def test_the_sketch_log_has_one_partition(admin: Admin, names: Names) -> None:
+def test_the_sketch_log_has_one_partition(admin: Admin, names: Topics) -> None:
     admin.create(names.sketches, 3, 1, {"retention.ms": "-1"})
 
     with pytest.raises(TopicError, match=r"partitions is 3, needed: 1; its one partition is the order of the crawl"):
@@ -74,7 +75,7 @@ def test_the_sketch_log_has_one_partition(admin: Admin, names: Names) -> None:
     assert admin.topics([names.pages, names.verdicts]) == {}
 
 
-def test_every_problem_is_told_at_once(admin: Admin, names: Names) -> None:
+def test_every_problem_is_told_at_once(admin: Admin, names: Topics) -> None:
     admin.create(names.pages, 1, 1, {"cleanup.policy": "compact"})
 
     told = [problem.setting for problem in topics.check(admin, names, SIZES) if problem.topic == names.pages]

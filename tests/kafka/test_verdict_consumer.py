@@ -18,9 +18,9 @@ from neardup.errors import BadInput, CorruptRecord
 from neardup.page import Page
 from streams import client
 from streams.client import VerdictConsumer, duplicate_of
+from streams.config.settings import Topics
 from streams.errors import PositionLost, TopicError
 from streams.kafka import Admin, Connection, KafkaVerdicts
-from streams.kafka.topics import Names
 
 
 class Store:
@@ -41,7 +41,7 @@ class Store:
 class Matcher:
     """Writes verdicts as the matcher does."""
 
-    def __init__(self, connection: Connection, names: Names) -> None:
+    def __init__(self, connection: Connection, names: Topics) -> None:
         self._out = KafkaVerdicts(
             connection, names.verdicts, log_topic=names.sketches, group=names.sketches, transactional_id=names.sketches
         )
@@ -63,19 +63,19 @@ class Matcher:
 
 
 @pytest.fixture
-def matcher(connection: Connection, made: Names) -> Iterator[Matcher]:
+def matcher(connection: Connection, made: Topics) -> Iterator[Matcher]:
     matcher = Matcher(connection, made)
     yield matcher
     matcher._out.close()
 
 
-def take_all(broker: str, names: Names, store: Store, **how: Any) -> None:
+def take_all(broker: str, names: Topics, store: Store, **how: Any) -> None:
     with VerdictConsumer(broker, store, names.verdicts, **how) as consumer:
         for batch in consumer.batches(follow=False):
             store.take(batch)
 
 
-def test_each_verdict_is_taken_once_over_restarts(broker: str, made: Names, matcher: Matcher) -> None:
+def test_each_verdict_is_taken_once_over_restarts(broker: str, made: Topics, matcher: Matcher) -> None:
     store = Store()
     take_all(broker, made, store)
     assert store.taken == []
@@ -91,7 +91,7 @@ def test_each_verdict_is_taken_once_over_restarts(broker: str, made: Names, matc
         assert of_one_url == sorted(of_one_url)
 
 
-def test_a_batch_that_was_not_stored_comes_again(broker: str, made: Names, matcher: Matcher) -> None:
+def test_a_batch_that_was_not_stored_comes_again(broker: str, made: Topics, matcher: Matcher) -> None:
     matcher.say(*range(20))
     store = Store()
     with VerdictConsumer(broker, store, made.verdicts) as consumer:
@@ -104,7 +104,7 @@ def test_a_batch_that_was_not_stored_comes_again(broker: str, made: Names, match
     assert sorted(store.taken) == matcher.said
 
 
-def test_a_follower_gets_what_comes(broker: str, made: Names, matcher: Matcher) -> None:
+def test_a_follower_gets_what_comes(broker: str, made: Topics, matcher: Matcher) -> None:
     store = Store()
     with VerdictConsumer(broker, store, made.verdicts) as consumer:
         batches = consumer.batches(wait_s=30)
@@ -115,7 +115,7 @@ def test_a_follower_gets_what_comes(broker: str, made: Names, matcher: Matcher) 
         assert list(consumer.batches(wait_s=0.0)) == []
 
 
-def test_open_and_aborted_transactions_are_not_seen(broker: str, made: Names, matcher: Matcher) -> None:
+def test_open_and_aborted_transactions_are_not_seen(broker: str, made: Topics, matcher: Matcher) -> None:
     matcher.say(0)
     other = Producer({"bootstrap.servers": broker, "transactional.id": f"{made.verdicts}.other"})
     other.init_transactions(30)
@@ -133,7 +133,7 @@ def test_open_and_aborted_transactions_are_not_seen(broker: str, made: Names, ma
     assert store.taken == [(0, 0), (1, 0)]
 
 
-def test_an_empty_store_may_begin_elsewhere(broker: str, made: Names, matcher: Matcher) -> None:
+def test_an_empty_store_may_begin_elsewhere(broker: str, made: Topics, matcher: Matcher) -> None:
     matcher.say(*range(10))
     late = Store()
     with VerdictConsumer(broker, late, made.verdicts, start="end") as consumer:
@@ -150,7 +150,7 @@ def test_an_empty_store_may_begin_elsewhere(broker: str, made: Names, matcher: M
     assert too_late.taken == []
 
 
-def test_work_can_be_shared_by_partition(broker: str, made: Names, matcher: Matcher) -> None:
+def test_work_can_be_shared_by_partition(broker: str, made: Topics, matcher: Matcher) -> None:
     matcher.say(*range(20))
     stores = [Store(), Store()]
     for partition, store in enumerate(stores):
@@ -163,7 +163,7 @@ def test_work_can_be_shared_by_partition(broker: str, made: Names, matcher: Matc
 
 
 def test_partitions_that_are_added_are_read(
-    broker: str, made: Names, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+    broker: str, made: Topics, matcher: Matcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     matcher.say(*range(5))
     store = Store()
@@ -195,7 +195,7 @@ def test_partitions_that_are_added_are_read(
     assert len(store.taken) == 8
 
 
-def test_positions_of_another_topic_are_refused(broker: str, made: Names) -> None:
+def test_positions_of_another_topic_are_refused(broker: str, made: Topics) -> None:
     store = Store()
     store.positions = {"0" * 32 + "/0": 5}
     with pytest.raises(TopicError, match=r"stored positions are of topic id 0+, .* made anew"):
@@ -208,7 +208,7 @@ def test_positions_of_another_topic_are_refused(broker: str, made: Names) -> Non
         VerdictConsumer(broker, Store(), "no-such-topic")
 
 
-def test_what_is_no_verdict_is_named(broker: str, made: Names) -> None:
+def test_what_is_no_verdict_is_named(broker: str, made: Topics) -> None:
     producer = Producer({"bootstrap.servers": broker})
     producer.produce(made.verdicts, b"{broken", partition=1)
     assert producer.flush(30) == 0
@@ -232,7 +232,7 @@ def test_a_duplicate_names_the_page_to_show() -> None:
 def test_the_examples_run(
     broker: str,
     admin: Admin,
-    made: Names,
+    made: Topics,
     matcher: Matcher,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -16,9 +16,9 @@ from rich.console import Console
 
 from neardup.errors import BadInput
 from streams.commands.tail import Wanted, parse_start, show, table, tail
-from streams.config.settings import Settings
+from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, topics
-from streams.kafka.topics import Names, Sizes
+from streams.kafka.topics import Sizes
 
 NOW = 1_700_000_000_000
 
@@ -46,7 +46,7 @@ VERDICTS = [
 
 
 @pytest.fixture
-def settings(broker: str, admin: Admin, names: Names) -> Settings:
+def settings(broker: str, admin: Admin, names: Topics) -> Settings:
     topics.create(admin, names, Sizes(partitions=1))
     producer = Producer({"bootstrap.servers": broker})
     for each in VERDICTS:
