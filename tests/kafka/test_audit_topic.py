@@ -4,7 +4,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ STRICT = {"tape_min": 0.999, "short_tape_min": 0.999}
 
 @pytest.fixture
 def line(broker: str, names: Topics, tmp_path: Path) -> Iterator[Line]:
-    names = replace(names, audit=names.verdicts + ".audit")
+    names = names._replace(audit=names.verdicts + ".audit")
     wanted = {"audit_topic": names.audit, "audit_rate": 1.0, "shadow_set": "tape_min=0.999,short_tape_min=0.999"}
     made = Line(broker, names, tmp_path, **wanted)
     yield made

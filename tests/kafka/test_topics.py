@@ -1,7 +1,5 @@
 """Topics are made right, found wrong with the reason, and never altered."""
 
-import dataclasses
-
 import pytest
 
 from streams.config.settings import Topics
@@ -44,7 +42,7 @@ def test_made_topics_pass_their_own_check(admin: Admin, names: Topics) -> None:
 def test_a_wrong_setting_is_refused_with_its_reason(
     admin: Admin, names: Topics, role: str, setting: str, value: str, reason: str
 ) -> None:
-    right = dataclasses.replace(names, **{role: f"{getattr(names, role)}.right"})
+    right = names._replace(**{role: f"{getattr(names, role)}.right"})
     topics.create(admin, right, SIZES)
     wrong = getattr(names, role)
     settings = {key: admin.settings(getattr(right, role))[key] for key in RELEVANT} | {setting: value}
