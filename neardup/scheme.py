@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from neardup.limits import BODY_BYTES_MAX
 from neardup.written import read, written
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Scheme:
     title_names_max: int = 24
     bloom_bits_min: int = 512
     bloom_bits_max: int = 8192
-    body_bytes_max: int = 10_000_000
+    body_bytes_max: int = BODY_BYTES_MAX
     url_bytes_max: int = 2048
     title_bytes_max: int = 512
 

@@ -37,9 +37,9 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import create_looping_call, sleep
 
 from neardup.errors import NeardupError
+from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from streams.client import BUFFER_BYTES, PageProducer
-from streams.formats.outgoing import GONE
 
 _POLL_SECONDS = 0.1
 _log = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ def _left_out(request: Request, response: Response) -> str:
         return "meta"
     if request.method != "GET":
         return "method"
-    if response.status not in GONE and not 200 <= response.status <= 299:
+    if response.status not in GONE_STATUSES and not 200 <= response.status <= 299:
         return f"status_{response.status}"
     if "dataloss" in response.flags or "partial" in response.flags:
         return "incomplete"
@@ -140,7 +140,7 @@ def _left_out(request: Request, response: Response) -> str:
 def _page(response: Response) -> Page:
     return Page(
         url=response.url,
-        body=None if response.status in GONE else response.body,
+        body=None if response.status in GONE_STATUSES else response.body,
         content_type=(response.headers.get("Content-Type") or b"").decode("latin-1"),
         fetched_at=_fetched_at(response),
         status=response.status,

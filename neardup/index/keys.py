@@ -189,7 +189,6 @@ def more_prefix(digest: bytes) -> bytes:
 _LIST, _HOT = b"\x01", b"\x02"
 HOT = _HOT
 POSTING_BYTES = 8
-PAGE_ID_MAX = (1 << 48) - 1
 _POSTING = struct.Struct(">Q")
 
 

@@ -13,6 +13,7 @@ from neardup.errors import BadPage
 from neardup.kernels.html import PADDING_BYTES
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
+from neardup.limits import GONE_STATUSES
 from neardup.page import Page, hen_site, host_of, normalise_url, site_of
 from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
@@ -20,7 +21,6 @@ from neardup.text.tables import tables
 
 #: Longest reason of a rejection that is kept.
 _REASON_BYTES_MAX = 512
-_GONE = (404, 410)
 _PADDING = bytes(PADDING_BYTES)
 #: Hosts that are remembered, for each scheme; and how much of a host's name makes tokens.
 _HOSTS_MAX, _HOST_BYTES_MAX = 1 << 16, 1024
@@ -72,7 +72,7 @@ def identify(pages: Sequence[Page], scheme: Scheme) -> Identities:
                 hosts.append(known[""])
                 reason = reason or str(error)
         if reason or page.body is None or not 200 <= page.status <= 299:
-            if not reason and page.status not in _GONE and not 200 <= page.status <= 299:
+            if not reason and page.status not in GONE_STATUSES and not 200 <= page.status <= 299:
                 reason = f"HTTP status {page.status}"
             kinds[i] = _REJECTED if reason else _TOMBSTONE
             reasons[i] = cut(reason, _REASON_BYTES_MAX)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, InvariantBroken
+from neardup.limits import PLACE_BITS
 from neardup.matching.fold import Candidate, Trace, fold
 from neardup.page import normalise_url
 from neardup.report.prose import KINDS, RULED_OUT, found_through, sentences
@@ -19,7 +20,7 @@ from neardup.report.samples import Side, card, instant
 from neardup.verdict import Coordinates
 from streams.commands.compare import safe
 from streams.files.state import State
-from streams.formats.message import PLACE_BITS, decode_message
+from streams.formats.message import decode_message
 from streams.line.folding import fold_until
 
 #: Verdicts about the URL that are listed, the latest.

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from neardup.errors import BadInput
+from neardup.limits import GONE_STATUSES
 from streams.client import PageProducer
 from streams.config.settings import Settings
 from streams.errors import RecordTooLarge
 from streams.files.scan import Progress
 from streams.files.sources import LocalSource, open_sources
-from streams.formats.outgoing import GONE, BodyFolder
+from streams.formats.outgoing import BodyFolder
 from streams.ports import SourcedPage
 from streams.process.signals import stopped_by_signals
 from streams.roles.runtime import connect
@@ -146,7 +147,7 @@ class _Run:
             except (RecordTooLarge, BadInput) as error:
                 self._refuse(source, sourced, str(error))
                 continue
-            if page.body is None or page.status in GONE:
+            if page.body is None or page.status in GONE_STATUSES:
                 self._gone += 1
             else:
                 self._live += 1

@@ -10,10 +10,11 @@ are cut by their records alone, with the same page id as without the crash.
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
+from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
-from streams.formats.message import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX, Message, encode_message
+from streams.formats.message import Message, encode_message
 from streams.line.packing import full_message
 from streams.ports import Clock, LogWriter, Range, SourcedPage
 

@@ -22,14 +22,11 @@ import orjson
 
 from neardup.decider import Decider
 from neardup.errors import BadPage, CorruptRecord
+from neardup.limits import GONE_STATUSES, PLACE_BITS
 from neardup.page import Page
 from streams.ports import Range
 
 MESSAGE_VERSION = 1
-PLACE_BITS = 12
-#: A message ends at so many pages or so many bytes of records (a broker's default limit is 1 MB), whichever is first.
-MESSAGE_PAGES_MAX = 512
-MESSAGE_BYTES_MAX = 900_000
 
 _JSON_TYPES: dict[type | None, str] = {
     str: "text",
@@ -254,7 +251,7 @@ def _json_body(value: dict[str, Any]) -> bytes | None:
     elif body is not None:
         raise BadPage(f"body is {_JSON_TYPES[type(body)]}, neither text nor an object with base64")
     elif encoded is None:
-        if "body" not in value and value.get("http_status") not in (404, 410):
+        if "body" not in value and value.get("http_status") not in GONE_STATUSES:
             raise BadPage("no body")
         return None
     if not isinstance(encoded, str):

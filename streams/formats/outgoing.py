@@ -17,12 +17,10 @@ from uuid import NAMESPACE_URL, uuid5
 import orjson
 
 from neardup.errors import BadInput
+from neardup.limits import GONE_STATUSES, KAFKA_FRAMING_BYTES
 from neardup.page import Page
 from streams.errors import RecordTooLarge
 
-GONE = (404, 410)
-#: What Kafka may add to key, value and headers: the batch's header and its own lengths are under 200 bytes.
-FRAMING_BYTES = 1_024
 _YEAR_10000_MS = 253_402_300_800_000
 
 
@@ -37,7 +35,7 @@ class Outgoing(NamedTuple):
     def size(self) -> int:
         """Bytes, what Kafka adds included."""
         headers = sum(len(name) + len(text) for name, text in self.headers)
-        return len(self.key) + len(self.value or b"") + headers + FRAMING_BYTES
+        return len(self.key) + len(self.value or b"") + headers + KAFKA_FRAMING_BYTES
 
 
 def encode_page(page: Page, codec: str, *, reference: str = "") -> Outgoing:
@@ -50,8 +48,8 @@ def encode_page(page: Page, codec: str, *, reference: str = "") -> Outgoing:
         raise BadInput("a page without a URL cannot be published")
     check_codec(codec)
     key = page.url.encode("utf-8", "replace")
-    gone = page.body is None or page.status in GONE
-    if gone and page.fetched_at is None and page.status not in GONE:
+    gone = page.body is None or page.status in GONE_STATUSES
+    if gone and page.fetched_at is None and page.status not in GONE_STATUSES:
         return Outgoing(key, None)
     return _CODECS[codec](page, key, gone, reference)
 
@@ -98,7 +96,7 @@ def _warc(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
     if any(ord(char) < 0x20 for char in page.url + page.content_type):
         raise BadInput(f"{page.url!r}: a control character in URL or content type would break a WARC header")
     body = b"" if gone else page.body or b""
-    status = 404 if gone and page.status not in GONE else page.status
+    status = 404 if gone and page.status not in GONE_STATUSES else page.status
     content_type = b"Content-Type: %s\r\n" % page.content_type.encode("utf-8", "replace") if page.content_type else b""
     head = b"HTTP/1.1 %03d \r\n%sContent-Length: %d\r\n\r\n" % (status, content_type, len(body))
     lines = [b"WARC/1.1", b"WARC-Type: response", b"WARC-Target-URI: " + key]

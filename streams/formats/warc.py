@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
+from neardup.limits import GONE_STATUSES
 from neardup.page import Page
 from streams.formats.compressed import Damaged, Stream, decode_body
 
@@ -268,7 +269,7 @@ def _http_page(content: bytes, url: str, fetched_at: int | None, bound: int) -> 
     if not status_line:
         return rejected("no HTTP status line")
     status = int(status_line[1])
-    if status in (404, 410):
+    if status in GONE_STATUSES:
         return Page(url=url, body=None, fetched_at=fetched_at, status=status)
     if not 200 <= status < 300:
         return rejected(f"HTTP status {status}", status)

@@ -3,17 +3,12 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from neardup.limits import LOG_RECORD_BYTES_MIN, PAGE_RECORD_BYTES_MAX, REJECTED_EXTRA_BYTES
 from streams.config.settings import Topics
 from streams.errors import TopicError
 from streams.kafka import Admin, Topic
 
 DAY_MS = 24 * 3600 * 1000
-#: Bodies up to the scheme's default `body_bytes_max`, with URL and headers.
-PAGE_BYTES_MAX = 10_485_760
-#: A rejected page travels with its reason and its source on top.
-REJECTED_EXTRA_BYTES = 65_536
-#: A message of the sketch log has up to 900 kB of records, its ranges, and Kafka's framing around it.
-SKETCH_BYTES_MIN = 1_000_000
 VERDICT_BYTES_MIN = 262_144
 
 
@@ -27,7 +22,7 @@ class Sizes:
 
     partitions: int = 8
     replicas: int = 1
-    page_bytes_max: int = PAGE_BYTES_MAX
+    page_bytes_max: int = PAGE_RECORD_BYTES_MAX
     pages_retention_ms: int = 7 * DAY_MS
     sketches_retention_ms: int = 30 * DAY_MS
     verdicts_retention_ms: int = 30 * DAY_MS
@@ -138,7 +133,9 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
             1,
             True,
             (
-                _at_least("max.message.bytes", 1_048_588, SKETCH_BYTES_MIN, "a full message of sketches would not fit"),
+                _at_least(
+                    "max.message.bytes", 1_048_588, LOG_RECORD_BYTES_MIN, "a full message of sketches would not fit"
+                ),
                 _retention(
                     sizes.sketches_retention_ms,
                     sizes.sketches_retention_ms,

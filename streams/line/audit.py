@@ -25,10 +25,10 @@ import orjson
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
+from neardup.limits import PLACE_BITS
 from neardup.matching.choice import Weighed
 from neardup.matching.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, Disagreement, shadow_of
 from streams.config.settings import OPTIONS
-from streams.formats.message import PLACE_BITS
 
 _BEGIN = b'{"version":%d,"audit":' % AUDIT_VERSION
 RATE = 0.1

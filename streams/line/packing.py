@@ -5,7 +5,8 @@ Page ids hang on where messages are cut, so scan and stream cut by `full_message
 
 from collections.abc import Sequence
 
-from streams.formats.message import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX, Message, encode_message
+from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
+from streams.formats.message import Message, encode_message
 from streams.ports import Range
 
 

@@ -24,10 +24,11 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, NewerProgram, StateError
 from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
+from neardup.limits import PLACE_BITS
 from neardup.matching.shadow import Counts
 from streams.config.settings import Settings
 from streams.errors import SourceGap, WrongScheme
-from streams.formats.message import PLACE_BITS, Control, Decision, NewDecider, decode_entry, encode_control, is_control
+from streams.formats.message import Control, Decision, NewDecider, decode_entry, encode_control, is_control
 from streams.kafka import Admin, KafkaLog, KafkaVerdicts, Writer
 from streams.kafka.reader import Reader
 from streams.kafka.topics import require

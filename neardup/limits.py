@@ -1,0 +1,33 @@
+"""Limits that hang together, and what holds between them: who changes one learns here what else it touches.
+
+A page id is the place of a page in the sketch log: `offset of its message << PLACE_BITS | place in the message`. Ids
+are kept in 6 bytes, so that the log may have 2 ** 36 messages.
+"""
+
+PAGE_ID_BITS = 48
+PLACE_BITS = 12
+PAGE_ID_MAX = (1 << PAGE_ID_BITS) - 1
+OFFSET_MAX = PAGE_ID_MAX >> PLACE_BITS
+
+#: A message of the sketch log ends at so many pages or so many bytes of records, whichever is first.
+MESSAGE_PAGES_MAX = 512
+MESSAGE_BYTES_MAX = 900_000
+#: What a message has besides its records: a head of 24 bytes, 4 for each length, 36 for each of up to 1,000 ranges.
+MESSAGE_FRAMING_BYTES = 24 + 4 * MESSAGE_PAGES_MAX + 36 * 1_000
+#: What the client and the topic of the sketch log take at least; a broker's own default is 48,588 more.
+LOG_RECORD_BYTES_MIN = 1_000_000
+#: What Kafka may add to key, value and headers: the batch's header and its own lengths are under 200 bytes.
+KAFKA_FRAMING_BYTES = 1_024
+
+#: Of a body; more of it is not sketched. The scheme's default.
+BODY_BYTES_MAX = 10_000_000
+#: A record of `pages`: such a body with its URL and headers. One of `pages.rejected` has the reason and source on top.
+PAGE_RECORD_BYTES_MAX = 10_485_760
+REJECTED_EXTRA_BYTES = 65_536
+
+#: HTTP statuses that say that a URL is gone for good.
+GONE_STATUSES = (404, 410)
+
+assert MESSAGE_PAGES_MAX <= 1 << PLACE_BITS, "each page of a message has a place"
+assert MESSAGE_BYTES_MAX + MESSAGE_FRAMING_BYTES + KAFKA_FRAMING_BYTES <= LOG_RECORD_BYTES_MIN, "a full message fits"
+assert PAGE_RECORD_BYTES_MAX >= BODY_BYTES_MAX + 65_536 + KAFKA_FRAMING_BYTES, "the largest body fits with its headers"
