@@ -1,11 +1,10 @@
-"""A state directory: everything that the embedded run keeps between two scans.
+"""A scan's state directory: everything that the embedded run keeps between two scans.
 
-    lock            held by the one process that has the directory open; holds its pid
-    scheme.json     made once, for the owner's eyes: the seed in it is a secret
-    decider.json    what decides from the log's begin on, until a word in the log names another one
+Besides what every state directory has (`streams.state.directory`; the index may be deleted, and is then folded from
+the log):
+
     log/            the sketch log, `streams.files.segments`: what everything else can be made from again
     verdicts/       one frame a message of the log, same offset: its verdicts
-    index/          the store; may be deleted, and is then folded from the log
     sources/        one file a source: path, digest, options, finished or not
 
 On opening, torn tails are cut, verdicts that the store does not know of are cut, and the rest of the log is folded: the
@@ -36,9 +35,9 @@ from streams.files.sources import LocalSource, SourceRecord, unchanged
 from streams.formats.message import NewDecider, decode_verdicts, encode_control, encode_verdicts
 from streams.line.deciders import change, why_not, words_in
 from streams.line.matcher import Matcher, folded_to
-from streams.state.folder import lock_directory, state_error, write_whole
+from streams.state.directory import SCAN_NAMES, Directory
+from streams.state.folder import state_error
 
-_NAMES = {"lock", "scheme.json", "decider.json", "log", "verdicts", "index", "sources"}
 #: Messages between two flushes of the store: what a crash may make the next run fold again.
 FLUSH_MESSAGES = 64
 
@@ -69,6 +68,7 @@ class State:
     scheme: Scheme
     first_decider: Decider
     store: Store
+    _directory: Directory
     log: SegmentLog
     matcher: Matcher
 
@@ -106,7 +106,7 @@ class State:
         else:
             state = cls(path.absolute(), in_memory=False)
         try:
-            lock_directory(state.path, _NAMES, state._held)
+            state._directory = Directory(state.path, state._held, more=SCAN_NAMES)
             _refuse_the_streams(state.path)
             state._load(scheme, decider)
             state._recover(progress)
@@ -177,7 +177,7 @@ class State:
     def save_source(self, record: SourceRecord) -> None:
         """Writes a source's record, whole or not at all. Raises StateError."""
         self.sources[record.id] = record
-        self._write_file(self.path / "sources" / f"{record.id}.json", json.dumps(asdict(record)))
+        self._directory.write(f"sources/{record.id}.json", json.dumps(asdict(record)))
 
     def catch_up(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Folds what the log holds beyond the store. progress: messages folded, of how many."""
@@ -228,39 +228,24 @@ class State:
             self.sources[record.id] = record
 
     def _load_scheme(self, wanted: Scheme | None) -> Scheme:
-        file = self.path / "scheme.json"
-        text = self._read_file(file)
-        if text is None and self.log.end():
+        held = self._directory.scheme()
+        if held is None and self.log.end():
+            file = self.path / "scheme.json"
             raise StateError(f"{file} is missing, and without its seed {self.path} cannot go on; restore it")
-        if text is None:
-            made = wanted or Scheme.new()
-            self._write_file(file, made.to_json(), mode=0o600)
-            return made
-        try:
-            held = Scheme.from_json(text, str(file))
-        except (ValueError, TypeError) as error:
-            raise CorruptRecord(f"{file} is not a scheme: {error}; restore it") from error
+        if held is None:
+            return self._directory.keep(wanted or Scheme.new())
         if wanted is not None and wanted.digest != held.digest:
-            raise StateError(
-                f"{self.path} was made with scheme {held.digest}, and {wanted.digest} is asked for: their sketches "
-                "cannot be compared; use another directory, or leave the seed and the scheme's options out"
-            )
+            way_out = "use another directory, or leave the seed and the scheme's options out"
+            raise self._directory.other_scheme(held, wanted, way_out)
         return held
 
     def _load_decider(self, make: Callable[[Scheme], Decider] | None) -> Decider:
-        file = self.path / "decider.json"
-        text = self._read_file(file)
-        try:
-            held = None if text is None else Decider.from_json(text, str(file))
-        except (ValueError, TypeError, KeyError) as error:
-            raise CorruptRecord(f"{file} is not a decider: {error}; restore it") from error
+        held = self._directory.decider()
         if held is not None and (make is None or self.log.end()):
             return held
         wanted = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
         words = words_in(self.log.read())
-        first = words[0][1].before if words else wanted
-        self._write_file(file, first.to_json())
-        return first
+        return self._directory.keep(words[0][1].before if words else wanted)
 
     def _decide_by(self, wanted: Decider, new_decider: bool) -> None:
         held = self.decider
@@ -272,7 +257,10 @@ class State:
             raise StateError(
                 f"{self.path} was decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
                 f"({wanted.digest}) is asked for ({change(held, wanted)}); use another directory, leave the rule and "
-                f"its options out{', ' if not reason else ': '}{advice}"
+                f"its options out{', ' if not reason else ': '}{advice}",
+                path=str(self.path),
+                held=held.digest,
+                wanted=wanted.digest,
             )
         self.log.append(encode_control(NewDecider(held, wanted)))
         self.log.sync()
@@ -321,24 +309,10 @@ class State:
             raise state_error("delete", self.path / "index", error) from error
         self.store = self._open_store()
 
-    def _read_file(self, file: Path) -> str | None:
-        try:
-            return file.read_text()
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise StateError(f"cannot read {file}: {error}") from error
-
-    def _write_file(self, file: Path, text: str, mode: int = 0o644) -> None:
-        try:
-            write_whole(file, text, mode)
-        except OSError as error:
-            raise state_error("write", file, error) from error
-
 
 def _refuse_the_streams(path: Path) -> None:
     """Raises StateError for a directory of `neardup match`, before anything is made in it: scans begin with a log."""
-    if (path / "scheme.json").exists() and not any((path / name).exists() for name in ("log", "verdicts", "sources")):
+    if (path / "scheme.json").exists() and not any((path / name).exists() for name in SCAN_NAMES):
         raise StateError(
             f"{path} belongs to `neardup match`, whose log and verdicts are topics of Kafka (see: neardup verdicts); "
             "name a directory of `neardup scan`"

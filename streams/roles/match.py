@@ -39,7 +39,7 @@ from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.roles.restart import Standing, Told, resume_at
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect, serving
-from streams.state.matcher import Directory
+from streams.state.directory import MatcherDirectory
 
 _log = logs.get("match")
 
@@ -282,7 +282,7 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
         audit = _audit_of(settings, wanted)
         if audit is not None:
             held.callback(audit.close)
-        directory = Directory(Path(settings.state), scheme)
+        directory = MatcherDirectory(Path(settings.state), scheme)
         held.callback(directory.close)
         wanted_topics = [name for name in (names.sketches, names.verdicts, names.audit) if name]
         require(Admin(connect(settings, "match")), names, *wanted_topics)
@@ -328,7 +328,7 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
     )
 
 
-def _check_identity(directory: Directory, log: KafkaLog) -> None:
+def _check_identity(directory: MatcherDirectory, log: KafkaLog) -> None:
     """Raises StateError if the store was folded from another topic; a new store remembers this one."""
     store = directory.store
     now = {_CLUSTER: log.cluster_id.encode(), _TOPIC: log.topic.id.hex().encode()}
@@ -363,7 +363,12 @@ def _decide_by(wanted: Decider, held: Decider, settings: Settings, new_decider: 
 
 
 def _resume(
-    settings: Settings, directory: Directory, log: KafkaLog, verdicts: KafkaVerdicts, first: Decider, words: Words
+    settings: Settings,
+    directory: MatcherDirectory,
+    log: KafkaLog,
+    verdicts: KafkaVerdicts,
+    first: Decider,
+    words: Words,
 ) -> int:
     names = settings.topics
     matcher = Matcher(directory.store, first)

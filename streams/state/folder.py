@@ -18,7 +18,7 @@ def state_error(doing: str, path: Path, error: OSError) -> StateError:
         advice = "the directory must be writable: mend that, or name another one"
     else:
         advice = "mend that, then run the same command again: it goes on where it stopped"
-    return StateError(f"cannot {doing} {path}: {error.strerror or error}; {advice}")
+    return StateError(f"cannot {doing} {path}: {error.strerror or error}; {advice}", path=str(path), errno=error.errno)
 
 
 def sync_directory(directory: Path) -> None:
@@ -49,7 +49,9 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
         except BlockingIOError:
             pid = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
             raise StateError(
-                f"{path} is in use by process {pid}; wait for it to end, or name another directory"
+                f"{path} is in use by process {pid}; wait for it to end, or name another directory",
+                path=str(path),
+                pid=pid,
             ) from None
         os.ftruncate(handle, 0)
         os.write(handle, b"%d\n" % os.getpid())

@@ -11,7 +11,7 @@ import pytest
 from neardup import warm
 from neardup.decider import Decider
 from neardup.scheme import Scheme
-from streams.state.matcher import Directory
+from streams.state.directory import MatcherDirectory
 from tests.streams.shell import Shell, site
 
 
@@ -98,14 +98,14 @@ else:
 def test_a_matchers_directory_is_left_to_the_matcher(shell: Shell, command: tuple[str, ...]) -> None:
     site(shell.folder / "site")
     path, scheme = shell.folder / "state", Scheme(seed=7)
-    with closing(Directory(path, scheme)) as directory:
+    with closing(MatcherDirectory(path, scheme)) as directory:
         directory.first_decider(Decider(scheme=scheme.digest))
     before = sorted(path.iterdir())
     ended = shell(*command, "--state", "state")
     assert ended.code == 1
     assert "belongs to `neardup match`" in ended.err
     assert sorted(path.iterdir()) == before
-    Directory(path, scheme).close()
+    MatcherDirectory(path, scheme).close()
 
 
 def test_a_client_without_its_extra_says_what_to_install() -> None:

@@ -1,0 +1,125 @@
+"""A state directory, as scan and matcher have it.
+
+    lock            held by the one process that has it open; holds its pid
+    scheme.json     for the owner's eyes: the seed in it is a secret
+    decider.json    what decides from the log's begin on, until a word in the log names another one
+    index/          the store; what it was folded from is in its META family
+
+The matcher's has nothing else: its log and its verdicts are topics. A scan's has these, too: see
+`streams.files.state`.
+"""
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeVar
+
+from neardup.decider import Decider
+from neardup.errors import CorruptRecord, StateError
+from neardup.index.base import Store
+from neardup.scheme import Scheme
+from streams.line.matcher import folded_to
+from streams.state.folder import lock_directory, state_error, write_whole
+
+_Kept = TypeVar("_Kept", Scheme, Decider)
+_NAMES = frozenset({"lock", "scheme.json", "decider.json", "index"})
+#: What a scan's directory has besides.
+SCAN_NAMES = ("log", "verdicts", "sources")
+
+
+class Directory:
+    """A directory that this process has to itself, and the files that say what its index is."""
+
+    def __init__(self, path: Path, held: ExitStack, *, more: Collection[str] = ()) -> None:
+        """Makes the directory if it is missing, and locks it until `held` is closed.
+
+        more: names that may lie in it besides those above. Raises StateError: in use, cannot be written, no state.
+        """
+        self.path = path.absolute()
+        lock_directory(self.path, _NAMES | set(more), held)
+
+    def scheme(self) -> Scheme | None:
+        """The scheme that it was made with; None if there is none. Raises StateError, CorruptRecord."""
+        return self._read("scheme.json", "scheme", Scheme.from_json)
+
+    def decider(self) -> Decider | None:
+        """The decider that it was made with; None if there is none. Raises StateError, CorruptRecord."""
+        return self._read("decider.json", "decider", Decider.from_json)
+
+    def keep(self, made: _Kept) -> _Kept:
+        """Writes a scheme or a decider, whole or not at all, and returns it. Raises StateError."""
+        if isinstance(made, Scheme):
+            self.write("scheme.json", made.to_json(), mode=0o600)
+        else:
+            self.write("decider.json", made.to_json())
+        return made
+
+    def write(self, name: str, text: str, mode: int = 0o644) -> None:
+        """Replaces a file as a whole. Raises StateError."""
+        file = self.path / name
+        try:
+            write_whole(file, text, mode)
+        except OSError as error:
+            raise state_error("write", file, error) from error
+
+    def _read(self, name: str, what: str, read: Callable[[str, str], _Kept]) -> _Kept | None:
+        file = self.path / name
+        try:
+            return read(file.read_text(), str(file))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise state_error("read", file, error) from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise CorruptRecord(f"{file} is not a {what}: {error}; restore it", file=str(file)) from error
+
+    def other_scheme(self, held: Scheme, wanted: Scheme, way_out: str) -> StateError:
+        """What is raised where another scheme is asked for. way_out: what can be done about it."""
+        return StateError(
+            f"{self.path} was made with scheme {held.digest}, and {wanted.digest} is asked for: their sketches cannot "
+            f"be compared; {way_out}",
+            path=str(self.path),
+            held=held.digest,
+            wanted=wanted.digest,
+        )
+
+
+class MatcherDirectory:
+    """The matcher's open directory; `store` is in it."""
+
+    store: Store
+
+    def __init__(self, path: Path, scheme: Scheme) -> None:
+        """Makes the directory if it is missing. Raises StateError: in use, of another scheme, no state."""
+        self._held = ExitStack()
+        try:
+            self._directory = Directory(path, self._held, more=SCAN_NAMES)
+            self.path = self._directory.path
+            if (self.path / "log").exists():
+                raise StateError(
+                    f"{self.path} belongs to `neardup scan`; name another directory for the stream",
+                    path=str(self.path),
+                )
+            held = self._directory.scheme() or self._directory.keep(scheme)
+            if held.digest != scheme.digest:
+                way_out = (
+                    "set the seed and body_bytes_max that it was begun with, or begin another generation, with a "
+                    "directory of its own"
+                )
+                raise self._directory.other_scheme(held, scheme, way_out)
+            from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
+
+            self.store = RocksStore(self.path / "index")
+            self._held.callback(self.store.close)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Flushes the store and lets go of the directory; closing twice is harmless."""
+        self._held.close()
+
+    def first_decider(self, decider: Decider) -> Decider:
+        """What decides from the log's begin on; `decider` if nothing is folded yet. Raises StateError."""
+        held = self._directory.decider() if folded_to(self.store) else None
+        return held or self._directory.keep(decider)
