@@ -12,8 +12,8 @@ from neardup.evaluation.labels import Judgement
 from neardup.evaluation.measures import Interval, Measured, measure
 from neardup.evaluation.runs import Run
 from neardup.evaluation.study import LabelledStudy, Mask, Study
-from neardup.index.keys import similarity_keys
 from neardup.rules import RULES, Ruling
+from neardup.rules.posted import similarity_keys
 from neardup.sketch.header import Head
 from neardup.verdict import Kind
 
@@ -39,7 +39,7 @@ CONTENT_TOO = ", same content too"
 def rulings(study: Study, rule: str) -> list[Ruling]:
     """What a rule says of each labelled pair, by its numbers alone."""
     decider = replace(study.decider, rule=rule)
-    return [RULES[rule](pair, decider) for pair in study.numbers]
+    return [RULES[rule].decide(pair, decider) for pair in study.numbers]
 
 
 def accepted(study: Study) -> dict[str, Mask]:

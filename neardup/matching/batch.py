@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.index.keys import KeyFamily
-from neardup.index.namings import Names
 from neardup.limits import PAGE_ID_MAX
+from neardup.rules.families import KeyFamily
+from neardup.rules.siblings import Names
 from neardup.sketch.header import Head, log_length
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind
 

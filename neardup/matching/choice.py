@@ -2,19 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple, cast
 
 from neardup.decider import Decider
-from neardup.index import keys
-from neardup.index.namings import NO_SIBLINGS, Siblings
 from neardup.index.rows import id_key
 from neardup.matching.lists import Gathered
 from neardup.matching.overlay import Missing, Overlay, Wanted
 from neardup.matching.scores import Scores
 from neardup.pairs.scoring import Pairs
-from neardup.rules import RULES, Pair, Ruling
+from neardup.rules import Pair, Ruling, rule_of, sites
+from neardup.rules.posted import counts_names
+from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.sketch.header import Head
 from neardup.verdict import Kind
 
@@ -85,7 +83,7 @@ class Search:
             head, other = overlay.head(self._page_id), overlay.head(candidate)
             ruling = rule_on(decider, head, other, pair, self.crowd, self.siblings)
         else:
-            ruling = RULES[decider.rule](pair, decider, self.crowd, self.siblings)
+            ruling = rule_of(decider).decide(pair, decider, self.crowd, self.siblings)
         return Scored(candidate, self.shared[self.candidates.index(candidate)], pair, ruling)
 
     def nearest(self, overlay: Overlay) -> Scored:
@@ -176,26 +174,10 @@ def rule_on(
     decider: Decider, head: Head, other: Head, pair: Pair, crowd: int = 0, siblings: Siblings = NO_SIBLINGS
 ) -> Ruling:
     """The live rule's ruling, with what the sites of either page want otherwise."""
+    rule = rule_of(decider)
     if decider.sites:
-        sites = (head.site_name, other.site_name)
-        wishes = [decider.sites[site] for site in sites if site in decider.sites]
-        if any(wish.never_merge for wish in wishes):
-            return Ruling(None, "never_merge")
-        raised = max((wish.tape_min or 0.0 for wish in wishes), default=0.0)
-        if raised > decider.tape_min:
-            ruling = RULES[decider.rule](pair, _raised(decider.to_json(), raised), crowd, siblings)
-            # As with the rule's own higher demands: what fails only them does not lead on to the main content.
-            refused = ruling.kind is Kind.SAME_CONTENT and pair.tape_score >= decider.tape_min
-            return Ruling(None, "site") if refused else ruling
-    return RULES[decider.rule](pair, decider, crowd, siblings)
-
-
-@lru_cache(maxsize=256)
-def _raised(decider: str, tape_min: float) -> Decider:
-    plain = Decider.from_json(decider)
-    short, strict = max(plain.short_tape_min, tape_min), max(plain.strict_tape_min, tape_min)
-    noise = max(plain.noise_tape_min, tape_min)
-    return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict, noise_tape_min=noise)
+        return sites.decide(rule, decider, (head.site_name, other.site_name), pair, crowd, siblings)
+    return rule.decide(pair, decider, crowd, siblings)
 
 
 def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> Search:
@@ -235,17 +217,6 @@ def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
         return NO_SIBLINGS
     batch = overlay.reads.batch
     return overlay.namings.get(batch.naming_keys[batch.place(page_id)]) or NO_SIBLINGS
-
-
-def counts_names(decider: Decider) -> bool:
-    """Whether the index has rows of names: of no use to the other rules."""
-    return decider.rule == "verified" and decider.siblings_min > 0
-
-
-def keeps_the_same(one: Decider, other: Decider) -> bool:
-    """Whether two deciders keep the same of each page in the index, so that one can go on where the other stopped."""
-    fewest = [each.thin_tokens if each.rule in keys.TAPE_RULES else 0 for each in (one, other)]  # posted from there on
-    return keys.posts_the_same(one, other) and fewest[0] == fewest[1] and counts_names(one) == counts_names(other)
 
 
 def sight(overlay: Overlay, page_id: int) -> None:

@@ -3,11 +3,10 @@
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.index import keys
 from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.matching.choice import Scored, Search, families
 from neardup.matching.overlay import Overlay
-from neardup.rules import Pair, Ruling
+from neardup.rules import Pair, Ruling, rule_of
 from neardup.sketch.header import Head
 from neardup.verdict import Kind, Representative, Verdict
 
@@ -71,43 +70,13 @@ def tell_cluster(overlay: Overlay, verdict: Verdict, cluster_id: int) -> Cluster
 
 def score_of(decider: Decider, pair: Pair) -> float:
     """The number that the rule looks at first; it tells which of the rejected candidates was nearest."""
-    if decider.rule in keys.TAPE_RULES:
-        return round(pair.tape_score, 4)
-    if decider.rule == "simhash64":
-        return pair.simhash64_agree
-    if decider.rule == "simhash" or (decider.rule == "site-split" and not pair.same_hen_site):
-        return pair.c_similarity
-    return pair.b_similarity
+    score: float = round(rule_of(decider).nearness(pair), 4)
+    return score
 
 
 def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Ruling) -> dict[str, Any]:
     """The numbers of one pair and the step that decided."""
-    return _of_numbers(decider, pair, ruling) | _langs(head.lang, other.lang)
-
-
-def _of_numbers(decider: Decider, pair: Pair, ruling: Ruling) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "by": ruling.by,
-        "b_similarity": pair.b_similarity,
-        "c_similarity": pair.c_similarity,
-        "tape_score": round(pair.tape_score, 4),
-        "content_score": round(pair.content_score, 4),
-        "same_site": pair.same_site,
-        "tokens": [pair.tokens_a, pair.tokens_b],
-    }
-    if decider.rule == "simhash64":
-        out["simhash64_agree"] = pair.simhash64_agree
-    names = [("title", pair.title_veto), ("head", pair.head_veto)]
-    if decider.rule == "verified" and pair.same_site:
-        out["gaps"] = [pair.gaps, pair.gap_digits, pair.loose_words]
-        # Numbers alone tell headings apart only where the URLs end otherwise.
-        names.append(("heading", int(pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail))))
-    elif ruling.by == "heading veto":
-        names.append(("heading", 1))
-    vetoes = {name: veto for name, veto in names if veto}
-    if vetoes:
-        out["vetoes"] = {name: "holds" if veto == 1 else "unproved" for name, veto in vetoes.items()}
-    return out
+    return rule_of(decider).evidence(pair, ruling) | _langs(head.lang, other.lang)
 
 
 def of_search(overlay: Overlay, page_id: int, head: Head, search: Search) -> dict[str, Any]:
@@ -121,7 +90,7 @@ def of_choice(
     overlay: Overlay, page_id: int, lang: str, search: Search, best: Scored, shared: dict[str, int] | None = None
 ) -> dict[str, Any]:
     """Evidence of a page that repeats `best`. shared: families of the keys that both have, if known."""
-    out = _of_numbers(overlay.decider, best.pair, best.ruling)
+    out = rule_of(overlay.decider).evidence(best.pair, best.ruling)
     if lang:
         out |= _langs(lang, overlay.head(best.page_id).lang)
     out["keys"] = families(overlay, page_id, best.page_id) if shared is None else shared

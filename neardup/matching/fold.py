@@ -27,6 +27,7 @@ from neardup.matching.overlay import FIRST_MIN, Missing, Overlay, ReadSet, Wante
 from neardup.matching.short_founders import Firsts, Newcomers
 from neardup.matching.short_joiners import Joiners
 from neardup.rules import Pair, Ruling
+from neardup.rules.posted import counts_names
 from neardup.sketch.header import Head, url_hash
 from neardup.sketch.layout import RecordKind
 from neardup.verdict import Verdict
@@ -269,7 +270,7 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
     """Reads posting lists and candidates' sketches; returns the candidates whose clusters a verdict may name."""
     reads, batch = overlay.reads, overlay.reads.batch
     reads.read_lists(store, seeking)
-    if choice.counts_names(overlay.decider):
+    if counts_names(overlay.decider):
         wanted = Wanted()
         wanted.rows[Family.KEYS] = {batch.naming_keys[batch.place(page_id)] for page_id in seeking}
         reads.read(store, wanted)

@@ -15,6 +15,8 @@ from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys
 from neardup.kernels import postings as kernels
 from neardup.matching.batch import Pages
+from neardup.rules.families import SIMILARITY_BYTES
+from neardup.rules.posted import families_of, keys_of_columns, length_gap, similarity_columns
 
 #: Places for postings that a list is given beyond what the batch needs, once pages of the store are posted, too.
 _MORE_ROOM = 8
@@ -31,12 +33,12 @@ class Posted:
     """
 
     def __init__(self, pages: Pages, decider: Decider) -> None:
-        posted, columns = keys.similarity_columns(pages.headers, decider)
-        self.families = keys.families_of(decider)
+        posted, columns = similarity_columns(pages.headers, decider)
+        self.families = families_of(decider)
         ids = pages.ids[posted]
         self.place_of = {page_id: place for place, page_id in enumerate(ids.tolist())}
         unique, slots, self.uses = np.unique(columns, return_inverse=True, return_counts=True)
-        self.keys = keys.keys_of_columns(unique)
+        self.keys = keys_of_columns(unique)
         self.slots = slots.reshape(columns.shape).astype(np.int64)
         tape, content = pages.tape_logs()
         self.tape, self.content = tape[posted], content[posted]
@@ -78,7 +80,7 @@ class Posted:
 
     def learn(self, names: Iterable[bytes], rows: Mapping[bytes, bytes | None]) -> None:
         """Takes over what was read of its keys by other ways. names: of the keys that were read now."""
-        found = [slot for key in names if len(key) == keys.SIMILARITY_BYTES and (slot := self.slot_of(key)) is not None]
+        found = [slot for key in names if len(key) == SIMILARITY_BYTES and (slot := self.slot_of(key)) is not None]
         if found:
             self.put(found, [rows[self.keys[slot]] for slot in found])
 
@@ -135,7 +137,7 @@ class Lists:
 
     @property
     def _gap(self) -> int:
-        return self._decider.length_gap_max if self._decider.rule in keys.TAPE_RULES else -1
+        return length_gap(self._decider)
 
     def is_lonely(self, place: int) -> bool:
         """Whether all lists of a page, named by its row of `Posted`, are empty or hot when its turn comes."""

@@ -18,6 +18,7 @@ from neardup.matching.batch import Pages
 from neardup.matching.lists import Lists, Posted
 from neardup.matching.scores import Numbers, Scores
 from neardup.parallel import spread
+from neardup.rules.posted import similarity_keys
 from neardup.sketch.header import Head
 from neardup.verdict import Representative
 
@@ -252,7 +253,7 @@ class Overlay:
         self.members = Table(Family.MEMBERS, reads, rows.decode_member, rows.MemberRow.encode)
         self.digests = Table(Family.KEYS, reads, rows.decode_digest, rows.DigestRow.encode)
         self.more = Table(Family.KEYS, reads, _same, _same)  # further pages of a digest
-        self.namings = Table(Family.KEYS, reads, namings.decode, namings.Siblings.encode)
+        self.namings = Table(Family.KEYS, reads, namings.decode, namings.encode)
         self.postings = Table(Family.KEYS, reads, _same, _same)
         self.sketches = Table(Family.SKETCHES, reads, _same, _same)
         self._lists: Lists | None = None
@@ -285,7 +286,7 @@ class Overlay:
             return self.reads.posted.of_page(page_id)
         known = self.reads.keys
         if page_id not in known:
-            known[page_id] = keys.similarity_keys(self.head(page_id), self.decider)
+            known[page_id] = similarity_keys(self.head(page_id), self.decider)
         return known[page_id]
 
     def post(self, page_id: int) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.index.keys import TAPE_RULES
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import pair_of
-
-_AT = {name: place for place, name in enumerate(Pair._fields)}
+from neardup.rules import rule_of
+from neardup.rules.base import Columns
 
 
 class Numbers:
@@ -28,8 +27,9 @@ class Numbers:
 
     def add(self, numbers: np.ndarray) -> None:
         """numbers: float64[pairs, fields of a Pair]."""
-        self.possible += possible(numbers, self._decider).tolist()
-        self.nearness += nearness(numbers, self._decider).tolist()
+        rule, columns = rule_of(self._decider), Columns(numbers)
+        self.possible += rule.possible(columns, self._decider).tolist()
+        self.nearness += rule.nearness(columns).tolist()
         self._blocks.append(numbers)
         self._ends.append(len(self))
 
@@ -72,7 +72,7 @@ class Scores:
         return [other for other in others if may[places[other]]]
 
     def nearest(self, others: Sequence[int]) -> int:
-        """Of others that are not accepted the one nearest to it: by its score to four digits, then the oldest."""
+        """Of others that are not accepted the one nearest to it: by nearness to four digits, then the oldest."""
         near, places = self._all.nearness, self._places
         scores = [near[places[other]] for other in others]
         most = max(scores)
@@ -85,57 +85,3 @@ class Scores:
 
 #: Scores that are farther apart than this differ in their first four digits.
 _ROUNDED_APART = 1.1e-4
-
-
-def nearness(numbers: np.ndarray, decider: Decider) -> np.ndarray:
-    """What the rule looks at first, float64[pairs]. numbers: float64[pairs, fields of a Pair]."""
-    if decider.rule in TAPE_RULES:
-        return _of(numbers, "tape_score")
-    if decider.rule == "simhash64":
-        return _of(numbers, "simhash64_agree")
-    if decider.rule == "simhash":
-        return _of(numbers, "c_similarity")
-    if decider.rule == "site-split":
-        combined = _of(numbers, "same_hen_site") != 0
-        return np.where(combined, _of(numbers, "b_similarity"), _of(numbers, "c_similarity"))
-    return _of(numbers, "b_similarity")
-
-
-def possible(numbers: np.ndarray, decider: Decider) -> np.ndarray:
-    """Whether the rule may accept, whatever the pages' sites, crowds and siblings: bool[pairs].
-
-    A bound that costs nothing: of the candidates in a template nearly all are refused, and the rule itself is asked
-    about the others alone. It is never False where the rule accepts.
-    """
-    if decider.rule in TAPE_RULES:
-        fewest = np.minimum(_of(numbers, "tokens_a"), _of(numbers, "tokens_b"))
-        one_address = (_of(numbers, "same_address") != 0) | (_of(numbers, "same_canonical") != 0)
-        named_alike = (_of(numbers, "title_veto") != 1) | one_address
-        free = named_alike & (_of(numbers, "head_veto") != 1) & (fewest >= decider.thin_tokens)
-        least = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min, decider.noise_tape_min)
-        short = np.minimum(_of(numbers, "tape_a"), _of(numbers, "tape_b")) < decider.tape_bytes_min
-        alike: np.ndarray = _of(numbers, "tape_score") >= least
-        alike |= _of(numbers, "content_score") >= decider.content_tape_min
-        alike |= short & _combined(numbers, decider)
-        alike &= free
-        return alike
-    if decider.rule == "simhash64":
-        return _of(numbers, "simhash64_agree") >= decider.simhash64_min
-    if decider.rule == "shingling":
-        return _of(numbers, "b_similarity") >= decider.b_min
-    if decider.rule == "combined":
-        return _combined(numbers, decider)
-    similar = _of(numbers, "c_similarity") >= decider.c_min
-    if decider.rule == "site-split":
-        return np.where(_of(numbers, "same_hen_site") != 0, _combined(numbers, decider), similar)
-    return similar
-
-
-def _combined(numbers: np.ndarray, decider: Decider) -> np.ndarray:
-    b = _of(numbers, "b_similarity") >= decider.b_min
-    return b & (_of(numbers, "c_similarity") >= decider.combined_c_min)
-
-
-def _of(numbers: np.ndarray, field: str) -> np.ndarray:
-    column: np.ndarray = numbers[:, _AT[field]]
-    return column

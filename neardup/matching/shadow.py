@@ -14,8 +14,9 @@ import orjson
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.matching.choice import Scored, Weighed, counts_names, rule_on
+from neardup.matching.choice import Scored, Weighed, rule_on
 from neardup.rules import RULES, Ruling
+from neardup.rules.posted import counts_names
 from neardup.sketch.header import Head
 from neardup.verdict import Kind
 

@@ -15,6 +15,7 @@ from neardup.matching import choice, evidence
 from neardup.matching.frames import Frames
 from neardup.matching.lifecycle import Told
 from neardup.matching.overlay import Overlay, Table
+from neardup.rules.posted import counts_names
 from neardup.sketch.header import url_hash
 from neardup.sketch.layout import RecordKind
 from neardup.verdict import Kind
@@ -125,7 +126,7 @@ class Newcomers:
         """Puts the rows of a page, all but its postings. sighted: it can be found again."""
         overlay = self._overlay
         pages = overlay.reads.batch
-        if sighted and choice.counts_names(overlay.decider):
+        if sighted and counts_names(overlay.decider):
             name = pages.naming_keys[place]
             if overlay.namings.is_fresh(name):
                 overlay.namings.put_encoded(name, naming)

@@ -20,6 +20,7 @@ from neardup.decider import Decider
 from neardup.report import charts, prose
 from neardup.report.samples import Card, ReadPage, card, instant
 from neardup.report.tally import SAMPLES, TAPE_BINS, Sample, Tally, Verdict
+from neardup.rules import rule_of, why_refused
 
 SITES_SHOWN, REASONS_SHOWN, HOT_KEYS_SHOWN, PROBLEMS_SHOWN, SOURCES_SHOWN = 20, 20, 30, 30, 50
 
@@ -107,7 +108,7 @@ def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
         flags=[
             (flag.replace("_", " "), told, tally.flags[flag]) for flag, told in prose.FLAGS.items() if tally.flags[flag]
         ],
-        ruled_out=[(by, prose.RULED_OUT.get(by, by), n) for by, n in tally.ruled_out.most_common(20)],
+        ruled_out=[(by, why_refused(by), n) for by, n in tally.ruled_out.most_common(20)],
         hot_uses=any(hot.uses is not None for hot in info.hot_keys[:HOT_KEYS_SHOWN]),
         pictures=_pictures(tally),
         share=charts.share,
@@ -122,14 +123,13 @@ def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
 
 def _pictures(tally: Tally) -> dict[str, Markup | None]:
     """Only pictures of something: an empty chart says nothing."""
-    decider = tally.decider
+    thresholds = rule_of(tally.decider).drawn(tally.decider)
     out: dict[str, Markup | None] = dict.fromkeys(("tape", "b", "c", "sizes"))
     if any(tally.tape_accepted) or any(tally.tape_rejected) or any(tally.tape_vetoed):
         out["tape"] = charts.tape_scores(
-            tally.tape_accepted, tally.tape_rejected, tally.tape_vetoed, decider.tape_min, TAPE_BINS
+            tally.tape_accepted, tally.tape_rejected, tally.tape_vetoed, thresholds["tape_score"], TAPE_BINS
         )
-    b_min = decider.b_min if decider.rule in ("shingling", "combined") else None
-    c_min = {"simhash": decider.c_min, "combined": decider.combined_c_min}.get(decider.rule)
+    b_min, c_min = thresholds.get("b_similarity"), thresholds.get("c_similarity")
     if tally.b_similarity:
         out["b"] = charts.bars("B-similarity of accepted pairs", "equal supershingles", tally.b_similarity, 0, 6, b_min)
     if tally.c_similarity:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.report.prose import FLAGS, VETOES, compared_by_tape, margin, reason_kind
+from neardup.report.prose import FLAGS, reason_kind
+from neardup.rules import REFUSALS, rule_of
 
 Verdict = Mapping[str, Any]
 
@@ -183,6 +184,7 @@ class Tally:
 
     def __init__(self, decider: Decider) -> None:
         self.decider = decider
+        self._rule = rule_of(decider)
         self.verdicts: Counter[str] = Counter()
         self.flags: Counter[str] = Counter()
         self.by: Counter[str] = Counter()
@@ -238,19 +240,20 @@ class Tally:
             self.same_site += bool(evidence["same_site"])
             self.other_site += not evidence["same_site"]
         if kind == "near_duplicate":
-            if compared_by_tape(evidence):
+            if self._rule.margin(evidence, self.decider) is None:
+                return
+            if self._rule.reads_tapes:
                 self.tape_accepted[_bin(evidence["tape_score"])] += 1
-            if margin(evidence, self.decider) is not None:
-                self.close_accepted.add(verdict)
+            self.close_accepted.add(verdict)
 
     def _rejected(self, verdict: Verdict, evidence: Mapping[str, Any]) -> None:
         by = str(evidence.get("by", "?"))
         self.ruled_out[by] += 1
-        above = margin(evidence, self.decider)
+        above = self._rule.margin(evidence, self.decider)
         if above is None:
             return
-        vetoed = by in VETOES
-        if compared_by_tape(evidence):
+        vetoed = by in REFUSALS and REFUSALS[by].veto
+        if self._rule.reads_tapes:
             (self.tape_vetoed if vetoed else self.tape_rejected)[_bin(evidence["tape_score"])] += 1
         if not vetoed:
             self.close_rejected.add(verdict)
@@ -258,7 +261,7 @@ class Tally:
             self.close_vetoed.add(verdict)
 
     def _margin(self, evidence: Mapping[str, Any]) -> float:
-        return margin(evidence, self.decider) or 0.0
+        return self._rule.margin(evidence, self.decider) or 0.0
 
 
 def nearest(verdict: Verdict) -> Mapping[str, Any]:

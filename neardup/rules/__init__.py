@@ -1,16 +1,28 @@
 """The online rules, each one file, selectable by name."""
 
-from neardup.rules import combined, shingling, simhash, simhash64, site_split, tape, verified
-from neardup.rules.base import Pair, Rule, Ruling
+from neardup.decider import Decider
+from neardup.pairs.pair import Pair
+from neardup.rules import combined, shingling, simhash, simhash64, site_split, sites, tape, verified
+from neardup.rules.base import Refusal, Rule, Ruling
 
+#: By name, in the order of `neardup.decider.RULE_NAMES`.
 RULES: dict[str, Rule] = {
-    "shingling": shingling.decide,
-    "simhash": simhash.decide,
-    "combined": combined.decide,
-    "site-split": site_split.decide,
-    "simhash64": simhash64.decide,
-    "tape": tape.decide,
-    "verified": verified.decide,
+    module.RULE.name: module.RULE for module in (shingling, simhash, combined, site_split, simhash64, tape, verified)
 }
 
-__all__ = ["RULES", "Pair", "Rule", "Ruling"]
+#: Every `by` of a ruling without a kind: those of sites, and of all rules.
+REFUSALS: dict[str, Refusal] = dict(sites.REFUSALS)
+for _rule in RULES.values():
+    REFUSALS.update(_rule.refusals)
+
+
+def rule_of(decider: Decider) -> Rule:
+    return RULES[decider.rule]
+
+
+def why_refused(by: str) -> str:
+    """In words; of a step that this program does not know its name."""
+    return REFUSALS[by].words if by in REFUSALS else by
+
+
+__all__ = ["REFUSALS", "RULES", "Pair", "Refusal", "Rule", "Ruling", "rule_of", "why_refused"]

@@ -1,11 +1,65 @@
 """Henzinger 2006, section 5: pairs on different sites by algorithm C, pairs on one site by the combined algorithm."""
 
+from typing import Any
+
+import numpy as np
+
 from neardup.decider import Decider
-from neardup.index.namings import NO_SIBLINGS, Siblings
+from neardup.pairs.pair import Pair
 from neardup.rules import combined, simhash
-from neardup.rules.base import Pair, Ruling
+from neardup.rules.base import ALL, Columns, Evidence, Rule, Ruling, evidence_of
+from neardup.rules.families import KeyFamily
+from neardup.rules.siblings import NO_SIBLINGS, Siblings
+
+
+def _of_pair(pair: Pair) -> Rule:
+    return combined.RULE if pair.same_hen_site else simhash.RULE
+
+
+def _of_evidence(evidence: Evidence) -> Rule | None:
+    """By the step that decided: evidence does not name Henzinger's sites."""
+    by = str(evidence.get("by", ""))
+    if by.startswith("combined"):
+        return combined.RULE
+    return simhash.RULE if by == "simhash" else None
 
 
 def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    rule = combined.decide if pair.same_hen_site else simhash.decide
-    return rule(pair, decider)
+    return _of_pair(pair).decide(pair, decider)
+
+
+def possible(pairs: Columns, decider: Decider) -> np.ndarray:
+    return np.where(pairs.same_hen_site != 0, combined.possible(pairs, decider), simhash.possible(pairs, decider))
+
+
+def nearness(pairs: Any) -> Any:
+    """Of one pair as of many, and whole numbers of whole ones."""
+    return pairs.same_hen_site * pairs.b_similarity + (1 - pairs.same_hen_site) * pairs.c_similarity
+
+
+def _told(evidence: Evidence, decider: Decider) -> list[str]:
+    rule = _of_evidence(evidence)
+    return rule.told(evidence, decider) if rule else []
+
+
+def _margin(evidence: Evidence, decider: Decider) -> float | None:
+    rule = _of_evidence(evidence)
+    return rule.margin(evidence, decider) if rule else None
+
+
+def _in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
+    return _of_pair(pair).in_short(pair, decider, ruling)
+
+
+RULE = Rule(
+    name="site-split",
+    decide=decide,
+    posts=lambda decider: ((KeyFamily.SUPERSHINGLE, ALL), (KeyFamily.BLOCK, ALL)),
+    possible=possible,
+    nearness=nearness,
+    refusals={**combined.RULE.refusals, **simhash.RULE.refusals},
+    told=_told,
+    margin=_margin,
+    in_short=_in_short,
+    evidence=evidence_of,
+)

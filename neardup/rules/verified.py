@@ -6,25 +6,32 @@ stamps, counters, session names, which stand in few places and have digits in th
 be: between two records of a database a word, or a number, may be the whole difference.
 """
 
+from typing import Any
+
+import numpy as np
+
 from neardup.decider import Decider
-from neardup.index.namings import NO_SIBLINGS, Siblings
+from neardup.pairs.pair import Pair
 from neardup.rules import tape
-from neardup.rules.base import Pair, Ruling
+from neardup.rules.base import Columns, Evidence, Posts, Refusal, Rule, Ruling, evidence_of, refused
+from neardup.rules.families import KeyFamily
+from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.verdict import Kind
 
 
 def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     """siblings: how many pages of the new page's site go by its name."""
     ruling = _on_names(pair, decider, crowd, siblings)
-    if ruling.kind is Kind.NEAR_DUPLICATE and _padded(pair.tokens_a, pair.tokens_b, decider):
-        return Ruling(None, "length")
-    if ruling.kind is Kind.SAME_CONTENT and _padded(pair.content_tokens_a, pair.content_tokens_b, decider):
-        return Ruling(None, "length")
+    if ruling.kind is not None and _padded(pair, decider, ruling.kind):
+        return refused("length", pair.tape_score, tape.demanded_of(pair, decider, crowd))
     return ruling
 
 
-def _padded(a: int, b: int, decider: Decider) -> bool:
+def _padded(pair: Pair, decider: Decider, kind: Kind) -> bool:
     """Whether one text is so much longer that the tapes, which keep 8 of each token, leave most of it out."""
+    a, b = pair.tokens_a, pair.tokens_b
+    if kind is Kind.SAME_CONTENT:
+        a, b = pair.content_tokens_a, pair.content_tokens_b
     return min(a, b) < decider.length_share_min * max(a, b)
 
 
@@ -36,20 +43,25 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
         return tape.decide(pair, decider, crowd)
     if not pair.same_site:
         apart = _apart_elsewhere(pair, decider, siblings)
-        return Ruling(None, apart) if apart else tape.decide(pair, decider, crowd)
-    if apart := _named_apart(pair, decider):
-        return Ruling(None, apart)
-    crowded = pair.same_naming and _crowded(pair, decider, siblings)
-    if crowded and not (
-        _same_but_urls(pair, decider) or (_at_home(pair, decider, siblings) and _is_noise(pair, decider))
-    ):
-        return Ruling(None, "siblings")
+    else:
+        apart = _named_apart(pair, decider) or _one_of_many(pair, decider, siblings)
+    if apart:
+        return refused(apart, pair.tape_score, tape.demanded_of(pair, decider, crowd))
     ruling = tape.decide(pair, decider, crowd)
-    if ruling.kind is Kind.NEAR_DUPLICATE or ruling.by in ("unproved veto", "crowd"):
+    if not pair.same_site or ruling.kind is Kind.NEAR_DUPLICATE or ruling.by in ("unproved veto", "crowd"):
         return ruling
-    if pair.same_naming and not crowded and _is_stamp(pair, decider):
-        return Ruling(Kind.NEAR_DUPLICATE, "noise", (tape.BY_TAPE, pair.tape_score))
+    if pair.same_naming and not _crowded(pair, decider, siblings) and _is_stamp(pair, decider):
+        rank = (tape.BY_TAPE, pair.tape_score)
+        return Ruling(Kind.NEAR_DUPLICATE, "noise", rank, pair.tape_score, decider.noise_tape_min)
     return ruling
+
+
+def _one_of_many(pair: Pair, decider: Decider, siblings: Siblings) -> str:
+    """Why a page of a name that many have is another one, or an empty string."""
+    if not (pair.same_naming and _crowded(pair, decider, siblings)):
+        return ""
+    home = _same_but_urls(pair, decider) or (_at_home(pair, decider, siblings) and _is_noise(pair, decider))
+    return "" if home else "siblings"
 
 
 def _is_other_view(pair: Pair, decider: Decider) -> bool:
@@ -68,7 +80,7 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
     # A release changes digits of its titles, but not the ends of its URLs.
     if decider.retitled_veto and pair.same_words and not pair.same_title and not pair.same_tail:
         return "retitled"
-    if decider.heading_veto and (pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail)):
+    if decider.heading_veto and _headings_apart(pair):
         return "heading veto"
     # Counters change in many places too, but then the page lies where it lay.
     if pair.same_naming and not pair.same_place and _scattered(pair, decider):
@@ -76,6 +88,11 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
     if _contents_apart(pair, decider):
         return "contents"
     return ""
+
+
+def _headings_apart(pair: Pair) -> bool:
+    """Numbers alone tell headings apart only where the URLs end otherwise."""
+    return pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail)
 
 
 def _contents_apart(pair: Pair, decider: Decider) -> bool:
@@ -155,3 +172,68 @@ def _is_stamp(pair: Pair, decider: Decider) -> bool:
         and _is_noise(pair, decider)
         and pair.tape_score >= decider.noise_tape_min
     )
+
+
+def possible(pairs: Columns, decider: Decider) -> np.ndarray:
+    one_address = (pairs.same_address != 0) | (pairs.same_canonical != 0)
+    least = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min, decider.noise_tape_min)
+    return tape.possible_from(least, (pairs.title_veto != 1) | one_address, pairs, decider)
+
+
+def _posts(decider: Decider) -> Posts:
+    return (KeyFamily.PLACE, 1), *tape.posts(decider)
+
+
+# ---- in words ------------------------------------------------------------------------------------------------------
+
+_REFUSALS = {
+    "retitled": Refusal("the titles differ in numbers or signs, and the URLs end differently", veto=True),
+    "heading veto": Refusal("the headings name different things", veto=True),
+    "figures": Refusal("numbers differ all over the page, and it lies at another place of its site", veto=True),
+    "contents": Refusal("one name at two places of a site, and their main contents have little in common", veto=True),
+    "siblings": Refusal(
+        "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
+    ),
+    "length": Refusal("one page is much longer: words repeated many times, which the samples leave out"),
+    **tape.REFUSALS,
+}
+
+
+def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
+    if not pair.same_site:
+        return evidence_of(pair, ruling, vetoes={"heading": int(ruling.by == "heading veto")})
+    gaps = [pair.gaps, pair.gap_digits, pair.loose_words]
+    return evidence_of(pair, ruling, {"gaps": gaps}, {"heading": int(_headings_apart(pair))})
+
+
+def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
+    found = tape.held(evidence, decider)
+    return (found[0], decider.noise_tape_min) if found and evidence.get("by") == "noise" else found
+
+
+def _told(evidence: Evidence, decider: Decider) -> list[str]:
+    noise = ["Only a stamp differs: few words about numbers, in one or two places."]
+    told = tape.told_of(_held(evidence, decider), evidence, decider, _REFUSALS)
+    return noise + told if evidence.get("by") == "noise" else told
+
+
+def _margin(evidence: Evidence, decider: Decider) -> float | None:
+    found = _held(evidence, decider)
+    return None if found is None else found[0] - found[1]
+
+
+RULE = Rule(
+    name="verified",
+    decide=decide,
+    posts=_posts,
+    possible=possible,
+    nearness=tape.RULE.nearness,
+    refusals=_REFUSALS,
+    told=_told,
+    margin=_margin,
+    in_short=tape.in_short,
+    evidence=_evidence,
+    drawn=tape.RULE.drawn,
+    reads_tapes=True,
+    counts_names=lambda decider: decider.siblings_min > 0,
+)

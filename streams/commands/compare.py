@@ -14,15 +14,16 @@ from rich.text import Text
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.index.keys import FAMILIES, family_of, similarity_keys
 from neardup.page import Page, host_of, normalise_url
 from neardup.report import visible
 from neardup.report.differ import Difference, compare_texts, text_words
 from neardup.report.passages import Passages, Segment, passages, plain
-from neardup.report.prose import RULED_OUT, demanded, found_through, score_and_threshold
+from neardup.report.prose import found_through
 from neardup.report.reasons import Draft, draft_of
 from neardup.report.samples import page_text
-from neardup.rules import RULES, Pair, Ruling
+from neardup.rules import RULES, Pair, Ruling, rule_of, why_refused
+from neardup.rules.families import family_of
+from neardup.rules.posted import families_of, similarity_keys
 from neardup.scheme import Scheme
 from neardup.sketch.header import Head
 from neardup.sketch.view import RecordKind, Sketch, compare, sketch_pages
@@ -208,7 +209,7 @@ def compare_command(
     pair = compare(*sketches)
     words = [text_words(text) if (text := page_text(page)) is not None else None for page in pages]
     difference = None if words[0] is None or words[1] is None else compare_texts(words[0], words[1])
-    told, alike = (RULES[decider.rule](one, decider).kind for one in (pair, pair._replace(same_tail=True)))
+    told, alike = (rule_of(decider).decide(one, decider).kind for one in (pair, pair._replace(same_tail=True)))
     unsaid = not a_url and not b_url and not pair.same_digest and alike is not told
     return Comparison(
         files,
@@ -235,36 +236,13 @@ def _page(path: Path, url: str | None, scheme: Scheme) -> Page:
 
 def _rule(rule: str, records: Sequence[bytes], pair: Pair, decider: Decider) -> RuleResult:
     own = replace(decider, rule=rule)
-    ruling = RULES[rule](pair, own)
-    numbers, needed = _numbers(rule, pair, own)
+    ruling = RULES[rule].decide(pair, own)
+    numbers, needed = RULES[rule].in_short(pair, own, ruling)
     outcome = Kind.EXACT_DUPLICATE if pair.same_digest else ruling.kind
     mine, others = (similarity_keys(Head(record), own) for record in records)
     shared = Counter(family_of(key).name.lower() for key in set(mine) & set(others))
-    order = [family.name.lower() for family in FAMILIES[rule]]
-    counts = {family: shared[family] for family in order if shared[family]}
+    counts = {family: shared[family] for family in families_of(own) if shared[family]}
     return RuleResult(rule, numbers, needed, ruling, outcome, {"digest": 1} | counts if pair.same_digest else counts)
-
-
-def _numbers(rule: str, pair: Pair, decider: Decider) -> tuple[str, str]:
-    b, c = f"B {pair.b_similarity} of 6", f"C {pair.c_similarity} of 384"
-    if rule == "shingling":
-        return b, f"B {decider.b_min}"
-    if rule == "simhash" or (rule == "site-split" and not pair.same_hen_site):
-        return c, f"C {decider.c_min}"
-    if rule in ("combined", "site-split"):
-        return f"{b}, {c}", f"B {decider.b_min}, C {decider.combined_c_min}"
-    if rule == "simhash64":
-        return f"{pair.simhash64_agree} of 64 bits", f"{decider.simhash64_min}"
-    ruling = RULES[rule](pair, decider)
-    if ruling.by.startswith("combined"):
-        return _numbers("combined", pair, decider)
-    if ruling.by.startswith("content"):
-        score, needed = score_and_threshold(pair.content_score, decider.content_tape_min)
-        return f"tape {pair.tape_score:.0%}, content {score}", f"content {needed}"
-    unproved = {"names": "unproved"} if 2 in (pair.title_veto, pair.head_veto) else {}
-    evidence = {"by": ruling.by, "tokens": [pair.tokens_a, pair.tokens_b], "vetoes": unproved}
-    score, needed = score_and_threshold(pair.tape_score, demanded(evidence, decider))
-    return f"tape {score}", f"tape {needed}"
 
 
 def _said(one: RuleResult, same_digest: bool) -> str:
@@ -272,7 +250,7 @@ def _said(one: RuleResult, same_digest: bool) -> str:
         return "exact duplicate"
     if one.ruling.kind:
         return one.ruling.kind.replace("_", " ")
-    return f"no: {RULED_OUT.get(one.ruling.by, one.ruling.by)}"
+    return f"no: {why_refused(one.ruling.by)}"
 
 
 def _sites(pair: Pair) -> str:

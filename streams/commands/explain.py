@@ -14,9 +14,10 @@ from neardup.errors import BadInput, BadPage, InvariantBroken
 from neardup.limits import PLACE_BITS
 from neardup.matching.fold import Candidate, Trace, fold
 from neardup.page import normalise_url
-from neardup.report.prose import KINDS, RULED_OUT, found_through, sentences
+from neardup.report.prose import KINDS, found_through, sentences
 from neardup.report.reasons import Draft
 from neardup.report.samples import Side, card, instant
+from neardup.rules import why_refused
 from neardup.verdict import Coordinates
 from streams.commands.compare import safe
 from streams.files.state import State
@@ -139,7 +140,7 @@ class Explanation:
             yield Text(f"Page {trace.holder} has the same words, which settles it before any candidate is scored.")
         for check in trace.checks:
             against = "its previous fetch" if check.of == "previous" else "its cluster's founding page"
-            held = "still says the same" if check.held else f"does not: {_ruled_out(check.ruling.by)}"
+            held = "still says the same" if check.held else f"does not: {why_refused(check.ruling.by)}"
             pair = check.pair
             numbers = f"tape {pair.tape_score:.4f}, B {pair.b_similarity}, C {pair.c_similarity}"
             yield Text(f"Against {against} (page {check.page_id}) it {held} ({numbers}).")
@@ -184,14 +185,10 @@ class Explanation:
 
 def _ruling(one: Candidate, chosen: bool) -> str:
     if one.ruling.kind is None:
-        return f"{one.ruling.by}: {_ruled_out(one.ruling.by)}"
+        return f"{one.ruling.by}: {why_refused(one.ruling.by)}"
     return f"{one.ruling.kind.replace('_', ' ')} by {one.ruling.by}" + (
         ", chosen" if chosen else ", but another is nearer"
     )
-
-
-def _ruled_out(by: str) -> str:
-    return RULED_OUT.get(by, by)
 
 
 def explain_command(

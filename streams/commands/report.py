@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from neardup.index.base import Family
-from neardup.index.keys import HOT, family_of
+from neardup.index.keys import HOT
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
+from neardup.rules.families import family_of
 from neardup.verdict import Coordinates
 from streams.files.scan import ScanResult
 from streams.files.state import State

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
-from neardup.matching.choice import keeps_the_same
+from neardup.rules.posted import keeps_the_same
 from streams.formats.message import NewDecider, decode_entry, is_control
 
 #: Words about the decider with their offsets, in the log's order.

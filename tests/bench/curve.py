@@ -16,16 +16,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from neardup.decider import Decider
-from neardup.index import keys
 from neardup.index.base import Family
-from neardup.index.keys import KeyFamily
 from neardup.index.rocks import RocksStore
 from neardup.matching.fold import fold
+from neardup.rules import RULES
+from neardup.rules.base import Posts
+from neardup.rules.families import KeyFamily
 from neardup.scheme import Scheme
 from tests.bench import curve_figure
 from tests.bench.collisions import Column, Point, evaluate, follow
@@ -117,20 +118,17 @@ class Run:
 @contextmanager
 def posting(choice: Choice) -> Iterator[None]:
     """Inside, the default rule posts heads and places only if the choice has them. The rest is the decider's."""
-    own = keys.FAMILIES["verified"]
+    own = RULES["verified"]
     less = {KeyFamily.PLACE: choice.place, KeyFamily.HEAD: choice.head}
-    keys.FAMILIES["verified"] = tuple(family for family in own if less.get(family, True))
-    _forget()
+
+    def posts(decider: Decider) -> Posts:
+        return tuple((family, many) for family, many in own.posts(decider) if less.get(family, True))
+
+    RULES["verified"] = replace(own, posts=posts)
     try:
         yield
     finally:
-        keys.FAMILIES["verified"] = own
-        _forget()
-
-
-def _forget() -> None:
-    keys._slices_of.cache_clear()
-    keys._bytes_of.cache_clear()
+        RULES["verified"] = own
 
 
 def run(mixture: Mixture, last: Sequence[bytes], choice: Choice, scheme: Scheme, scratch: Path | None) -> Run:

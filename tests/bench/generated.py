@@ -9,6 +9,8 @@ from neardup.decider import Decider
 from neardup.index import keys, namings, sharing
 from neardup.index.base import Family, Store
 from neardup.index.rows import NO_PAGE, ClusterRow, DigestRow, UrlRow, id_key
+from neardup.rules.posted import similarity_keys
+from neardup.rules.siblings import NO_SIBLINGS
 from neardup.sketch.header import Head, url_hash
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
 from neardup.verdict import Kind
@@ -105,9 +107,9 @@ def _rows(records: list[bytes], first: int, decider: Decider) -> dict[Family, di
     for page_id, record in enumerate(records, first + 1):
         head = Head(record)
         entry = keys.posting(page_id, head)
-        for key in keys.similarity_keys(head, decider):
+        for key in similarity_keys(head, decider):
             out[Family.KEYS][key] = keys.with_posting(None, entry, decider.postings_max)
-        out[Family.KEYS][namings.key_of(head)] = namings.NO_SIBLINGS.with_one(head).encode()
+        out[Family.KEYS][namings.key_of(head)] = namings.encode(NO_SIBLINGS.with_one(head))
         check = sharing.check_of(sharing.shared_part(record))
         out[Family.KEYS][keys.digest_key(head)] = DigestRow(1, page_id, 1, check, (page_id,)).encode()
         out[Family.SKETCHES][id_key(page_id)] = sharing.whole_row(record)

@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 
 from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family
+from neardup.rules.families import KeyFamily, family_of
+from neardup.rules.posted import similarity_keys
 from neardup.sketch.header import Head
 from neardup.verdict import Kind
 
@@ -28,12 +30,12 @@ class Checked:
         self.heads = {page: self._head(page) for page in self.sketches}
         self.digests, self.more, self.postings, self.namings = {}, defaultdict(list), {}, {}
         for key, value in raw[Family.KEYS].items():
-            family = keys.family_of(key)
-            if family in (keys.KeyFamily.DIGEST, keys.KeyFamily.OPAQUE):
+            family = family_of(key)
+            if family in (KeyFamily.DIGEST, KeyFamily.OPAQUE):
                 self.digests[key] = rows.decode_digest(value)
-            elif family in (keys.KeyFamily.DIGEST_MORE, keys.KeyFamily.OPAQUE_MORE):
+            elif family in (KeyFamily.DIGEST_MORE, KeyFamily.OPAQUE_MORE):
                 self.more[key[:-8]].append(_id(key[-8:]))
-            elif family is keys.KeyFamily.NAMING:
+            elif family is KeyFamily.NAMING:
                 self.namings[key] = namings.decode(value)
             else:
                 self.postings[key] = value
@@ -117,7 +119,7 @@ class Checked:
         wanted = defaultdict(set)
         for cluster in self.clusters.values():
             head = self.heads[cluster.founding]
-            for key in keys.similarity_keys(head, self.decider):
+            for key in similarity_keys(head, self.decider):
                 wanted[key].add(int.from_bytes(keys.posting(cluster.founding, head), "big"))
         for key, row in self.postings.items():
             words = keys.postings(row)

@@ -1,18 +1,15 @@
 """Keys and rows as they lie in a store: bytes pinned, nothing lost, unknown formats refused."""
 
 import math
-from dataclasses import replace
 
-import numpy as np
 import pytest
 from handmade import record, rejected, tombstone
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys, rows, sharing
-from neardup.rules import RULES
 from neardup.sketch.header import Head, log_length
 from neardup.sketch.view import HEADER, Sketch
 from neardup.verdict import Kind
@@ -134,82 +131,6 @@ def test_taking_out_what_is_not_there_is_a_broken_invariant():
 def test_unknown_posting_rows_are_refused(row):
     with pytest.raises(CorruptRecord):
         keys.postings(row)
-
-
-# ---- similarity keys -----------------------------------------------------------------------------------------------
-
-
-def test_each_rule_posts_its_own_families():
-    head = Head(record("http://a.org/", LONG))
-    counts = {rule: len(keys.similarity_keys(head, decider(rule))) for rule in RULES}
-    papers = {"shingling": 6, "simhash": 12, "combined": 6, "site-split": 18, "simhash64": 56}
-    assert counts == papers | {"tape": 9, "verified": 10}
-    for rule in RULES:
-        posted = keys.similarity_keys(head, decider(rule))
-        assert {len(key) for key in posted} == {7}
-        assert len({key[0] for key in posted}) == len(posted), "one place, one byte"
-        every = keys.similarity_keys(head, replace(decider(rule), blocks_posted=6))
-        assert {keys.family_of(key) for key in every} == set(keys.FAMILIES[rule])
-
-
-def test_a_decider_may_post_some_of_the_small_keys():
-    head = Head(record("http://a.org/", LONG))
-    for rule in ("tape", "verified"):
-        every = keys.similarity_keys(head, replace(decider(rule), blocks_posted=6))
-        some = replace(decider(rule), supershingles_posted=5, blocks_posted=2)
-        posted = keys.similarity_keys(head, some)
-        assert posted == [*every[:-9], *every[-6:-4]]
-        _, columns = keys.similarity_columns(np.frombuffer(head.record, HEADER, 1), some)
-        assert columns.tolist() == [[int.from_bytes(key) for key in posted]]
-        assert not keys.posts_the_same(some, decider(rule))
-        assert keys.posts_the_same(some, replace(some, tape_min=0.8))
-    assert keys.posts_the_same(decider("shingling"), replace(decider("shingling"), blocks_posted=3))
-
-
-def test_keys_are_the_low_bytes_of_the_sketch():
-    page = record("http://a.org/", LONG)
-    sketch, head = Sketch(page), Head(page)
-    low = [word.to_bytes(8, "little")[:6] for word in (sketch.place, sketch.head, *sketch.wide)]
-    blocks = [word.to_bytes(4, "little") + b"\0\0" for word in sketch.logtf]
-    places = [0x60, 0x10, *range(0x30, 0x38), *range(0x40, 0x46)]
-    expected = [bytes([place]) + key for place, key in zip(places, low + blocks, strict=True)]
-    assert keys.similarity_keys(head, replace(decider(), blocks_posted=6)) == expected
-    assert keys.similarity_keys(head, decider()) == expected[:-6]
-    word = sketch.simhash[5].to_bytes(8, "little")
-    assert keys.similarity_keys(head, decider("simhash"))[-1] == b"\x5b" + word[4:] + b"\0\0"
-
-
-def test_only_the_default_rule_leaves_thin_pages_unposted():
-    thin = Head(record("http://a.org/", "only three words"))
-    assert keys.similarity_keys(thin, decider()) == []
-    assert len(keys.similarity_keys(thin, decider("combined"))) == 6
-    for nothing in (record("http://a.org/"), record("http://a.org/", body=b"%PDF"), tombstone("http://a.org/")):
-        for rule in RULES:
-            assert keys.similarity_keys(Head(nothing), decider(rule)) == []
-
-
-@settings(max_examples=30)
-@given(st.sets(st.integers(0, 63), max_size=5))
-def test_two_simhashes_within_5_bits_share_a_table(flipped):
-    page = record("http://a.org/", LONG)
-    other = bytearray(page)
-    at = HEADER.fields["simhash"][1]
-    for bit in flipped:
-        other[at + bit // 8] ^= 1 << bit % 8
-    mine, theirs = (keys.similarity_keys(Head(bytes(r)), decider("simhash64")) for r in (page, other))
-    assert set(mine) & set(theirs)
-
-
-@settings(max_examples=30)
-@given(st.sets(st.integers(0, 383), max_size=11))
-def test_two_vectors_within_11_bits_share_a_block(flipped):
-    page = record("http://a.org/", LONG)
-    other = bytearray(page)
-    at = HEADER.fields["simhash"][1]
-    for bit in flipped:
-        other[at + bit // 8] ^= 1 << bit % 8
-    mine, theirs = (keys.similarity_keys(Head(bytes(r)), decider("simhash")) for r in (page, other))
-    assert set(mine) & set(theirs)
 
 
 def test_digests_of_texts_and_of_bodies_never_meet():

@@ -14,6 +14,8 @@ from neardup.index import keys
 from neardup.matching.batch import Pages
 from neardup.matching.lists import Posted
 from neardup.rules import RULES
+from neardup.rules.families import family_of
+from neardup.rules.posted import similarity_keys
 from neardup.sketch.header import Head
 
 pytestmark = pytest.mark.kernel
@@ -41,24 +43,24 @@ class Rows:
 
     def gather(self, head):
         counts = {}
-        for key in keys.similarity_keys(head, self.decider):
+        for key in similarity_keys(head, self.decider):
             for word in keys.postings(self.rows.get(key)):
                 counts[word] = counts.get(word, 0) + 1
         tape, content = head.tape_logs
-        gap = self.decider.length_gap_max if self.decider.rule in keys.TAPE_RULES else 999
+        gap = self.decider.length_gap_max if self.decider.rule in ("tape", "verified") else 999
         near = [w for w in counts if abs((w >> 8 & 255) - tape) <= gap or abs((w & 255) - content) <= gap]
         ordered = sorted(near, key=lambda word: (-counts[word], word))
         kept = ordered[: self.decider.candidates_max]
         return [word >> 16 for word in kept], [counts[word] for word in kept], len(ordered) > len(kept)
 
     def post(self, page_id, head):
-        for key in keys.similarity_keys(head, self.decider):
+        for key in similarity_keys(head, self.decider):
             row = self.rows.get(key)
             self.rows[key] = keys.with_posting(row, keys.posting(page_id, head), self.decider.postings_max)
             self.turned += self.rows[key] == keys.HOT != row
 
     def unpost(self, page_id, head):
-        for key in keys.similarity_keys(head, self.decider):
+        for key in similarity_keys(head, self.decider):
             after = keys.without_posting(self.rows[key], keys.posting(page_id, head))
             self.rows[key] = after
             if after is None:
@@ -70,7 +72,7 @@ def holds(row, page_id):
 
 
 def slots_of(posted, head, decider):
-    found = [posted.slot_of(key) for key in keys.similarity_keys(head, decider)]
+    found = [posted.slot_of(key) for key in similarity_keys(head, decider)]
     return np.array([slot for slot in found if slot is not None], dtype=np.int64)
 
 
@@ -81,7 +83,7 @@ def test_keys_in_columns_are_the_keys_of_each_page(rule):
     decider = replace(SMALL, rule=rule)
     posted = Posted(batch, decider)
     for page_id, head in batch.items():
-        assert posted.of_page(page_id) == keys.similarity_keys(head, decider)
+        assert posted.of_page(page_id) == similarity_keys(head, decider)
         assert (page_id in posted.place_of) == bool(posted.of_page(page_id))
     assert posted.keys == sorted(set(posted.keys))
     seen = set()
@@ -125,7 +127,7 @@ def test_lists_do_what_rows_do(seed):
             assert lists.families_many([(page_id, other)]) == {(page_id, other): Counter(families)}
             assert len(families) == expected[1][expected[0].index(other)]
             shared = [key for key in posted.of_page(page_id) if holds(rows.rows.get(key), other)]
-            assert families == [keys.family_of(key).name.lower() for key in shared]
+            assert families == [family_of(key).name.lower() for key in shared]
         what = rng.random()
         if what < 0.6 and place is not None:
             rows.post(page_id, head)

@@ -6,21 +6,19 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neardup import rules
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.index.keys import FAMILIES
-from neardup.matching import choice
 from neardup.page import Page
-from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, prose
+from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
 from neardup.report.charts import bars, sizes, thinned
-from neardup.report.prose import KINDS, demanded, key_name, margin, percent, score_and_threshold, sentences
+from neardup.report.prose import KINDS, key_name, percent, sentences
 from neardup.report.tally import LARGEST_KEPT, Clusters, Leaders, Sample, Tally, by_hash
+from neardup.rules import RULES
+from neardup.rules.base import score_and_demand
 from neardup.verdict import Kind
 from tests.neardup.verdict_stream import MadeUpCrawl
 
@@ -196,9 +194,10 @@ def test_closest_calls_are_the_closest() -> None:
     scores = sorted(v["evidence"]["tape_score"] for v in verdicts if v["verdict"] == "near_duplicate")
     assert [v["evidence"]["tape_score"] for v in tally.close_accepted.chosen()] == scores[:5]
     near = [v["evidence"]["nearest"] for v in verdicts if "nearest" in v.get("evidence", {})]
-    below = [n["tape_score"] - demanded(n, DECIDER) for n in near if "veto" not in n["by"]]
+    margin = RULES["verified"].margin
+    below = [margin(n, DECIDER) for n in near if "veto" not in n["by"]]
     chosen = [v["evidence"]["nearest"] for v in tally.close_rejected.chosen()]
-    assert [n["tape_score"] - demanded(n, DECIDER) for n in chosen] == sorted(below, reverse=True)[:5]
+    assert [margin(n, DECIDER) for n in chosen] == sorted(below, reverse=True)[:5]
     assert all(n["by"] == "title veto" for n in (v["evidence"]["nearest"] for v in tally.close_vetoed.chosen()))
 
 
@@ -275,7 +274,7 @@ def test_a_cluster_lists_its_members_alone() -> None:
 
 
 def test_every_family_of_keys_has_words() -> None:
-    families = {family.name for posted in FAMILIES.values() for family in posted}
+    families = {family.name for rule in RULES.values() for family, _ in rule.posts(DECIDER)}
     assert [name for name in families if key_name(name) == name] == []
 
 
@@ -325,7 +324,7 @@ def test_evidence_in_words(evidence: dict[str, Any], told: str) -> None:
 
 def test_shares_never_round_to_all_or_nothing() -> None:
     assert [percent(x) for x in (0, 0.00001, 0.5, 0.99999, 1)] == ["0%", "0.1%", "50%", "99.9%", "100%"]
-    assert score_and_threshold(0.7399999, 0.74)[1].startswith("74")
+    assert score_and_demand(0.7399999, 0.74)[1].startswith("74")
 
 
 def test_charts_of_extremes() -> None:
@@ -357,7 +356,7 @@ def test_charts_of_extremes() -> None:
 )
 def test_margin_in_the_units_of_the_rule(rule: str, evidence: dict[str, Any], above: float | None) -> None:
     decider = Decider(scheme="5" * 32, rule=rule)
-    assert margin(evidence, decider) == (None if above is None else pytest.approx(above))
+    assert RULES[rule].margin(evidence, decider) == (None if above is None else pytest.approx(above))
 
 
 def test_other_rules_have_closest_calls_too() -> None:
@@ -373,13 +372,3 @@ def test_other_rules_have_closest_calls_too() -> None:
     assert "threshold 372" in words
     assert "simhash bits agree; at least 372 bits are needed" in words
     assert "Tape scores" not in words
-
-
-def test_every_reason_of_a_rule_has_its_words():
-    """Found in the source: rulings without a verdict, and the words that verified.py's parts return for them."""
-    source = "".join(path.read_text() for path in Path(rules.__file__).parent.glob("*.py"))
-    source += Path(choice.__file__).read_text()
-    said = set(re.findall(r'Ruling\(None, "([^"]+)"', source)) | set(re.findall(r'return "([a-z ]+)"', source))
-    assert {"siblings", "contents", "retitled", "never_merge"} <= said
-    assert said <= set(prose.RULED_OUT)
-    assert set(prose.VETOES) <= said

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from neardup.decider import RULE_NAMES, Decider
-from neardup.index.namings import Siblings
 from neardup.rules import RULES, Pair
+from neardup.rules.siblings import Siblings
 from neardup.verdict import Kind
 from tests.oracle import names
 
@@ -52,7 +52,7 @@ SAME = Pair(
 
 
 def ruled(rule: str, crowd: int = 0, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:
-    ruling = RULES[rule](SAME._replace(**numbers), decider, crowd)
+    ruling = RULES[rule].decide(SAME._replace(**numbers), decider, crowd)
     return ruling.kind, ruling.by
 
 
@@ -137,7 +137,7 @@ def test_main_content_alone_is_another_verdict() -> None:
 
 
 def test_accepted_candidates_rank_by_tape_then_combined_then_content() -> None:
-    decide = RULES["verified"]
+    decide = RULES["verified"].decide
     tape = decide(SAME._replace(tape_score=0.75), DECIDER, 0).rank
     better = decide(SAME._replace(tape_score=0.76), DECIDER, 0).rank
     combined = decide(SAME._replace(tape_a=0), DECIDER, 0).rank
@@ -192,7 +192,7 @@ def test_pages_of_one_name_that_have_but_their_surroundings_in_common_differ() -
 
 def among(others: int, alike: int, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:
     tells = {name: numbers.pop(name, 0) for name in ("retitled", "moved")}
-    ruling = RULES["verified"](SAME._replace(**numbers), decider, 0, Siblings(others, alike, **tells))
+    ruling = RULES["verified"].decide(SAME._replace(**numbers), decider, 0, Siblings(others, alike, **tells))
     return ruling.kind, ruling.by
 
 
@@ -295,7 +295,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
         )
         counted = [random.choice((0, 1, 2, 3, 40)), random.choice((0, 1, 15, 16, 63, 64))]
         siblings = Siblings(*counted, random.randint(0, sum(counted)), random.randint(0, sum(counted)))
-        ruling = RULES["verified"](pair, DECIDER, 0, siblings)
+        ruling = RULES["verified"].decide(pair, DECIDER, 0, siblings)
         refused = names.refused(pair._asdict(), siblings._asdict())
         assert (ruling.by == refused) == bool(refused), (pair, siblings, ruling, refused)
         decisions.add((ruling.kind is not None, ruling.by))
@@ -353,3 +353,4 @@ def test_the_rule_on_tapes_alone_looks_at_no_names_of_one_site(unlike: dict[str,
 
 def test_every_rule_has_its_name_where_nothing_is_imported_for_it() -> None:
     assert tuple(RULES) == RULE_NAMES
+    assert [rule.name for rule in RULES.values()] == list(RULES)

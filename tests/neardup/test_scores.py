@@ -9,14 +9,15 @@ from handmade import record
 from story import SMALL
 
 from neardup.decider import SiteOverride
-from neardup.index.namings import Siblings
 from neardup.matching.choice import rule_on
 from neardup.matching.evidence import score_of
-from neardup.matching.scores import Numbers, Scores, possible
+from neardup.matching.scores import Numbers, Scores
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import pair_of
 from neardup.parallel import spread
 from neardup.rules import RULES
+from neardup.rules.base import Columns
+from neardup.rules.siblings import Siblings
 from neardup.sketch.header import Head
 
 HEAD = Head(record("http://a.s1.org/", "some words of a page"))
@@ -62,7 +63,7 @@ def test_no_rule_accepts_what_is_called_impossible(rule):
             sites=rng.choice([{}, {"s1.org": SiteOverride(tape_min=0.9)}]),
         )
         numbers = np.array([numbers_of(rng, decider) for _ in range(100)])
-        for row, may in zip(numbers, possible(numbers, decider).tolist(), strict=True):
+        for row, may in zip(numbers, RULES[rule].possible(Columns(numbers), decider).tolist(), strict=True):
             siblings = Siblings(rng.choice([0, 0, 5]), rng.choice([0, 1, 20]))
             ruling = rule_on(decider, HEAD, OTHER, pair_of(row), rng.choice([0, 3]), siblings)
             assert may or ruling.kind is None, (ruling, pair_of(row), decider)

@@ -11,7 +11,6 @@ from story import BASE, FAR, SMALL, endless, slices_of, text
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from neardup.index.memory import MemoryStore
-from neardup.index.namings import NO_SIBLINGS
 from neardup.matching.choice import Choice, Scored, Weighed, _better, rule_on
 from neardup.matching.fold import fold
 from neardup.matching.shadow import (
@@ -24,6 +23,7 @@ from neardup.matching.shadow import (
     shadow_of,
 )
 from neardup.rules import Pair
+from neardup.rules.siblings import NO_SIBLINGS
 from neardup.sketch.header import Head
 from neardup.verdict import Kind
 

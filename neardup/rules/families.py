@@ -1,0 +1,92 @@
+"""Families of index keys: the byte that each begins with, what of a record its keys are made of, and words for it.
+
+A similarity key is 7 bytes: one names family and place, six are the low bytes of a fingerprint in the record (two pages
+whose fingerprints differ only above them meet once in 2**48 pairs, and are then told apart by verification).
+"""
+
+from enum import IntEnum
+from itertools import combinations
+from typing import NamedTuple
+
+from neardup.sketch.header import field_at
+
+
+class KeyFamily(IntEnum):
+    """First byte of a key, for place 0. Persisted: values never change."""
+
+    DIGEST = 0x01  # of a token sequence
+    OPAQUE = 0x02  # of an opaque body
+    DIGEST_MORE = 0x03  # live pages of a digest beyond those that its row lists
+    OPAQUE_MORE = 0x04
+    NAMING = 0x05  # pages of a site by what they call themselves: neardup.index.namings
+    HEAD = 0x10  # the first 8 tokens
+    PLACE = 0x60  # site, words of title and heading, end of the URL
+    SUPERSHINGLE = 0x20  # 6 places: algorithm B's, of 14 minvalues
+    WIDE = 0x30  # 8 places: supershingles of few minvalues
+    LOGTF = 0x40  # 6 places: 32-bit blocks of the log-tf simhash
+    BLOCK = 0x50  # 12 places: 32-bit blocks of algorithm C's vector
+    MANKU = 0x80  # 56 places: 3 of the 8 bytes of C's first 64 bits
+
+
+#: Bytes of a key behind its first one.
+KEY_BYTES = 6
+#: Of a similarity key, its family included.
+SIMILARITY_BYTES = 1 + KEY_BYTES
+#: Where the bytes of a key stand in a record, KEY_BYTES of them. NOWHERE: a zero.
+Places = tuple[int, ...]
+NOWHERE = -1
+
+
+class Words(NamedTuple):
+    """What the keys of a family are, for people. several: empty where a page has but one."""
+
+    one: str
+    several: str = ""
+
+
+WORDS: dict[KeyFamily, Words] = {
+    KeyFamily.DIGEST: Words("the content digest"),
+    KeyFamily.OPAQUE: Words("the digest of the body"),
+    KeyFamily.HEAD: Words("the first 8 words"),
+    KeyFamily.PLACE: Words("the same name at the same place of the site"),
+    KeyFamily.SUPERSHINGLE: Words("supershingle", "supershingles"),
+    KeyFamily.WIDE: Words("small supershingle", "small supershingles"),
+    KeyFamily.LOGTF: Words("simhash block", "simhash blocks"),
+    KeyFamily.BLOCK: Words("simhash block", "simhash blocks"),
+    KeyFamily.MANKU: Words("simhash table", "simhash tables"),
+}
+
+
+def _each(field: str, many: int, step: int) -> tuple[Places, ...]:
+    """Of `many` fingerprints in a field of a record, one every `step` bytes."""
+    size, first = min(step, KEY_BYTES), field_at(field)
+    padding = (NOWHERE,) * (KEY_BYTES - size)
+    return tuple((*range(at, at + size), *padding) for at in range(first, first + many * step, step))
+
+
+def _manku() -> tuple[Places, ...]:
+    """Manku 2007, section 3: cut 64 bits in 8 blocks, one table for every choice of 3. Two vectors that differ in at
+    most 5 bits agree in at least 3 whole blocks, so they meet; 24 bits keep the lists of 10**7 pages short.
+    """
+    first, padding = field_at("simhash"), (NOWHERE,) * (KEY_BYTES - 3)
+    return tuple((*(first + block for block in blocks), *padding) for blocks in combinations(range(8), 3))
+
+
+#: The similarity keys of a page: for each family the bytes of each of its keys.
+PLACES: dict[KeyFamily, tuple[Places, ...]] = {
+    KeyFamily.HEAD: _each("head", 1, 8),
+    KeyFamily.PLACE: _each("place", 1, 8),
+    KeyFamily.SUPERSHINGLE: _each("supershingles", 6, 8),
+    KeyFamily.WIDE: _each("wide", 8, 8),
+    KeyFamily.LOGTF: _each("logtf", 6, 4),
+    KeyFamily.BLOCK: _each("simhash", 12, 4),
+    KeyFamily.MANKU: _manku(),
+}
+
+
+def family_of(key: bytes) -> KeyFamily:
+    """The family that a key of the `keys` family belongs to."""
+    first = key[0]
+    if first >= KeyFamily.MANKU:
+        return KeyFamily.MANKU
+    return KeyFamily(first & 0xF0 if first >= KeyFamily.HEAD else first)

@@ -1,0 +1,96 @@
+"""Which similarity keys a page posts and probes, as the decider's rule has it."""
+
+from collections.abc import Callable
+from functools import cache
+from operator import itemgetter
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.rules import rule_of
+from neardup.rules.base import Posts
+from neardup.rules.families import NOWHERE, PLACES, SIMILARITY_BYTES, Places, family_of
+from neardup.sketch.header import Head
+from neardup.sketch.layout import HEADER, RecordFlag
+
+#: No limit to how much the lengths of two pages differ.
+ANY_LENGTH = -1
+
+
+def fewest_tokens(decider: Decider) -> int:
+    """Pages of fewer tokens post no keys. Rules that read tapes merge thin pages by their digests alone."""
+    return max(1, decider.thin_tokens) if rule_of(decider).reads_tapes else 1
+
+
+def length_gap(decider: Decider) -> int:
+    """Candidates whose log-lengths differ more are not read; or ANY_LENGTH: only tapes say that these are hopeless."""
+    return decider.length_gap_max if rule_of(decider).reads_tapes else ANY_LENGTH
+
+
+def counts_names(decider: Decider) -> bool:
+    """Whether the rule asks for siblings, so that the index has rows of names."""
+    return rule_of(decider).counts_names(decider)
+
+
+def keeps_the_same(one: Decider, other: Decider) -> bool:
+    """Whether two deciders keep the same of each page in the index, so that one can go on where the other stopped."""
+    if counts_names(one) != counts_names(other) or rule_of(one).posts(one) != rule_of(other).posts(other):
+        return False
+    return fewest_tokens(one) == fewest_tokens(other)
+
+
+def similarity_keys(head: Head, decider: Decider) -> list[bytes]:
+    """The 7-byte keys under which a page is posted and looked for, in a fixed order; none for a page without tokens."""
+    if head.opaque or head.tokens < fewest_tokens(decider):
+        return []
+    header = head.record[: HEADER.itemsize] + b"\0"  # NOWHERE is its last byte
+    return [first + bytes(take(header)) for first, take in _takers(rule_of(decider).posts(decider))]
+
+
+def similarity_columns(headers: np.ndarray, decider: Decider) -> tuple[np.ndarray, np.ndarray]:
+    """`similarity_keys` of many pages. headers: HEADER[pages].
+
+    -> bool[pages]: which have keys; uint64[pages with keys, keys]: the bytes of each as a number, which order alike.
+    """
+    posted = (headers["flags"] & RecordFlag.OPAQUE == 0) & (headers["tokens"] >= fewest_tokens(decider))
+    first, places = _columns(rule_of(decider).posts(decider))
+    raw = headers[posted].view(np.uint8).reshape(-1, HEADER.itemsize)
+    out = np.zeros((len(raw), *places.shape[:1], 8), dtype=np.uint8)
+    out[:, :, 1] = first
+    out[:, :, 2:] = raw[:, places.reshape(-1)].reshape(-1, *places.shape)
+    out[:, :, 2:][:, places == NOWHERE] = 0
+    return posted, out.view(">u8")[:, :, 0].astype(np.uint64)
+
+
+def keys_of_columns(columns: np.ndarray) -> list[bytes]:
+    """The keys of one dimension of `similarity_columns`."""
+    raw = columns.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 1:]
+    out: list[bytes] = np.ascontiguousarray(raw).view(f"V{SIMILARITY_BYTES}")[:, 0].tolist()
+    return out
+
+
+def families_of(decider: Decider) -> list[str]:
+    """Names of the families of a page's similarity keys, in their order."""
+    return [family_of(first).name.lower() for first, _ in _keys(rule_of(decider).posts(decider))]
+
+
+def _keys(posts: Posts) -> list[tuple[bytes, Places]]:
+    """First byte of each key, and where the others stand in a record."""
+    return [
+        (bytes([family + place]), places)
+        for family, many in posts
+        for place, places in enumerate(PLACES[family][:many])
+    ]
+
+
+@cache
+def _takers(posts: Posts) -> list[tuple[bytes, Callable[[bytes], tuple[int, ...]]]]:
+    return [(first, itemgetter(*places)) for first, places in _keys(posts)]
+
+
+@cache
+def _columns(posts: Posts) -> tuple[np.ndarray, np.ndarray]:
+    """First bytes of the keys, uint8[keys], and places of the others, int64[keys, 6]."""
+    every = _keys(posts)
+    first = [one[0] for one, _ in every]
+    return np.array(first, dtype=np.uint8), np.array([places for _, places in every], dtype=np.int64).reshape(-1, 6)

@@ -1,0 +1,74 @@
+"""How many pages of a site go by one name: where many do, their title and heading do not tell them apart.
+
+Counts only grow, and only with first sightings of URLs whose content is new, so they are a function of the log's prefix
+however it is cut. They end at COUNT_MAX pages: more tell no more. Kept by `neardup.index.namings`.
+"""
+
+from typing import NamedTuple, Protocol
+
+COUNT_MAX = 255
+
+
+class Named(Protocol):
+    """What of a page counts beside its site and naming: see `neardup.sketch.layout.HEADER`."""
+
+    @property
+    def tail(self) -> int: ...
+    @property
+    def titling(self) -> int: ...
+    @property
+    def place(self) -> int: ...
+
+
+class Names(NamedTuple):
+    """`Named` without the page."""
+
+    tail: int
+    titling: int
+    place: int
+
+
+class Siblings(NamedTuple):
+    """Pages of one site and one naming. tail, titling, place: the first one's; alike: pages of its tail; others: the
+    other pages; retitled, moved: pages of another titling, of another place (see `neardup.sketch.layout.HEADER`).
+
+    Releases and languages of one page end alike; pages about different things, of one template, do not.
+    """
+
+    others: int = 0
+    alike: int = 0
+    retitled: int = 0
+    moved: int = 0
+    tail: int = 0
+    titling: int = 0
+    place: int = 0
+
+    @property
+    def titles_tell(self) -> bool:
+        """Whether most of the pages have other titles than the first: in digits or punctuation, which no naming has."""
+        return 2 * self.retitled > self.others + self.alike
+
+    @property
+    def paths_tell(self) -> bool:
+        """Whether most of the pages lie elsewhere than the first: queries are not what tells them apart."""
+        return 2 * self.moved > self.others + self.alike
+
+    @property
+    def full(self) -> bool:
+        """Whether more pages change nothing."""
+        return self.others + self.alike >= COUNT_MAX
+
+    def with_one(self, head: Named) -> "Siblings":
+        """The counts after one more page."""
+        if not self.alike:
+            return Siblings(0, 1, 0, 0, head.tail, head.titling, head.place)
+        others, alike, retitled, moved, tail, titling, place = self
+        if others + alike >= COUNT_MAX:
+            return self
+        same = head.tail == tail
+        retitled += head.titling != titling
+        moved += head.place != place
+        return Siblings(others + (not same), alike + same, retitled, moved, tail, titling, place)
+
+
+NO_SIBLINGS = Siblings()

@@ -1,0 +1,46 @@
+"""What single sites want otherwise, whatever the rule."""
+
+from dataclasses import replace
+from functools import lru_cache
+
+from neardup.decider import Decider
+from neardup.pairs.pair import Pair
+from neardup.rules.base import Refusal, Rule, Ruling, refused
+from neardup.rules.siblings import NO_SIBLINGS, Siblings
+from neardup.verdict import Kind
+
+REFUSALS = {
+    "site": Refusal("its site demands a closer match"),
+    "never_merge": Refusal("its site wants nothing but exact copies merged"),
+}
+
+
+def decide(
+    rule: Rule,
+    decider: Decider,
+    sites: tuple[str, str],
+    pair: Pair,
+    crowd: int = 0,
+    siblings: Siblings = NO_SIBLINGS,
+) -> Ruling:
+    """The rule's ruling on a pair of pages of two registrable domains, with what either wants otherwise."""
+    wishes = [decider.sites[site] for site in sites if site in decider.sites]
+    raised = max((wish.tape_min or 0.0 for wish in wishes), default=0.0)
+    if any(wish.never_merge for wish in wishes):
+        ruling = rule.decide(pair, decider, crowd, siblings)
+        return refused("never_merge", ruling.score, ruling.demand)
+    if raised <= decider.tape_min:
+        return rule.decide(pair, decider, crowd, siblings)
+    ruling = rule.decide(pair, _raised(decider.to_json(), raised), crowd, siblings)
+    # As with the rule's own higher demands: what fails only them does not lead on to the main content.
+    if ruling.kind is Kind.SAME_CONTENT and pair.tape_score >= decider.tape_min:
+        return refused("site", pair.tape_score, raised)
+    return ruling
+
+
+@lru_cache(maxsize=256)
+def _raised(decider: str, tape_min: float) -> Decider:
+    plain = Decider.from_json(decider)
+    short, strict = max(plain.short_tape_min, tape_min), max(plain.strict_tape_min, tape_min)
+    noise = max(plain.noise_tape_min, tape_min)
+    return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict, noise_tape_min=noise)
