@@ -21,18 +21,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import orjson
 import xxhash
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
 from neardup.index.base import Store
 from neardup.index.memory import MemoryStore
+from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.verdict import Coordinates, Verdict
 from streams.files.segments import SegmentLog
 from streams.files.sources import LocalSource, SourceRecord, unchanged
-from streams.formats.message import NewDecider, decode_verdicts, encode_control, encode_verdicts
+from streams.formats.message import (
+    NewDecider,
+    decode_verdicts,
+    encode_control,
+    encode_verdicts,
+    verdict_lines,
+)
 from streams.line.deciders import change, why_not, words_in
 from streams.line.matcher import Matcher, folded_to
 from streams.state.directory import SCAN_NAMES, Directory
@@ -126,6 +134,25 @@ class State:
         """All verdicts as JSON objects, in the order of the log."""
         for offset, frame in self.verdict_log.log.read():
             yield from decode_verdicts(frame, offset)
+
+    def kept_lines(self) -> Callable[[Verdict], bytes | None]:
+        """How a verdict was told: its JSON line, or None if it is not kept. Asked in the log's order, each once."""
+        frames = self.verdict_log.log.read()
+        lines: dict[tuple[int, int], bytes] = {}
+        last = -1
+
+        def line_of(verdict: Verdict) -> bytes | None:
+            nonlocal last
+            wanted = verdict.page_id >> PLACE_BITS
+            while last < wanted and (frame := next(frames, None)) is not None:
+                last = frame[0]
+                if last >= wanted:
+                    told = verdict_lines(frame[1], last).splitlines()
+                    lines.clear()
+                    lines.update({(one["page_id"], one["n"]): line for line in told for one in [orjson.loads(line)]})
+            return lines.get((verdict.page_id, verdict.n)) if last == wanted else None
+
+        return line_of
 
     def read_page(self, coordinates: Coordinates) -> Page:
         """Reads one page again from its source. Raises BadInput where that is gone, changed or unknown."""

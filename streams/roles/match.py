@@ -28,12 +28,13 @@ from neardup.limits import PLACE_BITS
 from neardup.matching.shadow import Counts
 from streams.config.settings import Settings
 from streams.errors import SourceGap, WrongScheme
-from streams.formats.message import Control, Decision, NewDecider, decode_entry, encode_control, is_control
+from streams.formats.message import NewDecider, encode_control, is_control
 from streams.kafka import Admin, KafkaLog, KafkaVerdicts, Writer
 from streams.kafka.reader import Reader
 from streams.kafka.topics import require
 from streams.line.audit import Audit, open_audit, shadow_numbers
 from streams.line.deciders import Words, after_words, change, why_not, words_in
+from streams.line.decisions import Ahead, Decisions
 from streams.line.matcher import Matcher, Prepared, folded_to
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
@@ -47,9 +48,6 @@ _log = logs.get("match")
 _ROUND_BYTES_MAX = 16 << 20
 _GAUGES_SECONDS = 5.0
 _CLUSTER, _TOPIC = b"cluster_id", b"topic_id"
-
-#: The log's messages from an offset on, to the end that it has when asked.
-Ahead = Callable[[int], Iterable[tuple[int, bytes]]]
 
 
 class _Looked(NamedTuple):
@@ -77,18 +75,17 @@ class MatchRole:
         audit: Audit | None = None,
     ) -> None:
         self._settings = runtime.settings
-        self._log, self._ahead, self._verdicts, self._store = log, ahead, verdicts, store
+        self._log, self._verdicts, self._store = log, verdicts, store
         self._metrics = runtime.metrics
         self._health = runtime.health.role("match")
         self._stop = runtime.stop
         self._committed = committed
         self._now_ms = now_ms
         self._held: Sequence[tuple[int, bytes]] = []
-        self._settled: set[tuple[Decision, int]] = set()
         self._flushed = self._gauged = time.monotonic()
         self._stalled_s = 0.0
         self._dirty = False
-        self.matcher = Matcher(store, decider, settled=self._is_settled, threads=runtime.settings.threads)
+        self.matcher = Matcher(store, decider, settled=Decisions(ahead), threads=runtime.settings.threads)
         self._audit = audit
         if audit is not None:
             self.matcher.watch = audit.look
@@ -251,18 +248,6 @@ class MatchRole:
         else:
             self._health.ready("judges")
 
-    def _is_settled(self, decision: Decision, offset: int) -> bool:
-        """Looks for an operator's word on the message at `offset`, from there to the log's end."""
-        if (decision, offset) not in self._settled:
-            for at, data in self._ahead(offset + 1):
-                try:
-                    entry = decode_entry(data, at)
-                except CorruptRecord:
-                    continue  # its own turn will come
-                if isinstance(entry, Control) and entry.offset < at:
-                    self._settled.add((entry.decision, entry.offset))
-        return (decision, offset) in self._settled
-
 
 def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decider: bool = False) -> None:
     """Judges the sketch log until it is stopped.
@@ -375,7 +360,7 @@ def _resume(
     committed = verdicts.committed()
     told = None
     if committed is None or matcher.next_offset < committed:
-        told = _last_verdict(settings)
+        told = last_verdict(settings)
     found = Standing(
         log=names.sketches,
         verdicts=names.verdicts,
@@ -393,7 +378,8 @@ def _resume(
     return at
 
 
-def _last_verdict(settings: Settings) -> Told | None:
+def last_verdict(settings: Settings) -> Told | None:
+    """What the newest committed verdict tells of its message, and of what judged it. Raises BrokerError, TopicError."""
     with closing(
         Reader(connect(settings, "match", reading=True), settings.topics.verdicts, committed_only=True)
     ) as end:

@@ -1,0 +1,144 @@
+"""`neardup replay`: verdicts of a stretch of the sketch log again, from a scan's directory or from topics."""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from neardup.decider import Decider
+from neardup.errors import StateError
+from neardup.index.rocks import RocksStore
+from neardup.verdict import Verdict
+from streams.config.settings import Settings
+from streams.files.state import State
+from streams.history.replay import Stretch, replayed
+from streams.kafka import KafkaLog, Writer
+from streams.line.deciders import Words, after_words, words_in
+from streams.line.decisions import Ahead, Decisions
+from streams.line.matcher import Matcher
+from streams.roles.match import last_verdict
+from streams.roles.runtime import connect
+
+#: Called with the messages folded so far, and how many there are.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What a replay did. verdicts: given out. told: of these, how many the scan had kept; otherwise: how many of those
+    were kept in other words.
+    """
+
+    verdicts: int = 0
+    told: int = 0
+    otherwise: int = 0
+
+
+def replay_scan(
+    state: State,
+    stretch: Stretch,
+    out: BinaryIO,
+    progress: Progress = lambda done, total: None,
+) -> Replayed:
+    """Writes the verdicts of the stretch as JSON lines, folded anew, and compares them with those that were kept.
+
+    Raises BadInput, CorruptRecord, StateError.
+    """
+    done, end = Replayed(), state.log.end()
+    kept = state.kept_lines()
+    with _scratch_store() as store:
+        matcher = Matcher(store, state.first_decider)
+        for verdicts in replayed(state.log.read(0), matcher, stretch, lambda offset: progress(offset, end)):
+            for verdict in verdicts:
+                line = verdict.to_json()
+                out.write(line + b"\n")
+                done.verdicts += 1
+                was = kept(verdict)
+                done.told += was is not None
+                done.otherwise += was is not None and was != line
+    out.flush()
+    return done
+
+
+def replay_stream(
+    settings: Settings,
+    stretch: Stretch,
+    *,
+    out: BinaryIO | None = None,
+    topic: str = "",
+    progress: Progress = lambda done, total: None,
+) -> Replayed:
+    """Gives the verdicts of the stretch to a file or to a topic, keyed by URL, in the log's order.
+
+    The log must still begin where it began: else the index at the stretch cannot be folded. Verdicts in a topic may
+    come twice if this process dies: their page ids tell. Raises PositionLost, naming what is left; StateError if the
+    settings name another scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
+    """
+    done = Replayed()
+    scheme = settings.scheme()
+    with ExitStack() as held:
+        connection = connect(settings, "match", reading=True)
+        log = held.enter_context(closing(KafkaLog(connection, settings.topics.sketches)))
+        ahead = _ahead(settings)
+        words = words_in(ahead(log.begin()))
+        first = words[0][1].before if words else settings.decider(scheme)
+        _check_decider(settings, first, words)
+        writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
+        store = held.enter_context(_scratch_store())
+        matcher, end = Matcher(store, first, settled=Decisions(ahead), threads=settings.threads), log.end()
+        for verdicts in replayed(log.messages(0), matcher, stretch, lambda offset: progress(offset, end)):
+            _give(verdicts, out, writer)
+            done.verdicts += len(verdicts)
+        if writer is not None:
+            writer.flush()
+        if out is not None:
+            out.flush()
+    return done
+
+
+def _give(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: Writer | None) -> None:
+    for verdict in verdicts:
+        line = verdict.to_json()
+        if out is not None:
+            out.write(line + b"\n")
+        if writer is not None:
+            writer.send(line, key=verdict.url.encode("utf-8", "replace"))
+
+
+def _check_decider(settings: Settings, first: Decider, words: Words) -> None:
+    """Raises StateError unless what is set has made the last verdict that is kept."""
+    told = last_verdict(settings)
+    if told is None:
+        return
+    then = after_words(first, words, told.next_offset)
+    for what, held, wanted in (("scheme", told.scheme, then.scheme), ("decider", told.decider, then.digest)):
+        if held != wanted:
+            raise StateError(
+                f"the last verdict in topic {settings.topics.verdicts} was made with {what} {held}, and {wanted} is "
+                "set; set what it was: a replay repeats what was said",
+                topic=settings.topics.verdicts,
+                held=held,
+                wanted=wanted,
+            )
+
+
+def _ahead(settings: Settings) -> Ahead:
+    def read(start: int) -> Iterator[tuple[int, bytes]]:
+        with closing(KafkaLog(connect(settings, "match", reading=True), settings.topics.sketches)) as log:
+            if start < log.end():
+                yield from log.messages(start)
+
+    return read
+
+
+@contextmanager
+def _scratch_store() -> Iterator[RocksStore]:
+    """An index that vanishes again, on disk: that of a long log would not fit into memory."""
+    with tempfile.TemporaryDirectory(prefix="neardup-replay-") as folder:
+        store = RocksStore(Path(folder) / "index")
+        try:
+            yield store
+        finally:
+            store.close()

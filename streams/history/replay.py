@@ -1,0 +1,114 @@
+"""Verdicts of a stretch of the sketch log once more, the same to the last byte as they were told.
+
+A verdict is a function of the log up to its page. So the log is folded in silence from where a store is (an empty one:
+from the log's begin) to the stretch, and aloud in it. Nothing of the live run is touched: the store is the caller's
+own, and is given up afterwards.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from neardup.errors import BadInput, CorruptRecord
+from neardup.sketch.layout import HEADER
+from neardup.verdict import Verdict
+from streams.errors import PositionLost
+from streams.formats.message import Message, decode_entry, is_control
+from streams.line.matcher import Matcher
+
+#: Messages folded together, and their bytes: as many as the live matcher takes by default. No verdict depends on it.
+BATCH_MESSAGES_MAX = 16
+BATCH_BYTES_MAX = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Messages of the sketch log: offsets [start, stop), log times [since_ms, until_ms) in ms since the epoch.
+
+    The log time of a message is the greatest of all pages up to its end. None: no such bound. Raises BadInput for a
+    stretch that cannot hold a message.
+    """
+
+    start: int = 0
+    stop: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        for what, first, end in (("offset", self.start, self.stop), ("time", self.since_ms, self.until_ms)):
+            if first is not None and end is not None and first >= end:
+                raise BadInput(f"a stretch from {what} {first} up to, and without, {end} holds nothing")
+
+    @property
+    def timed(self) -> bool:
+        return self.since_ms is not None or self.until_ms is not None
+
+    def is_over(self, offset: int, log_time: int) -> bool:
+        """Whether neither the message at `offset` nor any later one belongs to it."""
+        late = self.until_ms is not None and log_time >= self.until_ms
+        return late or (self.stop is not None and offset >= self.stop)
+
+    def holds(self, offset: int, log_time: int) -> bool:
+        """Whether the message at `offset` belongs to it. log_time: of the message."""
+        begun = offset >= self.start and (self.since_ms is None or log_time >= self.since_ms)
+        return begun and not self.is_over(offset, log_time)
+
+
+def replayed(
+    messages: Iterable[tuple[int, bytes]],
+    matcher: Matcher,
+    stretch: Stretch,
+    progress: Callable[[int], None] = lambda offset: None,
+) -> Iterator[list[Verdict]]:
+    """The verdicts of the stretch, in the log's order, some messages' at a time.
+
+    messages: of the log, from `matcher.next_offset` on, and as far as wanted; its store is written. progress: gets the
+    offset after the messages that are folded. Raises what `Matcher.prepare` raises, and PositionLost if the store is
+    past the stretch's start.
+    """
+    if matcher.next_offset > stretch.start and not stretch.timed:
+        raise PositionLost(f"the store is at offset {matcher.next_offset}, past the stretch's start, {stretch.start}")
+    held: list[tuple[int, bytes]] = []
+    size, aloud, log_time = 0, False, matcher.log_time
+    for offset, data in messages:
+        log_time = max(log_time, log_time_of(data, offset)) if stretch.timed else log_time
+        if stretch.is_over(offset, log_time):
+            break
+        tell = stretch.holds(offset, log_time)
+        if held and (tell != aloud or len(held) >= BATCH_MESSAGES_MAX or size + len(data) > BATCH_BYTES_MAX):
+            yield from _fold(matcher, held, aloud, progress)
+            held, size = [], 0
+        held.append((offset, data))
+        size += len(data)
+        aloud = tell
+        if is_control(data):  # behind it another decider may decide
+            yield from _fold(matcher, held, aloud, progress)
+            held, size = [], 0
+    if held:
+        yield from _fold(matcher, held, aloud, progress)
+
+
+def _fold(
+    matcher: Matcher, held: list[tuple[int, bytes]], aloud: bool, progress: Callable[[int], None]
+) -> Iterator[list[Verdict]]:
+    prepared = matcher.prepare(held, tell=aloud)
+    if prepared.verdicts:
+        yield prepared.verdicts
+    matcher.apply(prepared)
+    progress(matcher.next_offset)
+
+
+_LOG_TIME = HEADER.fields["log_time"][1]  # type: ignore[index]
+
+
+def log_time_of(data: bytes, offset: int) -> int:
+    """The greatest log time of a message's pages, in ms since the epoch; 0 of one that has none, or is unreadable."""
+    try:
+        entry = decode_entry(data, offset)
+    except CorruptRecord:
+        return 0  # it is told when it is folded, unless an operator has settled it
+    if not isinstance(entry, Message) or not entry.records:
+        return 0
+    times = b"".join(record[_LOG_TIME : _LOG_TIME + 8] for record in entry.records)
+    return int(np.frombuffer(times, dtype="<i8").max())

@@ -1,0 +1,71 @@
+"""A stretch of the stream said again: from the log alone, word for word, to a file and to a topic."""
+
+import io
+import json
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from line import Line, Make, story
+
+from neardup.errors import StateError
+from neardup.limits import PLACE_BITS
+from streams.commands.replay import replay_stream
+from streams.errors import PositionLost
+from streams.history.replay import Stretch
+from streams.kafka.reader import Reader
+
+
+@pytest.fixture
+def line(make: Make) -> Line:
+    """Judged, and at rest."""
+    made: Line = make()
+    made.publish(story())
+    made.start("sketch")
+    made.start("match")
+    made.settle()
+    made.stop()
+    return made
+
+
+def kept(line: Line) -> list[bytes]:
+    """Every committed verdict as its bytes, in the log's order."""
+    with closing(Reader(line.connection, line.names.verdicts, committed_only=True)) as reader:
+        found, ends = [], reader.ends()
+        reader.assign(reader.begins())
+        while any(position < ends[partition] for partition, position in reader.positions().items()):
+            found += [record.value() or b"" for record in reader.read(4096, wait_s=1.0)]
+
+    def place(text: bytes) -> tuple[int, int]:
+        verdict = json.loads(text)
+        return verdict["page_id"], verdict["n"]
+
+    return sorted(found, key=place)
+
+
+def test_a_stretch_is_said_again_to_a_file_and_to_a_topic(line: Line) -> None:
+    told, end = kept(line), line.ends(line.names.sketches)[0]
+    for stretch in (Stretch(), Stretch(3, end - 2)):
+        out = io.BytesIO()
+        done = replay_stream(line.settings, stretch, out=out)
+        stop = end if stretch.stop is None else stretch.stop
+        wanted = [text for text in told if stretch.start <= json.loads(text)["page_id"] >> PLACE_BITS < stop]
+        assert out.getvalue().splitlines() == wanted
+        assert done.verdicts == len(wanted) > 10
+    topic = line.names.verdicts + ".again"
+    line.admin.create(topic, 2, 1, {})
+    replay_stream(line.settings, Stretch(), topic=topic)
+    line.names = line.names._replace(verdicts=topic)
+    assert kept(line) == told
+
+
+def test_a_log_whose_begin_is_gone_is_refused_and_what_is_left_is_named(line: Line) -> None:
+    line.delete_before(line.names.sketches, 0, 4)
+    with pytest.raises(PositionLost, match=rf"{line.names.sketches}.*offset 0 is to be read, and the topic holds 4 to"):
+        replay_stream(line.settings, Stretch(5), out=io.BytesIO())
+
+
+def test_another_decider_is_refused(line: Line) -> None:
+    other = replace(line.settings, decider_values={"tape_min": 0.5})
+    with pytest.raises(StateError, match=r"set what it was: a replay repeats what was said"):
+        replay_stream(other, Stretch(), out=io.BytesIO())
