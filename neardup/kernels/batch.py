@@ -8,7 +8,7 @@ from neardup.kernels import lean_kernel
 from neardup.kernels.bits import word_at
 from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
 from neardup.kernels.html import extract
-from neardup.kernels.record import FLAGS, HOST_WORDS, OWN_URL, write_record, write_title
+from neardup.kernels.record import FLAGS, HOST_WORDS, OPAQUE_MODE, OWN_URL, write_record, write_title
 from neardup.kernels.sketch import DIGEST, sketch_tokens
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.xxh64 import xxh64
@@ -16,7 +16,7 @@ from neardup.kernels.xxh64 import xxh64
 U64 = np.uint64
 U8 = np.uint8
 #: What a page is to `sketch_batch`: the first two are modes of `extract`; an opaque body is only digested.
-HTML, PLAIN, OPAQUE, NOTHING = 0, 1, 2, 3
+HTML, PLAIN, OPAQUE, NOTHING = 0, 1, OPAQUE_MODE, 3
 
 
 class Batch(NamedTuple):

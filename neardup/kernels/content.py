@@ -7,7 +7,7 @@ its tokens per 80 characters. Densities are compared as fractions of integers, s
 
 import numpy as np
 
-from neardup.kernels import lean_kernel
+from neardup.kernels import lean_kernel, points
 from neardup.kernels.bits import below
 from neardup.kernels.sniffing import characters
 from neardup.kernels.windows import word_masks
@@ -15,7 +15,7 @@ from neardup.kernels.windows import word_masks
 U64 = np.uint64
 U32 = np.uint32
 U8 = np.uint8
-_IN_TITLE, _IN_LINK = U8(1), U8(2)
+_IN_TITLE, _IN_LINK = U8(points.IN_TITLE), U8(points.IN_LINK)
 _ZERO, _ONE = U64(0), U64(1)
 #: Characters of a line.
 _LINE = 80

@@ -138,7 +138,7 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
 
     |A| and |B|, the bytes at the compared level before straining, go to out[size_at] and out[size_at + 1].
     Where the texts differ goes to out[gaps_at : gaps_at + 4], unless gaps_at is -1: see `neardup.pairs.pair.Pair`.
-    first, room: see `neardup.pairs.scoring.tape_room`; first holds what is known of the tape at buf[a]
+    first, room: see `neardup.pairs.tapes.tape_room`; first holds what is known of the tape at buf[a]
     from the pair before.
     """
     x, places, table, stamps, known = first

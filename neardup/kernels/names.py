@@ -8,7 +8,7 @@ x + i * (y | 1) modulo its size (Kirsch and Mitzenmacher 2006).
 
 import numpy as np
 
-from neardup.kernels import lean_kernel
+from neardup.kernels import lean_kernel, points
 from neardup.kernels.bits import ones, put_quad, word_at
 from neardup.kernels.mix import mix
 from neardup.kernels.windows import find_byte
@@ -17,11 +17,11 @@ U64 = np.uint64
 U8 = np.uint8
 PROBES = 4
 NAME_BYTES = 8
-#: Flags of a token (see `neardup.kernels.tokens`) and of a name (see `neardup.sketch.view.NameFlag`).
-_TOKEN_ALL_DIGITS, _TOKEN_ANY_DIGIT = U8(4), U8(8)
-_ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
-_IN_TITLE, _IN_HEADING = U8(8), U8(16)
-_TOKEN_IN_TITLE, _TOKEN_TERM = U8(1), U8(16)
+#: Flags of a name, those of `neardup.sketch.layout.NameFlag`.
+ALL_DIGITS, ANY_DIGIT, OWN_HOST, IN_TITLE, IN_HEADING = U8(1), U8(2), U8(4), U8(8), U8(16)
+#: Flags of a token.
+_TOKEN_IN_TITLE, _TOKEN_TERM = U8(points.IN_TITLE), U8(points.TERM)
+_TOKEN_ALL_DIGITS, _TOKEN_ANY_DIGIT = U8(points.ALL_DIGITS), U8(points.ANY_DIGIT)
 _LOW24, _LOW32, _LOW48 = U64(0xFFFFFF), U64(0xFFFFFFFF), U64(0xFFFFFFFFFFFF)
 _ONE = U64(1)
 
@@ -31,12 +31,12 @@ def write_name(token, mixed, count, token_flags, host, host_many, out, at):
     """Write one name to out[at : at + 8]. host uint64[host_many]: tokens of the labels of the page's own host."""
     flags = U8(0)
     if token_flags & _TOKEN_ALL_DIGITS:
-        flags |= _ALL_DIGITS
+        flags |= ALL_DIGITS
     if token_flags & _TOKEN_ANY_DIGIT:
-        flags |= _ANY_DIGIT
+        flags |= ANY_DIGIT
     for h in range(host_many):
         if host[h] == token:
-            flags |= _OWN_HOST
+            flags |= OWN_HOST
     put_quad(out, at, np.int64(mixed & _LOW32))
     put_quad(out, at + 4, np.int64((mixed >> U64(32)) & U64(0xFFFF)))
     out[at + 6] = U8(min(np.int64(count), np.int64(255)))
@@ -75,7 +75,7 @@ def write_namings(fp, flags, ids, parts, names_max, mixed, counts, distinct, see
     naming = U64(0)
     seen[: U64(distinct)] = U8(0)
     for part in range(2):
-        flag = _IN_TITLE if part == 0 else _IN_HEADING
+        flag = IN_TITLE if part == 0 else IN_HEADING
         fresh = 0
         for i in range(parts[2 * part], parts[2 * part + 1]):
             if flags[i] & _TOKEN_TERM or (part == 0 and not flags[i] & _TOKEN_IN_TITLE):

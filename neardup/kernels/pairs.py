@@ -5,7 +5,18 @@ import numpy as np
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import ones, quad_at, word_at
 from neardup.kernels.likeness import compare_tapes
-from neardup.kernels.names import NAME_BYTES, fingerprint_at, in_filter, is_saturated
+from neardup.kernels.names import (
+    ALL_DIGITS,
+    ANY_DIGIT,
+    IN_HEADING,
+    IN_TITLE,
+    NAME_BYTES,
+    OWN_HOST,
+    fingerprint_at,
+    in_filter,
+    is_saturated,
+)
+from neardup.kernels.record import OWN_URL
 from neardup.kernels.urls import same_but_sessions
 
 U64 = np.uint64
@@ -38,14 +49,16 @@ FIELDS = (
     "canonical_bytes",
     "flags",
 )
-_DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = 0, 1, 2, 3, 4, 5, 6
-_TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = 7, 8, 9, 10, 11, 12, 13
-_TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS = 14, 15, 16, 17, 18, 19, 20, 21, 22
-_OWN_URL = U8(4)
-#: Columns of the answer: the fields of `neardup.pairs.pair.Pair`.
-COLUMNS = 34
-_ALL_DIGITS, _ANY_DIGIT, _OWN_HOST = U8(1), U8(2), U8(4)
-_IN_TITLE, _IN_HEADING = U8(8), U8(16)
+_DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = range(7)
+_TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = range(7, 14)
+_TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS = range(14, 23)
+#: Columns of the answer: the fields of `neardup.pairs.pair.Pair`, in their order.
+SAME_DIGEST, SAME_SITE, SAME_HEN_SITE, B_SIMILARITY, C_SIMILARITY, SIMHASH64_AGREE, TOKENS_A, TOKENS_B = range(8)
+TAPE_A, TAPE_B, TAPE_SCORE, CONTENT_TOKENS_A, CONTENT_TOKENS_B, CONTENT_A, CONTENT_B, CONTENT_SCORE = range(8, 16)
+TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORDS, HEADING_VETO = range(16, 24)
+GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL, OWN_URLS = range(24, 32)
+SAME_BUT_SESSIONS, SAME_CANONICAL, COLUMNS = range(32, 35)
+_OWN_URL = U8(OWN_URL)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
 #: Answers about a token in another page.
@@ -103,11 +116,11 @@ def _title_only(buf, at, names, other_at, other_names):
     """Of the names at buf[at], not all digits, that the other title lacks: greatest number of occurrences, 0: none."""
     most = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
-        if not buf[j + 7] & _IN_TITLE or buf[j + 7] & (_ALL_DIGITS | _OWN_HOST) or np.int64(buf[j + 6]) <= most:
+        if not buf[j + 7] & IN_TITLE or buf[j + 7] & (ALL_DIGITS | OWN_HOST) or np.int64(buf[j + 6]) <= most:
             continue
         fingerprint = fingerprint_at(buf, j)
         for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
-            if buf[k + 7] & _IN_TITLE and fingerprint_at(buf, k) == fingerprint:
+            if buf[k + 7] & IN_TITLE and fingerprint_at(buf, k) == fingerprint:
                 break
         else:
             most = int(buf[j + 6])
@@ -140,17 +153,17 @@ def _differs(buf, at, names, only, but_not, other_at, other_names, there):
 @lean_kernel
 def _heading_veto(buf, a, a_names, b, b_names):
     """Each heading has a token that the other page's heading and title lack: 1 a word, 2 digits alone on one side."""
-    either = _IN_TITLE | _IN_HEADING
+    either = IN_TITLE | IN_HEADING
     if not (
-        _differs(buf, a, a_names, _IN_HEADING, _OWN_HOST, b, b_names, either)
-        and _differs(buf, b, b_names, _IN_HEADING, _OWN_HOST, a, a_names, either)
+        _differs(buf, a, a_names, IN_HEADING, OWN_HOST, b, b_names, either)
+        and _differs(buf, b, b_names, IN_HEADING, OWN_HOST, a, a_names, either)
     ):
         return 0
-    words = _OWN_HOST | _ALL_DIGITS
+    words = OWN_HOST | ALL_DIGITS
     return (
         1
-        if _differs(buf, a, a_names, _IN_HEADING, words, b, b_names, either)
-        and _differs(buf, b, b_names, _IN_HEADING, words, a, a_names, either)
+        if _differs(buf, a, a_names, IN_HEADING, words, b, b_names, either)
+        and _differs(buf, b, b_names, IN_HEADING, words, a, a_names, either)
         else 2
     )
 
@@ -168,10 +181,10 @@ def _has(buf, at, names, flag):
 def _same_heading(buf, a, a_names, b, b_names):
     """Whether both pages have headings, and of the same words and numbers."""
     return (
-        _has(buf, a, a_names, _IN_HEADING)
-        and _has(buf, b, b_names, _IN_HEADING)
-        and not _differs(buf, a, a_names, _IN_HEADING, U8(0), b, b_names, _IN_HEADING)
-        and not _differs(buf, b, b_names, _IN_HEADING, U8(0), a, a_names, _IN_HEADING)
+        _has(buf, a, a_names, IN_HEADING)
+        and _has(buf, b, b_names, IN_HEADING)
+        and not _differs(buf, a, a_names, IN_HEADING, U8(0), b, b_names, IN_HEADING)
+        and not _differs(buf, b, b_names, IN_HEADING, U8(0), a, a_names, IN_HEADING)
     )
 
 
@@ -226,15 +239,15 @@ def _alike(buf, a, a_size, b, b_size):
 
 @lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
-    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[34]; see `score_pairs`."""
+    """The numbers of the pair of records at buf[a] and buf[b] -> out float64[COLUMNS]; see `score_pairs`."""
     tape, content, room = scratch
     tokens_a, tokens_b = quad_at(buf, a + at[_TOKENS]), quad_at(buf, b + at[_TOKENS])
     low, high = word_at(buf, a + at[_DIGEST]), word_at(buf, a + at[_DIGEST] + 8)
     same = low == word_at(buf, b + at[_DIGEST]) and high == word_at(buf, b + at[_DIGEST] + 8)
     same_site = word_at(buf, a + at[_SITE]) == word_at(buf, b + at[_SITE])
-    out[0] = same and (low | high) != _ZERO
-    out[1] = same_site
-    out[2] = word_at(buf, a + at[_HEN_SITE]) == word_at(buf, b + at[_HEN_SITE])
+    out[SAME_DIGEST] = same and (low | high) != _ZERO
+    out[SAME_SITE] = same_site
+    out[SAME_HEN_SITE] = word_at(buf, a + at[_HEN_SITE]) == word_at(buf, b + at[_HEN_SITE])
     b_similarity = c_similarity = first64 = 0
     if tokens_a > 0 and tokens_b > 0:
         for i in range(6):
@@ -243,19 +256,22 @@ def score_pair(buf, a, b, at, header, scratch, out):
             c_similarity += agree
             if i == 0:
                 first64 = agree
-    out[3], out[4], out[5] = b_similarity, c_similarity, first64
-    out[6], out[7] = tokens_a, tokens_b
+    out[B_SIMILARITY], out[C_SIMILARITY], out[SIMHASH64_AGREE] = b_similarity, c_similarity, first64
+    out[TOKENS_A], out[TOKENS_B] = tokens_a, tokens_b
 
     tape_a, tape_b = a + header, b + header
     size_a, size_b = _half(buf, a + at[_TAPE]), _half(buf, b + at[_TAPE])
     level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
-    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, 8, 10, 24)
-    out[11], out[12] = quad_at(buf, a + at[_CONTENT_TOKENS]), quad_at(buf, b + at[_CONTENT_TOKENS])
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, TAPE_A, TAPE_SCORE, GAPS)
+    out[CONTENT_TOKENS_A] = quad_at(buf, a + at[_CONTENT_TOKENS])
+    out[CONTENT_TOKENS_B] = quad_at(buf, b + at[_CONTENT_TOKENS])
     tape_a += size_a
     tape_b += size_b
     size_a, size_b = _half(buf, a + at[_CONTENT]), _half(buf, b + at[_CONTENT])
     level_a, level_b = np.int64(buf[a + at[_CONTENT_LEVEL]]), np.int64(buf[b + at[_CONTENT_LEVEL]])
-    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, content, room, out, 13, 15, -1)
+    compare_tapes(
+        buf, tape_a, size_a, level_a, tape_b, size_b, level_b, content, room, out, CONTENT_A, CONTENT_SCORE, -1
+    )
 
     names_a, names_b = tape_a + size_a, tape_b + size_b
     title_a, title_b = np.int64(buf[a + at[_TITLE]]), np.int64(buf[b + at[_TITLE]])
@@ -264,52 +280,52 @@ def score_pair(buf, a, b, at, header, scratch, out):
     filter_a, filter_b = names_a + all_a * NAME_BYTES, names_b + all_b * NAME_BYTES
     bytes_a, bytes_b = _half(buf, a + at[_BLOOM]), _half(buf, b + at[_BLOOM])
     full_a, full_b = is_saturated(buf, filter_a, bytes_a), is_saturated(buf, filter_b, bytes_b)
-    out[16] = 0
-    if _has(buf, names_a, title_a, _IN_TITLE) and _has(buf, names_b, title_b, _IN_TITLE):
+    out[TITLE_VETO] = 0
+    if _has(buf, names_a, title_a, IN_TITLE) and _has(buf, names_b, title_b, IN_TITLE):
         if same_site:
-            out[16] = _same_site_titles(buf, names_a, title_a, names_b, title_b)
+            out[TITLE_VETO] = _same_site_titles(buf, names_a, title_a, names_b, title_b)
         else:
-            out[16] = _both(
+            out[TITLE_VETO] = _both(
                 _own_name(
-                    *(buf, names_a, title_a, _TITLE_TWICE, _IN_TITLE, _OWN_HOST),
+                    *(buf, names_a, title_a, _TITLE_TWICE, IN_TITLE, OWN_HOST),
                     *(filter_b, bytes_b, full_b, names_b, all_b),
                 ),
                 _own_name(
-                    *(buf, names_b, title_b, _TITLE_TWICE, _IN_TITLE, _OWN_HOST),
+                    *(buf, names_b, title_b, _TITLE_TWICE, IN_TITLE, OWN_HOST),
                     *(filter_a, bytes_a, full_a, names_a, all_a),
                 ),
             )
-    but_not = _ANY_DIGIT | _OWN_HOST
+    but_not = ANY_DIGIT | OWN_HOST
     at_a, at_b = names_a + title_a * NAME_BYTES, names_b + title_b * NAME_BYTES
-    out[17] = _both(
+    out[HEAD_VETO] = _both(
         _own_name(buf, at_a, head_a, _HEAD_THRICE, U8(0), but_not, filter_b, bytes_b, full_b, names_b, all_b),
         _own_name(buf, at_b, head_b, _HEAD_THRICE, U8(0), but_not, filter_a, bytes_a, full_a, names_a, all_a),
     )
-    out[18] = word_at(buf, a + at[_TAIL]) == word_at(buf, b + at[_TAIL])
-    out[19] = same_site and word_at(buf, a + at[_PLACE]) == word_at(buf, b + at[_PLACE])
+    out[SAME_TAIL] = word_at(buf, a + at[_TAIL]) == word_at(buf, b + at[_TAIL])
+    out[SAME_PLACE] = same_site and word_at(buf, a + at[_PLACE]) == word_at(buf, b + at[_PLACE])
     naming = word_at(buf, a + at[_NAMING])
     # On one site pages without names go by one; on two that says nothing.
-    out[20] = naming == word_at(buf, b + at[_NAMING]) and (same_site or naming != _ZERO)
-    out[21] = word_at(buf, a + at[_TITLING]) == word_at(buf, b + at[_TITLING])
-    digits = _ALL_DIGITS | _OWN_HOST
-    out[22] = not (
-        _differs(buf, names_a, title_a, _IN_TITLE, digits, names_b, title_b, _IN_TITLE)
-        or _differs(buf, names_b, title_b, _IN_TITLE, digits, names_a, title_a, _IN_TITLE)
+    out[SAME_NAMING] = naming == word_at(buf, b + at[_NAMING]) and (same_site or naming != _ZERO)
+    out[SAME_TITLE] = word_at(buf, a + at[_TITLING]) == word_at(buf, b + at[_TITLING])
+    digits = ALL_DIGITS | OWN_HOST
+    out[SAME_WORDS] = not (
+        _differs(buf, names_a, title_a, IN_TITLE, digits, names_b, title_b, IN_TITLE)
+        or _differs(buf, names_b, title_b, IN_TITLE, digits, names_a, title_a, IN_TITLE)
     )
-    out[23] = _heading_veto(buf, names_a, title_a, names_b, title_b)
+    out[HEADING_VETO] = _heading_veto(buf, names_a, title_a, names_b, title_b)
     url_a, url_b = _half(buf, a + at[_URL]), _half(buf, b + at[_URL])
     start_a, start_b = filter_a + bytes_a, filter_b + bytes_b
-    out[28] = _extends(buf, start_a, url_a, start_b, url_b)
-    out[29] = _same_heading(buf, names_a, title_a, names_b, title_b)
-    out[30] = max(np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]]))
-    out[31] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
-    out[32] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
-    out[33] = _same_canonical(buf, start_a, a, start_b, b, at)
+    out[SAME_ADDRESS] = _extends(buf, start_a, url_a, start_b, url_b)
+    out[SAME_HEADING] = _same_heading(buf, names_a, title_a, names_b, title_b)
+    out[TAPE_LEVEL] = max(np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]]))
+    out[OWN_URLS] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
+    out[SAME_BUT_SESSIONS] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
+    out[SAME_CANONICAL] = _same_canonical(buf, start_a, a, start_b, b, at)
 
 
 @lean_kernel
 def score_pairs(buf, a, b, at, header, scratch, out):
-    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, 34].
+    """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, COLUMNS].
 
     Columns are the fields of `neardup.pairs.pair.Pair` in their order, truth as 0 or 1. at int64[23]: byte offsets of
     FIELDS in a record, header: bytes of its header. scratch: see `neardup.pairs.scoring.pair_scratch`; of buf alone.

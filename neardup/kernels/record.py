@@ -29,10 +29,10 @@ FLAGS = _TEXTS + 6
 _WIDTHS = np.array([4, 4, 4, 1, 1, 2, 2, 1, 1, 2], dtype=np.int64)
 #: Of a host (`Batch.hosts`): fingerprints of its sites, lengths of host and site, tokens; then tokens, host, site.
 HOST_WORDS = 5
-#: A mode of `neardup.kernels.batch`, and its flag in a record.
-_OPAQUE_MODE, _OPAQUE = 2, 1
-#: A flag of a page that prints its own URL.
-OWN_URL = 4
+#: Flags of a record, those of `neardup.sketch.layout.RecordFlag`.
+OPAQUE, OWN_URL = 1, 4
+#: The mode of an opaque body, see `neardup.kernels.batch`.
+OPAQUE_MODE = 2
 #: What is left to Python: references that have to be resolved, and rare forms of a language.
 CANONICAL_LEFT, LANG_LEFT = 1, 2
 
@@ -133,8 +133,8 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
     out, places, limits = batch.out, shape.header, shape.limits
     size = len(batch.headers) // len(batch.record_ends)
     _copy(batch.headers, page * size, (page + 1) * size, out, at)
-    if batch.modes[page] == _OPAQUE_MODE:
-        out[at + places[FLAGS]] |= U8(_OPAQUE)
+    if batch.modes[page] == OPAQUE_MODE:
+        out[at + places[FLAGS]] |= U8(OPAQUE)
     url_start = batch.url_ends[page - 1] if page > 0 else np.int64(0)
     url_end = batch.url_ends[page]
     host = batch.host_ends[page - 1] if page > 0 else np.int64(0)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.kernels import lean_kernel
+from neardup.kernels import lean_kernel, points
 from neardup.kernels.content import blocks, choose, occurrences_in
 from neardup.kernels.mix import mix
 from neardup.kernels.names import NAME_BYTES, write_filter, write_names, write_namings
@@ -17,7 +17,7 @@ from neardup.kernels.xxh64 import xxh64_twice
 
 U64 = np.uint64
 U8 = np.uint8
-_ANY_DIGIT = U8(8)
+_ANY_DIGIT = U8(points.ANY_DIGIT)
 _TOP_TWO, _SECOND = U64(3 << 62), U64(1 << 62)
 
 
