@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from neardup.deduplicator import Deduplicator, open_index
     from neardup.errors import BadInput, CorruptRecord, InvariantBroken, NeardupError, StateError
     from neardup.page import Page
-    from neardup.rules import Pair
+    from neardup.pairs.pair import Pair
+    from neardup.pairs.scoring import compare
     from neardup.scheme import Scheme
-    from neardup.sketch.view import Sketch, compare, sketch_pages
+    from neardup.sketch.making import sketch_pages
+    from neardup.sketch.view import Sketch
     from neardup.verdict import Kind, Verdict
 
 __all__ = [
@@ -38,9 +40,11 @@ _PLACES = {
     "deduplicator": ("Deduplicator", "open_index"),
     "errors": ("BadInput", "CorruptRecord", "InvariantBroken", "NeardupError", "StateError"),
     "page": ("Page",),
-    "rules": ("Pair",),
+    "pairs.pair": ("Pair",),
+    "pairs.scoring": ("compare",),
     "scheme": ("Scheme",),
-    "sketch.view": ("Sketch", "compare", "sketch_pages"),
+    "sketch.making": ("sketch_pages",),
+    "sketch.view": ("Sketch",),
     "verdict": ("Kind", "Verdict"),
 }
 

@@ -12,7 +12,7 @@ from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.rules import RULES
 from neardup.scheme import Scheme
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates, Verdict
 
 _SCHEME, _DECIDER, _NEXT, _LOG_TIME = b"scheme", b"decider", b"next_page_id", b"log_time"

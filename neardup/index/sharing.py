@@ -11,8 +11,7 @@ import xxhash
 
 from neardup.errors import CorruptRecord
 from neardup.index.rows import id_key
-from neardup.sketch.header import field_at
-from neardup.sketch.layout import HEADER, NAME
+from neardup.sketch.layout import HEADER, Section, field_at, section_starts
 
 _WHOLE, _OWN = b"\x01", b"\x02"
 
@@ -22,10 +21,9 @@ _SKETCHES = slice(field_at("head"), field_at("content_level"))
 _TAPE = slice(field_at("tape_bytes"), field_at("content_bytes"))
 _BLOOM = slice(field_at("bloom_bytes"), field_at("url_bytes"))
 _TITLE_NAMES, _HEAD_NAMES, _CONTENT = field_at("title_names"), field_at("head_names"), field_at("content_bytes")
-_LENGTH = struct.Struct("<H")
 #: title_names, head_names, tape_bytes, content_bytes, bloom_bytes lie side by side.
 _LENGTHS = struct.Struct("<BBHHH")
-_HEADER_BYTES, _NAME_BYTES = HEADER.itemsize, NAME.itemsize
+_HEADER_BYTES = HEADER.itemsize
 _COUNTS_BYTES = _COUNTS.stop - _COUNTS.start
 _SKETCHES_BYTES = _SKETCHES.stop - _SKETCHES.start
 _FIXED = _COUNTS_BYTES + _SKETCHES_BYTES + 4
@@ -41,12 +39,11 @@ _GAPS = (
 )
 
 
-def _middle(record: bytes) -> tuple[int, int, int]:
-    """End of the tape, start and end of the Bloom filter."""
-    title, head, tape, content, filtered = _LENGTHS.unpack_from(record, _TITLE_NAMES)
-    tape += _HEADER_BYTES
-    bloom = tape + content + _NAME_BYTES * (title + head)
-    return tape, bloom, bloom + filtered
+def _middle(header: bytes) -> tuple[int, int, int]:
+    """End of the tape, start and end of the Bloom filter, of a record with this header."""
+    title, head, tape, content, bloom = _LENGTHS.unpack_from(header, _TITLE_NAMES)
+    starts = section_starts((tape, content, title, head, bloom))
+    return starts[Section.CONTENT_TAPE], starts[Section.BLOOM], starts[Section.URL]
 
 
 def shared_part(record: bytes) -> bytes:
@@ -78,12 +75,9 @@ def join(own: bytes, shared: bytes) -> bytes:
         parts += [own[at : at + size], piece]
         at += size
     header = b"".join(parts)
-    tape = _LENGTH.unpack_from(header, _TAPE.start)[0]
-    names = NAME.itemsize * (header[_TITLE_NAMES] + header[_HEAD_NAMES])
-    between = _LENGTH.unpack_from(header, _CONTENT)[0] + names
-    return b"".join(
-        (header, shared[_FIXED : _FIXED + tape], own[at : at + between], shared[_FIXED + tape :], own[at + between :])
-    )
+    tape_end, bloom, _ = _middle(header)
+    tape, between = shared[_FIXED : _FIXED + tape_end - _HEADER_BYTES], own[at : at + bloom - tape_end]
+    return b"".join((header, tape, between, shared[_FIXED + len(tape) :], own[at + len(between) :]))
 
 
 def check_of(shared: bytes) -> int:

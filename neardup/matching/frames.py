@@ -6,7 +6,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.matching.batch import Pages
-from neardup.sketch.layout import HEADER, NAME, RecordFlag
+from neardup.sketch.layout import SECTION_LENGTHS, RecordFlag, Section, section_starts
 from neardup.verdict import Coordinates, Kind, Representative, Verdict
 
 
@@ -17,15 +17,7 @@ class Frames:
         self._records = pages.records
         self._scheme, self._decider = decider.scheme, decider.digest
         headers = pages.headers
-        ends = [
-            HEADER.itemsize
-            + headers["tape_bytes"].astype(np.int64)
-            + headers["content_bytes"]
-            + NAME.itemsize * (headers["title_names"].astype(np.int64) + headers["head_names"])
-            + headers["bloom_bytes"]
-        ]
-        for name in ("url_bytes", "site_bytes", "title_bytes", "canonical_bytes", "lang_bytes"):
-            ends.append(ends[-1] + headers[name])
+        starts = section_starts([headers[length].astype(np.int64) for length in SECTION_LENGTHS])
         opaque = headers["flags"] & RecordFlag.OPAQUE != 0
         columns = [
             pages.ids,
@@ -36,7 +28,7 @@ class Frames:
             ~opaque & (headers["tokens"] < decider.thin_tokens),
             opaque,
             headers["flags"] & RecordFlag.TRUNCATED != 0,
-            *ends,
+            *starts[Section.URL : Section.REASON + 1],
         ]
         hexes: dict[bytes, str] = {}
         sources = [hexes.get(source) or hexes.setdefault(source, source.hex()) for source in headers["source"].tolist()]

@@ -8,13 +8,15 @@ import numpy as np
 
 from neardup.kernels import pairs as kernels
 from neardup.pairs.pair import Pair
+from neardup.pairs.tapes import Arrays, tape_room
 from neardup.parallel import spread
-from neardup.sketch.layout import HEADER
+from neardup.sketch.layout import HEADER, field_at
+from neardup.sketch.view import Sketch
 
-_AT = np.array([HEADER.fields[name][1] for name in kernels.FIELDS], dtype=np.int64)  # type: ignore[index]
+_AT = np.array([field_at(name) for name in kernels.FIELDS], dtype=np.int64)
 #: tape_bytes and content_bytes of a header, side by side.
-_TAPES, _TAPES_AT = struct.Struct("<HH"), HEADER.fields["tape_bytes"][1]  # type: ignore[index]
-assert HEADER.fields["content_bytes"][1] == _TAPES_AT + 2  # type: ignore[index]
+_TAPES, _TAPES_AT = struct.Struct("<HH"), field_at("tape_bytes")
+assert field_at("content_bytes") == _TAPES_AT + 2
 #: Places of a Pair's fields that are no whole numbers.
 _SHARES = tuple(place for place, kind in enumerate(get_type_hints(Pair).values()) if kind is float)
 _TRUTHS = tuple(place for place, kind in enumerate(get_type_hints(Pair).values()) if kind is bool)
@@ -22,6 +24,11 @@ _TRUTHS = tuple(place for place, kind in enumerate(get_type_hints(Pair).values()
 _BUFFER_BYTES_MAX = 16 << 20
 #: Fewer pairs are not worth another thread.
 _PART_PAIRS_MIN = 32
+
+
+def compare(a: Sketch, b: Sketch) -> Pair:
+    """The numbers of a pair, a the new page, b the candidate; both of one scheme."""
+    return compare_records(a.record, [b.record])[0]
 
 
 def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
@@ -97,30 +104,7 @@ class Pairs:
         self._clear()
 
 
-_Arrays = tuple[np.ndarray, ...]
-
-
-def pair_scratch(tape: int) -> tuple[_Arrays, _Arrays, _Arrays]:
+def pair_scratch(tape: int) -> tuple[Arrays, Arrays, Arrays]:
     """Arrays for pairs of one buffer with tapes of up to `tape` bytes: of whole pages, of main contents, of both."""
     first, room = tape_room(tape)
     return first, tape_room(tape)[0], room
-
-
-def tape_room(tape: int) -> tuple[_Arrays, _Arrays]:
-    """Arrays to compare tapes of up to `tape` bytes: what is known of the first tape of a pair, and room to work in."""
-    table = 1 << (4 * tape).bit_length()
-    words = tape // 64 + 1
-    known = np.full(5, -1, np.int64)
-    first = (
-        np.empty(tape, np.uint8),
-        np.empty(tape, np.uint32),
-        np.empty(table, np.uint32),
-        np.zeros(table, np.uint32),
-        known,
-    )
-    known[-1] = 0
-    return first, (
-        *(np.empty(tape, np.uint8) for _ in range(5)),
-        np.empty(256 * words, np.uint64),
-        np.empty(words, np.uint64),
-    )

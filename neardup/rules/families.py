@@ -8,7 +8,7 @@ from enum import IntEnum
 from itertools import combinations
 from typing import NamedTuple
 
-from neardup.sketch.header import field_at
+from neardup.sketch.layout import field_at
 
 
 class KeyFamily(IntEnum):

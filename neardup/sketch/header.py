@@ -11,28 +11,22 @@ from functools import lru_cache
 import numpy as np
 
 from neardup.errors import CorruptRecord
-from neardup.sketch.layout import HEADER, NAME, SKETCH_VERSION, RecordFlag, RecordKind
+from neardup.sketch.layout import (
+    HEADER,
+    SECTION_LENGTHS,
+    SKETCH_VERSION,
+    RecordFlag,
+    RecordKind,
+    Section,
+    section_starts,
+)
 from neardup.verdict import Coordinates
 
 #: Fields that `Head` takes, in HEADER's order; the others are skipped.
 _WANTED = (
     *("version", "kind", "flags", "size", "fetched_at", "log_time", "source", "partition", "offset", "position"),
-    *(
-        "url_hash",
-        "site",
-        "tail",
-        "titling",
-        "naming",
-        "place",
-        "digest",
-        "tokens",
-        "tape_level",
-        "content_level",
-        "title_names",
-    ),
-    *("head_names",),
-    *("tape_bytes", "content_bytes", "bloom_bytes", "url_bytes", "site_bytes", "title_bytes", "canonical_bytes"),
-    *("lang_bytes", "reason_bytes"),
+    *("url_hash", "site", "tail", "titling", "naming", "place", "digest", "tokens", "tape_level", "content_level"),
+    *SECTION_LENGTHS,
 )
 _CODES = {"u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i8": "q"}
 
@@ -60,13 +54,6 @@ _KINDS = tuple(RecordKind)
 _OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
 
 
-def field_at(name: str) -> int:
-    """Byte offset of a field of HEADER."""
-    fields = HEADER.fields
-    assert fields is not None
-    return int(fields[name][1])
-
-
 def url_hash(url: str | bytes) -> bytes:
     """16 bytes that name a normalised URL, in records and as key of its row.
 
@@ -85,20 +72,9 @@ class Head:
     """
 
     __slots__ = (
-        *(
-            "digest",
-            "fetched_at",
-            "kind",
-            "log_time",
-            "offset",
-            "opaque",
-            "partition",
-            "place",
-            "position",
-            "record",
-            "site",
-        ),
-        *("naming", "source", "tail", "tape_logs", "tokens", "titling", "truncated", "url_hash", "_sizes", "_texts_at"),
+        *("_lengths", "_starts", "digest", "fetched_at", "kind", "log_time", "naming", "offset", "opaque", "partition"),
+        *("place", "position", "record", "site", "source", "tail", "tape_logs", "titling", "tokens", "truncated"),
+        *("url_hash",),
     )
 
     def __init__(self, record: bytes) -> None:
@@ -108,7 +84,7 @@ class Head:
         (_, kind, flags, size, self.fetched_at, self.log_time, self.source, self.partition) = fields[:8]
         (self.offset, self.position, self.url_hash, self.site) = fields[8:12]
         (self.tail, self.titling, self.naming, self.place, digest, self.tokens) = fields[12:18]
-        (tape_level, content_level, title_names, head_names, tape, content, bloom) = fields[18:25]
+        tape_level, content_level, title_names, head_names, tape, content, *others = fields[18:]
         if size != len(record):
             raise CorruptRecord(f"a sketch record of {len(record)} bytes says it has {size}")
         self.record = record
@@ -117,18 +93,25 @@ class Head:
         self.truncated = bool(flags & _TRUNCATED)
         self.digest: bytes = b"" if digest == _NO_DIGEST else digest
         self.tape_logs = (log_length(tape << tape_level), log_length(content << content_level))
-        self._texts_at = HEADER.itemsize + tape + content + NAME.itemsize * (title_names + head_names) + bloom
-        self._sizes: tuple[int, ...] = fields[25:]
+        self._lengths = (tape, content, title_names, head_names, *others)
+        self._starts: list[int] | None = None
 
     @property
     def named(self) -> bool:
         """False for a rejected record whose URL is none: no row can be kept of it."""
-        return self.kind is not RecordKind.REJECTED or self._sizes[0] > 0
+        return self.kind is not RecordKind.REJECTED or self._lengths[Section.URL] > 0
 
     @property
     def whole(self) -> bool:
         """Whether the lengths of its sections fit its own."""
-        return bool(self._texts_at + sum(self._sizes) == len(self.record))
+        return self.starts[-1] == len(self.record)
+
+    @property
+    def starts(self) -> list[int]:
+        """See `neardup.sketch.layout.section_starts`."""
+        if self._starts is None:
+            self._starts = section_starts(self._lengths)
+        return self._starts
 
     @property
     def clamped(self) -> int:
@@ -141,36 +124,33 @@ class Head:
 
     @property
     def url(self) -> str:
-        return self._text(0)
+        return self._text(Section.URL)
 
     @property
     def site_name(self) -> str:
-        return self._text(1)
+        return self._text(Section.SITE)
 
     @property
     def title(self) -> str:
-        return self._text(2)
+        return self._text(Section.TITLE)
 
     @property
     def canonical(self) -> str:
-        return self._text(3)
+        return self._text(Section.CANONICAL)
 
     @property
     def lang(self) -> str:
-        return self._text(4)
+        return self._text(Section.LANG)
 
     @property
     def reason(self) -> str:
-        return self._text(5)
+        return self._text(Section.REASON)
 
-    def _text(self, place: int) -> str:
-        size = self._sizes[place]
-        if not size:
+    def _text(self, section: Section) -> str:
+        if not self._lengths[section]:
             return ""
-        start = self._texts_at
-        for before in self._sizes[:place]:
-            start += before
-        return self.record[start : start + size].decode("utf-8", "replace")
+        starts = self.starts
+        return self.record[starts[section] : starts[section + 1]].decode("utf-8", "replace")
 
     def same_content(self, other: "Head") -> bool:
         """Equal token sequences, or equal opaque bodies; two empty pages are equal here."""

@@ -1,11 +1,12 @@
 """The bytes of a sketch record, version 1, little-endian.
 
-HEADER, then these sections without padding, lengths in the header: tape, content tape, title names, head names (NAME
-entries), Bloom filter, URL, site, title, canonical, lang, reason (the last six UTF-8). The pair kernel
-(`neardup.kernels.pairs`) reads the same bytes by the offsets of HEADER.
+HEADER, then the sections of `Section` without padding, lengths in the header. Where each lies is worked out here
+alone; kernels, which write and read the same bytes, are told the offsets of HEADER's fields.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum, IntFlag
+from typing import TypeVar
 
 import numpy as np
 
@@ -87,17 +88,53 @@ class NameFlag(IntFlag):
     IN_HEADING = 16
 
 
-#: Sections in their order: name, header field with its length, bytes per unit of that length.
-SECTIONS = (
-    ("tape", "tape_bytes", 1),
-    ("content_tape", "content_bytes", 1),
-    ("title_names", "title_names", NAME.itemsize),
-    ("head_names", "head_names", NAME.itemsize),
-    ("bloom", "bloom_bytes", 1),
-    ("url", "url_bytes", 1),
-    ("site", "site_bytes", 1),
-    ("title", "title_bytes", 1),
-    ("canonical", "canonical_bytes", 1),
-    ("lang", "lang_bytes", 1),
-    ("reason", "reason_bytes", 1),
+class Section(IntEnum):
+    """The sections of a record, in their order: samples, NAME entries, filter; from URL on, texts in UTF-8."""
+
+    TAPE = 0
+    CONTENT_TAPE = 1
+    TITLE_NAMES = 2
+    HEAD_NAMES = 3
+    BLOOM = 4
+    URL = 5
+    SITE = 6
+    TITLE = 7
+    CANONICAL = 8
+    LANG = 9
+    REASON = 10
+
+
+#: Fields of HEADER with the lengths of the sections, in their order: bytes; of names, entries.
+SECTION_LENGTHS = (
+    *("tape_bytes", "content_bytes", "title_names", "head_names", "bloom_bytes"),
+    *("url_bytes", "site_bytes", "title_bytes", "canonical_bytes", "lang_bytes", "reason_bytes"),
 )
+_HEADER_BYTES, _NAME_BYTES = HEADER.itemsize, NAME.itemsize
+#: A number, or an int64 array.
+_Number = TypeVar("_Number", int, np.ndarray)
+
+
+def section_starts(lengths: Sequence[_Number]) -> list[_Number]:
+    """Where the sections of a record start, and behind them where the last one ends: the record's length.
+
+    lengths: values of SECTION_LENGTHS, of one record, or int64[records] of several side by side. Of the texts the last
+    ones may be left out: then the list ends with the last one that is there.
+    """
+    tape, content, title_names, head_names, bloom, *texts = lengths
+    content_at = _HEADER_BYTES + tape
+    title_at = content_at + content
+    head_at = title_at + _NAME_BYTES * title_names
+    bloom_at = head_at + _NAME_BYTES * head_names
+    at = bloom_at + bloom
+    starts = [_HEADER_BYTES + 0 * tape, content_at, title_at, head_at, bloom_at, at]
+    for text in texts:
+        at = at + text
+        starts.append(at)
+    return starts
+
+
+def field_at(name: str) -> int:
+    """Byte offset of a field of HEADER."""
+    fields = HEADER.fields
+    assert fields is not None
+    return int(fields[name][1])

@@ -15,12 +15,13 @@ from neardup.errors import BadPage
 from neardup.kernels import batch as batches
 from neardup.kernels.facts import BASE_START, CANONICAL_START, FACTS, LANG_START
 from neardup.kernels.html import PADDING_BYTES
+from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE
 from neardup.kernels.record import CANONICAL_LEFT, LANG_LEFT
 from neardup.page import Page, normalise_url
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import Identities, cut, identify
 from neardup.sketch.header import Head
-from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind
+from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind, Section
 from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into
 from neardup.text.html import unescape_value
@@ -109,9 +110,10 @@ def of_words(
     # Writable, as the text of a batch: the kernels are compiled for that.
     text = np.frombuffer(bytearray(b" ".join(encoded) + bytes(PADDING_BYTES)), dtype=np.uint8)
     ends = np.cumsum([len(word) + 1 for word in encoded], dtype=np.int64) - 1
-    flags = np.array([4 * w.isdigit() + 8 * any(c.isdigit() for c in w) for w in words], dtype=np.uint8)
-    flags[:title_words] |= 1
-    flags[list(links)] |= 2
+    digits = [ALL_DIGITS * w.isdigit() + ANY_DIGIT * any(c.isdigit() for c in w) for w in words]
+    flags = np.array(digits, dtype=np.uint8)
+    flags[:title_words] |= IN_TITLE
+    flags[list(links)] |= IN_LINK
     tokens = (
         np.array([xxhash.xxh64_intdigest(word, scheme.seed) for word in encoded], dtype=np.uint64),
         flags,
@@ -233,14 +235,11 @@ def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -
         start, end = row[place], row[place + 1]
         return unescape_value(batch.buffer[start:end].tobytes()) if start >= 0 else ""
 
-    header = np.frombuffer(record, HEADER, 1).copy()
-    keep = len(record) - int(header["canonical_bytes"][0]) - int(header["lang_bytes"][0])
-    canonical, lang = (
-        record[keep : keep + int(header["canonical_bytes"][0])],
-        record[len(record) - int(header["lang_bytes"][0]) :],
-    )
+    header, known = np.frombuffer(record, HEADER, 1).copy(), Head(record)
+    keep, lang_at, end = known.starts[Section.CANONICAL : Section.REASON + 1]
+    canonical, lang = record[keep:lang_at], record[lang_at:end]
     if batch.left[page] & CANONICAL_LEFT and (named := value(CANONICAL_START)):
-        canonical = _resolve(Head(record).url, value(BASE_START), named, scheme.url_bytes_max).encode()
+        canonical = _resolve(known.url, value(BASE_START), named, scheme.url_bytes_max).encode()
     if batch.left[page] & LANG_LEFT:
         lang = cut(value(LANG_START), LANG_BYTES_MAX)
     header["canonical_bytes"], header["lang_bytes"] = len(canonical), len(lang)

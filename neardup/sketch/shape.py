@@ -14,8 +14,7 @@ from neardup.kernels.shingling import SEEN
 from neardup.kernels.simhash import COUNTERS
 from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
 from neardup.scheme import Scheme
-from neardup.sketch.header import field_at
-from neardup.sketch.layout import HEADER, NAME
+from neardup.sketch.layout import HEADER, NAME, field_at
 from neardup.sketch.simhash import LOG_WEIGHTS
 from neardup.text.html import FACT_BYTES_MAX
 

@@ -1,14 +1,13 @@
-"""Tapes: samples of a page's tokens that keep their order, and how two of them compare."""
+"""Tapes: samples of a page's tokens that keep their order."""
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from neardup.kernels import likeness, tape
+from neardup.kernels import tape
 from neardup.kernels.mix import mix
 from neardup.kernels.occurrences import occurrences
-from neardup.pairs.scoring import tape_room
 
 
 class Tape(NamedTuple):
@@ -16,14 +15,6 @@ class Tape(NamedTuple):
 
     level: int
     data: bytes
-
-
-class TapeScore(NamedTuple):
-    """lj = |LCS| / (|A| + |B| - |LCS|); a, b: bytes at the compared level."""
-
-    lj: float
-    a: int
-    b: int
 
 
 def make_tape(tokens: npt.NDArray[np.uint64], bytes_max: int, occurrences_max: int = 8) -> Tape:
@@ -38,16 +29,3 @@ def make_tape(tokens: npt.NDArray[np.uint64], bytes_max: int, occurrences_max: i
     level, kept = tape.prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte)
     end = tape.write(ids, 0, len(tokens), left, byte, out, 0, kept)
     return Tape(int(level), out[:end].tobytes())
-
-
-def compare_tapes(a: Tape, b: Tape) -> TapeScore:
-    """Compare at the higher level, on 7 bits a token if they differ by one; further apart they never match.
-
-    Bytes outside every run of 3 that both have are dropped before the LCS (Huang 2008's filtered sketch, in tokens);
-    |A| and |B| are the lengths before that.
-    """
-    buffer = np.frombuffer(a.data + b.data, dtype=np.uint8)
-    out = np.zeros(3)
-    size, first, room = len(a.data), *tape_room(max(len(a.data), len(b.data)))
-    likeness.compare_tapes(buffer, 0, size, a.level, size, len(b.data), b.level, first, room, out, 0, 2, -1)
-    return TapeScore(float(out[2]), int(out[0]), int(out[1]))

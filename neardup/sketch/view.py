@@ -1,32 +1,22 @@
-"""Sketch: everything kept of a page, as one record of bytes (`neardup.sketch.layout`); how two compare."""
+"""Sketch: everything kept of a page, as one record of bytes (`neardup.sketch.layout`)."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from neardup.errors import CorruptRecord
-from neardup.pairs.pair import Pair
-from neardup.pairs.scoring import compare_records
-from neardup.sketch.layout import HEADER, NAME, SECTIONS, SKETCH_VERSION, NameFlag, RecordFlag, RecordKind
-from neardup.sketch.making import sketch_pages, sketch_words
+from neardup.sketch.layout import (
+    HEADER,
+    NAME,
+    SECTION_LENGTHS,
+    SKETCH_VERSION,
+    NameFlag,
+    RecordFlag,
+    RecordKind,
+    Section,
+    section_starts,
+)
 from neardup.verdict import Coordinates
-
-__all__ = [
-    "HEADER",
-    "NAME",
-    "SECTIONS",
-    "SKETCH_VERSION",
-    "Name",
-    "NameFlag",
-    "RecordFlag",
-    "RecordKind",
-    "Sketch",
-    "compare",
-    "compare_many",
-    "sketch_pages",
-    "sketch_words",
-]
 
 
 class Name(NamedTuple):
@@ -51,25 +41,21 @@ class Sketch:
         self._header = np.frombuffer(record, dtype=HEADER, count=1)[0]
         if int(self._header["size"]) != len(record):
             raise CorruptRecord(f"a sketch record of {len(record)} bytes says it has {self._header['size']}")
-        start, self._starts = HEADER.itemsize, [HEADER.itemsize]
-        for _, length, unit in SECTIONS:
-            start += int(self._header[length]) * unit
-            self._starts.append(start)
-        if start != len(record):
-            raise CorruptRecord(f"a sketch record of {len(record)} bytes has sections up to byte {start}")
+        self._starts = section_starts([int(self._header[length]) for length in SECTION_LENGTHS])
+        if self._starts[-1] != len(record):
+            raise CorruptRecord(f"a sketch record of {len(record)} bytes has sections up to byte {self._starts[-1]}")
 
-    def _section(self, name: str) -> bytes:
-        place = _PLACES[name]
-        return self.record[self._starts[place] : self._starts[place + 1]]
+    def _section(self, section: Section) -> bytes:
+        return self.record[self._starts[section] : self._starts[section + 1]]
 
-    def _text(self, name: str) -> str:
-        return self._section(name).decode("utf-8", "replace")
+    def _text(self, section: Section) -> str:
+        return self._section(section).decode("utf-8", "replace")
 
     def _words(self, name: str) -> tuple[int, ...]:
         return tuple(self._header[name].tolist())
 
-    def _names(self, name: str) -> list[Name]:
-        data = self._section(name)
+    def _names(self, section: Section) -> list[Name]:
+        data = self._section(section)
         return [
             Name(int.from_bytes(data[i : i + 6], "little"), data[i + 6], NameFlag(data[i + 7]))
             for i in range(0, len(data), NAME.itemsize)
@@ -203,53 +189,53 @@ class Sketch:
 
     @property
     def tape(self) -> bytes:
-        return self._section("tape")
+        return self._section(Section.TAPE)
 
     @property
     def content_tape(self) -> bytes:
-        return self._section("content_tape")
+        return self._section(Section.CONTENT_TAPE)
 
     @property
     def title_names(self) -> list[Name]:
-        return self._names("title_names")
+        return self._names(Section.TITLE_NAMES)
 
     @property
     def head_names(self) -> list[Name]:
-        return self._names("head_names")
+        return self._names(Section.HEAD_NAMES)
 
     @property
     def bloom(self) -> bytes:
         """Filter of the distinct tokens."""
-        return self._section("bloom")
+        return self._section(Section.BLOOM)
 
     @property
     def url(self) -> str:
         """Normalised; of a rejected page as it came, cut."""
-        return self._text("url")
+        return self._text(Section.URL)
 
     @property
     def site(self) -> str:
         """Registrable domain."""
-        return self._text("site")
+        return self._text(Section.SITE)
 
     @property
     def title(self) -> str:
         """At most title_bytes_max bytes, white space collapsed."""
-        return self._text("title")
+        return self._text(Section.TITLE)
 
     @property
     def canonical(self) -> str:
         """Normalised URL of rel=canonical, or empty."""
-        return self._text("canonical")
+        return self._text(Section.CANONICAL)
 
     @property
     def lang(self) -> str:
-        return self._text("lang")
+        return self._text(Section.LANG)
 
     @property
     def reason(self) -> str:
         """Why a page was rejected."""
-        return self._text("reason")
+        return self._text(Section.REASON)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field by name, as JSON takes it: bytes in hex, kind and flags by name."""
@@ -272,20 +258,9 @@ class Sketch:
         return out
 
 
-_PLACES = {name: place for place, (name, _, _) in enumerate(SECTIONS)}
 _PLAIN = (
     *("fetched_at", "log_time", "url_hash", "site_fingerprint", "hen_site_fingerprint", "digest", "tokens"),
     *("tail", "titling", "naming", "place"),
     *("distinct", "content_tokens", "head", "supershingles", "simhash", "wide", "logtf", "tape_level"),
     *("content_level", "tape", "content_tape", "bloom", "url", "site", "title", "canonical", "lang", "reason"),
 )
-
-
-def compare(a: Sketch, b: Sketch) -> Pair:
-    """The numbers of a pair, a the new page, b the candidate; both of one scheme."""
-    return compare_records(a.record, [b.record])[0]
-
-
-def compare_many(a: bytes, others: Sequence[bytes]) -> list[Pair]:
-    """The numbers of record `a` with each of the other records, in one kernel call; all of one scheme."""
-    return compare_records(a, others)

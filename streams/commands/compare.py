@@ -15,6 +15,7 @@ from rich.text import Text
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.page import Page, host_of, normalise_url
+from neardup.pairs.scoring import compare
 from neardup.report import visible
 from neardup.report.differ import Difference, compare_texts, text_words
 from neardup.report.passages import Passages, Segment, passages, plain
@@ -26,7 +27,9 @@ from neardup.rules.families import family_of
 from neardup.rules.posted import families_of, similarity_keys
 from neardup.scheme import Scheme
 from neardup.sketch.header import Head
-from neardup.sketch.view import RecordKind, Sketch, compare, sketch_pages
+from neardup.sketch.layout import RecordKind
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.

@@ -21,7 +21,7 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Head
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
 from streams.errors import RecordTooLarge, TopicError, WrongScheme

@@ -10,8 +10,10 @@ from collections.abc import Callable
 import numpy as np
 
 from neardup.page import Page
+from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
-from neardup.sketch.view import Sketch, compare, sketch_pages
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
 from tests.bench.documents import documentation_page, web_page, worst_cases
 from tests.bench.rivals import lexbor_and_kernels, regex_and_numpy
 from tests.bench.stages import batch_of, to_tokens
@@ -126,7 +128,7 @@ import time
 t = time.perf_counter()
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 i = time.perf_counter()
 sketch_pages([Page("https://a.example/", b"<title>a</title><p>one two three")], Scheme(seed=1))
 print(i - t, time.perf_counter() - i)

@@ -26,7 +26,7 @@ from neardup.index.base import Family, Store, Writes
 from neardup.index.rocks import RocksStore
 from neardup.matching.fold import fold
 from neardup.scheme import Scheme
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from streams.files import sources
 from tests.bench.generated import Log, stream
 from tests.bench.store_rows import settle

@@ -12,7 +12,7 @@ from neardup.matching.batch import Pages
 from neardup.matching.fold import candidates, judge
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from tests.bench.documents import documentation_page, web_page
 from tests.bench.generated import Log, mixed
 from tests.bench.stages import OnePage, batch_of

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from tests.bench.documents import documentation_page, texts, web_page, worst_cases
 from tests.bench.table import Row, seconds
 

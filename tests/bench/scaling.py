@@ -6,7 +6,7 @@ from multiprocessing import get_context
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from neardup.warm import warm
 from tests.bench.documents import documentation_page
 from tests.bench.table import Row, in_turn, seconds

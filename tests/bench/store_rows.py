@@ -9,6 +9,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,8 @@ from neardup.index.rocks import RocksStore
 from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.layout import HEADER, SECTIONS
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.layout import HEADER, SECTION_LENGTHS, Section, section_starts
+from neardup.sketch.making import sketch_pages
 from tests.bench.documents import documentation_page, plain_pages, texts
 from tests.bench.generated import Log, fill, mixed
 from tests.bench.table import Row, seconds
@@ -165,9 +166,9 @@ def by_field(scheme: Scheme) -> list[Row]:
     for name, pages in (("text of 350 words", plain_pages(texts(100))), ("documentation page", documentation)):
         records = sketch_pages(pages, scheme)
         header = np.frombuffer(b"".join(record[: HEADER.itemsize] for record in records), HEADER)
-        notes: dict[str, float | str] = {
-            field: round(float(header[length].mean()) * unit) for field, length, unit in SECTIONS
-        }
+        starts = section_starts([header[length].astype(np.int64) for length in SECTION_LENGTHS])
+        sizes = [round(float(np.mean(end - start))) for start, end in pairwise(starts)]
+        notes: dict[str, float | str] = dict(zip([section.name.lower() for section in Section], sizes, strict=True))
         keys = sum(HEADER[field].itemsize for field in ("supershingles", "simhash", "wide", "logtf", "head", "place"))
         notes = {"identity and counts": HEADER.itemsize - keys, "B, C and index keys": keys, **notes}
         size = sum(map(len, records)) / len(records)

@@ -11,8 +11,10 @@ from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.matching.fold import fold
 from neardup.page import Page
+from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
-from neardup.sketch.view import Sketch, compare, sketch_pages
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
 from neardup.verdict import Kind, Verdict
 from tests.bench.documents import copies, plain_pages, texts
 from tests.bench.peers import PACKAGES, Peers

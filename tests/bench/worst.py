@@ -7,7 +7,7 @@ from time import process_time
 
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from tests.bench.documents import worst_cases
 from tests.bench.stages import to_tokens
 from tests.bench.table import Row, in_turn

@@ -6,8 +6,10 @@ A change of that file means that sketches of old and new code no longer meet: it
 import json
 from pathlib import Path
 
+from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
-from neardup.sketch.view import Sketch, compare, sketch_words
+from neardup.sketch.making import sketch_words
+from neardup.sketch.view import Sketch
 
 PATH = Path(__file__).with_suffix(".json")
 SEED = 20250117

@@ -16,7 +16,7 @@ from neardup.index.memory import MemoryStore
 from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.sketch.header import Head
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings, Topics
 from streams.formats.message import Message, NewDecider, decode_entry, page_id

@@ -20,7 +20,7 @@ from neardup.errors import NeardupError
 from neardup.index import rocks
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, Writer
 from streams.roles import run_both, run_matcher, run_sketcher

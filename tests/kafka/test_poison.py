@@ -99,7 +99,7 @@ def test_a_poison_record_is_refused_and_its_neighbours_are_kept(make: Make) -> N
 
 def moved_to(record: bytes, partition: int, offset: int) -> bytes:
     """The record as if it came from elsewhere."""
-    from neardup.sketch.header import field_at
+    from neardup.sketch.layout import field_at
 
     out = bytearray(record)
     out[field_at("partition") : field_at("partition") + 4] = partition.to_bytes(4, "little")

@@ -11,7 +11,8 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys, rows, sharing
 from neardup.sketch.header import Head, log_length
-from neardup.sketch.view import HEADER, Sketch
+from neardup.sketch.layout import HEADER
+from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"

@@ -13,10 +13,13 @@ from neardup.index.rocks import RocksStore
 from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.pairs.pair import Pair
+from neardup.pairs.scoring import compare
 from neardup.rules.siblings import COUNT_MAX, NO_SIBLINGS, Siblings
 from neardup.scheme import Scheme
 from neardup.sketch.header import Head
-from neardup.sketch.view import NameFlag, Sketch, compare, sketch_pages
+from neardup.sketch.layout import NameFlag
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
 from tests.neardup.invariants import Checked, contents_of
 from tests.oracle.sketches import without_sessions

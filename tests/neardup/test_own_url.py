@@ -6,8 +6,10 @@ from random import Random
 import pytest
 
 from neardup.page import Page
+from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
-from neardup.sketch.view import Sketch, compare, sketch_pages
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 

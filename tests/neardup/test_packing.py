@@ -16,8 +16,9 @@ from neardup.kernels.record import write_title
 from neardup.kernels.urls import find_hosts, is_plain, write_end
 from neardup.page import Page, host_of, normalise_url
 from neardup.sketch.addresses import identify
-from neardup.sketch.making import _batch, _headers, _resolve
-from neardup.sketch.view import RecordKind, Sketch, sketch_pages
+from neardup.sketch.layout import RecordKind
+from neardup.sketch.making import _batch, _headers, _resolve, sketch_pages
+from neardup.sketch.view import Sketch
 from neardup.text.decoding import decode, decode_into
 from tests.neardup.hostile import EXAMPLES, JIT_OFF
 from tests.neardup.sketch_inputs import SCHEME

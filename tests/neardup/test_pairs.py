@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from neardup.page import Page
-from neardup.pairs.scoring import Pairs, compare_records, pair_of
+from neardup.pairs.scoring import Pairs, compare, compare_records, pair_of
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
-from neardup.sketch.view import Sketch, compare, compare_many, sketch_pages, sketch_words
+from neardup.sketch.making import sketch_pages, sketch_words
+from neardup.sketch.view import Sketch
 from tests.neardup.sketch_inputs import SCHEME, edited, fields_of, layout_of, words_of
 from tests.oracle import sketches as oracle
 
@@ -160,8 +161,8 @@ def test_many_are_scored_as_each_alone():
     records = [sketch_words(words_of(count, 5), SCHEME, title_words=3) for count in (0, 1, 20, 400, 900, 3000, 9000)]
     for a in records:
         alone = [compare(Sketch(a), Sketch(b)) for b in records]
-        assert compare_many(a, records) == alone
-    assert compare_many(records[0], []) == []
+        assert compare_records(a, records) == alone
+    assert compare_records(records[0], []) == []
 
 
 def canonical_of(url, canonical):

@@ -12,7 +12,8 @@ from neardup.rules import RULES
 from neardup.rules.families import family_of
 from neardup.rules.posted import keeps_the_same, similarity_columns, similarity_keys
 from neardup.sketch.header import Head
-from neardup.sketch.view import HEADER, Sketch
+from neardup.sketch.layout import HEADER
+from neardup.sketch.view import Sketch
 
 LONG = " ".join(f"one two three four five six seven eight nine ten eleven twelve {i}" for i in range(4))
 

@@ -6,7 +6,9 @@ import pytest
 from neardup.errors import BadInput, BadPage, CorruptRecord
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.view import HEADER, RecordKind, Sketch, sketch_pages, sketch_words
+from neardup.sketch.layout import HEADER, RecordKind
+from neardup.sketch.making import sketch_pages, sketch_words
+from neardup.sketch.view import Sketch
 from neardup.text.decoding import decode
 from neardup.text.tokens import words as words_of_page
 from neardup.verdict import Coordinates

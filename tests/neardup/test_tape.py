@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.sketch.tape import Tape, compare_tapes, make_tape
+from neardup.pairs.tapes import compare_tapes
+from neardup.sketch.tape import Tape, make_tape
 from tests.neardup.hostile import EXAMPLES
 from tests.neardup.sketch_inputs import edited, fingerprints, words_of
 from tests.oracle import sketches as oracle

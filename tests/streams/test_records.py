@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from neardup.errors import BadPage, CorruptRecord
 from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
-from neardup.sketch.view import Sketch, sketch_pages
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
 from streams.formats.message import (
     Message,
     decode_json_page,

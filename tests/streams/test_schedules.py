@@ -17,7 +17,7 @@ from neardup.index.memory import MemoryStore
 from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.sketch.header import Head
-from neardup.sketch.view import sketch_pages
+from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
 from streams.errors import Fenced

@@ -13,7 +13,8 @@ from neardup.evaluation.labels import Judgement, label_of
 from neardup.evaluation.texts import page_tokens
 from neardup.evaluation.variants import B, C, as_set, chosen_tokens, jaccard
 from neardup.scheme import Scheme
-from neardup.sketch.view import Sketch, sketch_pages
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
 from tests.neardup.evaluation.crawl import SCHEME, crawl_of, html, manual, page, words
 
 PAGES = [
