@@ -1,0 +1,166 @@
+"""Making checkpoints of a state directory while it is in use, and a state directory of a checkpoint.
+
+A checkpoint's folder is an image of the state directory without its lock and its secret seed: `index/` and
+`decider.json`; of a scan also `log/`, `verdicts/` and `sources/`.
+"""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from neardup.errors import CorruptRecord, NeardupError, StateError
+from neardup.index.rocks import RocksStore
+from streams.state.checkpoints import Checkpoint, CheckpointStore, Copied, Manifest, Progress
+from streams.state.folder import sync_directory
+
+#: The image that is being copied lies here, in the state directory; what a crash left of one goes at the next.
+IMAGE = "checkpoint"
+_RESTORING = "restoring"
+#: Kept beside the index in every image.
+_DECIDER = "decider.json"
+
+
+def make_image(state: Path, store: RocksStore, more: Iterator[Path] | tuple[Path, ...] = ()) -> Path:
+    """A folder in `state` that holds its index as it is now, by hard links, and what else belongs to it.
+
+    more: folders of files that are only ever appended to or replaced whole; linked, too. Raises StateError.
+    """
+    image = state / IMAGE
+    shutil.rmtree(image, ignore_errors=True)
+    try:
+        image.mkdir()
+        store.checkpoint(image / "index")
+        shutil.copyfile(state / _DECIDER, image / _DECIDER)
+        for folder in more:
+            shutil.copytree(folder, image / folder.name)
+    except OSError as error:
+        raise StateError(f"cannot make a checkpoint in {image}: {error.strerror or error}", path=str(image)) from error
+    return image
+
+
+class Checkpointer:
+    """Checkpoints of a running matcher, at fixed places of the log; copying goes on beside it.
+
+    every: messages of the log between two. keep: how many stay in the store. The matcher waits for the hard links
+    alone; whatever happens to the copy it goes on: `failed` has the reason until one succeeds. made: newest offset.
+    """
+
+    def __init__(
+        self,
+        store: CheckpointStore,
+        state: Path,
+        *,
+        every: int,
+        keep: int,
+        told: Callable[[Copied, float], None] = lambda copied, seconds: None,
+    ) -> None:
+        self.failed = ""
+        self.made: int | None = None
+        self._store = store
+        self._state = state
+        self._every = every
+        self._keep = keep
+        self._told = told
+        self._thread: threading.Thread | None = None
+        self._last: int | None = None
+        shutil.rmtree(state / IMAGE, ignore_errors=True)
+
+    def due(self, offset: int) -> bool:
+        """Whether `offset` is past the next place for one, and none is being copied."""
+        if self._last is None:
+            self._last = offset  # a start is no place of the log
+        return offset // self._every > self._last // self._every and not self.busy
+
+    @property
+    def busy(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def begin(self, index: RocksStore, manifest: Manifest) -> None:
+        """Links the index as it is, and copies it from another thread. Never raises for the store's or disk's sake."""
+        self._last = manifest.offset
+        try:
+            image = make_image(self._state, index)
+        except NeardupError as error:
+            self.failed = str(error)
+            return
+        self._thread = threading.Thread(target=self._copy, args=(image, manifest), name="checkpoint", daemon=True)
+        self._thread.start()
+
+    def wait(self, seconds: float) -> None:
+        """Until the copy is done, or so long; a copy that is cut short leaves the checkpoint before it the newest."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _copy(self, image: Path, manifest: Manifest) -> None:
+        began = time.monotonic()
+        try:
+            copied = self._store.write(image, manifest)
+            self._store.prune(self._keep)
+        except NeardupError as error:
+            self.failed = str(error)
+        else:
+            self.failed, self.made = "", manifest.offset
+            self._told(copied, time.monotonic() - began)
+        finally:
+            shutil.rmtree(image, ignore_errors=True)
+
+
+def restore_newest(
+    store: CheckpointStore,
+    state: Path,
+    fits: Callable[[Manifest], str],
+    warn: Callable[[str], None] = lambda text: None,
+    progress: Progress = lambda done, total: None,
+) -> Checkpoint | None:
+    """Puts the newest good checkpoint that fits into `state`, which has no index; None if there is none.
+
+    fits: why a checkpoint cannot be used here, or "". One that turns out damaged is passed over for the one before it;
+    `warn` hears of it. Raises StateError.
+    """
+    for checkpoint in store.usable(warn):
+        if reason := fits(checkpoint.manifest):
+            warn(f"checkpoint {checkpoint.name} is passed over: {reason}")
+            continue
+        try:
+            restore(store, checkpoint, state, progress)
+        except CorruptRecord as error:
+            warn(f"{error}; the checkpoint before it is taken")
+            continue
+        return checkpoint
+    return None
+
+
+def restore(
+    store: CheckpointStore,
+    checkpoint: Checkpoint,
+    state: Path,
+    progress: Progress = lambda done, total: None,
+) -> None:
+    """Puts what the checkpoint holds into `state`; the index comes last, so that a crash leaves none.
+
+    Raises StateError if there is an index already, CorruptRecord for damage.
+    """
+    if (state / "index").exists():
+        raise StateError(f"{state} has an index; name another directory, or move that index away", path=str(state))
+    place = state / _RESTORING
+    shutil.rmtree(place, ignore_errors=True)
+    store.restore(checkpoint, place, progress)
+    try:
+        for entry in sorted(place.iterdir(), key=lambda entry: entry.name == "index"):
+            with suppress(FileNotFoundError):
+                _remove(state / entry.name)
+            entry.rename(state / entry.name)
+        place.rmdir()
+        sync_directory(state)
+    except OSError as error:
+        raise StateError(f"cannot restore into {state}: {error.strerror or error}", path=str(state)) from error
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

@@ -1,0 +1,341 @@
+"""Checkpoints: an index with the offset that it was folded to, in a folder or an object store, to restart from.
+
+    files/<digest>                      a file's bytes under their BLAKE2b; what many checkpoints have is there once
+    checkpoints/<offset>-<digest>.json  a manifest: offset, identity, and the files, each with its name, size and digest
+
+A manifest is named by its own digest and written last, so a checkpoint is there whole or not at all: what a crash
+leaves is files without a manifest, which the next `prune` takes away. Nothing is ever overwritten. Whatever was torn
+or has flipped bits does not have its digest, and `restore` takes the checkpoint before it. The seed is never among the
+files: it is a secret.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import fsspec
+
+from neardup.errors import BadInput, CorruptRecord, StateError
+
+MANIFEST_VERSION = 1
+_PIECE_BYTES = 1 << 20
+_FILES, _MANIFESTS = "files", "checkpoints"
+
+#: Called with the bytes copied so far, and how many there are.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file of a checkpoint: its path in the state directory, its size in bytes, its BLAKE2b in hex."""
+
+    name: str
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a checkpoint is: offset: of the message to fold next. log_time: ms since the epoch, of the last page folded.
+
+    log: identity of the sketch log (Kafka: cluster and topic id; a scan: empty). program: version that made it.
+    """
+
+    offset: int
+    log_time: int
+    scheme: str
+    decider: str
+    log: str
+    program: str
+    files: tuple[StoredFile, ...] = ()
+    version: int = MANIFEST_VERSION
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes, where: str) -> "Manifest":
+        """Raises CorruptRecord, saying what is wrong with the manifest at `where`."""
+        try:
+            value = json.loads(data)
+            if value["version"] != MANIFEST_VERSION:
+                raise CorruptRecord(f"{where} is of version {value['version']}, and this program reads 1")
+            files = tuple(StoredFile(**file) for file in value.pop("files"))
+            return cls(**value, files=files)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorruptRecord(f"{where} is no manifest of a checkpoint: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A manifest and its name in the store."""
+
+    name: str
+    manifest: Manifest
+
+
+@dataclass(slots=True)
+class Copied:
+    """What writing a checkpoint did: files and bytes that were not there before, of all its bytes."""
+
+    checkpoint: str
+    files: int = 0
+    bytes: int = 0
+    of_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Known:
+    """Digests of files that cannot have changed since: by (inode, mtime in ns, size). Table files never change."""
+
+    digests: dict[tuple[int, int, int], str] = field(default_factory=dict)
+
+    def of(self, path: Path) -> str:
+        """The BLAKE2b of a file, read only if it was not before. Raises OSError."""
+        status = path.stat()
+        key = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if key not in self.digests:
+            with path.open("rb") as file:
+                self.digests[key] = _digest(file)
+        return self.digests[key]
+
+    def forget_others(self, digests: Iterable[str]) -> None:
+        """Keeps those of a checkpoint just made; the others' files are gone."""
+        wanted = set(digests)
+        self.digests = {key: digest for key, digest in self.digests.items() if digest in wanted}
+
+
+class CheckpointStore:
+    """Checkpoints under one URL that fsspec knows, or in a folder. One process writes at a time; any may read."""
+
+    def __init__(self, url: str) -> None:
+        """Raises BadInput for a URL of a kind that nothing here can read."""
+        self.url = url
+        try:
+            self._fs, root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError) as error:
+            raise BadInput(f"checkpoints at {url}: {error}", url=url) from error
+        self._root = root.rstrip("/")
+        self._local = "file" in ((self._fs.protocol,) if isinstance(self._fs.protocol, str) else self._fs.protocol)
+        self.known = Known()
+
+    def names(self) -> list[str]:
+        """Names of all manifests, newest first. Raises StateError."""
+        with self._explained("list"):
+            folder = f"{self._root}/{_MANIFESTS}"
+            if not self._fs.exists(folder):
+                return []
+            self._fs.invalidate_cache()
+            paths = self._fs.ls(folder, detail=False)
+        names = [path.rsplit("/", 1)[-1] for path in paths]
+        return sorted((name.removesuffix(".json") for name in names if name.endswith(".json")), reverse=True)
+
+    def read(self, name: str) -> Checkpoint:
+        """Raises CorruptRecord if the manifest is not what its name says, StateError if it cannot be read."""
+        path = f"{self._root}/{_MANIFESTS}/{name}.json"
+        with self._explained("read"):
+            data: bytes = self._fs.cat_file(path)
+        if name.rpartition("-")[2] != _digest_of(data):
+            raise CorruptRecord(f"{self.url}: checkpoint {name} is torn or changed: its digest is another", name=name)
+        return Checkpoint(name, Manifest.from_json(data, f"{self.url}: checkpoint {name}"))
+
+    def usable(self, warn: Callable[[str], None] = lambda text: None) -> Iterator[Checkpoint]:
+        """Checkpoints whose manifests are sound, newest first; `warn` hears of the others."""
+        for name in self.names():
+            try:
+                yield self.read(name)
+            except CorruptRecord as error:
+                warn(f"{error}; passed over")
+
+    def write(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        progress: Progress = lambda done, total: None,
+    ) -> Copied:
+        """Copies `folder`, which nobody changes meanwhile, and then the manifest. manifest: without files.
+
+        Each step may be the last: (1) files that the store lacks, each under its digest; (2) the manifest. A crash in 1
+        leaves files that no manifest names; after 2 the checkpoint is there. Raises StateError.
+        """
+        files = []
+        with self._explained("write"):
+            paths = sorted(path for path in folder.rglob("*") if path.is_file())
+            for path in paths:
+                name = path.relative_to(folder).as_posix()
+                files.append(StoredFile(name, path.stat().st_size, self.known.of(path)))
+            total = sum(file.size for file in files)
+            copied = Copied("", of_bytes=total)
+            done = 0
+            for path, file in zip(paths, files, strict=True):
+                if self._has(file):
+                    done += file.size
+                    progress(done, total)
+                    continue
+                self._put(path, file)  # (1)
+                copied.files += 1
+                copied.bytes += file.size
+                done += file.size
+                progress(done, total)
+            data = replace(manifest, files=tuple(files)).to_json()
+            name = f"{manifest.offset:020d}-{_digest_of(data)}"
+            self._store(f"{self._root}/{_MANIFESTS}/{name}.json", io.BytesIO(data))  # (2)
+        self.known.forget_others(file.digest for file in files)
+        copied.checkpoint = name
+        return copied
+
+    def restore(self, checkpoint: Checkpoint, folder: Path, progress: Progress = lambda done, total: None) -> None:
+        """Makes `folder`, which must not exist, what the checkpoint holds; each file is verified as it is copied.
+
+        The folder appears whole or not at all. Raises CorruptRecord for a file that is missing or not what its digest
+        says, StateError if the store or the disk refuses.
+        """
+        fresh = folder.with_name(folder.name + ".restoring")
+        shutil.rmtree(fresh, ignore_errors=True)
+        done, total = 0, checkpoint.manifest.size
+        with self._explained("restore"):
+            fresh.mkdir(parents=True)
+            for file in checkpoint.manifest.files:
+                target = fresh / file.name
+                if not target.resolve().is_relative_to(fresh.resolve()):
+                    raise CorruptRecord(f"{self.url}: checkpoint {checkpoint.name} leads out by {file.name!r}")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                self._get(checkpoint, file, target)
+                done += file.size
+                progress(done, total)
+            _sync_tree(fresh)
+            fresh.rename(folder)
+            _sync(folder.parent)
+
+    def prune(self, keep: int, *, younger_than_ms: int | None = None) -> int:
+        """Removes all but the newest `keep` checkpoints, and files that no manifest names; returns how many manifests.
+
+        younger_than_ms: those whose log time is at least this are kept, too. Raises StateError; CorruptRecord never: a
+        manifest that cannot be read keeps nothing, and goes when it is not among the newest.
+        """
+        names = self.names()
+        kept: list[Checkpoint] = []
+        gone: list[str] = []
+        for place, name in enumerate(names):
+            with contextlib.suppress(CorruptRecord):
+                one = self.read(name)
+                young = younger_than_ms is not None and one.manifest.log_time >= younger_than_ms
+                if len(kept) < max(1, keep) or young:
+                    kept.append(one)
+                    continue
+            if place >= keep:
+                gone.append(name)
+        with self._explained("tidy"):
+            for name in gone:
+                self._fs.rm_file(f"{self._root}/{_MANIFESTS}/{name}.json")
+            wanted = {file.digest for one in kept for file in one.manifest.files}
+            folder = f"{self._root}/{_FILES}"
+            if self._fs.exists(folder):
+                for path in self._fs.ls(folder, detail=False):
+                    if path.rsplit("/", 1)[-1] not in wanted:
+                        self._fs.rm_file(path)
+        return len(gone)
+
+    def _has(self, file: StoredFile) -> bool:
+        try:
+            size = self._fs.info(f"{self._root}/{_FILES}/{file.digest}")["size"]
+        except FileNotFoundError:
+            return False
+        return bool(size == file.size)
+
+    def _put(self, path: Path, file: StoredFile) -> None:
+        with path.open("rb") as source:
+            self._store(f"{self._root}/{_FILES}/{file.digest}", source)
+
+    def _store(self, target: str, source: BinaryIO) -> None:
+        """An object store shows an object when it is whole; on a disk a name is given to what is whole and synced."""
+        if not self._local:
+            with self._fs.open(target, "wb") as out:
+                shutil.copyfileobj(source, out, _PIECE_BYTES)
+            return
+        path = Path(target)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(path.name + ".part")
+        with fresh.open("wb") as out:
+            shutil.copyfileobj(source, out, _PIECE_BYTES)
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.rename(path)
+        _sync(path.parent)
+
+    def _get(self, checkpoint: Checkpoint, file: StoredFile, target: Path) -> None:
+        digest = hashlib.blake2b(digest_size=20)
+        try:
+            with self._fs.open(f"{self._root}/{_FILES}/{file.digest}", "rb") as source, target.open("wb") as out:
+                while piece := source.read(_PIECE_BYTES):
+                    digest.update(piece)
+                    out.write(piece)
+        except FileNotFoundError as error:
+            raise CorruptRecord(f"{self.url}: checkpoint {checkpoint.name} lacks its file {file.name}") from error
+        if digest.hexdigest() != file.digest:
+            raise CorruptRecord(
+                f"{self.url}: checkpoint {checkpoint.name}: {file.name} is torn or changed: its digest is another",
+                file=file.name,
+            )
+
+    @contextlib.contextmanager
+    def _explained(self, doing: str) -> Iterator[None]:
+        """A store refuses in its own words and types: here all of them are errors that an operator can read."""
+        try:
+            yield
+        except (CorruptRecord, StateError):
+            raise
+        except Exception as error:
+            raise StateError(
+                f"cannot {doing} checkpoints at {self.url}: {getattr(error, 'strerror', None) or error}; mend that and "
+                "try again, nothing is lost",
+                url=self.url,
+            ) from error
+
+
+def _digest(file: BinaryIO) -> str:
+    digest = hashlib.blake2b(digest_size=20)
+    while piece := file.read(_PIECE_BYTES):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _digest_of(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_tree(folder: Path) -> None:
+    for place, _, files in os.walk(folder):
+        for name in files:
+            _sync(Path(place, name))
+        _sync(Path(place))
+
+
+def describe(checkpoints: Sequence[Checkpoint]) -> list[Mapping[str, Any]]:
+    """For people and machines: a row a checkpoint, without its files."""
+    rows: list[Mapping[str, Any]] = []
+    for one in checkpoints:
+        row = asdict(one.manifest)
+        row["files"] = len(one.manifest.files)
+        rows.append({"name": one.name, **row, "bytes": one.manifest.size})
+    return rows

@@ -1,0 +1,223 @@
+"""Checkpoints: whole or not at all, each file once, damage found, and an index restored is the index as it was."""
+
+import os
+import shutil
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.index.base import Family
+from neardup.index.rocks import RocksStore
+from streams.state.checkpointing import IMAGE, Checkpointer, make_image, restore, restore_newest
+from streams.state.checkpoints import CheckpointStore, Manifest
+
+
+def manifest(offset: int) -> Manifest:
+    return Manifest(offset, 1_000 + offset, "scheme", "decider", "log", "0.1.0")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    (folder / "decider.json").write_text("{}")
+    return folder
+
+
+def put(index: RocksStore, first: int, count: int = 500) -> None:
+    rows = {b"%08d" % number: os.urandom(40) for number in range(first, first + count)}
+    index.write({Family.SKETCHES: rows, Family.META: {b"next": b"%d" % first}})
+
+
+def rows(index: RocksStore) -> list[list[tuple[bytes, bytes]]]:
+    return [list(index.scan(family)) for family in Family if family is not Family.META]
+
+
+def checkpoint(state: Path, index: RocksStore, store: CheckpointStore, offset: int) -> str:
+    image = make_image(state, index)
+    try:
+        return store.write(image, manifest(offset)).checkpoint
+    finally:
+        shutil.rmtree(image)
+
+
+def test_what_is_restored_is_what_was(state: Path, tmp_path: Path) -> None:
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    put(index, 0)
+    name = checkpoint(state, index, store, 7)
+    wanted = rows(index)
+    put(index, 500)
+    index.close()
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    found = restore_newest(store, fresh, lambda manifest: "")
+    assert found is not None
+    assert (found.name, found.manifest.offset, (fresh / "decider.json").read_text()) == (name, 7, "{}")
+    restored = RocksStore(fresh / "index")
+    assert rows(restored) == wanted
+    restored.close()
+    assert sorted(path.name for path in fresh.iterdir()) == ["decider.json", "index"]
+    with pytest.raises(StateError, match="has an index"):
+        restore(store, found, fresh)
+
+
+def test_a_table_that_is_there_is_not_copied_again(state: Path, tmp_path: Path) -> None:
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    put(index, 0, 20_000)
+    image = make_image(state, index)
+    first = store.write(image, manifest(1))
+    put(index, 20_000, 10)
+    image = make_image(state, index)
+    second = store.write(image, manifest(2))
+    index.close()
+    assert first.bytes == first.of_bytes > 500_000
+    assert 0 < second.bytes < first.bytes / 20
+    assert second.of_bytes >= first.of_bytes
+    tables = [file for file in (tmp_path / "kept" / "files").iterdir() if file.stat().st_size > 100_000]
+    assert len(tables) == 1, "one table in both"
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "lose"])
+def test_a_damaged_file_is_found_and_the_checkpoint_before_is_taken(state: Path, tmp_path: Path, damage: str) -> None:
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    put(index, 0)
+    checkpoint(state, index, store, 1)
+    wanted = rows(index)
+    before = {file.name for file in (tmp_path / "kept" / "files").iterdir()}
+    put(index, 500)
+    checkpoint(state, index, store, 2)
+    index.close()
+    (new,) = [
+        file
+        for file in (tmp_path / "kept" / "files").iterdir()
+        if file.name not in before and file.stat().st_size > 20_000
+    ]
+    data = bytearray(new.read_bytes())
+    if damage == "lose":
+        new.unlink()
+    else:
+        data[len(data) // 2] ^= 4
+        new.write_bytes(data[: -9 if damage == "cut" else None])
+    said: list[str] = []
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    found = restore_newest(store, fresh, lambda manifest: "", said.append)
+    assert found is not None
+    assert found.manifest.offset == 1
+    assert len(said) == 1
+    assert "the checkpoint before it is taken" in said[0]
+    restored = RocksStore(fresh / "index")
+    assert rows(restored) == wanted
+    restored.close()
+
+
+def test_a_damaged_manifest_is_passed_over(state: Path, tmp_path: Path) -> None:
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    names = [checkpoint(state, index, store, offset) for offset in (1, 2)]
+    index.close()
+    file = tmp_path / "kept" / "checkpoints" / f"{names[1]}.json"
+    file.write_bytes(file.read_bytes().replace(b'"offset":2', b'"offset":3'))
+    said: list[str] = []
+    assert [one.name for one in store.usable(said.append)] == [names[0]]
+    assert "torn or changed" in said[0]
+    with pytest.raises(CorruptRecord):
+        store.read(names[1])
+
+
+def test_a_crash_before_the_manifest_leaves_no_checkpoint(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    put(index, 0)
+    real, calls = store._store, 0
+
+    def dying(target: str, source: object) -> None:
+        nonlocal calls
+        calls += 1
+        if "/checkpoints/" in target:
+            raise KeyboardInterrupt
+        real(target, source)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "_store", dying)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoint(state, index, store, 1)
+    assert calls > 1
+    assert store.names() == []
+    monkeypatch.undo()
+    checkpoint(state, index, store, 2)
+    put(index, 500)
+    index.close()
+    orphan = tmp_path / "kept" / "files" / ("0" * 40)
+    orphan.write_bytes(b"of no checkpoint")
+    store.prune(3)
+    assert not orphan.exists()
+    assert len(store.names()) == 1
+
+
+def test_old_ones_go_and_their_files_with_them(state: Path, tmp_path: Path) -> None:
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    for offset in range(1, 6):
+        put(index, offset * 1000)
+        checkpoint(state, index, store, offset)
+    index.close()
+    assert store.prune(2) == 3
+    assert [one.manifest.offset for one in store.usable()] == [5, 4]
+    held = {file.name for file in (tmp_path / "kept" / "files").iterdir()}
+    assert held == {file.digest for one in store.usable() for file in one.manifest.files}
+    assert store.prune(1, younger_than_ms=1_004) == 0, "young enough"
+    assert store.prune(1, younger_than_ms=1_005) == 1
+
+
+def test_any_store_that_fsspec_knows(state: Path, tmp_path: Path) -> None:
+    store = CheckpointStore(f"memory://{uuid4().hex}/kept")
+    index = RocksStore(state / "index")
+    put(index, 0)
+    checkpoint(state, index, store, 4)
+    wanted = rows(index)
+    index.close()
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    found = restore_newest(store, fresh, lambda manifest: "")
+    assert found is not None
+    restored = RocksStore(fresh / "index")
+    assert rows(restored) == wanted
+    restored.close()
+    assert store.prune(1) == 0
+
+
+def test_a_store_of_no_known_kind_is_refused() -> None:
+    with pytest.raises(BadInput, match="nonsense"):
+        CheckpointStore("nonsense://bucket/x")
+
+
+class Gone(CheckpointStore):
+    """A store that is away."""
+
+    def write(self, *_: object, **__: object) -> object:  # type: ignore[override]
+        raise StateError("cannot write checkpoints: the store is away")
+
+
+def test_the_matcher_goes_on_when_the_store_is_away(state: Path, tmp_path: Path) -> None:
+    index = RocksStore(state / "index")
+    kept = CheckpointStore(str(tmp_path / "kept"))
+    maker = Checkpointer(Gone(str(tmp_path / "kept")), state, every=10, keep=2)
+    assert [maker.due(offset) for offset in (3, 9, 10, 19)] == [False, False, True, True]
+    maker.begin(index, manifest(12))
+    maker.wait(30)
+    assert "the store is away" in maker.failed
+    assert not (state / IMAGE).exists()
+    assert [maker.due(offset) for offset in (19, 20)] == [False, True]
+    maker._store = kept
+    maker.begin(index, manifest(21))
+    maker.wait(30)
+    assert (maker.failed, maker.made) == ("", 21)
+    index.close()
+    assert [one.manifest.offset for one in kept.usable()] == [21]
