@@ -15,6 +15,9 @@ _DIGEST_KEY = np.dtype([("family", "u1"), ("digest", "V16")])
 _NAMING_KEY = np.dtype([("family", "u1"), ("site", "<u8"), ("naming", "<u8")])
 _NO_DIGEST = bytes(16)
 
+#: Page ids and sketch records, in the order of the log.
+Records = Sequence[tuple[int, bytes]]
+
 
 class Pages(Mapping[int, Head]):
     """Pages of a batch by page id, in their order. ids int64[pages]; headers HEADER[pages]; records: bytes of each.
@@ -24,7 +27,7 @@ class Pages(Mapping[int, Head]):
     Raises CorruptRecord for other bytes than records, InvariantBroken unless page ids ascend, from 0 to PAGE_ID_MAX.
     """
 
-    def __init__(self, batch: Sequence[tuple[int, bytes]]) -> None:
+    def __init__(self, batch: Records) -> None:
         last = -1
         for page_id, _ in batch:
             if not last < page_id <= PAGE_ID_MAX:

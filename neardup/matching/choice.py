@@ -7,7 +7,8 @@ from typing import NamedTuple, cast
 from neardup.decider import Decider
 from neardup.index.rows import id_key
 from neardup.matching.lists import Gathered
-from neardup.matching.overlay import Missing, Overlay, Wanted
+from neardup.matching.overlay import Overlay
+from neardup.matching.reads import Missing, Wanted
 from neardup.matching.scores import Scores
 from neardup.pairs.scoring import Pairs
 from neardup.rules import Pair, Ruling, rule_of, sites

@@ -7,32 +7,26 @@ absent from the read set it reports as Missing; `fold` reads that too and judges
 """
 
 import gc
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import compress
 
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index import keys
 from neardup.index.base import Family, Store
-from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
 from neardup.matching import choice
-from neardup.matching.batch import Pages
+from neardup.matching.ahead import candidates
+from neardup.matching.batch import Records
 from neardup.matching.choice import Weighed
 from neardup.matching.frames import Frames
 from neardup.matching.lifecycle import Check, Life, Told
-from neardup.matching.overlay import FIRST_MIN, Missing, Overlay, ReadSet, Wanted
+from neardup.matching.overlay import Overlay
+from neardup.matching.reads import Missing, ReadSet, Wanted
 from neardup.matching.short_founders import Firsts, Newcomers
 from neardup.matching.short_joiners import Joiners
 from neardup.rules import Pair, Ruling
-from neardup.rules.posted import counts_names
-from neardup.sketch.header import Head, url_hash
-from neardup.sketch.layout import RecordKind
+from neardup.sketch.header import Head
 from neardup.verdict import Verdict
-
-Batch = Sequence[tuple[int, bytes]]
 
 #: Pages whose pairs among themselves are scored together. Of more pages more would be guessed wrong.
 _AHEAD = 32
@@ -93,7 +87,7 @@ class Outcome:
 
 
 def fold(
-    batch: Batch,
+    batch: Records,
     store: Store,
     decider: Decider,
     *,
@@ -138,7 +132,7 @@ def _unswept() -> Iterator[None]:
 
 
 def judge(
-    batch: Batch,
+    batch: Records,
     reads: ReadSet,
     decider: Decider,
     *,
@@ -208,156 +202,3 @@ def _trace(overlay: Overlay, page_id: int, head: Head, told: Told) -> Trace:
         )
     cut = bool(found and found.cut)
     return Trace(page_id, head.url, weighed, told.checks, told.holder, cut)
-
-
-def candidates(batch: Batch, store: Store, decider: Decider, threads: int = 1) -> ReadSet:
-    """Reads what the batch will most likely need. Raises CorruptRecord, InvariantBroken for unusable page ids."""
-    reads = ReadSet(Pages(batch), decider, threads)
-    overlay = Overlay(reads, decider)  # only looked through: nothing is put here
-    known = _read_urls(overlay, store)
-    found = _read_holders(overlay, store)
-    kinds = reads.batch.headers["kind"].tolist()
-    seeking = [
-        page_id
-        for place, page_id in enumerate(reads.batch)
-        if kinds[place] == RecordKind.PAGE and page_id not in found
-        if page_id not in known or not reads.batch[page_id].same_content(overlay.head(known[page_id].page_id))
-    ]
-    leading = set(found.values()) | _read_candidates(overlay, store, seeking)
-    _read_clusters(overlay, store, known, leading)
-    _read_leaving(overlay, store, known)
-    return reads
-
-
-def _read_urls(overlay: Overlay, store: Store) -> dict[int, UrlRow]:
-    """Reads rows of the batch's URLs and digests, then what is held of live URLs; returns their rows by page id."""
-    reads, batch = overlay.reads, overlay.reads.batch
-    hashes = list(compress(zip(batch, batch.url_hashes, strict=True), batch.named.tolist()))
-    wanted = Wanted()
-    wanted.rows[Family.URLS] = {hashed for _, hashed in hashes}
-    wanted.rows[Family.KEYS] = set(filter(None, compress(batch.digest_keys, batch.named.tolist())))
-    reads.read(store, wanted)
-    held = reads.rows[Family.URLS]
-    rows = {page_id: overlay.urls.need(hashed) for page_id, hashed in hashes if held[hashed] is not None}
-    known = {page_id: row for page_id, row in rows.items() if row.live}
-    _read_stars(overlay, store, known.values())
-    reads.read_sketches(store, [row.page_id for row in known.values()])
-    return known
-
-
-def _read_stars(overlay: Overlay, store: Store, urls: Iterable[UrlRow]) -> None:
-    """Reads cluster and member rows of live URLs."""
-    wanted = Wanted()
-    for row in urls:
-        wanted.row(Family.CLUSTERS, id_key(row.cluster))
-        if row.member:
-            wanted.row(Family.MEMBERS, member_key(row.cluster, row.member))
-    overlay.reads.read(store, wanted)
-
-
-def _read_holders(overlay: Overlay, store: Store) -> dict[int, int]:
-    """Reads the sketches of pages whose content a page of the batch has; returns them by that page's id."""
-    batch, held = overlay.reads.batch, overlay.reads.rows[Family.KEYS]
-    found = {}
-    for page_id, key in compress(zip(batch, batch.digest_keys, strict=True), batch.named.tolist()):
-        if key and held[key] is not None and (row := overlay.digests.need(key)).pages:
-            found[page_id] = row.pages[0]
-    overlay.reads.read_sketches(store, found.values())
-    return found
-
-
-def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> set[int]:
-    """Reads posting lists and candidates' sketches; returns the candidates whose clusters a verdict may name."""
-    reads, batch = overlay.reads, overlay.reads.batch
-    reads.read_lists(store, seeking)
-    if counts_names(overlay.decider):
-        wanted = Wanted()
-        wanted.rows[Family.KEYS] = {batch.naming_keys[batch.place(page_id)] for page_id in seeking}
-        reads.read(store, wanted)
-    gathered = overlay.lists.gather_many(seeking, [False] * len(seeking))
-    everyone = {candidate for candidates, _, _ in gathered.values() for candidate in candidates}
-    reads.read_sketches(store, everyone)
-    choice.score(overlay, ((page_id, candidates) for page_id, (candidates, _, _) in gathered.items()))
-    contents = {batch.digest_keys[batch.place(page_id)]: page_id for page_id in reversed(seeking)}
-    reads.founders = {page_id for page_id in seeking if contents[batch.digest_keys[batch.place(page_id)]] == page_id}
-    if overlay.decider.crowd_min:
-        return everyone
-    chosen = {page_id: choice.choose(overlay, page_id, every).best for page_id, every in gathered.items()}
-    found = {page_id: best.page_id for page_id, best in chosen.items() if best is not None}
-    reads.founders -= found.keys()
-    return set(found.values())
-
-
-def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], leading: Iterable[int]) -> None:
-    """Reads the clusters that a page may join, and the founding sketches of all clusters in question."""
-    reads = overlay.reads
-    hashes = [overlay.head(page_id).url_hash for page_id in leading]
-    wanted = Wanted()
-    wanted.rows[Family.URLS] = set(hashes)
-    reads.read(store, wanted)
-    rows = [row for hashed in hashes if (row := overlay.urls.get(hashed)) is not None and row.live]
-    _read_stars(overlay, store, rows)
-    ids = {row.cluster for row in (*rows, *known.values())}
-    clusters = [overlay.clusters.get(id_key(cluster_id)) for cluster_id in ids]
-    reads.read_sketches(store, [cluster.founding for cluster in clusters if cluster is not None])
-
-
-def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -> None:
-    """Reads what goes with fetches that their URL's next one replaces: digests, postings, and who would take over."""
-    reads = overlay.reads
-    wanted = Wanted()
-    lost = set()  # clusters whose representative goes
-    leaving: Counter[int] = Counter()
-    for page_id, row in known.items():
-        head, held = reads.batch[page_id], overlay.head(row.page_id)
-        cluster = overlay.clusters.get(id_key(row.cluster))
-        if cluster is None or not _replaces(head, held, row):
-            continue
-        leaving[row.cluster] += 1
-        gone = [held]
-        if not row.member and not _stays(overlay, page_id, cluster):
-            founding = overlay.head(cluster.founding)
-            gone.append(founding)
-            wanted.rows.setdefault(Family.KEYS, set()).update(overlay.posted_keys(cluster.founding))
-            if cluster.size > 1:
-                lost.add(row.cluster)
-        for one in gone:
-            if one.digest:
-                wanted.row(Family.KEYS, keys.digest_key(one))
-    # Where a mirror goes page by page, each heir goes next: found out one by one, each would cost a pass of `judge`.
-    heirs = {cluster: leaving[cluster] for cluster in lost}
-    for cluster_id, count in heirs.items():
-        wanted.prefixes[Family.MEMBERS, id_key(cluster_id)] = max(FIRST_MIN, count + 1)
-    reads.read(store, wanted)
-    _read_heirs(overlay, store, heirs)
-
-
-def _replaces(head: Head, held: Head, row: UrlRow) -> bool:
-    """Whether a record takes the place of its URL's held fetch: a tombstone, or other content that is not stale."""
-    if head.kind is RecordKind.PAGE:
-        return head.clamped >= row.newest and not head.same_content(held)
-    return head.kind is RecordKind.TOMBSTONE
-
-
-def _stays(overlay: Overlay, page_id: int, cluster: ClusterRow) -> bool:
-    """Whether a representative's new content is still its cluster's."""
-    head = overlay.reads.batch[page_id]
-    return head.kind is RecordKind.PAGE and choice.verify(overlay, page_id, cluster.founding)[0]
-
-
-def _read_heirs(overlay: Overlay, store: Store, heirs: Mapping[int, int]) -> None:
-    """Reads the earliest members of clusters, so many of each: their URLs, sketches and posting lists."""
-    reads = overlay.reads
-    firsts = [reads.prefixes[Family.MEMBERS, id_key(cluster)][0][:count] for cluster, count in heirs.items()]
-    members = [overlay.members.get(key) for found in firsts for key in found]
-    hashes = [member.url_hash for member in members if member is not None]
-    wanted = Wanted()
-    wanted.rows[Family.URLS] = set(hashes)
-    reads.read(store, wanted)
-    pages = [row.page_id for hashed in hashes if (row := overlay.urls.get(hashed)) is not None]
-    reads.read_sketches(store, pages)
-    wanted = Wanted()
-    wanted.rows[Family.KEYS] = {key for page_id in pages for key in overlay.posted_keys(page_id)}
-    canonical = (url_hash(overlay.head(page_id).canonical) for page_id in pages if overlay.head(page_id).canonical)
-    wanted.rows[Family.URLS] = set(canonical)
-    reads.read(store, wanted)

@@ -1,11 +1,9 @@
 """What one batch has read of the store, and the effects of its pages so far, seen as one.
 
-`judge` reads and writes here only. What it needs and was not read raises Missing, so that judging stays a pure function
-of the batch and its read set.
+`judge` reads and writes here only. What it needs and was not read raises Missing.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -13,146 +11,15 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import keys, namings, rows, sharing
-from neardup.index.base import Family, Store
-from neardup.matching.batch import Pages
-from neardup.matching.lists import Lists, Posted
-from neardup.matching.scores import Numbers, Scores
-from neardup.parallel import spread
+from neardup.index.base import Family
+from neardup.matching.lists import Lists
+from neardup.matching.reads import FIRST_MIN, Missing, ReadSet, Wanted
 from neardup.rules.posted import similarity_keys
 from neardup.sketch.header import Head
 from neardup.verdict import Representative
 
 Row = TypeVar("Row")
 _UNKNOWN = object()
-
-#: Rows of a prefix are read at least so many at a time: a promotion is seldom the only one of its batch.
-FIRST_MIN = 4
-
-#: Fewer keys are not worth another thread: of a large index each costs some 10 us.
-_PART_KEYS = 48
-
-
-class Wanted:
-    """Rows and prefixes to read. Prefixes carry how many of their first rows are wanted."""
-
-    def __init__(self) -> None:
-        self.rows: dict[Family, set[bytes]] = {}
-        self.prefixes: dict[tuple[Family, bytes], int] = {}
-
-    def row(self, family: Family, key: bytes) -> None:
-        self.rows.setdefault(family, set()).add(key)
-
-    def sketches(self, page_ids: Iterable[int]) -> None:
-        self.rows.setdefault(Family.SKETCHES, set()).update(map(rows.id_key, page_ids))
-
-    def add(self, other: "Wanted") -> None:
-        for family, wanted in other.rows.items():
-            self.rows.setdefault(family, set()).update(wanted)
-        for prefix, limit in other.prefixes.items():
-            self.prefixes[prefix] = max(limit, self.prefixes.get(prefix, 0))
-
-    def __bool__(self) -> bool:
-        return bool(self.rows or self.prefixes)
-
-
-class Missing(Exception):
-    """What judging needed and the read set does not hold. Not an error: `fold` reads `wanted` and judges again."""
-
-    def __init__(self, wanted: Wanted) -> None:
-        super().__init__("the read set lacks rows")
-        self.wanted = wanted
-
-    @classmethod
-    def row(cls, family: Family, key: bytes) -> "Missing":
-        wanted = Wanted()
-        wanted.row(family, key)
-        return cls(wanted)
-
-
-class ReadSet:
-    """Everything a batch has read. rows: per family, key -> value or None for absent.
-
-    prefixes: the first keys of a prefix, and whether these are all of them. posted: the batch's similarity keys with
-    their rows, which `rows` does not hold. decoded: rows as somebody looked at them, by how they are decoded. heads,
-    keys and scores remember what follows from records, by page id: decoded records, similarity keys of pages of the
-    store, numbers of pairs. chosen: what was chosen for a page, and from what: candidates, siblings, the search,
-    whether the lists were as they were read. founders: pages of the batch that will likely be posted. threads: how
-    many read and score.
-    """
-
-    def __init__(self, batch: Pages, decider: Decider, threads: int = 1) -> None:
-        self.batch = batch
-        self.posted = Posted(batch, decider)
-        self.rows: dict[Family, dict[bytes, bytes | None]] = {family: {} for family in Family}
-        self.prefixes: dict[tuple[Family, bytes], tuple[list[bytes], bool]] = {}
-        self.decoded: defaultdict[Callable[[bytes], Any], dict[bytes, Any]] = defaultdict(dict)
-        self.heads: dict[int, Head] = {}
-        self.keys: dict[int, list[bytes]] = {}
-        self.numbers = Numbers(decider)
-        self.scores: dict[int, Scores] = {}
-        self.chosen: dict[int, tuple[Any, Any, Any, bool]] = {}
-        self.founders: set[int] = set()
-        self.threads = threads
-
-    def read(self, store: Store, wanted: Wanted) -> int:
-        """Reads what is wanted and not here yet; returns the number of rows and prefixes read."""
-        # Sorted: neighbours share a block of the file.
-        absent = {
-            family: sorted(key for key in keys_wanted if key not in self.rows[family])
-            for family, keys_wanted in wanted.rows.items()
-        }
-        for family, values in self._get(store, absent).items():
-            self.rows[family].update(zip(absent[family], values, strict=True))
-        if absent.get(Family.KEYS):
-            self.posted.learn(absent[Family.KEYS], self.rows[Family.KEYS])
-        read = sum(map(len, absent.values()))
-        for (family, prefix), limit in wanted.prefixes.items():
-            known, complete = self.prefixes.get((family, prefix), ([], False))
-            if complete or len(known) >= limit:
-                continue
-            found = store.first(family, prefix, limit)
-            self.prefixes[family, prefix] = ([key for key, _ in found], len(found) < limit)
-            self.rows[family].update(found)
-            read += 1
-        return read
-
-    def _get(self, store: Store, wanted: Mapping[Family, Sequence[bytes]]) -> dict[Family, list[bytes | None]]:
-        """Values of keys in several families, read by several threads."""
-        out: dict[Family, list[bytes | None]] = {family: [None] * len(keys) for family, keys in wanted.items()}
-        step = max(_PART_KEYS, -(-sum(map(len, wanted.values())) // self.threads))
-        parts = [
-            (family, slice(first, first + step))
-            for family, keys in wanted.items()
-            for first in range(0, len(keys), step)
-        ]
-
-        def get(first: int, last: int) -> None:
-            for family, part in parts[first:last]:
-                out[family][part] = store.get_many(family, wanted[family][part])
-
-        spread(get, len(parts), self.threads, 1)
-        return out
-
-    def read_lists(self, store: Store, page_ids: Iterable[int]) -> None:
-        """Reads the posting lists of pages of the batch."""
-        slots = self.posted.unread_of(page_ids)
-        if slots:
-            wanted = [self.posted.keys[slot] for slot in slots]
-            self.posted.put(slots, self._get(store, {Family.KEYS: wanted})[Family.KEYS])
-
-    def read_sketches(self, store: Store, page_ids: Iterable[int]) -> None:
-        """Reads sketches rows and the rows that hold their shared parts."""
-        wanted = Wanted()
-        wanted.sketches(page_id for page_id in page_ids if page_id not in self.heads and page_id not in self.batch)
-        self.read(store, wanted)
-        held = self.rows[Family.SKETCHES]
-        shared = Wanted()
-        for key in wanted.rows[Family.SKETCHES]:
-            row = held[key]
-            rest = None if row is None else sharing.rest_of_row(row)
-            if rest is not None:
-                shared.sketches((rest,))
-        self.read(store, shared)
 
 
 class Table(Generic[Row]):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.index.rocks import RocksStore
+from neardup.matching.ahead import candidates
 from neardup.matching.batch import Pages
-from neardup.matching.fold import candidates, judge
+from neardup.matching.fold import judge
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages

@@ -19,10 +19,11 @@ from neardup.index.keys import HOT
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
 from neardup.matching import fold as matching
-from neardup.matching import overlay as overlays
+from neardup.matching import reads as reading
+from neardup.matching.ahead import candidates
 from neardup.matching.batch import Pages
-from neardup.matching.fold import candidates, fold, judge
-from neardup.matching.overlay import FIRST_MIN, Missing, ReadSet
+from neardup.matching.fold import fold, judge
+from neardup.matching.reads import FIRST_MIN, Missing, ReadSet
 from neardup.matching.short_founders import Newcomers
 from neardup.matching.short_joiners import Joiners
 from neardup.pairs import scoring as pairs
@@ -332,7 +333,7 @@ def test_the_short_ways_end_where_the_long_way_does(way, name, monkeypatch):
 
 
 def test_threads_change_nothing(monkeypatch):
-    monkeypatch.setattr(overlays, "_PART_KEYS", 3)
+    monkeypatch.setattr(reading, "_PART_KEYS", 3)
     monkeypatch.setattr(pairs, "_PART_PAIRS_MIN", 1)
     batch, store = half_way()
     assert fold(batch, store, SMALL, threads=3) == fold(batch, store, SMALL)
