@@ -83,6 +83,106 @@ def replay(
         raise typer.Exit(1)
 
 
+_AT = ("state", "checkpoints")
+
+
+@app.command(
+    short_help="Copy an index to where it can be restored from.",
+    epilog=options.examples("neardup checkpoint --state DIR --checkpoints s3://bucket/neardup"),
+)
+@takes_settings((*_AT, "checkpoints_kept"))
+def checkpoint(settings: Settings) -> None:
+    """Make a checkpoint of a scan's state directory, or of a matcher's that is stopped; old ones go.
+
+    A running matcher makes them itself, where NEARDUP_CHECKPOINTS says so. Files that are there already are not copied
+    again. The secret seed is not in it: keep that yourself.
+    """
+    from streams.commands.checkpoint import make
+    from streams.commands.terminal import bar
+
+    store = _checkpoints(settings)
+    with bar(shown=True) as shown:
+        done = make(
+            Path(settings.state),
+            store,
+            keep=settings.checkpoints_kept,
+            progress=lambda now, total: shown.phase("copying", now, total),
+        )
+    typer.echo(f"{done.checkpoint}: {done.bytes:,} bytes copied of {done.of_bytes:,}, {done.files:,} new files")
+
+
+@app.command(
+    short_help="List the checkpoints.",
+    epilog=options.examples("neardup checkpoints --checkpoints s3://bucket/neardup"),
+)
+@takes_settings(("checkpoints",))
+def checkpoints(
+    settings: Settings,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+) -> None:
+    """List the checkpoints, newest first: offset of the log, log time, size, scheme and decider."""
+    import json
+    from datetime import UTC, datetime
+
+    from streams.state.checkpoints import describe
+
+    rows = describe(list(_checkpoints(settings).usable(_say)))
+    if as_json:
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        return
+    for row in rows:
+        when = datetime.fromtimestamp(row["log_time"] / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+        typer.echo(f"{row['name']}  offset {row['offset']:,}  log time {when}  {row['bytes']:,} bytes")
+
+
+@app.command(
+    short_help="Make a state directory of a checkpoint.",
+    epilog=options.examples(
+        "NEARDUP_SEED_FILE=seed neardup restore --state DIR --checkpoints s3://bucket/neardup",
+        "neardup restore --state DIR --checkpoints /backup --checkpoint NAME",
+    ),
+)
+@takes_settings(_AT)
+def restore(
+    settings: Settings,
+    *,
+    name: Annotated[
+        str, typer.Option("--checkpoint", metavar="NAME", help="Which one; by default the newest good one.")
+    ] = "",
+) -> None:
+    """Make a state directory of the newest good checkpoint; every file is verified.
+
+    A matcher that finds no index does this itself, where NEARDUP_CHECKPOINTS says from where.
+    """
+    from streams.commands.checkpoint import bring_back
+    from streams.commands.terminal import bar
+
+    store = _checkpoints(settings)
+    with bar(shown=True) as shown:
+        found = bring_back(
+            Path(settings.state),
+            store,
+            name=name,
+            seed=settings.seed,
+            warn=_say,
+            progress=lambda now, total: shown.phase("restoring", now, total),
+        )
+    typer.echo(f"{settings.state}: {found.name} is restored, {found.manifest.size:,} bytes")
+
+
+def _checkpoints(settings: Settings):  # type: ignore[no-untyped-def]  # its module loads fsspec
+    from streams.state.checkpoints import CheckpointStore
+
+    if not settings.checkpoints:
+        raise BadInput("where are the checkpoints? Name a folder or a URL: --checkpoints, NEARDUP_CHECKPOINTS")
+    return CheckpointStore(settings.checkpoints)
+
+
+def _say(text: str) -> None:
+    typer.echo(f"neardup: {text}", err=True)
+
+
 def _instant(text: str | None) -> int | None:
     """Ms since the epoch. Raises BadInput."""
     if text is None:

@@ -16,6 +16,7 @@ PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
 BATCHES = ("batch_pages", "batch_ms", "batch_bytes", "inflight_batches", "buffer_bytes_max", "threads")
 MATCHING = ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "transaction_deadline_ms")
 DECIDER = tuple(name for name in OPTIONS if name.startswith("decider.") and name != "decider.sites")
+CHECKPOINTS = ("checkpoints", "checkpoint_messages", "checkpoints_kept")
 AUDITING = ("audit", "audit_rate", "audit_bytes_max", "shadow", "shadow_set")
 WATCHING = ("stall_ms", "metrics_host", "metrics_port", "log_level", "log_format")
 

@@ -20,7 +20,8 @@ app.add_typer(topics, name="topics")
 
 _ALL = (*options.CONNECTION, *options.TOPICS)
 _SKETCH = (*_ALL, *options.PAGES, *options.BATCHES, "body_bytes_max", *options.WATCHING)
-_MATCH = (*_ALL, "body_bytes_max", *options.MATCHING, *options.DECIDER, *options.AUDITING, *options.WATCHING)
+_JUDGING = (*options.MATCHING, *options.CHECKPOINTS, *options.DECIDER, *options.AUDITING)
+_MATCH = (*_ALL, "body_bytes_max", *_JUDGING, *options.WATCHING)
 _BOTH = tuple(dict.fromkeys((*_SKETCH, *_MATCH)))
 
 JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]

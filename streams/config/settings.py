@@ -238,6 +238,15 @@ class Settings:
         int, _whole(1_000, 900_000), "A transaction call that takes longer ends the process, which then recovers"
     ] = 45_000
 
+    # Checkpoints of the index, to restart from where its disk is lost.
+    checkpoints: Annotated[
+        str, _text(r"[^\0]*", "a folder or a URL that fsspec knows"), "Where checkpoints of the index go; none: nowhere"
+    ] = ""
+    checkpoint_messages: Annotated[
+        int, _whole(1, 1_000_000_000), "Messages of the log between two checkpoints; one has up to 512 pages"
+    ] = 5_000
+    checkpoints_kept: Annotated[int, _whole(1, 1_000), "Checkpoints that are kept; older ones are removed"] = 3
+
     # Auditing: changes no verdict either.
     audit: Annotated[str, _text(r"[^\0]*", "a file"), "File that pairs for people to check are appended to"] = ""
     audit_topic: Annotated[

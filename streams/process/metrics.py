@@ -162,6 +162,20 @@ class Metrics:
             "neardup_rocksdb_stall_seconds", "Time that writes waited for RocksDB", registry=registry
         )
 
+        # Checkpoints.
+        self.checkpoint_offset = Gauge(
+            "neardup_checkpoint_offset", "Offset of the sketch log in the newest checkpoint made", registry=registry
+        )
+        self.checkpoint_time = Gauge(
+            "neardup_checkpoint_timestamp_seconds", "When it was made, since the epoch; 0: none yet", registry=registry
+        )
+        self.checkpoint_bytes = Counter(
+            "neardup_checkpoint_bytes", "Bytes copied to the store of checkpoints", registry=registry
+        )
+        self.checkpoint_failed = Gauge(
+            "neardup_checkpoint_failed", "1 while the last try to make a checkpoint has failed", registry=registry
+        )
+
         self._info = Info("neardup", "What this process runs", registry=registry)
 
     def info(self, *, version: str, role: str, scheme: str = "", decider: str = "", generation: str = "") -> None:

@@ -38,8 +38,10 @@ from streams.line.decisions import Ahead, Decisions
 from streams.line.matcher import Matcher, Prepared, folded_to
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
+from streams.process.signals import SystemClock
+from streams.roles.checkpoint import RoleCheckpoints, identity, restoring
 from streams.roles.restart import Standing, Told, resume_at
-from streams.roles.runtime import WAIT_SECONDS, Runtime, connect, serving
+from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, connect, serving
 from streams.state.directory import MatcherDirectory
 
 _log = logs.get("match")
@@ -73,6 +75,7 @@ class MatchRole:
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         audit: Audit | None = None,
+        checkpoints: RoleCheckpoints | None = None,
     ) -> None:
         self._settings = runtime.settings
         self._log, self._verdicts, self._store = log, verdicts, store
@@ -86,6 +89,7 @@ class MatchRole:
         self._stalled_s = 0.0
         self._dirty = False
         self.matcher = Matcher(store, decider, settled=Decisions(ahead), threads=runtime.settings.threads)
+        self._checkpoints = checkpoints
         self._audit = audit
         if audit is not None:
             self.matcher.watch = audit.look
@@ -109,6 +113,8 @@ class MatchRole:
             self._write(prepared)  # (4)
             self._dirty = True
         self._flush_when_due()  # (5)
+        if self._checkpoints is not None and isinstance(self._store, RocksStore):
+            self._checkpoints.look(self.matcher, self._store)
         self._tell_health()
         return bool(messages)
 
@@ -267,12 +273,12 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
         audit = _audit_of(settings, wanted)
         if audit is not None:
             held.callback(audit.close)
-        directory = MatcherDirectory(Path(settings.state), scheme)
-        held.callback(directory.close)
         wanted_topics = [name for name in (names.sketches, names.verdicts, names.audit) if name]
         require(Admin(connect(settings, "match")), names, *wanted_topics)
         log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
         held.callback(log.close)
+        directory = MatcherDirectory(Path(settings.state), scheme, restore=restoring(settings, log, scheme.digest))
+        held.callback(directory.close)
         _check_identity(directory, log)
         verdicts = KafkaVerdicts(
             connect(settings, "match"),
@@ -291,8 +297,22 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
         words = words_in(_ahead(settings, max(folded_to(store), log.begin())))
         first = directory.first_decider(words[0][1].before if words else wanted)
         committed = _resume(settings, directory, log, verdicts, first, words)
+        checkpoints = None
+        if settings.checkpoints:
+            checkpoints = RoleCheckpoints(
+                settings, directory.path, identity(log), runtime.metrics, SystemClock().now_ms
+            )
+            held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
         role = MatchRole(
-            log, lambda start: _ahead(settings, start), verdicts, store, first, committed, runtime, audit=audit
+            log,
+            lambda start: _ahead(settings, start),
+            verdicts,
+            store,
+            first,
+            committed,
+            runtime,
+            audit=audit,
+            checkpoints=checkpoints,
         )
         _decide_by(wanted, after_words(role.matcher.decider, words, log.end()), settings, new_decider)
         log.follow(role.matcher.next_offset)

@@ -12,14 +12,16 @@ The matcher's has nothing else: its log and its verdicts are topics. A scan's ha
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, StateError
-from neardup.index.base import Store
 from neardup.scheme import Scheme
 from streams.line.matcher import folded_to
 from streams.state.folder import lock_directory, state_error, write_whole
+
+if TYPE_CHECKING:
+    from neardup.index.rocks import RocksStore
 
 _Kept = TypeVar("_Kept", Scheme, Decider)
 _NAMES = frozenset({"lock", "scheme.json", "decider.json", "index"})
@@ -87,10 +89,13 @@ class Directory:
 class MatcherDirectory:
     """The matcher's open directory; `store` is in it."""
 
-    store: Store
+    store: "RocksStore"
 
-    def __init__(self, path: Path, scheme: Scheme) -> None:
-        """Makes the directory if it is missing. Raises StateError: in use, of another scheme, no state."""
+    def __init__(self, path: Path, scheme: Scheme, *, restore: Callable[[Path], None] = lambda path: None) -> None:
+        """Makes the directory if it is missing. restore: may put an index there, where there is none.
+
+        Raises StateError: in use, of another scheme, no state; and what `restore` raises.
+        """
         self._held = ExitStack()
         try:
             self._directory = Directory(path, self._held, more=SCAN_NAMES)
@@ -109,6 +114,8 @@ class MatcherDirectory:
                 raise self._directory.other_scheme(held, scheme, way_out)
             from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
 
+            if not (self.path / "index").exists():
+                restore(self.path)
             self.store = RocksStore(self.path / "index")
             self._held.callback(self.store.close)
         except BaseException:

@@ -1,5 +1,6 @@
 """Checkpoints: whole or not at all, each file once, damage found, and an index restored is the index as it was."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -10,8 +11,13 @@ import pytest
 from neardup.errors import BadInput, CorruptRecord, StateError
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
+from neardup.scheme import Scheme
+from streams.files.scan import scan
+from streams.files.state import State
 from streams.state.checkpointing import IMAGE, Checkpointer, make_image, restore, restore_newest
 from streams.state.checkpoints import CheckpointStore, Manifest
+from tests.streams.archives import crawl, write_warc
+from tests.streams.shell import Shell
 
 
 def manifest(offset: int) -> Manifest:
@@ -221,3 +227,58 @@ def test_the_matcher_goes_on_when_the_store_is_away(state: Path, tmp_path: Path)
     assert (maker.failed, maker.made) == ("", 21)
     index.close()
     assert [one.manifest.offset for one in kept.usable()] == [21]
+
+
+def scanned(tmp_path: Path) -> Path:
+    path = tmp_path / "scan"
+    with State.open(path, scheme=Scheme(seed=7)) as opened:
+        scan([write_warc(tmp_path / "a.warc", crawl(30))], opened)
+    return path
+
+
+def everything(path: Path) -> tuple[list[dict[str, object]], list[list[tuple[bytes, bytes]]]]:
+    with State.open(path) as opened:
+        assert opened.messages == []
+        return list(opened.verdicts()), [list(opened.store.scan(family)) for family in Family]
+
+
+def test_a_scan_comes_back_and_goes_on(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = scanned(tmp_path)
+    before = everything(path)
+    kept = str(tmp_path / "kept")
+    assert "new files" in shell("checkpoint", "--state", str(path), "--checkpoints", kept).out
+    assert shell("checkpoint", "--state", str(path), "--checkpoints", kept).out.count(" 0 bytes copied") <= 1
+    rows = json.loads(shell("checkpoints", "--checkpoints", kept, "--json").out)
+    assert rows[0]["offset"] > 0
+    assert "offset" in shell("checkpoints", "--checkpoints", kept).out
+    shutil.rmtree(path)
+    told = shell("restore", "--state", str(path), "--checkpoints", kept)
+    assert (told.code, "NEARDUP_SEED" in told.err) == (1, True), "the seed is in no checkpoint"
+    monkeypatch.setenv("NEARDUP_SEED", "8")
+    told = shell("restore", "--state", str(path), "--checkpoints", kept)
+    assert (told.code, "set the seed" in told.err) == (1, True)
+    monkeypatch.setenv("NEARDUP_SEED", "7")
+    told = shell("restore", "--state", str(path), "--checkpoints", kept)
+    assert (told.code, "is restored" in told.out) == (0, True), told.err
+    assert everything(path) == before
+    told = shell("restore", "--state", str(path), "--checkpoints", kept)
+    assert (told.code, "has an index" in told.err) == (1, True)
+    with State.open(path) as opened:
+        scan([write_warc(tmp_path / "b.warc", crawl(12))], opened)
+        fetches = [verdict for verdict in opened.verdicts() if verdict["n"] == 0]
+    assert len(fetches) == sum(verdict["n"] == 0 for verdict in before[0]) + len(crawl(12))
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["checkpoint"], "where are the checkpoints"),
+        (["checkpoint", "--checkpoints", "kept", "--state", "nothing"], "holds no index"),
+        (["restore", "--checkpoints", "kept", "--state", "new"], "no good checkpoint lies at kept"),
+        (["checkpoints", "--checkpoints", "gs3://x/y"], "gs3"),
+    ],
+)
+def test_what_cannot_be(shell: Shell, command: list[str], words: str) -> None:
+    told = shell(*command)
+    assert told.code == 1
+    assert words in told.err

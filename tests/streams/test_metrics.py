@@ -16,6 +16,10 @@ neardup_audit_pairs counter
 neardup_batch_pages histogram le role
 neardup_candidates histogram le
 neardup_candidates_cut counter
+neardup_checkpoint_bytes counter
+neardup_checkpoint_failed gauge
+neardup_checkpoint_offset gauge
+neardup_checkpoint_timestamp_seconds gauge
 neardup_duplicate_ranges counter
 neardup_hot_keys counter
 neardup_info gauge decider generation role scheme version

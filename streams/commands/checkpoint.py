@@ -1,0 +1,105 @@
+"""`neardup checkpoint`, `checkpoints` and `restore`: a state directory that nobody has open, and its copies."""
+
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from importlib.metadata import version
+from pathlib import Path
+
+from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.index.base import Family
+from neardup.index.rocks import RocksStore
+from neardup.scheme import Scheme
+from streams.files.state import State
+from streams.line.matcher import Matcher
+from streams.state.checkpointing import make_image, restore
+from streams.state.checkpoints import Checkpoint, CheckpointStore, Copied, Manifest, Progress
+from streams.state.directory import SCAN_NAMES, Directory
+
+
+def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress = lambda done, total: None) -> Copied:
+    """A checkpoint of a scan's directory, or of a matcher's whose matcher is stopped; older ones beyond `keep` go.
+
+    Raises StateError if the directory is in use or no state.
+    """
+    if (state / "log").is_dir():
+        with State.open(state) as opened:
+            opened.flush()
+            if not isinstance(opened.store, RocksStore):
+                raise StateError(f"{state} is kept in memory alone")
+            more = tuple(opened.path / name for name in SCAN_NAMES)
+            image = make_image(opened.path, opened.store, more)
+            manifest = _manifest(opened.matcher, "")
+            return _copied(store, image, manifest, keep, progress)
+    with ExitStack() as held:
+        directory = Directory(state, held)
+        decider = directory.decider()
+        if decider is None or not (state / "index").exists():
+            raise StateError(f"{state} holds no index to copy", path=str(state))
+        index = RocksStore(directory.path / "index")
+        held.callback(index.close)
+        cluster, topic = index.get_many(Family.META, [b"cluster_id", b"topic_id"])
+        log = f"{(cluster or b'').decode()}/{(topic or b'').decode()}"
+        image = make_image(directory.path, index)
+        return _copied(store, image, _manifest(Matcher(index, decider), log), keep, progress)
+
+
+def _manifest(matcher: Matcher, log: str) -> Manifest:
+    decider = matcher.decider
+    return Manifest(matcher.next_offset, matcher.log_time, decider.scheme, decider.digest, log, version("neardup"))
+
+
+def _copied(store: CheckpointStore, image: Path, manifest: Manifest, keep: int, progress: Progress) -> Copied:
+    try:
+        copied = store.write(image, manifest, progress)
+    finally:
+        shutil.rmtree(image, ignore_errors=True)
+    store.prune(keep)
+    return copied
+
+
+def bring_back(
+    state: Path,
+    store: CheckpointStore,
+    *,
+    name: str = "",
+    seed: int | None = None,
+    warn: Callable[[str], None] = lambda text: None,
+    progress: Progress = lambda done, total: None,
+) -> Checkpoint:
+    """Makes `state` what the newest good checkpoint holds, or the one called `name`.
+
+    seed: of the deployment, where the directory does not have it; it is never in a checkpoint. warn: hears of damaged
+    ones that were passed over. Raises BadInput if none is there or it is another seed's, StateError for a directory
+    that has an index, CorruptRecord if the one that was named is damaged.
+    """
+    with ExitStack() as held:
+        directory = Directory(state, held, more=("restoring", *SCAN_NAMES))
+        kept = directory.scheme()
+        for checkpoint in [store.read(name)] if name else store.usable(warn):
+            scheme = kept or _scheme_of(checkpoint, seed)
+            if scheme.digest != checkpoint.manifest.scheme:
+                raise BadInput(
+                    f"checkpoint {checkpoint.name} is of scheme {checkpoint.manifest.scheme}, and the seed at hand "
+                    f"makes {scheme.digest}; set the seed and body_bytes_max that it was made with"
+                )
+            try:
+                restore(store, checkpoint, directory.path, progress)
+            except CorruptRecord as error:
+                if name:
+                    raise
+                warn(f"{error}; the checkpoint before it is taken")
+                continue
+            if kept is None:
+                directory.keep(scheme)
+            return checkpoint
+    raise BadInput(f"no good checkpoint lies at {store.url}")
+
+
+def _scheme_of(checkpoint: Checkpoint, seed: int | None) -> Scheme:
+    if seed is None:
+        raise BadInput(
+            "a checkpoint does not hold the secret seed, and this directory has none: set NEARDUP_SEED or "
+            f"NEARDUP_SEED_FILE (of scheme {checkpoint.manifest.scheme})"
+        )
+    return Scheme(seed=seed)

@@ -1,0 +1,102 @@
+"""A matcher's checkpoints: when they are made, what they say of themselves, and which may be restored here."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from neardup.errors import StateError
+from neardup.index.rocks import RocksStore
+from streams.config.settings import Settings
+from streams.kafka import KafkaLog
+from streams.line.matcher import Matcher
+from streams.process import logs
+from streams.process.metrics import Metrics
+from streams.state.checkpointing import Checkpointer, restore_newest
+from streams.state.checkpoints import CheckpointStore, Copied, Manifest
+
+_log = logs.get("match")
+
+
+def identity(log: KafkaLog) -> str:
+    """What names a sketch log beyond its name: offsets of another one mean nothing in it."""
+    return f"{log.cluster_id}/{log.topic.id.hex()}"
+
+
+def manifest_of(matcher: Matcher, log: str) -> Manifest:
+    """What a checkpoint made now says. log: its identity."""
+    decider = matcher.decider
+    return Manifest(matcher.next_offset, matcher.log_time, decider.scheme, decider.digest, log, version("neardup"))
+
+
+class RoleCheckpoints:
+    """Makes checkpoints beside a role: `look` after each round. Nothing that happens to them touches the line."""
+
+    def __init__(self, settings: Settings, state: Path, log: str, metrics: Metrics, now_ms: Callable[[], int]) -> None:
+        """Raises BadInput for a URL that nothing here can read."""
+        self._metrics, self._log_identity, self._now_ms = metrics, log, now_ms
+        self._made: int | None = None
+        self._said = ""
+        self._maker = Checkpointer(
+            CheckpointStore(settings.checkpoints),
+            state,
+            every=settings.checkpoint_messages,
+            keep=settings.checkpoints_kept,
+            told=self._told,
+        )
+
+    def look(self, matcher: Matcher, store: RocksStore) -> None:
+        """Begins one if the log's next place for it is passed; tells of what has become of the last."""
+        maker = self._maker
+        if maker.failed != self._said and not maker.busy:
+            self._said = maker.failed
+            if maker.failed:
+                _log.error("no checkpoint was made", reason=maker.failed)
+            self._metrics.checkpoint_failed.set(bool(maker.failed))
+        if maker.due(matcher.next_offset):
+            maker.begin(store, manifest_of(matcher, self._log_identity))
+
+    def _told(self, copied: Copied, seconds: float) -> None:
+        self._metrics.checkpoint_offset.set(int(copied.checkpoint.partition("-")[0]))
+        self._metrics.checkpoint_time.set(self._now_ms() / 1000)
+        self._metrics.checkpoint_bytes.inc(copied.bytes)
+        _log.info(
+            "checkpoint made",
+            checkpoint=copied.checkpoint,
+            copied_files=copied.files,
+            copied_bytes=copied.bytes,
+            bytes=copied.of_bytes,
+            seconds=round(seconds, 3),
+        )
+
+    def close(self, seconds: float) -> None:
+        """Waits so long for one that is being copied."""
+        self._maker.wait(seconds)
+
+
+def restoring(settings: Settings, log: KafkaLog, scheme: str) -> Callable[[Path], None]:
+    """What fills a state directory without an index: the newest checkpoint of this log that the log still covers."""
+
+    def fits(manifest: Manifest) -> str:
+        if manifest.log != identity(log):
+            return f"it is of another log, {manifest.log}"
+        if manifest.scheme != scheme:
+            return f"it is of another scheme, {manifest.scheme}"
+        if not log.begin() <= manifest.offset <= log.end():
+            return f"it ends at offset {manifest.offset}, and the log holds {log.begin()} to {log.end() - 1}"
+        return ""
+
+    def restore(state: Path) -> None:
+        if not settings.checkpoints:
+            return
+        store = CheckpointStore(settings.checkpoints)
+        found = restore_newest(store, state, fits, _log.warning)
+        if found is not None:
+            _log.info("index restored", checkpoint=found.name, bytes=found.manifest.size, offset=found.manifest.offset)
+        elif log.begin():
+            raise StateError(
+                f"{state} has no index, topic {settings.topics.sketches} begins at offset {log.begin()}, and no "
+                f"checkpoint at {settings.checkpoints} fits: see neardup checkpoints; begin another generation",
+                path=str(state),
+            )
+
+    return restore
