@@ -1,10 +1,11 @@
 "use strict";
-// Keys: c, i, u choose; digits toggle the reasons of what is chosen; a takes the draft; Enter saves; z undoes; s skips.
+// Keys: c, i, u choose; a key of its own toggles each reason of what is chosen; a takes the draft; Enter saves; z undoes;
+// s skips; v folds the pages as visitors see them, ? the criteria.
 (() => {
   const form = document.getElementById("judge");
   if (!form) return;
-  const choices = { c: "correct", i: "incorrect", u: "undecided" };
-  const radio = (name) => form.querySelector(`input[name="judgement"][value="${name}"]`);
+  const radios = [...form.querySelectorAll('input[name="judgement"]')];
+  const radio = (name) => radios.find((one) => one.value === name);
   const chosen = () => (form.querySelector('input[name="judgement"]:checked') || {}).value;
   const boxes = (name) => [...form.querySelectorAll(`fieldset[data-for="${name}"] input[type="checkbox"]`)];
   const show = () => {
@@ -15,18 +16,33 @@
     }
     form.querySelector("#save").disabled = !chosen();
   };
+  // What is folded stays folded on the next pair.
+  const folds = { v: document.getElementById("visitor"), "?": document.getElementById("criteria") };
+  for (const fold of Object.values(folds)) {
+    const before = sessionStorage.getItem(fold.id);
+    if (before) fold.open = before === "open";
+    fold.addEventListener("toggle", () => sessionStorage.setItem(fold.id, fold.open ? "open" : "folded"));
+  }
+  // A click into a frame would take the keys along: they belong to this page.
+  window.addEventListener("blur", () => setTimeout(() => {
+    if (document.activeElement instanceof HTMLIFrameElement) document.activeElement.blur();
+  }));
   form.addEventListener("change", show);
   form.addEventListener("submit", () => { form.dataset.sent = "yes"; });
   show();
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
     const key = event.key.toLowerCase();
-    if (choices[key]) {
-      radio(choices[key]).checked = true;
+    const choice = radios.find((one) => one.dataset.key === key);
+    const box = boxes(chosen()).find((one) => one.dataset.key === key);
+    if (choice) {
+      choice.checked = true;
       show();
-    } else if (/^[0-9]$/.test(key) && chosen()) {
-      const box = boxes(chosen())[(Number(key) + 9) % 10];
-      if (box) box.checked = !box.checked;
+    } else if (box) {
+      box.checked = !box.checked;
+    } else if (folds[key]) {
+      folds[key].open = !folds[key].open;
+      folds[key].scrollIntoView({ block: "nearest" });
     } else if (key === "a") {
       const drafted = form.querySelector("input[data-draft]");
       if (!drafted) return;

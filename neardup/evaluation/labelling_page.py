@@ -1,10 +1,11 @@
-"""The pages on which people label: HTML from a pair's texts; nothing of the labelled pages runs or is loaded."""
+"""The pages on which people label: HTML from a pair's texts, beside frames in which they see the pages themselves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 
 from neardup.errors import NeardupError
+from neardup.evaluation.criteria import JUDGEMENTS, KEYS, MEANINGS
 from neardup.evaluation.labelling import Labelling
 from neardup.evaluation.labels import REASONS, Reason
 from neardup.evaluation.report import environment
@@ -22,8 +23,8 @@ _WORDS_SHOWN = 40
 #: Sent with every answer. `same-origin`, as under `no-referrer` a browser hides the origin of a form.
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
+        "default-src 'none'; style-src 'self'; script-src 'self'; frame-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
@@ -31,6 +32,8 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+_CRITERIA = {"judgements": JUDGEMENTS, "reasons": REASONS, "meanings": MEANINGS, "keys": KEYS}
 
 
 @dataclass
@@ -121,10 +124,10 @@ def pair_html(labelling: Labelling, view: PairView, labeller: str, prefix: str, 
         labeller=labeller,
         progress=labelling.progress(labeller),
         said=labelling.said(labeller, view.place),
-        reasons=REASONS,
         prefix=prefix,
         token=token,
         problem=problem,
+        **_CRITERIA,
     )
 
 
@@ -138,6 +141,7 @@ def home_html(labelling: Labelling, prefix: str, problem: str = "", done: str = 
         prefix=prefix,
         problem=problem,
         done=done,
+        **_CRITERIA,
     )
 
 

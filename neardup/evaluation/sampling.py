@@ -44,12 +44,7 @@ def draw(
 
     Raises BadInput for an unknown rule or kind of strata, and where the rule has no pair at all.
     """
-    if rule not in RULES:
-        raise BadInput(f"rule {rule!r}: there is {', '.join(RULES)}")
-    if by not in STRATA:
-        raise BadInput(f"strata {by!r}: there is {', '.join(STRATA)}")
-    if count < 1:
-        raise BadInput(f"{count} pairs are none; ask for at least one")
+    check(rule, count, by)
     columns = _of_rule(corpus, b, c, rule)
     if not len(columns.a):
         raise BadInput(f"there is no pair to draw: no two pages are {RULES[rule].removeprefix('all ')}")
@@ -61,6 +56,16 @@ def draw(
             at = places[place]
             out.append((int(ranks[place]), Drawn(int(columns.a[at]), int(columns.b[at]), name)))
     return [drawn for _, drawn in sorted(out)]
+
+
+def check(rule: str, count: int, by: str) -> None:
+    """Raises BadInput for what `draw` would refuse whatever the crawl: it may take an hour to read."""
+    if rule not in RULES:
+        raise BadInput(f"rule {rule!r}: there is {', '.join(RULES)}")
+    if by not in STRATA:
+        raise BadInput(f"strata {by!r}: there is {', '.join(STRATA)}")
+    if count < 1:
+        raise BadInput(f"{count} pairs are none; ask for at least one")
 
 
 class _Pairs(NamedTuple):

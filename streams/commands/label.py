@@ -2,7 +2,8 @@
 
 The views are plain aiohttp handlers that another application can mount under a prefix. Every request must name a host
 that is expected (a foreign name that resolves to this machine is refused), every form must carry the token of this
-process and come from the page itself. Pages are shown as text: nothing of them runs, and nothing they name is loaded.
+process and come from the page itself. Pages are shown as text, and in frames as a visitor sees them: nothing of them
+runs, and nothing they name is loaded (`neardup.evaluation.visitor`).
 """
 
 import asyncio
@@ -21,13 +22,14 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 from multidict import MultiDictProxy
 
-from neardup.errors import BadInput
+from neardup.errors import BadInput, NeardupError
+from neardup.evaluation import visitor
 from neardup.evaluation.audits import drawn_of, read_audits
 from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling import Labelling, checked_name
 from neardup.evaluation.labelling_page import HEADERS, asset, home_html, pair_html, pair_view
 from neardup.evaluation.labels import Label, parse_label, read_labels
-from neardup.evaluation.sampling import draw
+from neardup.evaluation.sampling import check, draw
 from neardup.evaluation.texts import Texts
 from streams.commands.evaluate import Progress, open_crawl, silent
 
@@ -116,20 +118,21 @@ class LabelViews:
         router = app.router
         router.add_get(f"{self._prefix}/", self._guarded(self._home))
         router.add_get(f"{self._prefix}/pair", self._guarded(self._pair))
+        router.add_get(f"{self._prefix}/page", self._guarded(self._visited, visitor.HEADERS))
         router.add_post(f"{self._prefix}/label", self._guarded(self._label))
         router.add_post(f"{self._prefix}/undo", self._guarded(self._undo))
         for name in ("label.css", "label.js"):
             router.add_get(f"{self._prefix}/{name}", self._guarded(self._asset))
 
-    def _guarded(self, handler: _Handler) -> _Handler:
+    def _guarded(self, handler: _Handler, headers: Mapping[str, str] = HEADERS) -> _Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:
             try:
                 self._check(request)
                 response = await handler(request)
             except web.HTTPException as answer:  # redirects and refusals get the headers as well
-                answer.headers.update(HEADERS)
+                answer.headers.update(headers)
                 raise
-            response.headers.update(HEADERS)
+            response.headers.update(headers)
             return response
 
         return guarded
@@ -165,6 +168,20 @@ class LabelViews:
         if not 0 <= place < len(self._labelling.pairs):
             raise web.HTTPNotFound(text=f"there are {len(self._labelling.pairs)} pairs")
         return await self._show(labeller, place)
+
+    async def _visited(self, request: web.Request) -> web.Response:
+        """One page of a pair as a visitor sees it, for a frame."""
+        try:
+            place = _number(request.query, "place")
+            side = request.query.get("side")
+            if place is None or place >= len(self._labelling.pairs) or side not in ("left", "right"):
+                raise BadInput("no such page of a pair")
+            pair = self._labelling.pairs[place]
+            async with self._lock:
+                seen = await asyncio.to_thread(visitor.visitor_page, self._texts, pair.a if side == "left" else pair.b)
+        except NeardupError as error:
+            raise web.HTTPNotFound(text=str(error)) from error
+        return web.Response(body=seen.body, content_type=seen.content_type, charset="utf-8")
 
     async def _show(self, labeller: str, place: int, problem: str = "", status: int = 200) -> web.Response:
         async with self._lock:
@@ -241,27 +258,29 @@ def label_command(
     """Draws pairs of a crawl and serves them on 127.0.0.1 until SIGINT or SIGTERM. Labels are appended to `labels`.
 
     rule, count, by, seed: as `neardup.evaluation.sampling.draw` has them. audits: files of an audit, whose pairs are
-    shown instead, at most `count`. port: 0 for any free one. ready: told the
-    address once it answers. told: messages for the operator. Raises BadInput.
+    shown instead, at most `count`. port: 0 for any free one. ready: told the address once it answers. told: messages
+    for the operator. Raises BadInput, for options and files before the crawl is read.
     """
-    with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
-        corpus = crawl.corpus
-        if audits:
-            pairs = drawn_of(read_audits(audits), corpus)[:count]
-        else:
-            b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
-            c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
-            pairs = draw(corpus, b, c, rule=rule, count=count, by=by, seed=seed)
-        file = LabelFile(labels)
-        try:
-            for message in file.messages:
-                told(message)
+    check(rule, count, by)
+    audit = read_audits(audits) if audits else None
+    file = LabelFile(labels)
+    try:
+        for message in file.messages:
+            told(message)
+        with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
+            corpus = crawl.corpus
+            if audit is not None:
+                pairs = drawn_of(audit, corpus)[:count]
+            else:
+                b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)
+                c = c_graph(corpus, c_min=crawl.decider.c_min, seed=seed, threads=threads)
+                pairs = draw(corpus, b, c, rule=rule, count=count, by=by, seed=seed)
             labelling = Labelling(pairs, corpus, file.labels, file.append)
             progress("read", 0, 0)
             pair_view(labelling, crawl.texts, 0)  # on a new machine kernels are compiled here, not before a labeller
             asyncio.run(_serve(labelling, crawl.texts, port, ready))
-        finally:
-            file.close()
+    finally:
+        file.close()
 
 
 async def _serve(labelling: Labelling, texts: Texts, port: int, ready: Callable[[str], None]) -> None:

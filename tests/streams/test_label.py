@@ -1,14 +1,16 @@
 """`neardup label`: the views over real sockets, what they refuse, and a person's way through them in a browser."""
 
 import asyncio
+import html
 import http.client
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -19,33 +21,48 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 from aiohttp import web
 
 from neardup.errors import BadInput
+from neardup.evaluation.criteria import JUDGEMENTS, KEYS, MEANINGS, TAKEN
 from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling import Labelling
-from neardup.evaluation.labels import Judgement, read_labels
+from neardup.evaluation.labels import REASONS, Judgement, Reason, read_labels
 from neardup.evaluation.sampling import draw
-from streams.commands.label import LabelFile, LabelViews
+from neardup.page import Page
+from streams.commands.label import LabelFile, LabelViews, label_command
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
+#: What a page might try to run, to load, or to reach at CANARY.
 HOSTILE = (
-    '<script>window.hurt=1</script><img src="http://127.0.0.1:9/x.png" onerror="window.hurt=2">'
-    "<style>@import 'http://127.0.0.1:9/x.css'</style><iframe src='http://127.0.0.1:9/f'></iframe>"
+    "<LINK rel=preconnect href='CANARY'><link/rel=dns-prefetch href='CANARY'><link rel=stylesheet href='CANARY/s.css'>"
+    "<link rel=icon href='CANARY/i.png'><link rel=prefetch href='CANARY/p'><link rel=preload as=image href='CANARY/l'>"
+    "<meta http-equiv=refresh content='0;url=CANARY/r'><base href='CANARY/'>"
+    "<script>window.hurt=1</script><script src='CANARY/x.js'></script><img src='CANARY/x.png' onerror='window.hurt=2'>"
+    "<style>@import 'CANARY/x.css'; @font-face { font-family: f; src: url(CANARY/f) } "
+    "* { font-family: f; background: url(CANARY/b.png) }</style>"
+    "<iframe src='CANARY/f'></iframe><iframe srcdoc='<img src=CANARY/d.png>'></iframe>"
+    "<object data='CANARY/o'></object><embed src='CANARY/e'><video src='CANARY/v' poster='CANARY/w.png'></video>"
+    "<svg><image href='CANARY/g.png' /><use href='CANARY/u.svg#u' /></svg><table background='CANARY/t.png'></table>"
+    "<form action='CANARY/form'><input autofocus onfocus='window.hurt=6'><input type=image src='CANARY/n.png'></form>"
+    "<a href='CANARY/a' ping='CANARY/ping'>a link</a> <a href='CANARY/top' target=_top>another</a>"
     "&lt;script&gt;window.hurt=3&lt;/script&gt; &quot;&gt;&lt;img src=x onerror=window.hurt=4&gt;"
 )
 
 
 class Server:
-    """The views on a free port, in a thread of their own."""
+    """The views on a free port, in a thread of their own. more: pages beside the made-up ones."""
 
-    def __init__(self, path: Path, prefix: str = "", count: int = 4) -> None:
-        pages = manual(items=6)
+    def __init__(self, path: Path, prefix: str = "", count: int = 4, more: Sequence[Page] = ()) -> None:
+        pages = [*manual(items=6), *more]
         text = words(77, 120)
+        self.canary = socket.create_server(("127.0.0.1", 0))
+        self.canary.setblocking(False)
+        evil = HOSTILE.replace("CANARY", f"http://127.0.0.1:{self.canary.getsockname()[1]}")
         pages += [
-            page(f"https://evil.example/{i}?a=<b>", "Evil &lt;b&gt;", text, HOSTILE + f" visitor {i}") for i in (1, 2)
+            page(f"https://evil.example/{i}?a=<b>", "Evil &lt;b&gt;", text, f"{evil} visitor {i}") for i in (1, 2)
         ]
         crawl = crawl_of(pages)
         b, c = b_graph(crawl.corpus), c_graph(crawl.corpus)
-        evil = [one for one in draw(crawl.corpus, b, c, count=10**6) if "evil" in crawl.corpus.urls[one.a]]
-        self.pairs = [*evil[:1], *draw(crawl.corpus, b, c, count=count)]
+        first = [one for one in draw(crawl.corpus, b, c, count=10**6) if "evil" in crawl.corpus.urls[one.a]]
+        self.pairs = [*first[:1], *draw(crawl.corpus, b, c, count=count)]
         self.file = LabelFile(path)
         self.labelling = Labelling(self.pairs, crawl.corpus, self.file.labels, self.file.append)
         self.texts, self.prefix, self.urls = crawl.texts, prefix, crawl.corpus.urls
@@ -59,8 +76,6 @@ class Server:
     async def _run(self) -> None:
         app = web.Application()
         runner = web.AppRunner(app)
-        import socket
-
         sock = socket.socket()
         sock.bind(("127.0.0.1", 0))
         self.port = sock.getsockname()[1]
@@ -98,6 +113,15 @@ class Server:
         self._thread.join(30)
         self._loop.close()
         self.file.close()
+        self.canary.close()
+
+    def nobody_came(self) -> bool:
+        """Whether nothing has ever connected to what the evil pages name."""
+        try:
+            self.canary.accept()
+        except BlockingIOError:
+            return True
+        return False
 
 
 @pytest.fixture
@@ -192,17 +216,80 @@ def test_every_answer_forbids_what_pages_might_try(server: Server) -> None:
         policy = headers["Content-Security-Policy"]
         assert policy.startswith("default-src 'none'")
         assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Cache-Control"] == "no-store"
     text = server.ask("GET", "/pair?labeller=%22%3E%3Cscript%3E")[1]
     assert "<script>" not in text
-    assert "127.0.0.1:9" not in re.sub(r">[^<]*<", "><", text)
+    assert str(server.canary.getsockname()[1]) not in re.sub(r">[^<]*<", "><", text)
+
+
+def test_pages_are_sent_to_frames_behind_a_wall(server: Server) -> None:
+    text = server.ask("GET", "/pair?labeller=ana")[1]
+    frames = re.findall(r"<iframe [^>]*>", text)
+    assert len(frames) == 2
+    assert all(' sandbox=""' in frame for frame in frames), "nothing is allowed to what it shows"
+    for side in ("left", "right"):
+        assert f'src="/page?place=0&amp;side={side}"' in text
+        status, body, headers = server.ask("GET", f"/page?place=0&side={side}")
+        assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+        policy = [part.strip() for part in headers["Content-Security-Policy"].split(";")]
+        assert {"default-src 'none'", "sandbox", "base-uri 'none'", "form-action 'none'"} <= set(policy)
+        allowed = {part.partition(" ")[2] for part in policy if part.partition(" ")[0].endswith("-src")}
+        assert allowed == {"'none'", "'unsafe-inline'", "data:"}, "styles and pictures of its own alone"
+        assert "frame-ancestors 'self'" in policy
+        assert headers["X-DNS-Prefetch-Control"] == "off"
+        assert "Evil" in body
+        assert not re.search("<(?:link|meta|base|i?frame|object|embed)[ />]", body, re.IGNORECASE)
+    for bad in ("place=0", "place=99&side=left", "place=x&side=left", "side=left", "place=0&side=top"):
+        status, _, headers = server.ask("GET", f"/page?{bad}")
+        assert status == 404
+        assert "sandbox" in headers["Content-Security-Policy"]
+    assert server.ask("GET", "/page?place=0&side=left", Sec_Fetch_Site="cross-site")[0] == 403
+
+
+def test_a_text_is_sent_as_a_text(tmp_path: Path) -> None:
+    lines = [" ".join(words(3, 200)), "<script>window.hurt=5</script> caf\u00e9 "]
+    texts = [Page(f"https://evil.example/{i}.txt", (" ".join(lines) + str(i)).encode(), "text/plain") for i in (1, 2)]
+    running = Server(tmp_path / "labels.jsonl", more=texts)
+    try:
+        place = next(i for i, pair in enumerate(running.pairs) if running.urls[pair.a].endswith(".txt"))
+        status, body, headers = running.ask("GET", f"/page?place={place}&side=left")
+        assert (status, headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+        assert body == " ".join(lines) + "1"
+    finally:
+        running.close()
+
+
+def test_criteria_and_a_key_for_every_reason_are_at_hand(server: Server) -> None:
+    assert set(JUDGEMENTS) == set(REASONS)
+    assert set(MEANINGS) == set(Reason)
+    for judgement, reasons in REASONS.items():
+        keys = [KEYS[judgement][reason] for reason in reasons]
+        assert len(set(keys)) == len(keys)
+        assert all(len(key) == 1 and key not in TAKEN for key in keys)
+    for path in ("/", "/pair?labeller=ana"):
+        text = html.unescape(server.ask("GET", path)[1])
+        for said in (*JUDGEMENTS.values(), *MEANINGS.values()):
+            assert said in text
+
+
+def test_options_are_checked_before_a_crawl_is_read(tmp_path: Path) -> None:
+    held = LabelFile(tmp_path / "held")
+    wrong = [({"rule": "D"}, "rule 'D'"), ({"by": "luck"}, "strata 'luck'"), ({"count": 0}, "at least one")]
+    wrong += [({"audits": [tmp_path / "none"]}, "cannot read the audit"), ({"labels": tmp_path / "held"}, "in use")]
+    for options, told in wrong:
+        with pytest.raises(BadInput, match=told):  # and not that the crawl is missing
+            label_command([tmp_path / "nowhere"], **{"labels": tmp_path / "labels", **options})
+    held.close()
 
 
 def test_views_can_be_mounted_under_a_prefix(tmp_path: Path) -> None:
     running = Server(tmp_path / "labels.jsonl", prefix="/label")
     try:
         assert 'href="/label/label.css"' in running.ask("GET", "/")[1]
+        assert 'src="/label/page?place=0' in running.ask("GET", "/pair?labeller=ana")[1]
+        assert running.ask("GET", "/page?place=0&side=left")[0] == 200
         assert running.ask("GET", "/label.js")[0] == 200
         status, _, headers = running.ask("POST", "/label", form(running))
         assert (status, headers["Location"]) == (303, "/label/pair?labeller=ana&after=0")
@@ -276,12 +363,20 @@ def arrived(view: Any, number: int) -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
 def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> None:
     complaints: list[str] = []
+    refused: list[str] = []
     requests: list[str] = []
     labels = tmp_path / "labels.jsonl"
+
+    def heard(message: Any) -> None:
+        """A frame must complain of what its page tried; the page around it never."""
+        places = "/page?", f":{server.canary.getsockname()[1]}"
+        framed = any(place in message.location["url"] + message.text for place in places)
+        (refused if framed else complaints).append(message.text)
+
     with playwright.sync_playwright() as player:
         browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         view = browser.new_page(viewport={"width": 1200, "height": 900})
-        view.on("console", lambda message: complaints.append(message.text))
+        view.on("console", heard)
         view.on("pageerror", lambda error: complaints.append(str(error)))
         view.on("request", lambda request: requests.append(request.url))
         view.goto(f"http://{server.host}/")
@@ -324,7 +419,7 @@ def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> No
             view.set_viewport_size({"width": width, "height": 800})
             assert view.evaluate("document.documentElement.scrollWidth") <= width
         assert view.evaluate("window.hurt") is None
-        assert view.locator("iframe, img, object, article script").count() == 0
+        assert view.locator("img, object, article script, iframe:not([sandbox=''])").count() == 0
 
         bob = browser.new_context(java_script_enabled=False).new_page()  # forms work without the script
         bob.goto(f"http://{server.host}/pair?labeller=bob")
@@ -335,4 +430,66 @@ def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> No
         assert "Ana Zoë, bob" in bob.locator("#agreement").inner_text()
         browser.close()
     assert complaints == []
-    assert all(url.startswith(f"http://{server.host}/") for url in requests)
+    assert refused
+    assert server.nobody_came()
+    own = [url for url in requests if url.startswith(f"http://{server.host}/")]
+    assert {f"http://{server.host}/page?place=0&side={side}" for side in ("left", "right")} <= set(own)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
+def test_pages_are_seen_as_by_a_visitor_and_reach_nothing(server: Server) -> None:
+    with playwright.sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        view = browser.new_page(viewport={"width": 1200, "height": 900})
+        view.goto(f"http://{server.host}/pair?labeller=ana&place=0")
+        view.locator("form#judge[data-ready]").wait_for()
+        for frame in view.frames[1:3]:
+            frame.locator("text=a link").wait_for()
+            assert frame.locator("h1").inner_text() == "Evil <b>"
+            assert frame.locator("h1").evaluate("h => getComputedStyle(h).fontWeight") == "700", "a heading, not a text"
+            frame.wait_for_load_state("networkidle")
+        assert view.locator("#visitor iframe").first.is_visible()
+
+        # A click into a frame goes nowhere, and takes no keys along.
+        view.evaluate("addEventListener('blur', () => { window.left = true })")
+        link = view.frames[1].locator("text=a link")
+        link.scroll_into_view_if_needed()
+        view.mouse.click(*_middle(link))
+        view.wait_for_function("() => window.left && document.activeElement === document.body")
+        view.focus("#visitor summary")
+        view.keyboard.press("Tab")
+        assert view.evaluate("document.activeElement.tagName") not in ("IFRAME", "BODY"), "keys pass the frames by"
+        for key, judgement in (("c", "correct"), ("u", "undecided"), ("i", "incorrect")):
+            view.keyboard.press(key)
+            assert view.locator(f'input[value="{judgement}"]').is_checked()
+        assert view.url == f"http://{server.host}/pair?labeller=ana&place=0"
+        assert all(server.host in frame.url for frame in view.frames[1:3])
+        for name, reasons in REASONS.items():
+            view.keyboard.press(name[0])
+            for reason in reasons:
+                box = view.locator(f'fieldset[data-for="{name}"] input[value="{reason}"]')
+                assert box.is_visible()
+                view.keyboard.press(KEYS[name][reason])
+                assert box.is_checked(), reason
+
+        view.keyboard.press("v")
+        assert not view.locator("#visitor iframe").first.is_visible()
+        view.keyboard.press("?")
+        assert view.get_by_text(MEANINGS[Reason.OWN_URL]).is_visible()
+        view.keyboard.press("s")
+        view.wait_for_url("**after=0")
+        view.locator("form#judge[data-ready]").wait_for()
+        assert not view.locator("#visitor iframe").first.is_visible(), "what is folded stays folded"
+
+        alone = browser.new_page()  # opened outside its frame it is as harmless
+        alone.goto(f"http://{server.host}/page?place=0&side=left")
+        alone.wait_for_load_state("networkidle")
+        assert alone.locator("h1").inner_text() == "Evil <b>"
+        assert alone.evaluate("[window.hurt, window.origin]") == [None, "null"]
+        browser.close()
+    assert server.nobody_came()
+
+
+def _middle(locator: Any) -> tuple[float, float]:
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
