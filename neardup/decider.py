@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Annotated
 
 from neardup.written import newer, read, written
 
@@ -24,58 +25,77 @@ class SiteOverride:
 RULE_VERSION = 1
 
 
+#: A number from 0 to 1.
+Share = Annotated[float, (0, 1)]
+
+
 @dataclass(frozen=True)
 class Decider:
     """Every number that can change a verdict. Frozen; named by `digest`.
 
-    A number that comes after the first release is a `neardup.written.later` one, so that no digest changes.
-    Scores are shares (0 to 1), c_* are agreeing bits of 384, b_min equal supershingles of 6.
+    A number that comes after the first release is a `neardup.written.later` one, so that no digest changes. Each says
+    what it may be, and for people what it does: settings, their help and `neardup config` follow from that. Scores are
+    shares (0 to 1), c_* are agreeing bits of 384, b_min equal supershingles of 6.
     """
 
     scheme: str  # digest of the scheme
-    rule: str = "verified"
+    rule: Annotated[str, "Rule that decides whether two pages are near-duplicates"] = "verified"
     rule_version: int = RULE_VERSION  # raised only if verdicts can change
     # the papers' rules
-    b_min: int = 2
-    c_min: int = 372
-    combined_c_min: int = 355
-    simhash64_min: int = 59
+    b_min: Annotated[int, (0, 6), "Equal supershingles that algorithm B asks for"] = 2
+    c_min: Annotated[int, (0, 384), "Agreeing bits that algorithm C asks for"] = 372
+    combined_c_min: Annotated[int, (0, 384), "Agreeing bits that the combined algorithm asks for"] = 355
+    simhash64_min: Annotated[int, (0, 64), "Agreeing bits that simhash64 asks for"] = 59
     # rules on tapes
-    thin_tokens: int = 20
-    short_tokens: int = 50  # below this many tokens short_tape_min counts
-    tape_min: float = 0.74
-    short_tape_min: float = 0.85
-    strict_tape_min: float = 0.95  # crowds, and vetoes that a saturated filter cannot prove
-    tape_bytes_min: int = 32  # shorter tapes: `combined` decides
-    crowd_min: int = 0  # 0: off; else so many siblings demand strict_tape_min
-    crowd_tape_min: float = 0.6
-    content_tape_min: float = 0.74
-    content_tokens_min: int = 50
-    content_share_min: float = 0.2
+    thin_tokens: Annotated[int, (0, 10_000), "Below so many tokens only exact duplicates count"] = 20
+    short_tokens: Annotated[int, (0, 10_000), "Below so many tokens short_tape_min counts"] = 50
+    tape_min: Annotated[Share, "Tape score of a near-duplicate"] = 0.74
+    short_tape_min: Annotated[Share, "The same for short pages"] = 0.85
+    strict_tape_min: Annotated[Share, "The same in crowds, and where a veto cannot be proved"] = 0.95
+    tape_bytes_min: Annotated[int, (0, 500), "With shorter tapes the combined algorithm decides"] = 32
+    crowd_min: Annotated[int, (0, 64), "So many siblings on the site demand strict_tape_min; 0: off"] = 0
+    crowd_tape_min: Annotated[Share, "Tape score from which a page counts as a sibling"] = 0.6
+    content_tape_min: Annotated[Share, "Score of the main contents' tapes for same_content"] = 0.74
+    content_tokens_min: Annotated[int, (0, 100_000), "Tokens that a main content has at least"] = 50
+    content_share_min: Annotated[Share, "Share of the page that its main content is at least"] = 0.2
     # the default rule
-    length_share_min: float = 0.5  # of the longer text's tokens the shorter has at least this share
+    length_share_min: Annotated[Share, "Share of the longer page's tokens that the shorter has at least"] = 0.5
     # what pages of one site call themselves
-    retitled_veto: bool = True  # titles of the same words differ in digits or punctuation, and so do the URLs' ends
-    heading_veto: bool = True  # each heading has a token that the other page's heading and title lack
-    content_apart_max: float = 0.3  # 0: off; below it main contents of two pages of one name and other places differ
-    figure_gaps_min: int = 6  # 0: off; differences in so many places, by digits: records of one name. Stamps: 1 to 4
-    siblings_min: int = 1  # 0: off; so many pages of one name and other URLs: names do not tell pages apart
-    alike_min: int = 16  # the same for pages whose URLs end alike: more than a page has releases
-    alike_max: int = 64  # so many: not even that tells
-    sessions_max: int = 1  # pages of one name and place, of other queries: so few may be one under odd sessions
-    noise_gaps_max: int = 2  # siblings may differ in so many places, as by one stamp above and one below
-    noise_words_max: int = 8  # and in so many words away from digits: a URL that a page names has 3 to 8
-    noise_digits_max: int = 24  # and in so many tokens with digits: a stamp has 2 to 8
-    noise_tape_min: float = 0.6  # of one name, different by noise without any words: a stamp of 10 on 30 tokens
-    # keys that a page is found by, for rules on tapes: of a record's 8 small supershingles and 6 blocks of its log-tf
-    # simhash. The figures behind the choice: tests/bench/README.md
-    supershingles_posted: int = 8
-    blocks_posted: int = 0
+    retitled_veto: Annotated[
+        bool, "Titles of the same words that differ in digits, and URLs that end otherwise, tell apart"
+    ] = True
+    heading_veto: Annotated[bool, "Headings that each have a word of their own tell pages apart"] = True
+    content_apart_max: Annotated[
+        Share, "Score of main contents below which pages of one name and other places differ; 0: off"
+    ] = 0.3
+    # stamps differ in 1 to 4 places
+    figure_gaps_min: Annotated[
+        int, (0, 500), "Places that differ by digits alone, from which pages are records; 0: off"
+    ] = 6
+    siblings_min: Annotated[
+        int, (0, 255), "Pages of one name, their URLs ending otherwise, that are a crowd; 0: off"
+    ] = 1
+    alike_min: Annotated[int, (1, 255), "The same for pages whose URLs end alike"] = 16  # a page has fewer releases
+    alike_max: Annotated[int, (1, 255), "So many of them are a crowd in which not even stamps may differ"] = 64
+    sessions_max: Annotated[
+        int, (0, 255), "Pages of one name and path, of other queries, that may be one page's sessions"
+    ] = 1
+    # noise: one stamp above and one below, each of 2 to 8 tokens; a URL that a page names has 3 to 8 words
+    noise_gaps_max: Annotated[int, (0, 500), "Places in which siblings may differ"] = 2
+    noise_words_max: Annotated[int, (0, 10_000), "Words away from digits in which siblings may differ"] = 8
+    noise_digits_max: Annotated[int, (0, 10_000), "Tokens with digits in which siblings may differ"] = 24
+    # a stamp may be 10 tokens of a page of 30
+    noise_tape_min: Annotated[Share, "Tape score of pages of one name that differ by noise alone"] = 0.6
+    # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
+    supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8
+    blocks_posted: Annotated[int, (0, 6), "Blocks of the log-tf simhash among the keys of a page"] = 0
     # bounds
-    postings_max: int = 64  # a longer list turns its key hot
-    candidates_max: int = 64
-    length_gap_max: int = 9  # in eighths of a binary logarithm; see neardup.index.keys
-    sites: Mapping[str, SiteOverride] = field(default_factory=dict)
+    postings_max: Annotated[int, (1, 64), "A key with more pages than this turns hot and finds nothing any more"] = 64
+    candidates_max: Annotated[int, (1, 64), "Candidates of a page that are verified at most"] = 64
+    length_gap_max: Annotated[
+        int, (0, 255), "Difference of length, in eighths of a power of two, beyond which none are read"
+    ] = 9
+    sites: Annotated[Mapping[str, SiteOverride], "What single sites want otherwise"] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:

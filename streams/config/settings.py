@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from neardup.decider import RULE_NAMES, Decider, SiteOverride
 from neardup.errors import BadInput
@@ -110,53 +110,20 @@ _TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
 _MS = _whole(1, 3_600_000)
 _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
 
-# Numbers of the decider; their defaults are the decider's own.
-_DECIDER: dict[str, tuple[Kind, str]] = {
-    "rule": (_choice(*RULE_NAMES), "Rule that decides whether two pages are near-duplicates"),
-    "b_min": (_whole(0, 6), "Equal supershingles that algorithm B asks for"),
-    "c_min": (_whole(0, 384), "Agreeing bits that algorithm C asks for"),
-    "combined_c_min": (_whole(0, 384), "Agreeing bits that the combined algorithm asks for"),
-    "simhash64_min": (_whole(0, 64), "Agreeing bits that simhash64 asks for"),
-    "thin_tokens": (_whole(0, 10_000), "Below so many tokens only exact duplicates count"),
-    "short_tokens": (_whole(0, 10_000), "Below so many tokens short_tape_min counts"),
-    "tape_min": (_SHARE, "Tape score of a near-duplicate"),
-    "short_tape_min": (_SHARE, "The same for short pages"),
-    "strict_tape_min": (_SHARE, "The same in crowds, and where a veto cannot be proved"),
-    "tape_bytes_min": (_whole(0, 500), "With shorter tapes the combined algorithm decides"),
-    "crowd_min": (_whole(0, 64), "So many siblings on the site demand strict_tape_min; 0: off"),
-    "crowd_tape_min": (_SHARE, "Tape score from which a page counts as a sibling"),
-    "content_tape_min": (_SHARE, "Score of the main contents' tapes for same_content"),
-    "content_tokens_min": (_whole(0, 100_000), "Tokens that a main content has at least"),
-    "content_share_min": (_SHARE, "Share of the page that its main content is at least"),
-    "length_share_min": (_SHARE, "Share of the longer page's tokens that the shorter has at least"),
-    "retitled_veto": (_FLAG, "Titles of the same words that differ in digits, and URLs that end otherwise, tell apart"),
-    "heading_veto": (_FLAG, "Headings that each have a word of their own tell pages apart"),
-    "content_apart_max": (
-        _SHARE,
-        "Score of main contents below which pages of one name and other places differ; 0: off",
-    ),
-    "figure_gaps_min": (_whole(0, 500), "Places that differ by digits alone, from which pages are records; 0: off"),
-    "siblings_min": (_whole(0, 255), "Pages of one name, their URLs ending otherwise, that are a crowd; 0: off"),
-    "alike_min": (_whole(1, 255), "The same for pages whose URLs end alike"),
-    "alike_max": (_whole(1, 255), "So many of them are a crowd in which not even stamps may differ"),
-    "sessions_max": (_whole(0, 255), "Pages of one name and path, of other queries, that may be one page's sessions"),
-    "noise_gaps_max": (_whole(0, 500), "Places in which siblings may differ"),
-    "noise_words_max": (_whole(0, 10_000), "Words away from digits in which siblings may differ"),
-    "noise_digits_max": (_whole(0, 10_000), "Tokens with digits in which siblings may differ"),
-    "noise_tape_min": (_SHARE, "Tape score of pages of one name that differ by noise alone"),
-    "supershingles_posted": (_whole(0, 8), "Small supershingles among the keys of a page"),
-    "blocks_posted": (_whole(0, 6), "Blocks of the log-tf simhash among the keys of a page"),
-    "postings_max": (_whole(1, 64), "A key with more pages than this turns hot and finds nothing any more"),
-    "candidates_max": (_whole(1, 64), "Candidates of a page that are verified at most"),
-    "length_gap_max": (
-        _whole(0, 255),
-        "Difference of length, in eighths of a power of two, beyond which none are read",
-    ),
-    "sites": (
-        Kind('{"<registrable domain>": {"never_merge": true or false, "tape_min": 0 to 1}}', _sites),
-        "What single sites want otherwise",
-    ),
-}
+_SITES = Kind('{"<registrable domain>": {"never_merge": true or false, "tape_min": 0 to 1}}', _sites)
+
+
+def _of_decider() -> Iterator[tuple[str, tuple[Kind, str]]]:
+    """What each number of the decider may be, and what it does, as the decider has them."""
+    given = {"rule": _choice(*RULE_NAMES), "sites": _SITES}
+    for name, hint in get_type_hints(Decider, include_extras=True).items():
+        if get_origin(hint) is Annotated:
+            kind, *limits, told = get_args(hint)
+            number = _FLAG if kind is bool else _SHARE if kind is float else None
+            yield name, (given.get(name) or number or _whole(*limits[0]), told)
+
+
+_DECIDER = dict(_of_decider())
 
 
 class Topics(NamedTuple):
