@@ -24,6 +24,7 @@ from neardup.report.reasons import Draft, draft_of
 from neardup.report.samples import page_text
 from neardup.rules import RULES, Pair, Ruling, rule_of, why_refused
 from neardup.rules.families import family_of
+from neardup.rules.names import PageWords, only_at_beginning, only_in_title
 from neardup.rules.posted import families_of, similarity_keys
 from neardup.scheme import Scheme
 from neardup.sketch.header import Head
@@ -36,7 +37,7 @@ from neardup.verdict import Kind
 SCHEME = Scheme(seed=0x6E656172647570)
 _TYPES = {".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".txt": "text/plain"}
 _VETO = ("none", "holds", "unproved: a long page's filter cannot tell")
-HEAD_WORDS = 16
+HEAD_WORDS = SCHEME.head_tokens
 NAMES_SHOWN = 12
 
 
@@ -262,29 +263,19 @@ def _sites(pair: Pair) -> str:
 
 def veto_names(difference: Difference, sketches: tuple[Sketch, Sketch], pair: Pair) -> list[str]:
     """The words of titles and beginnings that speak against the pair, whether or not they suffice for a veto."""
-    out = []
-    words = difference.left.words, difference.right.words
-    counts = Counter(words[0]), Counter(words[1])
-    own = [set(re.findall(r"\w+", host_of(sketch.url))) for sketch in sketches]
-    titles = [text_words(sketch.title).words for sketch in sketches]
-    if all(titles):
-        for i, side in enumerate("AB"):
-            other = set(titles[1 - i])
-            if pair.same_site:
-                only = [w for w in titles[i] if w not in other and not w.isdigit() and w not in own[i]]
-            else:
-                only = [w for w in titles[i] if counts[i][w] >= 2 and not counts[1 - i][w] and w not in own[i]]
-            if only:
-                out.append(f"only in the title of {side}: {_listed(only, counts[i])}")
-    for i, side in enumerate("AB"):
-        only = [
-            w
-            for w in words[i][:HEAD_WORDS]
-            if counts[i][w] >= 3 and not counts[1 - i][w] and not any(map(str.isdigit, w)) and w not in own[i]
-        ]
-        if only:
-            out.append(f"in the first {HEAD_WORDS} words of {side}, never in the other: {_listed(only, counts[i])}")
-    return out
+    texts = difference.left.words, difference.right.words
+    pages = [
+        PageWords(words, text_words(sketch.title).words, frozenset(re.findall(r"\w+", host_of(sketch.url))))
+        for words, sketch in zip(texts, sketches, strict=True)
+    ]
+    counts, sides = [Counter(words) for words in texts], ((0, 1, "A"), (1, 0, "B"))
+    titles = [(side, i, only_in_title(pages[i], pages[other], pair.same_site)) for i, other, side in sides]
+    heads = [(side, i, only_at_beginning(pages[i], pages[other], HEAD_WORDS)) for i, other, side in sides]
+    return [f"only in the title of {side}: {_listed(only, counts[i])}" for side, i, only in titles if only] + [
+        f"in the first {HEAD_WORDS} words of {side}, never in the other: {_listed(only, counts[i])}"
+        for side, i, only in heads
+        if only
+    ]
 
 
 def _listed(words: Sequence[str], counts: Counter[str]) -> str:

@@ -1,0 +1,57 @@
+"""The words that the vetoes of titles and beginnings rest on, for people who have the pages' texts.
+
+`neardup.kernels.pairs` finds the same in records by fingerprints (`Pair.title_veto`, `Pair.head_veto`); there a filter
+stands for the text, and where it is full it proves nothing.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: A word names what a page is about if it occurs this often: in its title, at its beginning.
+TITLE_TWICE, HEAD_THRICE = 2, 3
+
+
+class PageWords(NamedTuple):
+    """What a page says: the words of its text, title included; of its title; of its host, which never veto."""
+
+    text: Sequence[str]
+    title: Sequence[str]
+    host: frozenset[str]
+
+
+def only_in_title(one: PageWords, other: PageWords, same_site: bool) -> list[str]:
+    """Words of a title that speak against the pair. One on each side is a veto; see `title_veto`."""
+    if not one.title or not other.title:
+        return []
+    mine, theirs = Counter(one.text), Counter(other.text)
+    if same_site:
+        found = [word for word in one.title if word not in other.title and not word.isdigit()]
+    else:
+        found = [word for word in one.title if mine[word] >= TITLE_TWICE and not theirs[word]]
+    return [word for word in found if word not in one.host]
+
+
+def only_at_beginning(one: PageWords, other: PageWords, head_tokens: int) -> list[str]:
+    """Words among a page's first ones that speak against the pair. One on each side is a veto; see `head_veto`."""
+    mine, theirs = Counter(one.text), Counter(other.text)
+    return [
+        word
+        for word in one.text[:head_tokens]
+        if mine[word] >= HEAD_THRICE and not theirs[word] and not any(map(str.isdigit, word)) and word not in one.host
+    ]
+
+
+def title_veto(a: PageWords, b: PageWords, same_site: bool) -> bool:
+    """`Pair.title_veto` is 1. On one site a single word is enough that its own page repeats."""
+    mine, theirs = only_in_title(a, b, same_site), only_in_title(b, a, same_site)
+    if not same_site:
+        return bool(mine and theirs)
+    text_a, text_b = Counter(a.text), Counter(b.text)
+    repeated = any(text_a[w] >= TITLE_TWICE for w in mine) or any(text_b[w] >= TITLE_TWICE for w in theirs)
+    return bool(mine and theirs) or repeated
+
+
+def head_veto(a: PageWords, b: PageWords, head_tokens: int) -> bool:
+    """`Pair.head_veto` is 1."""
+    return bool(only_at_beginning(a, b, head_tokens) and only_at_beginning(b, a, head_tokens))
