@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -54,12 +54,18 @@ class Columns:
         """numbers: float64[pairs, fields of a Pair]."""
         self._numbers = numbers
 
-    def __getattr__(self, field: str) -> np.ndarray:
-        column: np.ndarray = self._numbers[:, _AT[field]]
-        return column
+    if TYPE_CHECKING:
+
+        def __getattr__(self, field: str) -> np.ndarray: ...
 
 
-_AT = {name: place for place, name in enumerate(Pair._fields)}
+def _column(place: int) -> property:
+    return property(lambda pairs: pairs._numbers[:, place])
+
+
+# A property each: `__getattr__` costs three times as much, in what is done for every few pairs.
+for _place, _field in enumerate(Pair._fields):
+    setattr(Columns, _field, _column(_place))
 
 
 class Decide(Protocol):
