@@ -7,7 +7,16 @@ from neardup.rules.base import Refusal, Rule, Ruling
 
 #: By name, in the order of `neardup.decider.RULE_NAMES`.
 RULES: dict[str, Rule] = {
-    module.RULE.name: module.RULE for module in (shingling, simhash, combined, site_split, simhash64, tape, verified)
+    rule.name: rule
+    for rule in (
+        shingling.RULE,
+        simhash.RULE,
+        combined.RULE,
+        site_split.RULE,
+        simhash64.RULE,
+        tape.RULE,
+        verified.RULE,
+    )
 }
 
 #: Every `by` of a ruling without a kind: those of sites, and of all rules.

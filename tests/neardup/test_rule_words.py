@@ -13,50 +13,9 @@ from neardup.decider import RULE_NAMES, Decider
 from neardup.report.prose import sentences
 from neardup.rules import REFUSALS, Pair, Ruling, rule_of, why_refused
 from neardup.rules.siblings import Siblings
+from tests.neardup.some_pairs import some_pair
 
 DECIDER = Decider(scheme="0" * 32)
-
-
-def some_pair(random: Random) -> Pair:
-    chance = lambda share: random.random() < share  # noqa: E731
-    some = random.choice
-    tokens = (10, 19, 20, 49, 50, 200, 500, 1000, 1001)
-    return Pair(
-        same_digest=False,
-        same_site=chance(0.7),
-        same_hen_site=chance(0.5),
-        b_similarity=random.randint(0, 6),
-        c_similarity=some((300, 354, 355, 371, 372, 384)),
-        simhash64_agree=some((40, 58, 59, 64)),
-        tokens_a=some(tokens),
-        tokens_b=some(tokens),
-        tape_a=some((31, 32, 400, 400)),
-        tape_b=some((31, 32, 400, 400)),
-        tape_score=some((0.0, 0.59, 0.6, 0.7399, 0.74, 0.8, 0.85, 0.9, 0.95, 1.0)),
-        content_tokens_a=some((0, 19, 20, 50, 300, 400)),
-        content_tokens_b=some((0, 19, 20, 50, 300)),
-        content_a=200,
-        content_b=200,
-        content_score=some((0.0, 0.29, 0.3, 0.73, 0.74, 0.95)),
-        title_veto=some((0, 0, 0, 1, 2)),
-        head_veto=some((0, 0, 0, 1, 2)),
-        same_tail=chance(0.5),
-        same_place=chance(0.5),
-        same_naming=chance(0.5),
-        same_title=chance(0.5),
-        same_words=chance(0.5),
-        heading_veto=some((0, 0, 1, 2)),
-        gaps=some((0, 1, 2, 3, 6)),
-        gap_digits=some((0, 3, 6, 24, 25)),
-        loose_words=some((0, 0, 3, 8, 9)),
-        end_differs=chance(0.5),
-        same_address=chance(0.3),
-        same_heading=chance(0.5),
-        tape_level=some((0, 0, 1)),
-        own_urls=chance(0.3),
-        same_but_sessions=chance(0.3),
-        same_canonical=chance(0.3),
-    )
 
 
 def some_rulings(decider: Decider, many: int = 10_000) -> Iterator[tuple[Pair, Ruling, int]]:

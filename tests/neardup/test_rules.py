@@ -5,50 +5,13 @@ from random import Random
 import pytest
 
 from neardup.decider import RULE_NAMES, Decider
-from neardup.rules import RULES, Pair
+from neardup.rules import RULES
 from neardup.rules.siblings import Siblings
 from neardup.verdict import Kind
+from tests.neardup.some_pairs import SAME
 from tests.oracle import names
 
 DECIDER = Decider(scheme="0" * 32)
-
-#: A pair of long pages that agree in everything.
-SAME = Pair(
-    same_digest=False,
-    same_site=True,
-    same_hen_site=True,
-    b_similarity=6,
-    c_similarity=384,
-    simhash64_agree=64,
-    tokens_a=1000,
-    tokens_b=1000,
-    tape_a=400,
-    tape_b=400,
-    tape_score=1.0,
-    content_tokens_a=800,
-    content_tokens_b=800,
-    content_a=200,
-    content_b=200,
-    content_score=1.0,
-    title_veto=0,
-    head_veto=0,
-    same_tail=True,
-    same_place=True,
-    same_naming=True,
-    same_title=True,
-    same_words=True,
-    heading_veto=0,
-    gaps=0,
-    gap_digits=0,
-    loose_words=0,
-    end_differs=False,
-    same_address=False,
-    same_heading=True,
-    tape_level=0,
-    own_urls=False,
-    same_but_sessions=False,
-    same_canonical=False,
-)
 
 
 def ruled(rule: str, crowd: int = 0, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:

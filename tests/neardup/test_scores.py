@@ -19,6 +19,7 @@ from neardup.rules import RULES
 from neardup.rules.base import Columns
 from neardup.rules.siblings import Siblings
 from neardup.sketch.header import Head
+from tests.neardup.some_pairs import some_pair
 
 HEAD = Head(record("http://a.s1.org/", "some words of a page"))
 OTHER = Head(record("http://b.s2.org/", "some words of a page"))
@@ -27,22 +28,12 @@ OTHER = Head(record("http://b.s2.org/", "some words of a page"))
 def numbers_of(rng, decider):
     """Numbers of a pair near everything that a rule looks at; most vetoes are off, so that many are accepted."""
     score = rng.choice([0.0, 1.0, rng.random(), *(getattr(decider, n) for n in ("tape_min", "noise_tape_min"))])
-    seldom = lambda *values: rng.choice(values) if rng.random() < 0.15 else 0  # noqa: E731
-    pair = Pair(
-        *(False, rng.random() < 0.5, rng.random() < 0.5),
-        *(rng.randrange(7), rng.choice([384, 372, 371, 355, 354, 100]), rng.choice([64, 59, 58, 30])),
-        *(rng.choice([1, 4, 7, 8, 60, 300]) for _ in range(2)),
-        *(rng.choice([0, 7, 8, 100]) for _ in range(2)),
-        score,
-        *(rng.choice([0, 9, 10, 60, 300]) for _ in range(2)),
-        *(rng.choice([0, 8, 100]) for _ in range(2)),
-        rng.choice([0.0, decider.content_tape_min, rng.random()]),
-        *(seldom(1, 2), seldom(1, 2)),
-        *(rng.random() < 0.5 for _ in range(5)),
-        *(seldom(1, 2), rng.choice([0, 1, 2, 3, 9]), rng.choice([0, 3, 30]), rng.choice([0, 0, 3, 20])),
-        *(rng.random() < 0.5 for _ in range(3)),
-        *(rng.choice([0, 0, 1, 3]), rng.random() < 0.5, rng.random() < 0.5, rng.random() < 0.5),
-    )
+    vetoes = {name: rng.choice((1, 2)) if rng.random() < 0.15 else 0 for name in Pair._fields if name.endswith("_veto")}
+    numbers = {name: rng.choice([1, 4, 7, 8, 60, 300]) for name in ("tokens_a", "tokens_b")}
+    numbers |= {name: rng.choice([0, 7, 8, 100]) for name in ("tape_a", "tape_b")}
+    numbers |= {name: rng.choice([0, 9, 10, 60, 300]) for name in ("content_tokens_a", "content_tokens_b")}
+    content = rng.choice([0.0, decider.content_tape_min, rng.random()])
+    pair = some_pair(rng, tape_score=score, content_score=content, **vetoes, **numbers)
     return np.array(pair, dtype=np.float64)
 
 
