@@ -84,9 +84,12 @@ PLACES: dict[KeyFamily, tuple[Places, ...]] = {
 }
 
 
+#: By first byte.
+_FAMILIES = {family + place: family for family in KeyFamily for place in range(len(PLACES.get(family, (0,))))}
+assert len(_FAMILIES) == sum(len(PLACES.get(family, (0,))) for family in KeyFamily), "no byte is of two families"
+assert max(_FAMILIES) < 256
+
+
 def family_of(key: bytes) -> KeyFamily:
     """The family that a key of the `keys` family belongs to."""
-    first = key[0]
-    if first >= KeyFamily.MANKU:
-        return KeyFamily.MANKU
-    return KeyFamily(first & 0xF0 if first >= KeyFamily.HEAD else first)
+    return _FAMILIES[key[0]]
