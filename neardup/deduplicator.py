@@ -118,7 +118,7 @@ def _opened(
         scheme = held
     if decider is None and rule is None and known_decider is not None:
         decider = Decider.from_json(known_decider.decode(), str(path))
-    decider = decider or Decider(scheme=scheme.digest, rule=rule or "verified")
+    decider = decider or (Decider(scheme.digest, rule=rule) if rule else Decider(scheme.digest))
     if decider.scheme != scheme.digest:
         raise StateError(f"the decider is for scheme {decider.scheme}, the index has {scheme.digest}")
     if known_decider is not None and known_decider != decider.to_json().encode():

@@ -263,7 +263,7 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
         return None
     if rule is not None and rule not in RULE_NAMES:
         raise BadInput(f"--rule {rule}: there is {', '.join(RULE_NAMES)}")
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {"rule": rule} if rule else {}
     for text in numbers or []:
         name, _, value = text.partition("=")
         option = OPTIONS.get("decider." + name)
@@ -274,7 +274,7 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
             values[name] = option.kind.parse(value)
         except (ValueError, TypeError):
             raise BadInput(f"--set {text}: {name} is {option.kind.allowed}") from None
-    return lambda scheme: Decider(scheme=scheme.digest, rule=rule or "verified", **values)
+    return lambda scheme: Decider(scheme=scheme.digest, **values)
 
 
 def _require(state: Path) -> None:
