@@ -21,6 +21,7 @@ _REPLAY = (*options.CONNECTION, *options.TOPICS, "body_bytes_max", "threads", *o
     short_help="Say again what was said of a stretch of the crawl.",
     epilog=options.examples(
         "neardup replay --scan DIR --from 120 --to 180 --out verdicts.jsonl",
+        "neardup replay --scan DIR --rule tape --out tape.jsonl && neardup diff DIR tape.jsonl",
         "neardup replay --since 2026-01-31T12:00 --until 2026-01-31T18:00 --to-topic verdicts.again",
         codes="Exit codes: 0 done, 1 an error or other verdicts than those that are kept, 2 wrong usage.",
     ),
@@ -51,7 +52,8 @@ def replay(
     """Say again what was said of a stretch of the sketch log, word for word: nothing is read but the log.
 
     The log is folded from its begin up to there in an index of its own; nothing that runs is touched. With --scan the
-    verdicts are compared with those that are kept.
+    verdicts are compared with those that are kept; or, where a rule or numbers are named, they are what these would
+    have said (see: neardup diff).
     """
     if to_topic is not None and (scan is not None or out is not None):
         raise BadInput("--to-topic is the stream's, and goes without --out: choose one")
@@ -68,7 +70,8 @@ def replay(
             from streams.files.state import State
 
             with State.open(scan) as state:
-                done = replay_scan(state, stretch, file, shown.folded)
+                other = settings.decider(state.scheme) if settings.decider_values else None
+                done = replay_scan(state, stretch, file, shown.folded, decider=other)
         else:
             done = replay_stream(
                 settings,
@@ -81,6 +84,49 @@ def replay(
     typer.echo(f"neardup: {done.verdicts:,} verdicts{kept}", err=True)
     if done.otherwise:
         raise typer.Exit(1)
+
+
+@app.command(
+    short_help="Compare two histories of verdicts.",
+    epilog=options.examples(
+        "neardup replay --scan DIR --rule tape --out tape.jsonl",
+        "neardup diff DIR tape.jsonl --html diff.html",
+        "neardup diff topic:verdicts topic:verdicts.second",
+    ),
+)
+@takes_settings(options.CONNECTION)
+def diff(
+    settings: Settings,
+    *,
+    before: Annotated[
+        str, typer.Argument(metavar="BEFORE", help="A scan's directory, a file of JSON lines, or topic:NAME.")
+    ],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="Another one, about the same pages.")],
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with samples there.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+) -> None:
+    """Compare what two runs said of the same pages: counts by kind and site, and samples with both verdicts.
+
+    Pages are joined by where they were read, so generations with other page ids can be compared.
+    """
+    import json
+
+    from rich.console import Console
+
+    from streams.commands.diff import compare, page, shown
+    from streams.commands.terminal import bar
+
+    with bar(shown=not as_json) as progress:
+        found = compare(before, after, settings, lambda read: progress.phase(f"{read:,} verdicts", 0, 0))
+    if html is not None:
+        try:
+            html.write_text(page(found, before, after), encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"--html {html}: {error.strerror}") from error
+    if as_json:
+        sys.stdout.write(json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n")
+    else:
+        Console().print(shown(found))
 
 
 _AT = ("state", "checkpoints")

@@ -41,20 +41,25 @@ def replay_scan(
     stretch: Stretch,
     out: BinaryIO,
     progress: Progress = lambda done, total: None,
+    *,
+    decider: Decider | None = None,
 ) -> Replayed:
     """Writes the verdicts of the stretch as JSON lines, folded anew, and compares them with those that were kept.
 
+    decider: another one, of the same scheme: what it would have said from the log's begin on; nothing is compared then.
     Raises BadInput, CorruptRecord, StateError.
     """
     done, end = Replayed(), state.log.end()
     kept = state.kept_lines()
     with _scratch_store() as store:
-        matcher = Matcher(store, state.first_decider)
+        matcher = Matcher(store, decider or state.first_decider)
         for verdicts in replayed(state.log.read(0), matcher, stretch, lambda offset: progress(offset, end)):
             for verdict in verdicts:
                 line = verdict.to_json()
                 out.write(line + b"\n")
                 done.verdicts += 1
+                if decider is not None:
+                    continue
                 was = kept(verdict)
                 done.told += was is not None
                 done.otherwise += was is not None and was != line

@@ -1,0 +1,130 @@
+"""`neardup diff`: two histories of verdicts about the same pages, from scans, files of JSON lines, or topics."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from neardup.errors import BadInput
+from neardup.evaluation.runs import LINE_BYTES_MAX
+from neardup.report import visible
+from streams.commands.terminal import safe
+from streams.config.settings import Settings
+from streams.files.state import State
+from streams.history.diff import Diff, History, Verdict, diff
+from streams.kafka.reader import Reader
+from streams.roles.runtime import connect
+
+SITES_SHOWN = 10
+#: How a topic is told from a file.
+TOPIC = "topic:"
+
+
+def history_of(name: str, settings: Settings) -> History:
+    """What a name on the command line stands for: a scan's directory, a file of JSON lines, or `topic:NAME`.
+
+    Raises BadInput if it is none of them.
+    """
+    if name.startswith(TOPIC):
+        return lambda: _topic(name.removeprefix(TOPIC), settings)
+    path = Path(name)
+    if (path / "verdicts").is_dir():
+        return lambda: _scan(path)
+    if path.is_file():
+        return lambda: _lines(path)
+    raise BadInput(f"{name}: no scan's state directory, no file of JSON lines, and no topic:NAME")
+
+
+def _scan(path: Path) -> Iterator[Verdict]:
+    with State.open(path) as state:
+        yield from state.verdicts()
+
+
+def _lines(path: Path) -> Iterator[Verdict]:
+    with path.open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(LINE_BYTES_MAX), b""), 1):
+            if not line.strip():
+                continue
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise BadInput(f"{path}: line {number} is no JSON: {error.msg}") from error
+            if not isinstance(value, dict) or "verdict" not in value:
+                raise BadInput(f"{path}: line {number} is no verdict of neardup")
+            yield value
+
+
+def _topic(topic: str, settings: Settings) -> Iterator[Verdict]:
+    """To the end that the topic has now."""
+    with closing(Reader(connect(settings, "verdicts", reading=True), topic, committed_only=True)) as reader:
+        ends = reader.ends()
+        reader.assign(reader.begins())
+        while any(position < ends[partition] for partition, position in reader.positions().items()):
+            for record in reader.read(4096, wait_s=1.0):
+                if record.offset() < ends[record.partition()]:
+                    yield orjson.loads(record.value() or b"{}")
+
+
+def compare(
+    before: str, after: str, settings: Settings, progress: Callable[[int], None] = lambda verdicts: None
+) -> Diff:
+    """Raises BadInput, TopicError, BrokerError, CorruptRecord."""
+    return diff(history_of(before, settings), history_of(after, settings), progress)
+
+
+def shown(found: Diff) -> Group:
+    """For a terminal: changes by kind, the sites with most of them, a sample of each."""
+    share = f"{found.changed / found.pages:.2%}" if found.pages else "0%"
+    parts: list[Any] = [Text(f"{found.pages:,} pages, {found.changed:,} judged otherwise ({share})", style="bold")]
+    if not found.changed:
+        return Group(*parts)
+    kinds = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in (("pages", "right"), ("change", "left"), ("for example", "left")):
+        kinds.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for change, count in sorted(found.changes.items(), key=lambda item: (-item[1], item[0])):
+        one = found.samples[change][0]
+        kinds.add_row(f"{count:,}", str(change), safe(str((one.after or one.before or {}).get("url", "")), 60))
+    sites = Table(box=None, pad_edge=False, header_style="bold")
+    sites.add_column("pages", justify="right")
+    sites.add_column("site", overflow="fold")
+    for site, counts in found.worst_sites(SITES_SHOWN):
+        sites.add_row(f"{counts.total():,}", safe(site or "(no site)"))
+    return Group(*parts, kinds, Text(""), sites)
+
+
+def page(found: Diff, before: str, after: str) -> str:
+    """The same as one HTML file that loads nothing, with samples side by side."""
+    environment = Environment(
+        loader=PackageLoader("streams.commands", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=visible,
+    )
+    environment.globals["evidence"] = _evidence
+    style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
+    return environment.get_template("diff.html.j2").render(
+        found=found, before=before, after=after, style=Markup(style), sites=found.worst_sites(50)
+    )
+
+
+def _evidence(verdict: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Rows of what a verdict says beside its URL, for people."""
+    if verdict is None:
+        return [("verdict", "none")]
+    rows = [("verdict", str(verdict["verdict"])), ("page id", str(verdict["page_id"]))]
+    for name in ("representative", "content_of"):
+        if place := verdict.get(name):
+            rows.append((name.replace("_", " "), str(place["url"])))
+    rows += [(name, orjson.dumps(value).decode()) for name, value in sorted(verdict.get("evidence", {}).items())]
+    if verdict.get("reason"):
+        rows.append(("reason", str(verdict["reason"])))
+    return rows

@@ -1,0 +1,220 @@
+"""Two histories of verdicts about the same pages, side by side: what was said otherwise, how often, and of which sites.
+
+Pages are joined by where they were read (source, partition, offset), so that runs with other page ids, of another
+generation or after a new sketching, can be compared. Memory does not grow with the pages: the first history lies in a
+file of SQLite's meanwhile, and verdicts are kept whole for samples alone.
+"""
+
+import hashlib
+import heapq
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from neardup.errors import BadInput
+
+Verdict = Mapping[str, Any]
+#: Reads a history from its begin; it may be asked twice, and tells the same.
+History = Callable[[], Iterable[Verdict]]
+
+#: Samples of each kind of change, drawn by hash: the same whatever the order.
+SAMPLES = 8
+SITES_MAX = 50_000
+_NONE = "(none)"
+_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Change:
+    """From one kind of verdict to another; `(none)`: the page has no verdict there. Of equal kinds, what it stands for:
+    another representative, or another page of the same content.
+    """
+
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.before} -> {self.after}" if self.before != self.after else f"{self.before} of another page"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One page that was judged otherwise, with both verdicts; None where there is none."""
+
+    change: Change
+    before: Verdict | None
+    after: Verdict | None
+
+
+@dataclass(slots=True)
+class Diff:
+    """What two histories say. pages: in either; changes: pages by kind of change; sites: the same by registrable domain
+    (at most SITES_MAX of them, the rest under "(others)"); samples: up to SAMPLES of each kind.
+    """
+
+    pages: int = 0
+    changes: Counter[Change] = field(default_factory=Counter)
+    sites: dict[str, Counter[Change]] = field(default_factory=dict)
+    samples: dict[Change, list[Sample]] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> int:
+        return self.changes.total()
+
+    def count(self, change: Change, site: str) -> None:
+        self.changes[change] += 1
+        if site not in self.sites and len(self.sites) >= SITES_MAX:
+            site = "(others)"
+        self.sites.setdefault(site, Counter())[change] += 1
+
+    def worst_sites(self, most: int = 20) -> list[tuple[str, Counter[Change]]]:
+        """Sites with the most changes, those with equally many by name."""
+        return heapq.nsmallest(most, self.sites.items(), key=lambda item: (-item[1].total(), item[0]))
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines: plain values only."""
+        return {
+            "pages": self.pages,
+            "changed": self.changed,
+            "changes": [
+                {"before": change.before, "after": change.after, "pages": count}
+                for change, count in sorted(self.changes.items(), key=lambda item: (-item[1], item[0]))
+            ],
+            "sites": [
+                {"site": site, "changes": {str(change): count for change, count in sorted(counts.items())}}
+                for site, counts in self.worst_sites()
+            ],
+            "samples": [
+                {"change": str(change), "before": one.before, "after": one.after}
+                for change, samples in sorted(self.samples.items())
+                for one in samples
+            ],
+        }
+
+
+def diff(before: History, after: History, progress: Callable[[int], None] = lambda verdicts: None) -> Diff:
+    """Compares the pages' own verdicts (not the `promoted` ones that they cause).
+
+    progress: verdicts read so far. Raises BadInput for a history that has a page twice or is none.
+    """
+    found = Diff()
+    with tempfile.TemporaryDirectory(prefix="neardup-diff-") as folder, _table(Path(folder)) as table:
+        read = _fill(table, before, progress)
+        chosen: dict[Change, list[tuple[int, str]]] = {}
+        for verdict in after():
+            if verdict.get("n", 0):
+                continue
+            read += 1
+            if read % _ROWS == 0:
+                progress(read)
+            key, found_pages = _key(verdict), found.pages
+            row = table.execute("SELECT kind, of, site, seen FROM pages WHERE key = ?", (key,)).fetchone()
+            found.pages = found_pages + 1
+            kind, of = str(verdict["verdict"]), _of(verdict)
+            if row is None:
+                _note(found, chosen, Change(_NONE, kind), key, _site(verdict))
+                continue
+            if row[3]:
+                raise BadInput(f"the second history has two verdicts about the page at {key}")
+            table.execute("UPDATE pages SET seen = 1 WHERE key = ?", (key,))
+            if (row[0], row[1]) != (kind, of):
+                _note(found, chosen, Change(row[0], kind), key, _site(verdict))
+        for key, kind, site in table.execute("SELECT key, kind, site FROM pages WHERE seen = 0"):
+            found.pages += 1
+            _note(found, chosen, Change(kind, _NONE), key, site)
+    _take_samples(found, chosen, before, after)
+    return found
+
+
+def _table(folder: Path) -> "sqlite3.Connection":
+    table = sqlite3.connect(folder / "pages", isolation_level=None, factory=_Closing)
+    table.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;")
+    table.execute("CREATE TABLE pages (key TEXT PRIMARY KEY, kind TEXT, of TEXT, site TEXT, seen INT) WITHOUT ROWID")
+    return table
+
+
+class _Closing(sqlite3.Connection):
+    """As a context it is closed at the end, not committed."""
+
+    def __exit__(self, *_: object) -> None:  # type: ignore[override]
+        self.close()
+
+
+def _fill(table: sqlite3.Connection, history: History, progress: Callable[[int], None]) -> int:
+    rows: list[tuple[str, str, str, str]] = []
+    read = 0
+
+    def store() -> None:
+        try:
+            table.execute("BEGIN")
+            table.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, 0)", rows)
+            table.execute("COMMIT")
+        except sqlite3.IntegrityError as error:
+            raise BadInput(f"the first history has two verdicts about one page: {error}") from error
+        rows.clear()
+
+    for verdict in history():
+        if verdict.get("n", 0):
+            continue
+        rows.append((_key(verdict), str(verdict["verdict"]), _of(verdict), _site(verdict)))
+        read += 1
+        if len(rows) == _ROWS:
+            store()
+            progress(read)
+    store()
+    return read
+
+
+def _key(verdict: Verdict) -> str:
+    try:
+        place = verdict["coordinates"]
+        return f"{place['source']}/{place['partition']}/{place['offset']}"
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
+
+
+def _of(verdict: Verdict) -> str:
+    """What a verdict refers to, by where that was read: page ids mean nothing in another history."""
+    told = verdict.get("standing") or verdict
+    for name in ("representative", "content_of"):
+        place = (told.get(name) or {}).get("coordinates")
+        if place:
+            return f"{place['source']}/{place['partition']}/{place['offset']}"
+    return ""
+
+
+def _site(verdict: Verdict) -> str:
+    return str(verdict.get("site") or "")
+
+
+def _note(found: Diff, chosen: dict[Change, list[tuple[int, str]]], change: Change, key: str, site: str) -> None:
+    """Counts a change, and keeps it for a sample if its hash is among the smallest."""
+    found.count(change, site)
+    rank = -int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
+    heap = chosen.setdefault(change, [])
+    if len(heap) < SAMPLES:
+        heapq.heappush(heap, (rank, key))
+    elif rank > heap[0][0]:
+        heapq.heapreplace(heap, (rank, key))
+
+
+def _take_samples(found: Diff, chosen: dict[Change, list[tuple[int, str]]], before: History, after: History) -> None:
+    wanted = {key for heap in chosen.values() for _, key in heap}
+    first, second = _lookup(before, wanted), _lookup(after, wanted)
+    for change, heap in chosen.items():
+        keys = [key for _, key in sorted(heap, reverse=True)]
+        found.samples[change] = [Sample(change, first.get(key), second.get(key)) for key in keys]
+
+
+def _lookup(history: History, wanted: set[str]) -> dict[str, Verdict]:
+    if not wanted:
+        return {}
+    return {key: verdict for verdict in _own(history()) if (key := _key(verdict)) in wanted}
+
+
+def _own(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+    return (verdict for verdict in verdicts if not verdict.get("n", 0))

@@ -1,0 +1,125 @@
+"""Two histories side by side: what changed is counted, by kind and by site, and shown with both verdicts."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.errors import BadInput
+from neardup.scheme import Scheme
+from streams.files.scan import scan
+from streams.files.state import State
+from streams.history.diff import SAMPLES, Change, diff
+from tests.streams.archives import crawl, write_warc
+from tests.streams.shell import Shell
+
+KINDS = ("unique", "exact_duplicate", "near_duplicate", "same_content", "rejected")
+
+
+def place(offset: int) -> dict[str, Any]:
+    return {"source": "ab", "partition": offset % 3, "offset": offset, "position": 0}
+
+
+def verdict(offset: int, kind: str, of: int | None = None, **more: Any) -> dict[str, Any]:
+    told = {"verdict": kind, "page_id": offset, "n": 0, "url": f"http://s{offset % 5}.example/{offset}"}
+    told |= {"coordinates": place(offset), "site": f"s{offset % 5}.example"}
+    if of is not None:
+        told["representative"] = {"page_id": of, "url": f"http://x/{of}", "coordinates": place(of)}
+    return told | more
+
+
+def test_against_plain_dictionaries() -> None:
+    chance = random.Random(5)
+    before = {o: (chance.choice(KINDS), chance.randrange(4)) for o in range(400) if chance.random() < 0.9}
+    after = {
+        o: before[o] if o in before and chance.random() < 0.7 else (chance.choice(KINDS), chance.randrange(4))
+        for o in range(400)
+        if chance.random() < 0.9
+    }
+
+    def told(history: dict[int, tuple[str, int]], order: int) -> Iterator[dict[str, Any]]:
+        offsets = sorted(history, key=lambda o: o * order % 401)
+        for o in offsets:
+            yield verdict(o, history[o][0], history[o][1], page_id=o * order)
+            yield verdict(o, "promoted", n=1)
+
+    found = diff(lambda: told(before, 1), lambda: told(after, 7))
+    wanted: Counter[Change] = Counter()
+    for o in before.keys() | after.keys():
+        one, other = before.get(o), after.get(o)
+        if one != other:
+            wanted[Change(one[0] if one else "(none)", other[0] if other else "(none)")] += 1
+    assert found.pages == len(before.keys() | after.keys())
+    assert found.changes == wanted
+    assert sum(counts.total() for counts in found.sites.values()) == found.changed == wanted.total()
+    for change, count in wanted.items():
+        samples = found.samples[change]
+        assert len(samples) == min(count, SAMPLES)
+        for one in samples:
+            assert change == Change(
+                one.before["verdict"] if one.before else "(none)", one.after["verdict"] if one.after else "(none)"
+            )
+
+
+def test_of_one_kind_only_what_it_refers_to_counts() -> None:
+    before = [verdict(1, "near_duplicate", 0), verdict(2, "near_duplicate", 0)]
+    after = [verdict(1, "near_duplicate", 0, page_id=99), verdict(2, "near_duplicate", 3)]
+    found = diff(lambda: before, lambda: after)
+    assert found.changes == {Change("near_duplicate", "near_duplicate"): 1}
+    assert str(next(iter(found.changes))) == "near_duplicate of another page"
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_page_told_of_twice_is_refused(both: bool) -> None:
+    twice = [verdict(1, "unique"), verdict(1, "gone")]
+    once = [verdict(1, "unique")]
+    with pytest.raises(BadInput, match="two verdicts about"):
+        diff(lambda: twice if not both else once, lambda: twice)
+
+
+@pytest.fixture
+def scanned(tmp_path: Path) -> Path:
+    path = tmp_path / "state"
+    with State.open(path, scheme=Scheme(seed=7)) as state:
+        scan([write_warc(tmp_path / "a.warc", crawl(40))], state)
+    return path
+
+
+def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) -> None:
+    assert "0 judged otherwise" in shell("diff", str(scanned), str(scanned)).out
+    other = tmp_path / "other.jsonl"
+    told = shell("replay", "--scan", str(scanned), "--rule", "shingling", "--b-min", "6", "--out", str(other))
+    assert told.code == 0, told.err
+    html = tmp_path / "diff.html"
+    assert shell("diff", str(scanned), str(other), "--html", str(html)).code == 0
+    found = json.loads(shell("diff", str(scanned), str(other), "--json").out)
+    lost = [one for one in found["changes"] if (one["before"], one["after"]) == ("near_duplicate", "unique")]
+    assert found["changed"] >= lost[0]["pages"] > 0
+    assert "near_duplicate -&gt; unique" in html.read_text()
+
+
+def test_what_a_page_says_is_shown_as_text(shell: Shell, tmp_path: Path) -> None:
+    evil = "http://a.example/<script>alert(1)</script>\u202e"
+    lines = tmp_path / "a.jsonl"
+    lines.write_text(json.dumps(verdict(1, "unique", url=evil)) + "\n")
+    (tmp_path / "b.jsonl").write_text(json.dumps(verdict(1, "rejected", url=evil, reason="<b>\x1b[31m")) + "\n")
+    html = tmp_path / "diff.html"
+    told = shell("diff", str(lines), "b.jsonl", "--html", str(html))
+    assert "\x1b" not in told.out
+    assert "<script>" not in html.read_text()
+    assert "\u202e" not in html.read_text() + told.out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(None, "no scan's state directory"), ("{", "line 1 is no JSON"), ('{"a": 1}', "line 1 is no verdict")],
+)
+def test_bad_input(shell: Shell, scanned: Path, text: str | None, words: str) -> None:
+    if text is not None:
+        Path("x.jsonl").write_text(text)
+    told = shell("diff", str(scanned), "x.jsonl")
+    assert (told.code, words in told.err) == (1, True), told.err
