@@ -11,7 +11,7 @@ from streams.config.load import load
 from streams.config.settings import OPTIONS, Settings
 
 CONNECTION = ("bootstrap", "generation", "group")
-TOPICS = ("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic")
+TOPICS = ("sketches_of", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic")
 PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
 BATCHES = ("batch_pages", "batch_ms", "batch_bytes", "inflight_batches", "buffer_bytes_max", "threads")
 MATCHING = ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "transaction_deadline_ms")

@@ -159,6 +159,11 @@ class Settings:
         _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -"),
         "Suffix of topics and groups",
     ] = ""
+    sketches_of: Annotated[
+        str | None,
+        _text(r"[A-Za-z0-9_-]{0,40}", "up to 40 of A-Z a-z 0-9 _ -"),
+        "Generation whose sketches are judged anew by other rules; by default the own",
+    ] = None
     group: Annotated[
         str, _text(_NAME, "1 to 200 of A-Z a-z 0-9 . _ -"), "Prefix of consumer groups and of the transactional id"
     ] = "neardup"
@@ -244,15 +249,21 @@ class Settings:
     kafka_values: Mapping[str, str] = field(default_factory=dict, repr=False)
     origins: Mapping[str, str] = field(default_factory=dict)
 
-    def _of_generation(self, name: str) -> str:
-        return f"{name}.{self.generation}" if self.generation else name
+    def _of_generation(self, name: str, generation: str | None = None) -> str:
+        generation = self.generation if generation is None else generation
+        return f"{name}.{generation}" if generation else name
+
+    @property
+    def judges_anew(self) -> bool:
+        """Whether the matcher reads the log of another generation: rule and numbers are new, the sketches are not."""
+        return self.sketches_of is not None and self.sketches_of != self.generation
 
     @cached_property
     def topics(self) -> Topics:
         return Topics(
             self.pages_topic,
             self._of_generation(self.rejected_topic),
-            self._of_generation(self.sketches_topic),
+            self._of_generation(self.sketches_topic, self.sketches_of),
             self._of_generation(self.verdicts_topic),
             self._of_generation(self.audit_topic) if self.audit_topic else "",
         )

@@ -79,6 +79,7 @@ class Matcher:
     told: the offset after the last message that had verdicts. threads: how many share a batch.
     at: the message at work, for whoever catches an error.
     decider: what decides there; the one given does from the log's begin on, until an operator's word names another.
+    heeds: whether such words count; they do not for who judges another generation's log anew.
     sink: for `step`. settled: for logs that operators may write to; by default nothing is. watch: by default nobody;
     `step` tells it, and whoever calls `prepare` does so with the outcome's `weighed`.
     """
@@ -91,11 +92,13 @@ class Matcher:
         *,
         settled: Settled = lambda decision, offset: False,
         threads: int = 1,
+        heeds: bool = True,
     ) -> None:
         """Raises StateError if the store was folded with another scheme or decider."""
         self._store = store
         self._sink = sink
         self._settled = settled
+        self._heeds = heeds
         self.threads = threads
         self.watch: Watch | None = None
         names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY]
@@ -161,7 +164,8 @@ class Matcher:
             elif isinstance(entry, NewDecider):
                 if offset + 1 != next_offset:
                     raise InvariantBroken(f"messages follow the one at offset {offset}, which names another decider")
-                prepared.word, prepared.decider = entry, after_word(self.decider, entry)
+                if self._heeds:
+                    prepared.word, prepared.decider = entry, after_word(self.decider, entry)
             elif isinstance(entry, Message):
                 found = self._account(offset, entry, known)
                 known.update(found.marks)

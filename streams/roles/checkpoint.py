@@ -4,6 +4,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
+from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
@@ -73,14 +74,16 @@ class RoleCheckpoints:
         self._maker.wait(seconds)
 
 
-def restoring(settings: Settings, log: KafkaLog, scheme: str) -> Callable[[Path], None]:
+def restoring(settings: Settings, log: KafkaLog, decider: Decider) -> Callable[[Path], None]:
     """What fills a state directory without an index: the newest checkpoint of this log that the log still covers."""
 
     def fits(manifest: Manifest) -> str:
         if manifest.log != identity(log):
             return f"it is of another log, {manifest.log}"
-        if manifest.scheme != scheme:
+        if manifest.scheme != decider.scheme:
             return f"it is of another scheme, {manifest.scheme}"
+        if settings.judges_anew and manifest.decider != decider.digest:
+            return f"it was judged by another decider, {manifest.decider}"
         if not log.begin() <= manifest.offset <= log.end():
             return f"it ends at offset {manifest.offset}, and the log holds {log.begin()} to {log.end() - 1}"
         return ""

@@ -88,7 +88,13 @@ class MatchRole:
         self._flushed = self._gauged = time.monotonic()
         self._stalled_s = 0.0
         self._dirty = False
-        self.matcher = Matcher(store, decider, settled=Decisions(ahead), threads=runtime.settings.threads)
+        self.matcher = Matcher(
+            store,
+            decider,
+            settled=Decisions(ahead),
+            threads=runtime.settings.threads,
+            heeds=not runtime.settings.judges_anew,
+        )
         self._checkpoints = checkpoints
         self._audit = audit
         if audit is not None:
@@ -277,7 +283,7 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
         require(Admin(connect(settings, "match")), names, *wanted_topics)
         log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
         held.callback(log.close)
-        directory = MatcherDirectory(Path(settings.state), scheme, restore=restoring(settings, log, scheme.digest))
+        directory = MatcherDirectory(Path(settings.state), scheme, restore=restoring(settings, log, wanted))
         held.callback(directory.close)
         _check_identity(directory, log)
         verdicts = KafkaVerdicts(
@@ -294,7 +300,7 @@ def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decid
         held.callback(verdicts.close)
         verdicts.init()
         store = directory.store
-        words = words_in(_ahead(settings, max(folded_to(store), log.begin())))
+        words = () if settings.judges_anew else words_in(_ahead(settings, max(folded_to(store), log.begin())))
         first = directory.first_decider(words[0][1].before if words else wanted)
         committed = _resume(settings, directory, log, verdicts, first, words)
         checkpoints = None
@@ -355,6 +361,8 @@ def _decide_by(wanted: Decider, held: Decider, settings: Settings, new_decider: 
     if wanted.digest == held.digest:
         return
     topic, reason = settings.topics.sketches, why_not(held, wanted)
+    if settings.judges_anew:
+        reason = "this generation judges another one's sketches by one rule from their begin on"
     if reason or not new_decider:
         advice = f"{reason}: begin another generation" if reason else "add --new-decider: it decides from here on"
         raise StateError(

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Head
@@ -206,8 +207,14 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
     """Reads pages and writes sketches until it is stopped.
 
     runtime: by default one with logs, metrics and signals of its own. Raises TopicError if its topics are not as they
-    must be, WrongScheme if the log is of another scheme, and what SketchRole.run raises; starting again is always safe.
+    must be, WrongScheme if the log is of another scheme, BadInput for a generation that judges another one's sketches,
+    and what SketchRole.run raises; starting again is always safe.
     """
+    if settings.judges_anew:
+        raise BadInput(
+            f"generation {settings.generation!r} judges the sketches of {settings.sketches_of!r} anew: it has no "
+            "sketchers of its own; run `neardup match` alone, or leave sketches_of out"
+        )
     if runtime is None:
         with serving(settings, "sketch") as made:
             return run_sketcher(settings, made)

@@ -1,0 +1,88 @@
+"""A generation with another rule beside the live one: the same sketches judged anew, to the end and on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from broker import eventually
+from line import Line, Make, story
+from roles import Role
+
+from streams.config.settings import Topics
+from streams.kafka import topics
+
+
+def second(line: Line, **settings: object) -> Line:
+    """The line as one sees it who reads the second generation: the live log, verdicts of its own."""
+    made = replace(
+        line.settings,
+        generation="second",
+        sketches_of="",
+        state=str(Path(line.settings.state).with_name("second")),
+        **settings,  # type: ignore[arg-type]
+    )
+    topics.create(line.admin, made.topics, line.sizes)
+    other = object.__new__(Line)
+    other.__dict__.update(line.__dict__, settings=made, names=Topics(*made.topics), _roles=[])
+    return other
+
+
+def judged(other: Line) -> dict[int, int]:
+    """Waits until the second generation has judged the whole log, and stops it; the log's end."""
+    wanted = other.ends(other.names.sketches)
+    eventually(lambda: other.committed("match", other.names.sketches, 1) == wanted, "the second has judged all")
+    other.stop()
+    return wanted
+
+
+def test_a_log_is_judged_anew_and_followed(make: Make) -> None:
+    line: Line = make()
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    other = second(line, decider_values={"rule": "shingling", "b_min": 6})
+    other.start("match")
+    line.publish(story(8))  # while both run
+    line.settle()
+    judged(other)
+    live = line.check()
+    found, expected = other.verdicts(), other.expected()
+    assert found == expected
+    assert [v["page_id"] for v in found if v["n"] == 0] == [v["page_id"] for v in live if v["n"] == 0]
+    assert {v["decider"] for v in found}.isdisjoint({v["decider"] for v in live})
+    assert found != live
+
+
+def test_killed_and_started_again_it_says_each_verdict_once(make: Make) -> None:
+    line: Line = make(flush_ms=1)
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    other = second(line, decider_values={"rule": "tape"})
+    other.start("match", step="3 committed", call=2).dead()
+    other.start("match")
+    judged(other)
+    assert other.verdicts() == other.expected()
+    line.check()
+
+
+def test_it_has_no_sketchers_and_writes_nothing_into_the_live_log(make: Make) -> None:
+    line: Line = make()
+    line.publish(story(4))
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    other = second(line, decider_values={"rule": "tape"})
+    refused: Role = other.start("sketch")
+    assert refused.wait() == 1
+    assert "it has no sketchers of its own" in refused.said()
+    other.start("match")
+    wanted = judged(other)
+    changed = second(line, decider_values={"rule": "tape", "tape_min": 0.9})
+    for options in ({}, {"new_decider": True}):
+        role = changed.start("match", **options)
+        assert role.wait() == 1
+        assert "begin another generation" in role.said()
+    assert line.ends(line.names.sketches) == wanted
+    line.check()
