@@ -16,7 +16,7 @@ import typer
 from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.scheme import Scheme
-from streams.cli import evaluation, history, stream
+from streams.cli import evaluation, history, partition, stream
 from streams.cli.options import announce_compiler, examples
 from streams.config.settings import OPTIONS
 
@@ -30,6 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+app.add_typer(partition.app)
 app.add_typer(evaluation.app)
 app.add_typer(stream.app)
 app.add_typer(history.app)
@@ -37,7 +38,13 @@ app.add_typer(history.app)
 #: Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted.
 EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130
 #: Modules of optional dependencies, with the extra that brings them.
-_EXTRAS = {"confluent_kafka": "kafka", "prometheus_client": "kafka", "aiohttp": "label"}
+_EXTRAS = {
+    "confluent_kafka": "kafka",
+    "prometheus_client": "kafka",
+    "aiohttp": "label",
+    "duckdb": "batch",
+    "rapidfuzz": "batch",
+}
 DEFAULT_STATE = Path("neardup-state")
 
 StateOption = Annotated[

@@ -1,0 +1,44 @@
+"""Two texts by the cosine of their term frequencies: Huang 2008's baseline; README.md, step 9."""
+
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.extraction import extract_page
+from neardup.kernels.tokens import tokenise
+from neardup.tables import tables
+
+_PLAIN = 1
+Frequencies = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]
+
+
+def frequencies(text: str) -> Frequencies:
+    """The distinct terms of a compared text as fingerprints, ascending, and how often each occurs."""
+    extracted = extract_page(text.encode("utf-8", "replace"), _PLAIN)
+    room = extracted.n_text // 2 + 2
+    fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
+    start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
+    n = tokenise(
+        extracted.text,
+        extracted.n_text,
+        np.int64(-1),
+        np.int64(-1),
+        np.uint64(0),
+        tables(),
+        fp,
+        flags,
+        block,
+        start,
+        end,
+    )
+    terms, counts = np.unique(fp[:n], return_counts=True)
+    return terms, counts.astype(np.int64)
+
+
+def cosine(a: Frequencies, b: Frequencies) -> float:
+    """sum f g / sqrt(sum f**2 * sum g**2) over the frequencies of both texts; 0 where one has no term."""
+    _, at_a, at_b = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
+    both = int((a[1][at_a] * b[1][at_b]).sum())
+    norms = int((a[1] ** 2).sum()) * int((b[1] ** 2).sum())
+    return both / sqrt(norms) if both else 0.0

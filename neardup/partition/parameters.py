@@ -1,0 +1,96 @@
+"""The numbers of the partition, with Huang 2008's values where the paper gives them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from neardup.errors import BadInput
+
+Method = Literal["tlcs", "cosine"]
+
+#: Signatures a document: the rotations of 16 bytes, and subsets so that number and document fit into one key.
+ROTATIONS_MAX, SUBSETS_MAX = 16, 31
+#: Of a text that is compared. The bits of the longest pair's table take 110 MB.
+COMPARED_BYTES_MAX = 30_000
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What shapes the sets; section 7 of README.md names them in this order.
+
+    method: what decides a pair. main_content: whether menus and footers are cleaned off first.
+    """
+
+    method: Method = "tlcs"
+    main_content: bool = True
+    content_bytes_min: int = 1000  # of a shorter main content all the text is compared
+    compared_bytes: int = 10_000  # of a text's beginning
+    sentence_bytes: int = 16  # only longer sentences count
+    rotations: int = 16
+    subsets: int = 7
+    smallest: int = 4  # fingerprints that make a signature
+    uses_max: int = 10_000  # of a signature
+    site_uses_max: int = 400  # of a signature that is mostly used on one site
+    absorbed: int = 1  # how deep a list reaches for others
+    rounds: int = 16  # representatives that a perhaps-similar set gets at most; 0: until nobody is left
+    window_bytes: int = 16
+    slope_max: float = 0.10
+    blocks: int = 16
+    regions: int = 2
+    resemblance_min: float = 0.28  # to be exceeded
+    containment_min: float = 0.70
+    removals: int = 0  # of position independence: how often the trustable region is taken out
+    cosine_min: float = 0.95
+
+    def __post_init__(self) -> None:
+        """Raises BadInput for a number out of its range."""
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise BadInput(f"{name} is {value}; it may be {least} to {most}")
+        if self.method not in ("tlcs", "cosine"):
+            raise BadInput(f"there is no method {self.method!r}; there is tlcs and cosine")
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "content_bytes_min": (0, COMPARED_BYTES_MAX),
+    "compared_bytes": (100, COMPARED_BYTES_MAX),
+    "sentence_bytes": (0, 1000),
+    "rotations": (1, ROTATIONS_MAX),
+    "subsets": (1, SUBSETS_MAX),
+    "smallest": (1, 64),
+    "uses_max": (2, 10**9),
+    "site_uses_max": (2, 10**9),
+    "absorbed": (0, 64),
+    "rounds": (0, 10**6),
+    "window_bytes": (1, 256),
+    "slope_max": (0.0, 1.0),
+    "blocks": (1, 64),
+    "regions": (1, 2),
+    "resemblance_min": (0.0, 1.0),
+    "containment_min": (0.0, 1.0),
+    "removals": (0, 64),
+    "cosine_min": (0.0, 1.0),
+}
+
+
+def with_numbers(parameters: Parameters, given: Mapping[str, str]) -> Parameters:
+    """The parameters with some numbers given as text. Raises BadInput for a name or a number that is none."""
+    values: dict[str, Any] = {}
+    kinds = {name: type(value) for name, value in asdict(parameters).items() if name != "method"}
+    for name, text in given.items():
+        if name not in kinds:
+            raise BadInput(f"{name}: there is {', '.join(sorted(kinds))}")
+        try:
+            values[name] = _BOOLEANS[text.lower()] if kinds[name] is bool else kinds[name](text)
+        except (ValueError, KeyError):
+            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kinds[name]]
+            raise BadInput(f"{name}={text}: {wanted} is wanted") from None
+    return replace(parameters, **values)
+
+
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -1,0 +1,108 @@
+"""The two stages that read texts: sign and compare. One process, many, or executors of a cluster run the same code."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.identity import identify
+from neardup.layout import RecordKind
+from neardup.page import Page
+from neardup.partition.cosine import Frequencies, cosine, frequencies
+from neardup.partition.parameters import Parameters
+from neardup.partition.signatures import signatures
+from neardup.partition.texts import document_of
+from neardup.partition.trustable import compare
+from neardup.scheme import Scheme
+
+#: What of a page is read, and how its URL is told from others, is the same in every partition.
+_SCHEME = Scheme(seed=0)
+_INT64 = "<i8"
+
+
+class Signed(NamedTuple):
+    """One document as the relations take it. kind: 0 a page, 1 its URL is gone. halves of the digest: 0 if empty.
+
+    high, low: int64, the halves of its signatures. text: what is compared.
+    """
+
+    doc: int
+    kind: int
+    url: str
+    site: str
+    digest_high: int
+    digest_low: int
+    characters: int
+    high: list[int]
+    low: list[int]
+    text: str
+
+
+class Refused(NamedTuple):
+    """A page that cannot be read, and why."""
+
+    doc: int
+    url: str
+    reason: str
+
+
+class Compared(NamedTuple):
+    """One pair. a, b: keys, a the greater. score: resemblance, or the cosine. step: what decided."""
+
+    a: int
+    b: int
+    near: int
+    step: str
+    score: float
+    containment: float
+    trusted: int
+    characters_a: int
+    characters_b: int
+    kept_a: int
+    kept_b: int
+
+
+def sign(pages: Sequence[tuple[int, Page]], parameters: Parameters) -> Iterator[Signed | Refused]:
+    """What the relations need of each page, in order. Never raises for what a page holds."""
+    named = identify([page for _, page in pages], _SCHEME)
+    urls, ends = named.urls[0].tobytes(), named.urls[1].tolist()
+    starts = [0, *ends]
+    for i, (doc, page) in enumerate(pages):
+        url = urls[starts[i] : ends[i]].decode()
+        if named.kinds[i] == RecordKind.REJECTED:
+            yield Refused(doc, url, _reason(named.reasons, i))
+        elif named.kinds[i] == RecordKind.TOMBSTONE:
+            yield Signed(doc, 1, url, "", 0, 0, 0, [], [], "")
+        else:
+            yield _signed(doc, Page(url, page.body, page.content_type), parameters)
+
+
+def _signed(doc: int, page: Page, parameters: Parameters) -> Signed:
+    document = document_of(page, parameters, body_bytes_max=_SCHEME.body_bytes_max)
+    made = signatures(document.text, parameters).view(np.int64)
+    high, low = np.frombuffer(document.digest or bytes(16), _INT64).tolist()
+    halves = made[:, 0].tolist(), made[:, 1].tolist()
+    return Signed(doc, 0, document.url, document.site, high, low, len(document.text), *halves, document.text)
+
+
+def _reason(reasons: tuple[np.ndarray, np.ndarray], place: int) -> str:
+    start = int(reasons[1][place - 1]) if place else 0
+    return reasons[0][start : int(reasons[1][place])].tobytes().decode("utf-8", "replace")
+
+
+def judge(pairs: Iterable[tuple[int, int, str, str]], parameters: Parameters) -> Iterator[Compared]:
+    """Each pair (a, b, text of a, text of b) compared, in order."""
+    for a, b, text_a, text_b in pairs:
+        if parameters.method == "cosine":
+            score = cosine(_frequencies(text_a), _frequencies(text_b))
+            sizes = len(text_a), len(text_b)
+            yield Compared(a, b, int(score > parameters.cosine_min), "cosine", score, 0.0, 0, *sizes, 0, 0)
+        else:
+            found = compare(text_a, text_b, parameters)
+            yield Compared(a, b, int(found.similar), found.by, found.resemblance, found.containment, *found[4:9])
+
+
+@lru_cache(maxsize=256)
+def _frequencies(text: str) -> Frequencies:
+    return frequencies(text)

@@ -1,0 +1,154 @@
+"""What of a page is compared, and its sentences."""
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from neardup.content import main_content
+from neardup.decoding import decode
+from neardup.extraction import Extracted, extract_page
+from neardup.kernels.facts import TITLE_END, TITLE_START
+from neardup.kernels.tokens import tokenise
+from neardup.kernels.writing import ANCHOR_END, ANCHOR_START, BLOCK, TERM_END, TERM_START
+from neardup.page import Page, host_of, site_of
+from neardup.partition.parameters import Parameters
+from neardup.tables import tables
+
+_TERM = re.compile(b"%c[^%c]*%c" % (TERM_START, TERM_END, TERM_END))
+_ANCHORS = bytes([ANCHOR_START, ANCHOR_END])
+_BLOCK = bytes([BLOCK])
+
+# ASCII marks end a sentence before white space alone, so that 3.5 and a.example stay whole; those of other scripts
+# wherever they stand, as no space follows there.
+_CUT = re.compile(
+    r"[.!?;:,]+(?=[\s\"')\]]|$)"
+    r"|[\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\uff61\uff64\ufe50-\ufe52\ufe54-\ufe57\u2026\u2025]+"  # CJK
+    r"|[\u060c\u061b\u061f\u06d4\u0964\u0965\u0589\u055d\u1362-\u1368\u17d4\u17d5\u104a\u104b\u0387\u037e]+"
+)
+
+#: Ranges of code points that take two columns of a terminal, and two bytes in the paper's encoding of Chinese.
+_WIDE = np.array(
+    [
+        *((0x1100, 0x115F), (0x2E80, 0xA4CF), (0xA960, 0xA97F), (0xAC00, 0xD7A3), (0xF900, 0xFAFF)),
+        *((0xFE30, 0xFE6F), (0xFF00, 0xFF60), (0xFFE0, 0xFFE6), (0x1F300, 0x1FAFF), (0x20000, 0x3FFFD)),
+    ],
+    np.uint32,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What the partition knows of a page. text: what is compared, a line a block; empty: nothing to compare.
+
+    digest: 16 bytes of that text; b"" for an empty one. site: the registrable domain.
+    """
+
+    url: str
+    site: str
+    text: str
+    digest: bytes
+
+
+def document_of(page: Page, parameters: Parameters, *, body_bytes_max: int) -> Document:
+    """The document of a page under its normalised URL. What is neither HTML nor text has an empty text."""
+    text = compared_text((page.body or b"")[:body_bytes_max], page.content_type, parameters)
+    digest = xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) if text else b""
+    return Document(page.url, site_of(host_of(page.url)), text, digest)
+
+
+def compared_text(body: bytes, content_type: str, parameters: Parameters) -> str:
+    """The first `compared_bytes` of the main content, or of all visible text; white space collapsed, a line a block.
+
+    All text is compared where main content is not asked for, or counts less than `content_bytes_min`: a page of lists
+    and tables has none, or a sentence that all its siblings have. The title belongs to neither.
+    """
+    decoded = decode(body, content_type)
+    if decoded.opaque:
+        return ""
+    extracted = extract_page(decoded.utf8, decoded.mode)
+    marked = bytearray(extracted.text[: extracted.n_text].tobytes())
+    start, end = extracted.facts[TITLE_START : TITLE_END + 1].tolist()
+    if start >= 0:
+        marked[start:end] = b" " * (end - start)
+    blocks = _TERM.sub(b" ", bytes(marked)).translate(None, _ANCHORS).split(_BLOCK)
+    if parameters.main_content:
+        content = _text([blocks[ordinal] for ordinal in _content_blocks(extracted)], parameters.compared_bytes)
+        if width(content) >= parameters.content_bytes_min:
+            return content
+    return _text(blocks, parameters.compared_bytes)
+
+
+def _text(blocks: list[bytes], bytes_max: int) -> str:
+    lines, left = [], bytes_max
+    for block in blocks:
+        line = " ".join(block.decode("utf-8", "replace").split())
+        if line:
+            line = _beginning(line, left)
+            lines.append(line)
+            left -= width(line) + 1
+        if left <= 0:
+            break
+    return "\n".join(lines)
+
+
+def sentences(text: str, parameters: Parameters) -> list[tuple[str, int]]:
+    """The distinct sentences of a compared text that are longer than `sentence_bytes`, with their widths, in order."""
+    found: dict[str, int] = {}
+    for block in text.split("\n"):
+        for piece in _CUT.split(block):
+            sentence = piece.strip()
+            if 2 * len(sentence) > parameters.sentence_bytes and sentence not in found:
+                wide = width(sentence)
+                if wide > parameters.sentence_bytes:
+                    found[sentence] = wide
+    return list(found.items())
+
+
+def points(text: str) -> npt.NDArray[np.uint32]:
+    """The code points of a text."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def widths(code_points: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
+    """Bytes that each character counts: two for those of full width, as in the paper's encoding, one for others."""
+    out = np.ones(len(code_points), np.uint8)
+    if len(code_points) and code_points.max() >= _WIDE[0, 0]:
+        after = np.searchsorted(_WIDE[:, 0], code_points, side="right")
+        inside = (after > 0) & (code_points <= _WIDE[np.maximum(after - 1, 0), 1])
+        out += inside
+    return out
+
+
+def width(text: str) -> int:
+    """Bytes that a text counts."""
+    return len(text) if text.isascii() else int(widths(points(text)).sum())
+
+
+def weight(sentence_width: int) -> int:
+    """1 + ln(length) in units of 2**-20: whole numbers add up to the same sign on every machine."""
+    return round((1 + math.log(sentence_width)) * (1 << 20))
+
+
+def _beginning(line: str, bytes_max: int) -> str:
+    if 2 * len(line) <= bytes_max or (line.isascii() and len(line) <= bytes_max):
+        return line
+    if line.isascii():
+        return line[:bytes_max]
+    ends = np.cumsum(widths(points(line[:bytes_max])), dtype=np.int64)
+    return line[: int(np.searchsorted(ends, bytes_max, side="right"))]
+
+
+def _content_blocks(extracted: Extracted) -> list[int]:
+    """Ordinals of the text blocks that are main content, in order."""
+    text = extracted.text.copy()
+    room = extracted.n_text // 2 + 2
+    fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
+    start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
+    title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
+    n = tokenise(text, extracted.n_text, *title, np.uint64(0), tables(), fp, flags, block, start, end)
+    content = main_content(flags[:n], block[:n], text, start[:n], end[:n])
+    return np.unique(block[:n][content]).tolist()  # type: ignore[no-any-return]

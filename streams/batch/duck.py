@@ -1,0 +1,261 @@
+"""The engine of one machine: DuckDB sorts, joins and groups, on disk where memory is short; processes read texts.
+
+Each table is a Parquet file in the workspace, or for what comes in parts a folder of them: `documents`, `signatures`
+and `compared_N`. Texts lie beside the documents, one file a part.
+"""
+
+import json
+import mmap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from neardup.errors import StateError
+from neardup.page import Page
+from neardup.partition.parameters import Parameters
+from neardup.partition.plan import DOC_BITS
+from neardup.partition.stages import Compared, Refused, Signed, judge, sign
+from streams.batch.engine import Progress
+from streams.batch.reading import Chunk, Mark, chunks
+from streams.batch.workers import Workers
+from streams.batch.workspace import Workspace
+from streams.local import LocalSource
+
+#: Pairs that a process compares at a time: some seconds' work at most.
+CHUNK_PAIRS = 2000
+_ROWS = 20_000
+_DOCS = (1 << DOC_BITS) - 1
+_INTEGERS = {name for name, kind in Compared.__annotations__.items() if kind is int}
+
+
+@dataclass
+class Part:
+    """What one chunk of pages became. columns: of `documents` and of `signatures`. refused: (URL, reason)."""
+
+    documents: dict[str, Any]
+    signatures: dict[str, Any]
+    texts: bytes
+    refused: list[tuple[str, str]]
+
+
+class DuckEngine:
+    """Tables in a workspace. memory_mb, threads: what DuckDB may take; the processes take their own."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        sources: Sequence[LocalSource],
+        parameters: Parameters,
+        workers: Workers,
+        progress: Progress,
+        *,
+        memory_mb: int,
+        threads: int,
+    ) -> None:
+        self._workspace, self._work = workspace, workspace.work
+        self._sources, self._parameters = sources, parameters
+        self._workers, self._progress = workers, progress
+        spill = self._work / "spill"
+        spill.mkdir(exist_ok=True)
+        self._db = duckdb.connect(
+            config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)}
+        )
+
+    def close(self) -> None:
+        self._db.close()
+
+    def sign(self) -> None:
+        for name in ("documents", "signatures", "texts"):
+            (self._work / name).mkdir(exist_ok=True)
+        mark, number = self._signed_so_far()
+        total = sum(source.bytes_total for source in self._sources)
+        under_way: list[Chunk] = []
+
+        def sent() -> Iterator[tuple[list[tuple[int, Page]], Parameters]]:
+            for chunk in chunks(self._sources, mark):
+                under_way.append(chunk)
+                yield chunk.pages, self._parameters
+
+        for part in self._workers.each(sign_chunk, sent()):
+            chunk = under_way.pop(0)
+            self._write_part(number, chunk, part)
+            self._progress("sign", chunk.bytes_done, total)
+            number += 1
+        self._view("documents")
+        self._view("signatures")
+
+    def table(self, name: str, sql: str) -> None:
+        file = self._work / f"{name}.parquet"
+        if not file.exists():
+            self._progress(name.rpartition("_")[0] or name, 0, 0)
+            self._write(sql, file)
+        self._view(name)
+
+    def put(self, name: str, columns: dict[str, Sequence[int]]) -> None:
+        given = {column: np.array(values, np.int64) for column, values in columns.items()}
+        self._db.register("given", given)
+        self.table(name, "select * from given")
+        self._db.unregister("given")
+
+    def compare(self, round_number: int) -> None:
+        folder = self._work / f"compared_{round_number}"
+        folder.mkdir(exist_ok=True)
+        pairs = f"placed_{round_number}"
+        self.table(pairs, _PLACED.format(round=round_number))
+        total = self.count(pairs)
+        done = [self._part(folder, n).exists() for n in range(-(-total // CHUNK_PAIRS))]
+        missing = [n for n, there in enumerate(done) if not there]
+
+        def sent() -> Iterator[tuple[Path, dict[str, Any], Parameters]]:
+            for n in missing:
+                rows = self._db.execute(
+                    f"select * from {pairs} where n >= ? and n < ? order by n", [n * CHUNK_PAIRS, (n + 1) * CHUNK_PAIRS]
+                )
+                yield self._work / "texts", rows.fetchnumpy(), self._parameters
+
+        for n, columns in zip(missing, self._workers.each(compare_chunk, sent()), strict=True):
+            self._write_columns(columns, self._part(folder, n))
+            self._progress(f"compare, round {round_number + 1}", min((n + 1) * CHUNK_PAIRS, total), total)
+        if not total:
+            self._write_columns(_columns(Compared, []), self._part(folder, 0))
+        self._view(f"compared_{round_number}")
+
+    def count(self, name: str) -> int:
+        found = self._db.execute(f"select count(*) from {name}").fetchone()
+        return int(found[0]) if found else 0
+
+    def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        cursor = self._db.cursor()
+        try:
+            result = cursor.execute(sql)
+            while rows := result.fetchmany(_ROWS):
+                yield from rows
+        finally:
+            cursor.close()
+
+    def parts(self) -> Iterator[dict[str, Any]]:
+        for file in sorted((self._work / "texts").glob("*.json")):
+            yield json.loads(file.read_bytes())
+
+    def write(self, sql: str, file: Path) -> None:
+        self._write(sql, file)
+
+    def _write(self, sql: str, file: Path) -> None:
+        try:
+            with self._workspace.whole(file) as fresh:
+                self._db.execute(f"copy ({sql}) to '{_quoted(fresh)}' (format parquet, compression zstd)")
+        except duckdb.OutOfMemoryException as error:
+            raise StateError(f"--memory is too little for this corpus: {error}") from error
+        except duckdb.IOException as error:
+            raise StateError(f"cannot write {file}: {error}") from error
+
+    def _write_columns(self, columns: dict[str, Any], file: Path) -> None:
+        self._db.register("given", columns)
+        self._write("select * from given", file)
+        self._db.unregister("given")
+
+    def _view(self, name: str) -> None:
+        single = self._work / f"{name}.parquet"
+        files = single if single.exists() else self._work / name / "*.parquet"
+        self._db.execute(f"create or replace view {name} as select * from read_parquet('{_quoted(files)}')")
+
+    @staticmethod
+    def _part(folder: Path, number: int) -> Path:
+        return folder / f"{number:08d}.parquet"
+
+    def _signed_so_far(self) -> tuple[Mark, int]:
+        """Where reading goes on, and the number of the next part: parts are written in order, their mark last."""
+        number, mark = 0, Mark()
+        while (file := self._work / "texts" / f"{number:08d}.json").exists():
+            mark = Mark(**json.loads(file.read_bytes())["after"])
+            number += 1
+        return mark, number
+
+    def _write_part(self, number: int, chunk: Chunk, part: Part) -> None:
+        part.documents["part"] = np.full(len(part.documents["doc"]), number, np.int64)
+        self._write_columns(part.documents, self._part(self._work / "documents", number))
+        self._write_columns(part.signatures, self._part(self._work / "signatures", number))
+        with self._workspace.whole(self._work / "texts" / f"{number:08d}.bin") as file:
+            file.write_bytes(part.texts)
+        told = {"after": asdict(chunk.after), "refused": part.refused, "problems": chunk.problems}
+        with self._workspace.whole(self._work / "texts" / f"{number:08d}.json") as file:
+            file.write_text(json.dumps(told), encoding="utf-8")
+
+
+_PLACED = f"""
+select row_number() over (order by p.a desc, p.b desc) - 1 as n, p.a, p.b,
+       one.part as part_a, one.text_start as start_a, one.text_end as end_a,
+       other.part as part_b, other.text_start as start_b, other.text_end as end_b
+from pairs_{{round}} p
+join documents one on one.doc = p.a % {_DOCS + 1}
+join documents other on other.doc = p.b % {_DOCS + 1}
+order by n
+"""
+
+
+def sign_chunk(given: tuple[list[tuple[int, Page]], Parameters]) -> Part:
+    """The part that a chunk of pages becomes."""
+    pages, parameters = given
+    made = list(sign(pages, parameters))
+    signed = [one for one in made if isinstance(one, Signed)]
+    texts = [one.text.encode("utf-8", "surrogatepass") for one in signed]
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    lengths = np.array([len(text) for text in texts], np.int64)
+    docs = np.array([one.doc for one in signed], np.int64)
+    documents = {
+        "doc": docs,
+        "kind": np.array([one.kind for one in signed], np.int32),
+        "url": np.array([one.url for one in signed], object),
+        "site": np.array([one.site for one in signed], object),
+        "digest_high": np.array([one.digest_high for one in signed], np.int64),
+        "digest_low": np.array([one.digest_low for one in signed], np.int64),
+        "characters": np.array([one.characters for one in signed], np.int32),
+        "signatures": np.array([len(one.high) for one in signed], np.int32),
+        "text_start": ends - lengths,
+        "text_end": ends,
+    }
+    counts = [len(one.high) for one in signed]
+    signatures = {
+        "doc": np.repeat(docs, counts),
+        "high": np.array([word for one in signed for word in one.high], np.int64),
+        "low": np.array([word for one in signed for word in one.low], np.int64),
+    }
+    refused = [(one.url, one.reason) for one in made if isinstance(one, Refused)]
+    return Part(documents, signatures, b"".join(texts), refused)
+
+
+def compare_chunk(given: tuple[Path, dict[str, Any], Parameters]) -> dict[str, Any]:
+    """The columns of `Compared` of some pairs, whose texts are in a folder."""
+    folder, rows, parameters = given
+    columns = [rows[name].tolist() for name in ("a", "b")]
+    for side in ("a", "b"):
+        places = zip(*(rows[f"{name}_{side}"].tolist() for name in ("part", "start", "end")), strict=True)
+        columns.append([_text(folder, *place) for place in places])
+    return _columns(Compared, list(judge(zip(*columns, strict=True), parameters)))
+
+
+@lru_cache(maxsize=64)
+def _texts(folder: Path, part: int) -> mmap.mmap:
+    with (folder / f"{part:08d}.bin").open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _text(folder: Path, part: int, start: int, end: int) -> str:
+    return _texts(folder, part)[start:end].decode("utf-8", "surrogatepass")
+
+
+def _columns(kind: type[Compared], rows: Sequence[Compared]) -> dict[str, Any]:
+    dtypes = {int: np.int64, float: np.float64, str: object}
+    return {
+        name: np.array([row[i] for row in rows], dtypes[annotation])
+        for i, (name, annotation) in enumerate(kind.__annotations__.items())
+    }
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

@@ -1,0 +1,80 @@
+"""Sources as chunks of numbered pages, from where an earlier run stopped."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from neardup.errors import BadInput
+from neardup.page import Page
+from neardup.partition.plan import PLACE_BITS, SOURCE_BITS
+from streams.local import LocalSource, open_sources
+
+#: Pages of a chunk, and bytes of their bodies: what one process works on.
+CHUNK_PAGES, CHUNK_BYTES = 1000, 16 << 20
+BODY_BYTES_MAX = 10_000_000
+PROBLEMS_MAX = 100
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where reading goes on: source, place in it, and the position of the page before that place."""
+
+    source: int = 0
+    place: int = 0
+    position: int | None = None
+
+
+@dataclass
+class Chunk:
+    """Pages with their numbers; `after` is where the next chunk begins. problems: places that could not be read."""
+
+    pages: list[tuple[int, Page]]
+    after: Mark
+    problems: list[str] = field(default_factory=list)
+    bytes_done: int = 0
+
+
+def sources_of(paths: Sequence[Path], base_url: str | None) -> list[LocalSource]:
+    """The sources of some paths, each once. Raises BadInput."""
+    found: dict[str, LocalSource] = {}
+    for path in paths:
+        for source in open_sources(path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX):
+            found.setdefault(source.record.content, source)
+    if len(found) >= 1 << SOURCE_BITS:
+        raise BadInput(f"{len(found):,} files; at most {1 << SOURCE_BITS:,} can be told apart")
+    return list(found.values())
+
+
+def number_of(source: int, place: int) -> int:
+    """The number of a document."""
+    return source << PLACE_BITS | place
+
+
+def place_of(doc: int) -> tuple[int, int]:
+    """(source, place) of a document's number."""
+    return doc >> PLACE_BITS, doc & ((1 << PLACE_BITS) - 1)
+
+
+def chunks(sources: Sequence[LocalSource], start: Mark) -> Iterator[Chunk]:
+    """The pages from a mark on. The last chunk may be empty, with problems alone."""
+    before = sum(source.bytes_total for source in sources[: start.source])
+    for number in range(start.source, len(sources)):
+        source = sources[number]
+        begin = start if number == start.source else Mark(number)
+        pages: list[tuple[int, Page]] = []
+        size = told = 0
+        place, position = begin.place, begin.position
+        try:
+            for sourced in source.read(begin.place, begin.position):
+                place, position = sourced.coordinates.offset + 1, sourced.coordinates.position
+                pages.append((number_of(number, sourced.coordinates.offset), sourced.page))
+                size += len(sourced.page.body or b"")
+                if len(pages) == CHUNK_PAGES or size >= CHUNK_BYTES:
+                    fresh = [str(problem) for problem in source.problems[told:]]
+                    told = len(source.problems)
+                    yield Chunk(pages, Mark(number, place, position), fresh, before + source.bytes_read)
+                    pages, size = [], 0
+        except OSError as error:
+            source.cannot_go_on(error)
+        before += source.bytes_total
+        yield Chunk(pages, Mark(number + 1), [str(problem) for problem in source.problems[told:]], before)

@@ -1,0 +1,94 @@
+"""What a partition leaves behind: sets as JSON lines, documents and pairs as Parquet, a summary."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from typing import Any, Literal
+
+import orjson
+
+from neardup.partition import plan
+from streams.batch.engine import Engine
+from streams.batch.reading import place_of
+from streams.batch.steps import Counts
+from streams.batch.workspace import Workspace
+from streams.local import LocalSource
+
+Kind = Literal["transitive", "stars"]
+COLUMNS: dict[str, str] = {"transitive": "family", "stars": "star"}
+LARGEST = 20
+
+
+@dataclass
+class Summary:
+    """For people and machines. in_sets: documents in sets of two or more. sizes: size -> how many sets have it.
+
+    largest: URL of the representative and size. reasons: why pages were refused, the most frequent first.
+    """
+
+    sets: int = 0
+    in_sets: int = 0
+    counts: Counts = field(default_factory=Counts)
+    sizes: dict[int, int] = field(default_factory=dict)
+    largest: list[tuple[str, int]] = field(default_factory=list)
+    refused: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    problems_total: int = 0
+    plan: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def write_results(engine: Engine, workspace: Workspace, sources: Sequence[LocalSource], kind: str) -> Summary:
+    """Writes the sets, and the tables of documents and pairs. Raises StateError."""
+    engine.table("evidence", plan.EVIDENCE)
+    engine.table("outcome", plan.ROWS)
+    engine.write("select * from outcome order by doc", workspace.path / "documents.parquet")
+    engine.write("select * from compared order by a desc, b desc", workspace.path / "pairs.parquet")
+    summary = Summary()
+    sizes: Counter[int] = Counter()
+    with workspace.whole(workspace.path / "sets.jsonl") as file, file.open("wb") as out:
+        for line in sets(engine, sources, kind):
+            out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            sizes[line["size"]] += 1
+            summary.largest.append((line["representative"]["url"], line["size"]))
+            if len(summary.largest) > 10 * LARGEST:
+                summary.largest = _largest(summary.largest)
+    summary.sizes = dict(sorted(sizes.items()))
+    summary.sets, summary.in_sets = sum(sizes.values()), sum(size * many for size, many in sizes.items())
+    summary.largest = _largest(summary.largest)
+    return summary
+
+
+def _largest(found: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    return sorted(found, key=lambda one: (-one[1], one[0]))[:LARGEST]
+
+
+def sets(engine: Engine, sources: Sequence[LocalSource], kind: str) -> Iterator[dict[str, Any]]:
+    """The sets of two or more, by the number of their representative; members in the order of the input."""
+    rows = engine.rows(plan.SETS_OF.format(column=COLUMNS[kind]))
+    for chosen, found in groupby(rows, key=lambda row: row[0]):
+        members = list(found)
+        urls = {row[1]: row[2] for row in members}
+        yield {
+            "representative": _place(chosen, urls, sources),
+            "size": len(members),
+            "members": [_member(row, urls, sources) for row in members if row[1] != chosen],
+        }
+
+
+def _place(doc: int, urls: dict[int, str], sources: Sequence[LocalSource]) -> dict[str, Any]:
+    source, place = place_of(doc)
+    return {"url": urls[doc], "source": sources[source].record.id, "offset": place}
+
+
+def _member(row: tuple[Any, ...], urls: dict[int, str], sources: Sequence[LocalSource]) -> dict[str, Any]:
+    _, doc, _, first, against, score, containment = row
+    out = _place(doc, urls, sources)
+    if first != doc:
+        return out | {"same_text_as": urls[first]}
+    return out | {"near": urls[against], "score": round(score, 4), "containment": round(containment, 4)}

@@ -1,0 +1,93 @@
+"""The steps of a partition, the same on every engine: README.md of neardup/partition says what each is."""
+
+from dataclasses import dataclass, field
+
+from neardup.partition import families, plan
+from neardup.partition.parameters import Parameters
+from streams.batch.engine import Engine, Progress
+
+
+@dataclass
+class Counts:
+    """What the steps did. repeats: documents whose text another one has. alone: with no signature, or no text.
+
+    rounds: pairs compared, and found similar, in each. uncompared: documents that the last round left in a set.
+    """
+
+    documents: int = 0
+    repeats: int = 0
+    alone: int = 0
+    signatures: int = 0
+    dropped_signatures: int = 0
+    dropped_uses: int = 0
+    sets: int = 0  # perhaps-similar
+    rounds: list[tuple[int, int]] = field(default_factory=list)
+    uncompared: int = 0
+
+
+def run(engine: Engine, parameters: Parameters, progress: Progress) -> Counts:
+    """Makes the tables `latest`, `repeats`, `compared` and `grouped` (doc, star, family). Goes on where it stopped."""
+    counts = Counts()
+    engine.sign()
+    progress("group", 0, 0)
+    for name, sql in (
+        ("latest", plan.LATEST),
+        ("standing", plan.STANDING),
+        ("repeats", plan.REPEATS),
+        ("uses", plan.USES),
+        ("live", plan.live(parameters)),
+        ("lists", plan.LISTS),
+    ):
+        engine.table(name, sql)
+    engine.table("dropped", plan.dropped(parameters))
+    absorbed = families.absorb(engine.rows(plan.CONTAINED), parameters.absorbed)
+    engine.put("absorbed", {"rep": [rep for rep, _ in absorbed], "owner": [owner for _, owner in absorbed]})
+    engine.table("sets", plan.SETS)
+    rounds = _compare(engine, parameters, counts)
+    engine.table("compared", " union all ".join(f"select * from compared_{n}" for n in range(rounds)))
+    _group(engine)
+    _count(engine, counts)
+    return counts
+
+
+def _compare(engine: Engine, parameters: Parameters, counts: Counts) -> int:
+    """All rounds -> how many there were."""
+    number = 0
+    while True:
+        engine.table(f"left_{number}", plan.left(number))
+        engine.table(f"pairs_{number}", plan.pairs(number))
+        engine.compare(number)
+        similar = next(engine.rows(f"select count(*) from compared_{number} where near = 1"))[0]
+        counts.rounds.append((engine.count(f"pairs_{number}"), similar))
+        engine.table(f"remaining_{number}", plan.remaining(number))
+        number += 1
+        left = next(engine.rows(plan.LEFT.format(before=number - 1)))[0]
+        if not left or number == parameters.rounds:
+            counts.uncompared = left
+            return number
+
+
+def _group(engine: Engine) -> None:
+    """Stars and transitive sets, as keys: item, star, family."""
+    accepted = "select a, b from compared where near = 1 order by a desc, b desc"
+    stars = families.stars(engine.rows(accepted))
+    sets = families.transitive(engine.rows(accepted))
+    items = sorted({*sets, *sets.values()})
+    engine.put(
+        "grouped",
+        {
+            "item": items,
+            "star": [stars.get(item, item) for item in items],
+            "family": [sets.get(item, item) for item in items],
+        },
+    )
+
+
+def _count(engine: Engine, counts: Counts) -> None:
+    counts.documents, counts.repeats = engine.count("latest"), engine.count("repeats")
+    counts.alone, counts.signatures = next(
+        engine.rows("select sum(case when signatures = 0 then 1 else 0 end), coalesce(sum(signatures), 0) from latest")
+    )
+    counts.alone = counts.alone or 0
+    counts.dropped_signatures, counts.dropped_uses = map(int, next(engine.rows("select * from dropped")))
+    counts.sets = next(engine.rows("select count(distinct rep) from sets"))[0]

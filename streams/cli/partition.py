@@ -1,0 +1,89 @@
+"""The command of the partition: a corpus into sets of similar pages."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neardup.errors import BadInput
+from streams.options import announce_compiler, examples
+
+app = typer.Typer(rich_markup_mode=None)
+
+METHODS = ("tlcs", "cosine")
+KINDS = ("transitive", "stars")
+_CPUS = os.cpu_count() or 1
+
+
+@app.command(
+    short_help="Cut a corpus into sets of similar pages.",
+    epilog=examples(
+        "neardup partition crawl.warc.gz --out sets",
+        "neardup partition site/ --base-url https://a.example/ --out sets --set slope_max=0.08 --sets stars",
+        codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, "
+        "130 interrupted (the same command goes on from there).",
+    ),
+)
+def partition(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="WARC files (.warc, .warc.gz, .warc.zst), folders of HTML, JSON lines."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="For the sets, their tables and the report.")] = Path(
+        "partition"
+    ),
+    method: Annotated[str, typer.Option(metavar="METHOD", help=f"One of {', '.join(METHODS)}.")] = "tlcs",
+    numbers: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="A number of the method; may be repeated."),
+    ] = None,
+    sets: Annotated[
+        str, typer.Option(metavar="KIND", help="transitive: what hangs together; stars: what is like one page.")
+    ] = "transitive",
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that read and compare texts.")] = _CPUS,
+    memory: Annotated[int, typer.Option(min=1, metavar="MB", help="Of all processes together.")] = 1000 + 500 * _CPUS,
+    again: Annotated[bool, typer.Option("--again", help="Forget what an earlier run left in DIR.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the tables of the steps in DIR/work.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+) -> None:
+    """Cut a corpus into sets of similar pages by the method of Huang 2008, all pages at once.
+
+    A run that was stopped goes on when it is called again.
+    """
+    if method not in METHODS:
+        raise BadInput(f"--method {method}: there is {', '.join(METHODS)}")
+    if sets not in KINDS:
+        raise BadInput(f"--sets {sets}: there is {', '.join(KINDS)}")
+
+    from rich.console import Console
+
+    from neardup.partition.parameters import Parameters, with_numbers
+    from streams.batch.workers import Stopped
+    from streams.commands.partition import Asked, partition_command
+    from streams.commands.partition_terminal import summary
+    from streams.terminal import bar
+
+    given = dict(text.partition("=")[::2] for text in numbers or [])
+    parameters = with_numbers(Parameters(method=method), given)  # type: ignore[arg-type]
+    announce_compiler(quiet=quiet)
+    asked = Asked(out=out, kind=sets, workers=workers, memory_mb=memory, again=again, keep=keep)
+    with bar(shown=not (quiet or as_json)) as shown:
+        try:
+            made = partition_command(paths, parameters, asked, base_url=base_url, progress=shown.phase)
+        except Stopped:
+            typer.echo("neardup: interrupted; the same command goes on from here", err=True)
+            raise typer.Exit(130) from None
+    if as_json:
+        import orjson
+
+        sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+    elif not quiet:
+        summary(Console(), made, out)
+    if made.problems_total or made.refused:
+        raise typer.Exit(3)

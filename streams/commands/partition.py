@@ -1,0 +1,105 @@
+"""`neardup partition`: a corpus into sets of similar pages, with what a person wants to know of them."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+
+from neardup.errors import BadInput
+from neardup.partition.parameters import Parameters
+from streams.batch.engine import Engine, Progress
+from streams.batch.reading import sources_of
+from streams.batch.results import Summary, write_results
+from streams.batch.steps import run
+from streams.batch.workers import Workers
+from streams.batch.workspace import Workspace
+from streams.local import LocalSource
+from streams.process import stopped_by_signals
+
+#: The least that DuckDB sorts with, and what a process that compares texts takes beside it.
+ENGINE_MB_MIN, WORKER_MB = 256, 350
+PROBLEMS_MAX = 100
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person asked for beside the parameters. memory_mb: of all processes together."""
+
+    out: Path
+    kind: str = "transitive"
+    workers: int = 1
+    memory_mb: int = 2000
+    again: bool = False
+    keep: bool = False
+
+
+def partition_command(
+    paths: Sequence[Path],
+    parameters: Parameters,
+    asked: Asked,
+    *,
+    base_url: str | None = None,
+    progress: Progress = lambda phase, done, total: None,
+) -> Summary:
+    """Partitions the pages of some files into sets, and writes them into the folder `asked.out`.
+
+    A run that was killed goes on when it is called again. Raises BadInput for what is no source or too little memory,
+    StateError for a folder that cannot be used, Stopped after a signal.
+    """
+    started = time.monotonic()
+    engine_mb = asked.memory_mb - WORKER_MB * asked.workers
+    if engine_mb < ENGINE_MB_MIN:
+        needed = ENGINE_MB_MIN + WORKER_MB * asked.workers
+        raise BadInput(f"{asked.workers} processes need {needed} MB; give more --memory, or fewer --workers")
+    sources = sources_of(paths, base_url)
+    plan = {
+        "version": VERSION,
+        "parameters": asdict(parameters),
+        "sources": [{"path": source.record.path, "digest": source.record.content} for source in sources],
+    }
+    stop = threading.Event()
+    with Workspace(asked.out) as workspace, stopped_by_signals(stop):
+        workspace.begin(plan, again=asked.again)
+        with Workers(asked.workers, stop) as workers:
+            from streams.batch.duck import DuckEngine  # an optional dependency
+
+            engine = DuckEngine(
+                workspace, sources, parameters, workers, progress, memory_mb=engine_mb, threads=asked.workers
+            )
+            try:
+                summary = _run(engine, workspace, sources, parameters, asked.kind, progress)
+            finally:
+                engine.close()
+        summary.plan, summary.seconds = plan, time.monotonic() - started
+        with workspace.whole(workspace.path / "summary.json") as file:
+            file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        if not asked.keep:
+            workspace.clear()
+    return summary
+
+
+def _run(
+    engine: Engine,
+    workspace: Workspace,
+    sources: Sequence[LocalSource],
+    parameters: Parameters,
+    kind: str,
+    progress: Progress,
+) -> Summary:
+    counts = run(engine, parameters, progress)
+    progress("write", 0, 0)
+    summary = write_results(engine, workspace, sources, kind)
+    summary.counts = counts
+    reasons: Counter[str] = Counter()
+    for part in engine.parts():
+        reasons.update(reason for _, reason in part["refused"])
+        summary.problems += part["problems"][: PROBLEMS_MAX - len(summary.problems)]
+        summary.problems_total += len(part["problems"])
+    summary.refused = sum(reasons.values())
+    summary.reasons = dict(reasons.most_common(20))
+    return summary

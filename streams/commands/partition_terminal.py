@@ -1,0 +1,44 @@
+"""What a partition looks like in a terminal."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from streams.batch.results import Summary
+from streams.terminal import safe
+
+SHOWN = 10
+
+
+def summary(console: Console, made: Summary, out: Path) -> None:
+    """Counts, the largest sets and problems of one partition."""
+    counts = made.counts
+    console.print(
+        f"{counts.documents:,} documents in {made.seconds:,.1f} s: {made.sets:,} sets of two or more with "
+        f"{made.in_sets:,} documents; {counts.repeats:,} repeat another's text",
+        highlight=False,
+    )
+    compared, similar = (sum(one[i] for one in counts.rounds) for i in (0, 1))
+    console.print(
+        f"{counts.signatures:,} signatures, {counts.dropped_signatures:,} dropped as template or spam; "
+        f"{counts.sets:,} perhaps-similar sets; {compared:,} pairs compared in {len(counts.rounds)} rounds, "
+        f"{similar:,} similar",
+        highlight=False,
+    )
+    console.print(
+        f"left alone, without a signature: {counts.alone:,}; left uncompared in a set: {counts.uncompared:,}",
+        highlight=False,
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("largest sets")
+    table.add_column("documents", justify="right")
+    for url, size in made.largest[:SHOWN]:
+        table.add_row(safe(url, 100), f"{size:,}")
+    if made.largest:
+        console.print(table)
+    for reason, many in list(made.reasons.items())[:SHOWN]:
+        console.print(f"refused: {safe(reason)} ({many:,})", soft_wrap=True, highlight=False)
+    for problem in made.problems[:SHOWN]:
+        console.print("problem: ", safe(problem, 400), soft_wrap=True)
+    console.print(f"sets: {out / 'sets.jsonl'}", highlight=False, soft_wrap=True, markup=False)
