@@ -5,9 +5,9 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from neardup.extraction import extract_page
 from neardup.kernels.tokens import tokenise
-from neardup.tables import tables
+from neardup.text.extraction import extract_page
+from neardup.text.tables import tables
 
 _PLAIN = 1
 Frequencies = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.identity import identify
-from neardup.layout import RecordKind
 from neardup.page import Page
 from neardup.partition.cosine import Frequencies, cosine, frequencies
 from neardup.partition.parameters import Parameters
@@ -15,6 +13,8 @@ from neardup.partition.signatures import signatures
 from neardup.partition.texts import document_of
 from neardup.partition.trustable import compare
 from neardup.scheme import Scheme
+from neardup.sketch.addresses import identify
+from neardup.sketch.layout import RecordKind
 
 #: What of a page is read, and how its URL is told from others, is the same in every partition.
 _SCHEME = Scheme(seed=0)
@@ -101,6 +101,14 @@ def judge(pairs: Iterable[tuple[int, int, str, str]], parameters: Parameters) ->
         else:
             found = compare(text_a, text_b, parameters)
             yield Compared(a, b, int(found.similar), found.by, found.resemblance, found.containment, *found[4:9])
+
+
+def make_ready() -> None:
+    """Compiles the kernels of both stages into the cache, where that is not done: once, not in each process."""
+    parameters = Parameters()
+    text = "\n".join(f"a sentence of some length, number {number}" for number in range(parameters.smallest))
+    signatures(text, parameters)
+    compare(text, text + " and one more", parameters)
 
 
 @lru_cache(maxsize=256)

@@ -8,24 +8,24 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from neardup.content import main_content
-from neardup.decoding import decode
-from neardup.extraction import Extracted, extract_page
 from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.writing import ANCHOR_END, ANCHOR_START, BLOCK, TERM_END, TERM_START
 from neardup.page import Page, host_of, site_of
 from neardup.partition.parameters import Parameters
-from neardup.tables import tables
+from neardup.sketch.content import main_content
+from neardup.text.decoding import decode
+from neardup.text.extraction import Extracted, extract_page
+from neardup.text.tables import tables
 
 _TERM = re.compile(b"%c[^%c]*%c" % (TERM_START, TERM_END, TERM_END))
 _ANCHORS = bytes([ANCHOR_START, ANCHOR_END])
 _BLOCK = bytes([BLOCK])
 
-# ASCII marks end a sentence before white space alone, so that 3.5 and a.example stay whole; those of other scripts
-# wherever they stand, as no space follows there.
+# ASCII marks end a sentence before white space, so that 3.5 and a.example stay whole, and behind Han, kana and hangul;
+# marks of other scripts wherever they stand, as no space follows there.
 _CUT = re.compile(
-    r"[.!?;:,]+(?=[\s\"')\]]|$)"
+    r"[.!?;:,]+(?=[\s\"')\]]|$)|(?<=[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff])[.!?;:,]+"
     r"|[\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\uff61\uff64\ufe50-\ufe52\ufe54-\ufe57\u2026\u2025]+"  # CJK
     r"|[\u060c\u061b\u061f\u06d4\u0964\u0965\u0589\u055d\u1362-\u1368\u17d4\u17d5\u104a\u104b\u0387\u037e]+"
 )

@@ -24,7 +24,7 @@ from streams.batch.engine import Progress
 from streams.batch.reading import Chunk, Mark, chunks
 from streams.batch.workers import Workers
 from streams.batch.workspace import Workspace
-from streams.local import LocalSource
+from streams.files.sources import LocalSource
 
 #: Pairs that a process compares at a time: some seconds' work at most.
 CHUNK_PAIRS = 2000
@@ -126,8 +126,7 @@ class DuckEngine:
         self._view(f"compared_{round_number}")
 
     def count(self, name: str) -> int:
-        found = self._db.execute(f"select count(*) from {name}").fetchone()
-        return int(found[0]) if found else 0
+        return int(self._db.execute(f"select count(*) from {name}").fetchall()[0][0])
 
     def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
         cursor = self._db.cursor()

@@ -7,7 +7,7 @@ from pathlib import Path
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.partition.plan import PLACE_BITS, SOURCE_BITS
-from streams.local import LocalSource, open_sources
+from streams.files.sources import LocalSource, open_sources
 
 #: Pages of a chunk, and bytes of their bodies: what one process works on.
 CHUNK_PAGES, CHUNK_BYTES = 1000, 16 << 20

@@ -13,7 +13,7 @@ from streams.batch.engine import Engine
 from streams.batch.reading import place_of
 from streams.batch.steps import Counts
 from streams.batch.workspace import Workspace
-from streams.local import LocalSource
+from streams.files.sources import LocalSource
 
 Kind = Literal["transitive", "stars"]
 COLUMNS: dict[str, str] = {"transitive": "family", "stars": "star"}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from neardup.errors import BadInput
-from streams.options import announce_compiler, examples
+from streams.cli.options import announce_compiler, examples
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -67,7 +67,7 @@ def partition(
     from streams.batch.workers import Stopped
     from streams.commands.partition import Asked, partition_command
     from streams.commands.partition_terminal import summary
-    from streams.terminal import bar
+    from streams.commands.terminal import bar
 
     given = dict(text.partition("=")[::2] for text in numbers or [])
     parameters = with_numbers(Parameters(method=method), given)  # type: ignore[arg-type]

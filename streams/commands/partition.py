@@ -11,14 +11,15 @@ import orjson
 
 from neardup.errors import BadInput
 from neardup.partition.parameters import Parameters
+from neardup.partition.stages import make_ready
 from streams.batch.engine import Engine, Progress
 from streams.batch.reading import sources_of
 from streams.batch.results import Summary, write_results
 from streams.batch.steps import run
 from streams.batch.workers import Workers
 from streams.batch.workspace import Workspace
-from streams.local import LocalSource
-from streams.process import stopped_by_signals
+from streams.files.sources import LocalSource
+from streams.process.signals import stopped_by_signals
 
 #: The least that DuckDB sorts with, and what a process that compares texts takes beside it.
 ENGINE_MB_MIN, WORKER_MB = 256, 350
@@ -62,6 +63,7 @@ def partition_command(
         "parameters": asdict(parameters),
         "sources": [{"path": source.record.path, "digest": source.record.content} for source in sources],
     }
+    make_ready()
     stop = threading.Event()
     with Workspace(asked.out) as workspace, stopped_by_signals(stop):
         workspace.begin(plan, again=asked.again)

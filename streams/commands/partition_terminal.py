@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from streams.batch.results import Summary
-from streams.terminal import safe
+from streams.commands.terminal import safe
 
 SHOWN = 10
 

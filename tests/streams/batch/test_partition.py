@@ -1,0 +1,215 @@
+"""`neardup partition` over files: what it finds, what it leaves behind, and what it says where it cannot."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from neardup.errors import BadInput, StateError
+from neardup.partition import Parameters
+from streams.batch import duck, reading
+from streams.batch.results import Summary
+from streams.batch.workers import Stopped
+from streams.commands.partition import Asked, partition_command
+from tests.streams.archives import Sample, write_folder, write_warc
+from tests.streams.batch.corpora import edited, entry, items, page, read, sentences, write
+from tests.streams.shell import Shell
+
+
+def partition(paths: list[Path], out: Path, parameters: Parameters | None = None, **more: Any) -> Summary:
+    asked = {"workers": 1, "memory_mb": 700} | {name: more.pop(name) for name in list(more) if name != "progress"}
+    return partition_command(paths, parameters or Parameters(), Asked(out=out, **asked), **more)
+
+
+def rows(file: Path) -> list[tuple[Any, ...]]:
+    return duckdb.sql(f"select * from '{file}'").fetchall()
+
+
+@pytest.mark.parametrize("method", ["tlcs", "cosine"])
+def test_editions_of_an_item_are_a_set(tmp_path: Path, method: Any) -> None:
+    crawl = write(tmp_path / "crawl.jsonl", items())
+    made = partition([crawl], tmp_path / "out", Parameters(method=method))
+    wanted = [{f"https://s{e % 2}.example/{item}/{e}" for e in range(3)} for item in range(12)]
+    assert sorted(map(sorted, read(tmp_path / "out" / "sets.jsonl"))) == sorted(map(sorted, wanted))
+    assert (made.sets, made.in_sets, made.sizes) == (12, 36, {3: 12})
+    # four copies, and an edition that differs only in its last block, which is no main content
+    assert (made.counts.documents, made.counts.repeats, made.counts.alone) == (36, 5, 0)
+    assert len(rows(tmp_path / "out" / "documents.parquet")) == 36
+    pairs = rows(tmp_path / "out" / "pairs.parquet")
+    assert len(pairs) == sum(compared for compared, _ in made.counts.rounds)
+    assert not (tmp_path / "out" / "work").exists()
+
+
+def test_each_member_says_why_it_is_there(tmp_path: Path) -> None:
+    lines = sentences(1)
+    crawl = [
+        entry("https://a.example/1", page(lines)),
+        entry("https://a.example/2", page(lines)),
+        entry("https://a.example/3", page(edited(lines, 5))),
+        entry("https://a.example/4", page(sentences(2))),
+    ]
+    partition([write(tmp_path / "crawl.jsonl", crawl)], tmp_path / "out", kind="stars")
+    (told,) = [json.loads(line) for line in (tmp_path / "out" / "sets.jsonl").read_text().splitlines()]
+    by_url = {one["url"]: one for one in [told["representative"], *told["members"]]}
+    assert by_url["https://a.example/2"]["same_text_as"] == "https://a.example/1"
+    near = by_url["https://a.example/1"] if "near" in by_url["https://a.example/1"] else by_url["https://a.example/3"]
+    assert near["near"] == told["representative"]["url"]
+    assert 0.8 < near["score"] < 1
+    assert 0.8 < near["containment"] < 1
+    assert told["representative"]["offset"] in (0, 2)
+
+
+def test_warc_folder_and_json_lines_give_the_same_sets(tmp_path: Path) -> None:
+    pages = [(one["url"].removeprefix("https://"), one["body"].encode()) for one in items(6)]
+    samples = [Sample(path + ".html", body) for path, body in pages]
+    found = []
+    for name, source, base in (
+        ("w", write_warc(tmp_path / "a.warc.gz", samples, base="https://"), None),
+        ("f", write_folder(tmp_path / "folder", samples), "https://x.example/"),
+        ("j", write(tmp_path / "a.jsonl", [entry("https://" + s.path, s.body) for s in samples]), None),
+    ):
+        partition_command([source], Parameters(), Asked(out=tmp_path / name, memory_mb=700), base_url=base)
+        sets = read(tmp_path / name / "sets.jsonl")
+        found.append(sorted(sorted(url.removeprefix("https://x.example/") for url in one) for one in sets))
+    assert [[url.removeprefix("https://") for url in one] for one in found[0]] == found[1]
+    assert found[0] == found[2]
+
+
+def test_the_sets_do_not_depend_on_processes_or_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = write(tmp_path / "crawl.jsonl", items(20))
+    partition([crawl], tmp_path / "one")
+    monkeypatch.setattr(reading, "CHUNK_PAGES", 7)
+    monkeypatch.setattr(duck, "CHUNK_PAIRS", 5)
+    partition([crawl], tmp_path / "two", workers=2, memory_mb=1200)
+    for name in ("sets.jsonl", "documents.parquet", "pairs.parquet"):
+        one, two = tmp_path / "one" / name, tmp_path / "two" / name
+        assert one.read_bytes() == two.read_bytes() if name == "sets.jsonl" else rows(one) == rows(two)
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    crawl = [
+        *items(2),
+        entry("https://a.example/gone", None),
+        entry("https://a.example/error", page(sentences(1)), http_status=500),
+        entry("no url", page(sentences(2))),
+        entry("https://a.example/picture", b"GIF89a" * 10, content_type="image/gif") | {"content_type": "image/gif"},
+        entry("https://a.example/empty", b""),
+    ]
+    file = write(tmp_path / "crawl.jsonl", crawl)
+    file.write_text(file.read_text() + "{not json\n")
+    made = partition([file], tmp_path / "out")
+    assert made.refused == 3
+    assert any("500" in reason for reason in made.reasons)
+    assert (made.counts.documents, made.counts.alone, made.sets) == (8, 2, 2)
+
+
+def test_a_later_fetch_of_a_url_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+    crawl = [
+        entry("https://a.example/1", page(sentences(1))),
+        entry("https://a.example/2", page(sentences(1))),
+        entry("https://a.example/1", page(sentences(2))),
+        entry("https://a.example/3", page(sentences(2))),
+        entry("https://a.example/2", None, http_status=404),
+    ]
+    made = partition([write(tmp_path / "crawl.jsonl", crawl)], tmp_path / "out")
+    assert read(tmp_path / "out" / "sets.jsonl") == [{"https://a.example/1", "https://a.example/3"}]
+    assert made.counts.documents == 2
+
+
+def test_a_template_of_a_site_does_not_bring_its_pages_together(tmp_path: Path) -> None:
+    template = sentences(99, 40)
+    pages = [page(template[:20] + sentences(i, 5) + template[20:]) for i in range(30)]
+    crawl = [entry(f"https://a.example/{i}", body) for i, body in enumerate(pages)]
+    file = write(tmp_path / "crawl.jsonl", crawl)
+    free = partition([file], tmp_path / "free")
+    guarded = partition([file], tmp_path / "guarded", Parameters(site_uses_max=2))
+    assert free.counts.dropped_signatures == 0 < free.counts.rounds[0][0]
+    assert guarded.counts.dropped_signatures > 0
+    assert guarded.counts.rounds[0][0] < free.counts.rounds[0][0]
+
+
+def test_a_folder_of_another_plan_is_refused_unless_asked(tmp_path: Path) -> None:
+    crawl = write(tmp_path / "crawl.jsonl", items(3))
+    partition([crawl], tmp_path / "out")
+    with pytest.raises(StateError, match="other numbers"):
+        partition([crawl], tmp_path / "out", Parameters(slope_max=0.2))
+    with pytest.raises(StateError, match="other files"):
+        partition([write(tmp_path / "more.jsonl", items(4))], tmp_path / "out")
+    assert partition([crawl], tmp_path / "out", Parameters(slope_max=0.2), again=True).sets == 3
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    with pytest.raises(StateError, match=r"thesis\.txt"):
+        partition([crawl], tmp_path / "mine")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        (["slope_max=2"], "slope_max is 2.0; it may be 0.0 to 1.0"),
+        (["slop=2"], "slop: there is "),
+        (["rounds=many"], "rounds=many: a whole number is wanted"),
+        (["main_content=perhaps"], "true or false"),
+    ],
+)
+def test_numbers_that_are_none_are_told(shell: Shell, numbers: list[str], message: str) -> None:
+    write(shell.folder / "crawl.jsonl", items(1))
+    ended = shell("partition", "crawl.jsonl", *(part for one in numbers for part in ("--set", one)))
+    assert ended.code == 1
+    assert message in ended.err
+    assert not (shell.folder / "partition").exists()
+
+
+def test_the_command_tells_what_it_did(shell: Shell) -> None:
+    write(shell.folder / "crawl.jsonl", items(4))
+    ended = shell("partition", "crawl.jsonl", "--out", "sets", "--workers", "1")
+    assert ended.code == 0
+    assert "12 documents" in ended.out
+    assert "4 sets of two or more with 12 documents" in ended.out
+    again = shell("partition", "crawl.jsonl", "--out", "sets", "--workers", "1", "--json")
+    told = json.loads(again.out)
+    assert told["sets"] == 4
+    assert told["plan"]["parameters"]["slope_max"] == 0.1
+    assert shell("partition", "crawl.jsonl", "--method", "magic").code == 1
+    assert shell("partition", "crawl.jsonl", "--sets", "heaps").code == 1
+    assert shell("partition", "missing.jsonl").code == 1
+
+
+def test_too_little_memory_is_told_before_anything_is_done(tmp_path: Path) -> None:
+    crawl = write(tmp_path / "crawl.jsonl", items(1))
+    with pytest.raises(BadInput, match="4 processes need"):
+        partition([crawl], tmp_path / "out", workers=4, memory_mb=500)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_signal_stops_it_and_the_same_call_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "CHUNK_PAGES", 5)
+    crawl = write(tmp_path / "crawl.jsonl", items(8))
+    seen: list[str] = []
+
+    def interrupt(phase: str, done: int, total: int) -> None:
+        seen.append(phase)
+        if len(seen) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Stopped):
+        partition([crawl], tmp_path / "out", progress=interrupt)
+    assert seen == ["sign"] * 3
+    seen.clear()
+    partition([crawl], tmp_path / "out", progress=lambda phase, done, total: seen.append(phase))
+    partition([crawl], tmp_path / "whole")
+    assert (tmp_path / "out" / "sets.jsonl").read_bytes() == (tmp_path / "whole" / "sets.jsonl").read_bytes()
+    assert seen.count("sign") == 2  # of 24 pages 15 were done
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_again_and_again_ends_as_one_that_is_not(tmp_path: Path) -> None:
+    driver = [sys.executable, "-m", "tests.crash.partition_driver", str(tmp_path / "crash")]
+    ended = subprocess.run(driver, capture_output=True, text=True, timeout=600, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "the same after" in ended.stdout
