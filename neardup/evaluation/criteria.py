@@ -3,7 +3,8 @@
 Henzinger 2006, sections 3.1 to 3.4.
 """
 
-from neardup.evaluation.labels import REASONS, Judgement, Reason
+from neardup.evaluation.labels import REASONS, Judgement
+from neardup.report.reasons import Reason
 
 JUDGEMENTS: dict[Judgement, str] = {
     Judgement.CORRECT: (

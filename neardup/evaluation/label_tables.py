@@ -8,8 +8,9 @@ import numpy as np
 
 from neardup.evaluation import paper
 from neardup.evaluation.figures import Cell, Section, Table, ratio
-from neardup.evaluation.labels import Judgement, Label, Reason, kappa
+from neardup.evaluation.labels import Judgement, Label, kappa
 from neardup.evaluation.study import LabelledStudy, Mask, Study
+from neardup.report.reasons import Reason
 
 _COLUMNS = ("", "labelled pairs", "correct", "not correct", "undecided", "(forms)", "correct with forms")
 _KINDS = ("text", "count", "share", "share", "share", "share", "share")

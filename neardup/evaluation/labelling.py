@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 from neardup.errors import BadInput
 from neardup.evaluation.corpus import Corpus
-from neardup.evaluation.labels import REASONS, Judgement, Label, Reason, kappa, label_of, united
+from neardup.evaluation.labels import REASONS, Judgement, Label, kappa, label_of, united
 from neardup.evaluation.sampling import Drawn
+from neardup.report.reasons import Reason
 
 LABELLER_CHARS_MAX = 60
 

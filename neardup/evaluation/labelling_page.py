@@ -7,12 +7,12 @@ from importlib import resources
 from neardup.errors import NeardupError
 from neardup.evaluation.criteria import JUDGEMENTS, KEYS, MEANINGS
 from neardup.evaluation.labelling import Labelling
-from neardup.evaluation.labels import REASONS, Reason
+from neardup.evaluation.labels import REASONS
 from neardup.evaluation.report import environment
 from neardup.evaluation.texts import Texts
 from neardup.report.differ import TEXT_CHARS_MAX, Difference, Text, compare_texts, marks, text_words
 from neardup.report.passages import PASSAGES_MAX, Passages, clipped, passages
-from neardup.report.reasons import draft_of
+from neardup.report.reasons import Reason, draft_of
 from neardup.sketch.header import Head
 
 #: Characters of a whole text that are shown when it is unfolded, and changes that the token diff lists.

@@ -22,6 +22,7 @@ import orjson
 
 from neardup.errors import BadInput, BadPage
 from neardup.page import normalise_url
+from neardup.report.reasons import Reason
 
 LABEL_VERSION = 1
 #: Lines of a label file that an error message quotes.
@@ -36,29 +37,6 @@ class Judgement(StrEnum):
     INCORRECT = "incorrect"
     UNDECIDED = "undecided"
     WITHDRAWN = "withdrawn"
-
-
-class Reason(StrEnum):
-    """Why a pair is labelled so. Values are persisted: they never change."""
-
-    # correct: what differs
-    SESSION_ID = "session_id"
-    TIME_STAMP = "time_stamp"
-    EXECUTION_TIME = "execution_time"
-    MESSAGE_ID = "message_id"
-    VISITOR_COUNT = "visitor_count"
-    SERVER_NAME = "server_name"
-    OWN_URL = "own_url"
-    COMBINATION = "combination"
-    INVISIBLE = "invisible"
-    ENTRY_PAGES = "entry_pages"
-    REST = "rest"
-    # incorrect
-    MAIN_ITEM = "main_item"
-    # undecided
-    PREFILLED_FORM = "prefilled_form"
-    MINOR_ITEM = "minor_item"
-    CANNOT_EVALUATE = "cannot_evaluate"
 
 
 REASONS: dict[Judgement, tuple[Reason, ...]] = {

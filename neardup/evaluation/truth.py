@@ -25,18 +25,10 @@ from neardup.errors import BadInput, BadPage
 from neardup.evaluation import joining
 from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.difference import ratio_at_most
-from neardup.evaluation.labels import (
-    LINE_BYTES_MAX,
-    Judgement,
-    Label,
-    Reason,
-    join_labels,
-    label_of,
-    lines_of,
-    united,
-)
+from neardup.evaluation.labels import LINE_BYTES_MAX, Judgement, Label, join_labels, label_of, lines_of, united
 from neardup.evaluation.texts import Texts
 from neardup.page import normalise_url
+from neardup.report.reasons import Reason
 
 RATIO_MIN = 0.75
 #: Pages of one item that are paired: a parked domain's provider may have thousands.

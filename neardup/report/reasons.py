@@ -8,9 +8,33 @@ know English, and the names of months and days in some other languages; they see
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from neardup.evaluation.labels import Reason
 from neardup.report.differ import Change, Difference, Text, compare_texts, text_words
+
+
+class Reason(StrEnum):
+    """Why a pair is labelled so. Values are persisted: they never change."""
+
+    # correct: what differs
+    SESSION_ID = "session_id"
+    TIME_STAMP = "time_stamp"
+    EXECUTION_TIME = "execution_time"
+    MESSAGE_ID = "message_id"
+    VISITOR_COUNT = "visitor_count"
+    SERVER_NAME = "server_name"
+    OWN_URL = "own_url"
+    COMBINATION = "combination"
+    INVISIBLE = "invisible"
+    ENTRY_PAGES = "entry_pages"
+    REST = "rest"
+    # incorrect
+    MAIN_ITEM = "main_item"
+    # undecided
+    PREFILLED_FORM = "prefilled_form"
+    MINOR_ITEM = "minor_item"
+    CANNOT_EVALUATE = "cannot_evaluate"
+
 
 #: Words of context on each side of a change.
 _AROUND = 4

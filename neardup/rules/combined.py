@@ -1,4 +1,4 @@
-"""Henzinger 2006, section 5: B-similar pairs, filtered by C-similarity of at least 355."""
+"""Henzinger 2006, section 3.5: B-similar pairs, filtered by C-similarity of at least 355."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Henzinger 2006, section 5: pairs on different sites by algorithm C, pairs on one site by the combined algorithm."""
+"""Henzinger 2006, section 3.5: pairs on different sites by algorithm C, pairs on one site by the combined algorithm."""
 
 from typing import Any
 

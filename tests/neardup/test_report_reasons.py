@@ -2,8 +2,7 @@
 
 import pytest
 
-from neardup.evaluation.labels import Reason
-from neardup.report.reasons import difference
+from neardup.report.reasons import Reason, difference
 
 FRONT = "The harbour master keeps the log of every ship that comes in and writes it up at night. "
 BACK = " All rights reserved by the people of the island and their friends on the mainland."

@@ -24,9 +24,10 @@ from neardup.errors import BadInput
 from neardup.evaluation.criteria import JUDGEMENTS, KEYS, MEANINGS, TAKEN
 from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling import Labelling
-from neardup.evaluation.labels import REASONS, Judgement, Reason, read_labels
+from neardup.evaluation.labels import REASONS, Judgement, read_labels
 from neardup.evaluation.sampling import draw
 from neardup.page import Page
+from neardup.report.reasons import Reason
 from streams.commands.label import LabelFile, LabelViews, label_command
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 

@@ -14,9 +14,10 @@ import pytest
 
 from neardup.errors import BadInput
 from neardup.evaluation.figures import Table, by_name, shown
-from neardup.evaluation.labels import Judgement, Label, Reason, label_of
+from neardup.evaluation.labels import Judgement, Label, label_of
 from neardup.evaluation.plots import Axes, Series, plot, standalone
 from neardup.evaluation.report import Evaluation, evaluate, to_html, write
+from neardup.report.reasons import Reason
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words
 
 KEYS = [str(number) for number in range(1, 12)]

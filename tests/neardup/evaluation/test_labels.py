@@ -9,7 +9,6 @@ from neardup.evaluation.labels import (
     REASONS,
     Judgement,
     Label,
-    Reason,
     join_labels,
     kappa,
     label_of,
@@ -17,6 +16,7 @@ from neardup.evaluation.labels import (
     read_labels,
     united,
 )
+from neardup.report.reasons import Reason
 from tests.neardup.evaluation.crawl import crawl_of, page, words
 
 A, B, C = (f"https://a.example/{name}" for name in "abc")

@@ -14,7 +14,7 @@ from neardup.evaluation.answer import answer
 from neardup.evaluation.choice_tables import combined_section
 from neardup.evaluation.choices import find_knee
 from neardup.evaluation.figures import Cell, Table, by_name
-from neardup.evaluation.labels import Judgement, Label, Reason, label_of
+from neardup.evaluation.labels import Judgement, Label, label_of
 from neardup.evaluation.pairs_tables import graph_section, levels_section
 from neardup.evaluation.plots import Axes, Series, plot
 from neardup.evaluation.rule_tables import rules_section
@@ -23,6 +23,7 @@ from neardup.evaluation.runs import stream
 from neardup.evaluation.site_tables import hosts_section, worst_sites
 from neardup.evaluation.study import Study
 from neardup.page import host_of
+from neardup.report.reasons import Reason
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words
 
 
@@ -232,7 +233,6 @@ def test_the_paper_is_cited_by_its_own_sections() -> None:
     cited = {
         (path.relative_to(root).as_posix(), number)
         for path in root.rglob("*.py")
-        if path.parent.name != "rules"
         for sections in CITED.findall(path.read_text(encoding="utf-8"))
         for number in re.findall(r"[0-9]+(?:\.[0-9]+)?", sections)
     }
