@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser lint types imports unit plain bounds test gate web corpora test-cluster soak bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka clean
+.PHONY: help setup browser lint types imports unit plain bounds test gate web corpora test-cluster soak bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -105,6 +105,11 @@ bench-stream: $(READY)
 # The stream on a real broker: needs Java and Maven, which fetch and run Apache Kafka without containers.
 demo-kafka: $(READY)
 	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay)
+
+# The lock file again, after a dependency has changed: needs uv. What is pinned stays pinned where it can.
+lock:
+	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
+	  --no-annotate --custom-compile-command "make lock" --quiet --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) demo
