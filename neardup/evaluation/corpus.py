@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from neardup.errors import BadInput, BadPage
 from neardup.page import hen_site, host_of, normalise_url
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordKind
 from neardup.verdict import Coordinates
 
@@ -64,7 +64,7 @@ class Corpus:
 
     def coordinates(self, page: int) -> Coordinates:
         """Where the page was read."""
-        return Head(self.records[page]).coordinates
+        return Header(self.records[page]).coordinates
 
 
 def corpus_of(records: Iterable[bytes], *, pages_max: int = PAGES_MAX) -> Corpus:
@@ -75,45 +75,45 @@ def corpus_of(records: Iterable[bytes], *, pages_max: int = PAGES_MAX) -> Corpus
     are no records.
     """
     counts = Counts()
-    latest: dict[bytes, Head] = {}
+    latest: dict[bytes, Header] = {}
     for record in records:
-        head = Head(record)
+        header = Header(record)
         counts.fetches += 1
         if counts.fetches > pages_max:
             raise BadInput(f"more than {pages_max:,} pages; an evaluation holds all sketches in memory: name fewer")
-        if head.kind is RecordKind.REJECTED:
+        if header.kind is RecordKind.REJECTED:
             counts.rejected += 1
             continue
-        counts.fetched_again += latest.pop(head.url_hash, None) is not None
-        latest[head.url_hash] = head  # popped first: a URL stands where it was fetched last
-    kept: list[Head] = []
+        counts.fetched_again += latest.pop(header.url_hash, None) is not None
+        latest[header.url_hash] = header  # popped first: a URL stands where it was fetched last
+    kept: list[Header] = []
     sizes: dict[bytes, int] = {}
     first: dict[bytes, int] = {}
     twins: dict[str, int] = {}
-    for head in latest.values():
-        if head.kind is RecordKind.TOMBSTONE:
+    for header in latest.values():
+        if header.kind is RecordKind.TOMBSTONE:
             counts.gone += 1
-        elif head.opaque:
+        elif header.opaque:
             counts.opaque += 1
-        elif not head.digest:
+        elif not header.digest:
             counts.empty += 1
-        elif head.digest in first:
-            sizes[head.digest] += 1
-            twins[head.url] = first[head.digest]
+        elif header.digest in first:
+            sizes[header.digest] += 1
+            twins[header.url] = first[header.digest]
         else:
-            first[head.digest], sizes[head.digest] = len(kept), 1
-            kept.append(head)
+            first[header.digest], sizes[header.digest] = len(kept), 1
+            kept.append(header)
     counts.pages = len(kept)
     counts.repeats = len(twins)
     counts.identity_sets = sum(size > 1 for size in sizes.values())
     return _columns(kept, counts, twins)
 
 
-def _columns(kept: list[Head], counts: Counts, twins: dict[str, int]) -> Corpus:
-    records = [head.record for head in kept]
+def _columns(kept: list[Header], counts: Counts, twins: dict[str, int]) -> Corpus:
+    records = [header.record for header in kept]
     step = HEADER.itemsize
     headers = np.frombuffer(b"".join(record[:step] for record in records), dtype=HEADER)
-    urls = [head.url for head in kept]
+    urls = [header.url for header in kept]
     sites = [hen_site(host_of(url)) for url in urls]
     numbers: dict[str, int] = {}
     site = np.array([numbers.setdefault(name, len(numbers)) for name in sites], dtype=np.int32)

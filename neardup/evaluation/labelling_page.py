@@ -13,7 +13,7 @@ from neardup.evaluation.texts import Texts
 from neardup.report.differ import TEXT_CHARS_MAX, Difference, Text, compare_texts, marks, text_words
 from neardup.report.passages import PASSAGES_MAX, Passages, clipped, passages
 from neardup.report.reasons import Reason, draft_of
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 
 #: Characters of a whole text that are shown when it is unfolded, and changes that the token diff lists.
 WHOLE_CHARS_MAX = 60_000
@@ -98,8 +98,8 @@ def pair_view(labelling: Labelling, texts: Texts, place: int) -> PairView:
 
 
 def _side(texts: Texts, number: int) -> Side:
-    head = Head(texts.corpus.records[number])
-    return Side(head.url, texts.corpus.sites[number], head.title, head.tokens)
+    header = Header(texts.corpus.records[number])
+    return Side(header.url, texts.corpus.sites[number], header.title, header.tokens)
 
 
 def _token_changes(difference: Difference) -> tuple[list[tuple[str, str]], int]:

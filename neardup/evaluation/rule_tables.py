@@ -14,7 +14,7 @@ from neardup.evaluation.runs import Run
 from neardup.evaluation.study import LabelledStudy, Mask, Study
 from neardup.rules import RULES, Ruling
 from neardup.rules.posted import similarity_keys
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
 _COLUMNS = (
@@ -70,7 +70,7 @@ def found_by(study: Study, rule: str) -> Mask:
     """Which labelled pairs share an index key that the rule posts, so that an index would let them meet."""
     decider = replace(study.decider, rule=rule)
     keys = {
-        page: set(similarity_keys(Head(study.corpus.records[page]), decider))
+        page: set(similarity_keys(Header(study.corpus.records[page]), decider))
         for page in {*study.labels.a, *study.labels.b}
     }
     pairs = zip(study.labels.a, study.labels.b, strict=True)

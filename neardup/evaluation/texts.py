@@ -16,7 +16,7 @@ from neardup.kernels.tokens import tokenise
 from neardup.page import Page, host_of
 from neardup.scheme import Scheme
 from neardup.sketch.content import main_content
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.text.decoding import decode
 from neardup.text.extraction import extract_page
 from neardup.text.html import text_of
@@ -86,14 +86,14 @@ class Texts:
 
     def page(self, number: int) -> Page:
         """Reads one page again, under its normalised URL. Raises BadInput where it is gone or has changed."""
-        head = Head(self.corpus.records[number])
+        header = Header(self.corpus.records[number])
         try:
-            page = self._read_page(head.coordinates)
+            page = self._read_page(header.coordinates)
         except OSError as error:
-            raise BadInput(f"{head.url}: cannot be read any more: {error.strerror or error}") from error
+            raise BadInput(f"{header.url}: cannot be read any more: {error.strerror or error}") from error
         if page is None:
-            raise BadInput(f"{head.url}: its source is gone")
-        return Page(head.url, page.body, page.content_type)
+            raise BadInput(f"{header.url}: its source is gone")
+        return Page(header.url, page.body, page.content_type)
 
     def tokens(self, number: int) -> PageTokens | None:
         """The page's tokens, None where it cannot be read any more as it was sketched."""
@@ -103,7 +103,7 @@ class Texts:
         found: PageTokens | None = None
         try:
             found = page_tokens(self.page(number), self.scheme)
-            if len(found.fp) != Head(self.corpus.records[number]).tokens:
+            if len(found.fp) != Header(self.corpus.records[number]).tokens:
                 raise BadInput(f"{self.corpus.urls[number]}: holds another text than the one that was sketched")
         except NeardupError as error:
             found = None
@@ -129,7 +129,7 @@ class Texts:
         both = self._common[key]
         if both is None:
             return None
-        sizes = [Head(self.corpus.records[number]).tokens for number in (a, b)]
+        sizes = [Header(self.corpus.records[number]).tokens for number in (a, b)]
         return sizes[0], sizes[1], both
 
     def ratio(self, a: int, b: int) -> float | None:

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.rules.families import KeyFamily
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 
 
-def digest_key(head: Head) -> bytes:
+def digest_key(header: Header) -> bytes:
     """Key of the row of a page's digest; b"" if it has none."""
-    if not head.digest:
+    if not header.digest:
         return b""
-    return (_OPAQUE if head.opaque else _DIGEST) + head.digest
+    return (_OPAQUE if header.opaque else _DIGEST) + header.digest
 
 
 #: The row of a page under `more_prefix`.
@@ -41,14 +41,14 @@ POSTING_BYTES = 8
 _POSTING = struct.Struct(">Q")
 
 
-def posting(page_id: int, head: Head) -> bytes:
+def posting(page_id: int, header: Header) -> bytes:
     """8 bytes: page id, log-length of the tape, log-length of the content tape."""
-    return _POSTING.pack(word_of(page_id, head))
+    return _POSTING.pack(word_of(page_id, header))
 
 
-def word_of(page_id: int, head: Head) -> int:
+def word_of(page_id: int, header: Header) -> int:
     """A page's posting as a number: page id << 16 | tape log-length << 8 | content log-length."""
-    tape, content = head.tape_logs
+    tape, content = header.tape_logs
     return page_id << 16 | tape << 8 | content
 
 

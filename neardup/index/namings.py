@@ -7,7 +7,7 @@ import numpy as np
 from neardup.errors import CorruptRecord
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import COUNT_MAX, Siblings
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 
 _ROW = struct.Struct("<BBBBBQQQ")
 _KEY = struct.Struct("<BQQ")
@@ -39,6 +39,6 @@ def decode(row: bytes) -> Siblings:
     return Siblings(*_ROW.unpack(row)[1:])
 
 
-def key_of(head: Head) -> bytes:
+def key_of(header: Header) -> bytes:
     """17 bytes: site and naming of a page."""
-    return _KEY.pack(KeyFamily.NAMING, head.site, head.naming)
+    return _KEY.pack(KeyFamily.NAMING, header.site, header.naming)

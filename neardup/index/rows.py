@@ -101,8 +101,8 @@ class ClusterRow(NamedTuple):
     canonical: str
 
     def encode(self) -> bytes:
-        head = _CLUSTER.pack(1, *self[:8])
-        return head + self.canonical.encode("utf-8", "surrogatepass")
+        fixed = _CLUSTER.pack(1, *self[:8])
+        return fixed + self.canonical.encode("utf-8", "surrogatepass")
 
 
 _CLUSTER = struct.Struct(">BQ16sQIIIQ16s")
@@ -171,8 +171,8 @@ class DigestRow(NamedTuple):
     pages: tuple[int, ...]
 
     def encode(self) -> bytes:
-        head = _DIGEST.pack(1, *self[:4])
-        return head + b"".join(page.to_bytes(6, "big") for page in self.pages)
+        fixed = _DIGEST.pack(1, *self[:4])
+        return fixed + b"".join(page.to_bytes(6, "big") for page in self.pages)
 
 
 _DIGEST = struct.Struct(">BIQIQ")

@@ -16,7 +16,7 @@ from neardup.matching.batch import Pages, Records
 from neardup.matching.overlay import Overlay
 from neardup.matching.reads import FIRST_MIN, ReadSet, Wanted
 from neardup.rules.posted import counts_names
-from neardup.sketch.header import Head, url_hash
+from neardup.sketch.header import Header, url_hash
 from neardup.sketch.layout import RecordKind
 
 
@@ -31,7 +31,7 @@ def candidates(batch: Records, store: Store, decider: Decider, threads: int = 1)
         page_id
         for place, page_id in enumerate(reads.batch)
         if kinds[place] == RecordKind.PAGE and page_id not in found
-        if page_id not in known or not reads.batch[page_id].same_content(overlay.head(known[page_id].page_id))
+        if page_id not in known or not reads.batch[page_id].same_digest(overlay.header(known[page_id].page_id))
     ]
     leading = set(found.values()) | _read_candidates(overlay, store, seeking)
     _read_clusters(overlay, store, known, leading)
@@ -101,7 +101,7 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
 def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], leading: Iterable[int]) -> None:
     """Reads the clusters that a page may join, and the founding sketches of all clusters in question."""
     reads = overlay.reads
-    hashes = [overlay.head(page_id).url_hash for page_id in leading]
+    hashes = [overlay.header(page_id).url_hash for page_id in leading]
     wanted = Wanted()
     wanted.rows[Family.URLS] = set(hashes)
     reads.read(store, wanted)
@@ -119,14 +119,14 @@ def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -
     lost = set()  # clusters whose representative goes
     leaving: Counter[int] = Counter()
     for page_id, row in known.items():
-        head, held = reads.batch[page_id], overlay.head(row.page_id)
+        header, held = reads.batch[page_id], overlay.header(row.page_id)
         cluster = overlay.clusters.get(id_key(row.cluster))
-        if cluster is None or not _replaces(head, held, row):
+        if cluster is None or not _replaces(header, held, row):
             continue
         leaving[row.cluster] += 1
         gone = [held]
         if not row.member and not _stays(overlay, page_id, cluster):
-            founding = overlay.head(cluster.founding)
+            founding = overlay.header(cluster.founding)
             gone.append(founding)
             wanted.rows.setdefault(Family.KEYS, set()).update(overlay.posted_keys(cluster.founding))
             if cluster.size > 1:
@@ -142,17 +142,17 @@ def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -
     _read_heirs(overlay, store, heirs)
 
 
-def _replaces(head: Head, held: Head, row: UrlRow) -> bool:
+def _replaces(header: Header, held: Header, row: UrlRow) -> bool:
     """Whether a record takes the place of its URL's held fetch: a tombstone, or other content that is not stale."""
-    if head.kind is RecordKind.PAGE:
-        return head.clamped >= row.newest and not head.same_content(held)
-    return head.kind is RecordKind.TOMBSTONE
+    if header.kind is RecordKind.PAGE:
+        return header.clamped >= row.newest and not header.same_digest(held)
+    return header.kind is RecordKind.TOMBSTONE
 
 
 def _stays(overlay: Overlay, page_id: int, cluster: ClusterRow) -> bool:
     """Whether a representative's new content is still its cluster's."""
-    head = overlay.reads.batch[page_id]
-    return head.kind is RecordKind.PAGE and choice.verify(overlay, page_id, cluster.founding)[0]
+    header = overlay.reads.batch[page_id]
+    return header.kind is RecordKind.PAGE and choice.verify(overlay, page_id, cluster.founding)[0]
 
 
 def _read_heirs(overlay: Overlay, store: Store, heirs: Mapping[int, int]) -> None:
@@ -168,6 +168,6 @@ def _read_heirs(overlay: Overlay, store: Store, heirs: Mapping[int, int]) -> Non
     reads.read_sketches(store, pages)
     wanted = Wanted()
     wanted.rows[Family.KEYS] = {key for page_id in pages for key in overlay.posted_keys(page_id)}
-    canonical = (url_hash(overlay.head(page_id).canonical) for page_id in pages if overlay.head(page_id).canonical)
+    canonical = (url_hash(overlay.header(page_id).canonical) for page_id in pages if overlay.header(page_id).canonical)
     wanted.rows[Family.URLS] = set(canonical)
     reads.read(store, wanted)

@@ -8,7 +8,7 @@ from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.limits import PAGE_ID_MAX
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import Names
-from neardup.sketch.header import Head, log_length
+from neardup.sketch.header import Header, log_length
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind
 
 _DIGEST_KEY = np.dtype([("family", "u1"), ("digest", "V16")])
@@ -19,11 +19,11 @@ _NO_DIGEST = bytes(16)
 Records = Sequence[tuple[int, bytes]]
 
 
-class Pages(Mapping[int, Head]):
+class Pages(Mapping[int, Header]):
     """Pages of a batch by page id, in their order. ids int64[pages]; headers HEADER[pages]; records: bytes of each.
 
-    url_hashes, digest_keys (b"" for none), naming_keys: keys of the rows of each; named bool[pages]: see `Head.named`.
-    names, sites: what is counted under its naming, its site's fingerprint.
+    url_hashes, digest_keys (b"" for none), naming_keys: keys of the rows of each; named bool[pages]: see
+    `Header.named`. names, sites: what is counted under its naming, its site's fingerprint.
     Raises CorruptRecord for other bytes than records, InvariantBroken unless page ids ascend, from 0 to PAGE_ID_MAX.
     """
 
@@ -37,7 +37,7 @@ class Pages(Mapping[int, Head]):
         self.ids = np.array([page_id for page_id, _ in batch], dtype=np.int64)
         self.headers = _headers(self.records)
         self._places = {page_id: place for place, (page_id, _) in enumerate(batch)}
-        self._heads: list[Head | None] = [None] * len(batch)
+        self._headers: list[Header | None] = [None] * len(batch)
 
         headers = self.headers
         self.url_hashes: list[bytes] = headers["url_hash"].tolist()
@@ -49,12 +49,12 @@ class Pages(Mapping[int, Head]):
         self.names = list(map(Names, *(headers[name].tolist() for name in Names._fields)))
         self.sites: list[int] = headers["site"].tolist()
 
-    def __getitem__(self, page_id: int) -> Head:
+    def __getitem__(self, page_id: int) -> Header:
         place = self._places[page_id]
-        head = self._heads[place]
-        if head is None:
-            head = self._heads[place] = Head(self.records[place])
-        return head
+        header = self._headers[place]
+        if header is None:
+            header = self._headers[place] = Header(self.records[place])
+        return header
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._places)
@@ -70,7 +70,7 @@ class Pages(Mapping[int, Head]):
         return self._places[page_id]
 
     def tape_logs(self) -> tuple[np.ndarray, np.ndarray]:
-        """`Head.tape_logs` of all pages, as two int64[pages]."""
+        """`Header.tape_logs` of all pages, as two int64[pages]."""
         headers = self.headers
         return _logs(headers["tape_bytes"], headers["tape_level"]), _logs(
             headers["content_bytes"], headers["content_level"]
@@ -104,7 +104,7 @@ def _digest_keys(headers: np.ndarray) -> list[bytes]:
 def _explain(records: Sequence[bytes]) -> None:
     """Raises what is wrong with the first bad one."""
     for record in records:
-        Head(record)
+        Header(record)
     raise CorruptRecord("not a batch of sketch records")
 
 

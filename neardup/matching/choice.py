@@ -14,7 +14,7 @@ from neardup.pairs.scoring import Pairs
 from neardup.rules import Pair, Ruling, rule_of, sites
 from neardup.rules.posted import counts_names
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
 
@@ -41,12 +41,12 @@ class Choice(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """A page with its candidates. heads: of the candidates, in their order."""
+    """A page with its candidates. headers: of the candidates, in their order."""
 
     page_id: int
-    head: Head
+    header: Header
     choice: Choice
-    heads: list[Head]
+    headers: list[Header]
 
 
 class Search:
@@ -81,8 +81,8 @@ class Search:
         pair = self._scores.pair(candidate)
         decider = self._decider
         if decider.sites:
-            head, other = overlay.head(self._page_id), overlay.head(candidate)
-            ruling = rule_on(decider, head, other, pair, self.crowd, self.siblings)
+            header, other = overlay.header(self._page_id), overlay.header(candidate)
+            ruling = rule_on(decider, header, other, pair, self.crowd, self.siblings)
         else:
             ruling = rule_of(decider).decide(pair, decider, self.crowd, self.siblings)
         return Scored(candidate, self.shared[self.candidates.index(candidate)], pair, ruling)
@@ -117,7 +117,7 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
     places, pairs = [], Pairs(overlay.reads.threads)
 
     def record(page_id: int) -> bytes:
-        return batch.records[batch.place(page_id)] if page_id in batch else overlay.head(page_id).record
+        return batch.records[batch.place(page_id)] if page_id in batch else overlay.header(page_id).record
 
     for page_id, others in wanted_pairs:
         scores = known.get(page_id)
@@ -148,7 +148,7 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
 def _lacking(overlay: Overlay, page_id: int) -> Wanted:
     """What was not read of a page."""
     try:
-        overlay.head(page_id)
+        overlay.header(page_id)
     except Missing as missing:
         return missing.wanted
     return Wanted()
@@ -172,12 +172,12 @@ def look_ahead(overlay: Overlay, page_ids: Sequence[int]) -> None:
 
 
 def rule_on(
-    decider: Decider, head: Head, other: Head, pair: Pair, crowd: int = 0, siblings: Siblings = NO_SIBLINGS
+    decider: Decider, header: Header, other: Header, pair: Pair, crowd: int = 0, siblings: Siblings = NO_SIBLINGS
 ) -> Ruling:
     """The live rule's ruling, with what the sites of either page want otherwise."""
     rule = rule_of(decider)
     if decider.sites:
-        return sites.decide(rule, decider, (head.site_name, other.site_name), pair, crowd, siblings)
+        return sites.decide(rule, decider, (header.site_name, other.site_name), pair, crowd, siblings)
     return rule.decide(pair, decider, crowd, siblings)
 
 
@@ -204,8 +204,8 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
     scores = scores_of(overlay, page_id, search.candidates)
     crowd = 0
     if decider.crowd_min:
-        head = overlay.head(page_id)
-        crowd = sum(_crowd(overlay, head, candidate, scores.pair(candidate)) for candidate in search.candidates)
+        header = overlay.header(page_id)
+        crowd = sum(_crowd(overlay, header, candidate, scores.pair(candidate)) for candidate in search.candidates)
     search.decide(overlay, scores, crowd, siblings)
     if not decider.crowd_min:  # it follows from lists, siblings and records alone
         overlay.reads.chosen[page_id] = gathered, siblings, search, as_read
@@ -234,12 +234,12 @@ def _better(one: Scored, best: Scored) -> bool:
     return (one.ruling.rank, -one.page_id) > (best.ruling.rank, -best.page_id)
 
 
-def _crowd(overlay: Overlay, head: Head, candidate: int, pair: Pair) -> int:
+def _crowd(overlay: Overlay, header: Header, candidate: int, pair: Pair) -> int:
     """What one candidate adds to the crowd: itself and its same-site members of other digests."""
     if not pair.same_site or pair.tape_score < overlay.decider.crowd_tape_min:
         return 0
-    other = overlay.head(candidate)
-    if head.same_content(other):
+    other = overlay.header(candidate)
+    if header.same_digest(other):
         return 0
     row = overlay.urls.need(other.url_hash)
     return 1 + overlay.clusters.need(id_key(row.cluster)).crowd
@@ -247,9 +247,9 @@ def _crowd(overlay: Overlay, head: Head, candidate: int, pair: Pair) -> int:
 
 def verify(overlay: Overlay, page_id: int, other: int) -> tuple[bool, Pair, Ruling]:
     """Whether a page still says the same as another: equal digests, or near_duplicate by the rule (no crowd)."""
-    head, held = overlay.head(page_id), overlay.head(other)
+    header, held = overlay.header(page_id), overlay.header(other)
     pair = scores_of(overlay, page_id, (other,)).pair(other)
-    if head.digest and head.same_content(held):
+    if header.digest and header.same_digest(held):
         return True, pair, Ruling(Kind.EXACT_DUPLICATE, "digest")
-    ruling = rule_on(overlay.decider, head, held, pair)
+    ruling = rule_on(overlay.decider, header, held, pair)
     return ruling.kind is Kind.NEAR_DUPLICATE, pair, ruling

@@ -4,30 +4,30 @@ from neardup.errors import InvariantBroken
 from neardup.index.rows import NO_PAGE, ClusterRow, MemberRow, UrlRow, id_key, member_key, member_of_key
 from neardup.matching import digests
 from neardup.matching.overlay import Overlay
-from neardup.sketch.header import Head, url_hash
+from neardup.sketch.header import Header, url_hash
 from neardup.verdict import Kind
 
 _NO_URL = bytes(16)
 
 
-def found(overlay: Overlay, page_id: int, head: Head, url: UrlRow, content_of: int = NO_PAGE) -> None:
+def found(overlay: Overlay, page_id: int, header: Header, url: UrlRow, content_of: int = NO_PAGE) -> None:
     """The page becomes the representative of a cluster of its own. url: the URL's row to be."""
-    digests.arrive(overlay, page_id, head)
+    digests.arrive(overlay, page_id, header)
     overlay.post(page_id)
-    row = ClusterRow(page_id, head.url_hash, page_id, 1, 1, 0, content_of, _wanted(head), "")
+    row = ClusterRow(page_id, header.url_hash, page_id, 1, 1, 0, content_of, _wanted(header), "")
     overlay.clusters.put(id_key(page_id), row)
-    overlay.urls.put(head.url_hash, url)
+    overlay.urls.put(header.url_hash, url)
 
 
-def join(overlay: Overlay, page_id: int, head: Head, url: UrlRow, verified: int) -> None:
+def join(overlay: Overlay, page_id: int, header: Header, url: UrlRow, verified: int) -> None:
     """The page becomes a member, verified against the founding sketch `verified`. url: the URL's row to be."""
     cluster = overlay.clusters.need(id_key(url.cluster))
-    digests.arrive(overlay, page_id, head)
-    counted = is_counted(overlay, page_id, head, cluster)
-    overlay.members.put(member_key(url.cluster, url.member), MemberRow(verified, head.url_hash, counted))
-    canonical = head.url if head.url_hash == cluster.wanted else cluster.canonical
+    digests.arrive(overlay, page_id, header)
+    counted = is_counted(overlay, page_id, header, cluster)
+    overlay.members.put(member_key(url.cluster, url.member), MemberRow(verified, header.url_hash, counted))
+    canonical = header.url if header.url_hash == cluster.wanted else cluster.canonical
     change(overlay, url.cluster, size=cluster.size + 1, crowd=cluster.crowd + counted, canonical=canonical)
-    overlay.urls.put(head.url_hash, url)
+    overlay.urls.put(header.url_hash, url)
 
 
 def verified_against(overlay: Overlay, row: UrlRow) -> int:
@@ -37,11 +37,11 @@ def verified_against(overlay: Overlay, row: UrlRow) -> int:
     return overlay.clusters.need(id_key(row.cluster)).founding
 
 
-def is_counted(overlay: Overlay, page_id: int, head: Head, cluster: ClusterRow) -> bool:
+def is_counted(overlay: Overlay, page_id: int, header: Header, cluster: ClusterRow) -> bool:
     """Whether a live page adds to the crowd that its representative stands for: same site, a content of its own."""
-    founding = overlay.head(cluster.founding)
-    own = digests.holder(overlay, head) == page_id
-    return own and head.site == founding.site and not head.same_content(founding)
+    founding = overlay.header(cluster.founding)
+    own = digests.holder(overlay, header) == page_id
+    return own and header.site == founding.site and not header.same_digest(founding)
 
 
 def change(overlay: Overlay, cluster_id: int, **values: object) -> ClusterRow:
@@ -55,23 +55,23 @@ def change(overlay: Overlay, cluster_id: int, **values: object) -> ClusterRow:
     return changed
 
 
-def canonical_of(overlay: Overlay, cluster_id: int, head: Head) -> tuple[bytes, str]:
-    """`wanted` and `canonical` of a cluster whose representative's current sketch is `head`."""
-    wanted = _wanted(head)
+def canonical_of(overlay: Overlay, cluster_id: int, header: Header) -> tuple[bytes, str]:
+    """`wanted` and `canonical` of a cluster whose representative's current sketch is `header`."""
+    wanted = _wanted(header)
     if wanted == _NO_URL:
         return wanted, ""
     row = overlay.urls.get(wanted)
     member = row is not None and row.live and row.cluster == cluster_id
-    return wanted, head.canonical if member else ""
+    return wanted, header.canonical if member else ""
 
 
-def _wanted(head: Head) -> bytes:
+def _wanted(header: Header) -> bytes:
     """Hash of the URL that a page names as canonical; zeros if none or its own."""
-    canonical = head.canonical
+    canonical = header.canonical
     if not canonical:
         return _NO_URL
     wanted = url_hash(canonical)
-    return _NO_URL if wanted == head.url_hash else wanted
+    return _NO_URL if wanted == header.url_hash else wanted
 
 
 def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
@@ -79,9 +79,9 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
 
     The URL's row is removed: the caller writes what is to be known of it.
     """
-    head = overlay.head(row.page_id)
+    header = overlay.header(row.page_id)
     overlay.urls.put(hashed, None)
-    digests.leave(overlay, row.page_id, head)
+    digests.leave(overlay, row.page_id, header)
     key = id_key(row.cluster)
     cluster = overlay.clusters.need(key)
     if row.member:
@@ -112,11 +112,11 @@ def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
     url = overlay.urls.need(member.url_hash)
     if url.cluster != cluster_id or url.member != member_of_key(first[0]):
         raise InvariantBroken(f"member {url.member} of cluster {cluster_id} is held as one of cluster {url.cluster}")
-    head = overlay.head(url.page_id)
+    header = overlay.header(url.page_id)
     overlay.members.put(first[0], None)
     overlay.urls.put(member.url_hash, url._replace(member=0, standing=Kind.UNIQUE))
     overlay.post(url.page_id)
-    wanted, canonical = canonical_of(overlay, cluster_id, head)
+    wanted, canonical = canonical_of(overlay, cluster_id, header)
     change(
         overlay,
         cluster_id,

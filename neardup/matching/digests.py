@@ -4,23 +4,23 @@ from neardup.errors import InvariantBroken
 from neardup.index import keys, sharing
 from neardup.index.rows import DIGEST_PAGES_MAX, NO_DIGEST_ROW, NO_PAGE, DigestRow, id_key
 from neardup.matching.overlay import Overlay
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 
 
-def holder(overlay: Overlay, head: Head) -> int | None:
-    """The oldest live page with the content of `head`, None if there is none or the content duplicates nothing."""
-    key = keys.digest_key(head)
+def holder(overlay: Overlay, header: Header) -> int | None:
+    """The oldest live page with the content of `header`, None if there is none or the content duplicates nothing."""
+    key = keys.digest_key(header)
     row = overlay.digests.get(key) if key else None
     return row.pages[0] if row and row.pages else None
 
 
-def arrive(overlay: Overlay, page_id: int, head: Head) -> None:
+def arrive(overlay: Overlay, page_id: int, header: Header) -> None:
     """A page with this content is live from now on; its sketch is stored."""
-    key = keys.digest_key(head)
+    key = keys.digest_key(header)
     if not key:
-        overlay.sketches.put(id_key(page_id), sharing.whole_row(head.record))
+        overlay.sketches.put(id_key(page_id), sharing.whole_row(header.record))
         return
-    row = _stored(overlay, page_id, head, overlay.digests.get(key) or NO_DIGEST_ROW)
+    row = _stored(overlay, page_id, header, overlay.digests.get(key) or NO_DIGEST_ROW)
     pages = row.pages
     if row.live == len(pages) < DIGEST_PAGES_MAX:
         pages = (*pages, page_id)
@@ -29,9 +29,9 @@ def arrive(overlay: Overlay, page_id: int, head: Head) -> None:
     overlay.digests.put(key, row._replace(live=row.live + 1, pages=pages))
 
 
-def leave(overlay: Overlay, page_id: int, head: Head) -> None:
+def leave(overlay: Overlay, page_id: int, header: Header) -> None:
     """A page with this content is not live any more. Its sketch stays stored: see `forget`."""
-    key = keys.digest_key(head)
+    key = keys.digest_key(header)
     if not key:
         return
     row = overlay.digests.need(key)
@@ -58,8 +58,8 @@ def _next_pages(overlay: Overlay, key: bytes, number: int) -> tuple[int, ...]:
 
 def forget(overlay: Overlay, page_id: int) -> None:
     """Drops the stored sketch of a page that is neither live nor a founding one; its shared part with the last user."""
-    head = overlay.head(page_id)
-    key = keys.digest_key(head)
+    header = overlay.header(page_id)
+    key = keys.digest_key(header)
     place = id_key(page_id)
     if not key:
         overlay.sketches.put(place, None)
@@ -80,9 +80,9 @@ def forget(overlay: Overlay, page_id: int) -> None:
     _put(overlay, key, digest)
 
 
-def _stored(overlay: Overlay, page_id: int, head: Head, digest: DigestRow) -> DigestRow:
+def _stored(overlay: Overlay, page_id: int, header: Header, digest: DigestRow) -> DigestRow:
     """Stores a sketch: whole for the first of its digest, else its own part. Returns the digest's row."""
-    record = head.record
+    record = header.record
     check = sharing.check_of(sharing.shared_part(record))
     if digest.rest == NO_PAGE:
         overlay.sketches.put(id_key(page_id), sharing.whole_row(record))

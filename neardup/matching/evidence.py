@@ -7,11 +7,11 @@ from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.matching.choice import Scored, Search, families
 from neardup.matching.overlay import Overlay
 from neardup.rules import Pair, Ruling, rule_of
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.verdict import Kind, Representative, Verdict
 
 
-def frame(overlay: Overlay, kind: Kind, page_id: int, n: int, head: Head) -> Verdict:
+def frame(overlay: Overlay, kind: Kind, page_id: int, n: int, header: Header) -> Verdict:
     """A verdict with everything that the page's own sketch tells."""
     decider = overlay.decider
     page = kind is not Kind.GONE and kind is not Kind.REJECTED
@@ -19,17 +19,17 @@ def frame(overlay: Overlay, kind: Kind, page_id: int, n: int, head: Head) -> Ver
         kind,
         page_id,
         n,
-        head.url,
-        head.fetched_at,
-        head.coordinates,
+        header.url,
+        header.fetched_at,
+        header.coordinates,
         decider.scheme,
         decider.digest,
-        title=head.title or None,
-        site=head.site_name or None,
-        lang=head.lang or None,
-        thin=page and not head.opaque and head.tokens < decider.thin_tokens,
-        opaque=head.opaque,
-        truncated=head.truncated,
+        title=header.title or None,
+        site=header.site_name or None,
+        lang=header.lang or None,
+        thin=page and not header.opaque and header.tokens < decider.thin_tokens,
+        opaque=header.opaque,
+        truncated=header.truncated,
     )
 
 
@@ -37,8 +37,8 @@ def representative(overlay: Overlay, founding: int) -> Representative:
     """The page of a founding sketch, as a verdict names it."""
     known = overlay.representatives.get(founding)
     if known is None:
-        head = overlay.head(founding)
-        known = Representative(founding, head.url, head.fetched_at, head.coordinates)
+        header = overlay.header(founding)
+        known = Representative(founding, header.url, header.fetched_at, header.coordinates)
         overlay.representatives[founding] = known
     return known
 
@@ -63,7 +63,7 @@ def tell_cluster(overlay: Overlay, verdict: Verdict, cluster_id: int) -> Cluster
     cluster = overlay.clusters.need(id_key(cluster_id))
     verdict.cluster = cluster_id
     verdict.cluster_size = cluster.size
-    verdict.canonical = cluster.canonical or overlay.head(cluster.founding).url
+    verdict.canonical = cluster.canonical or overlay.header(cluster.founding).url
     verdict.revision = cluster.revision
     return cluster
 
@@ -74,16 +74,16 @@ def score_of(decider: Decider, pair: Pair) -> float:
     return score
 
 
-def of_pair(decider: Decider, head: Head, other: Head, pair: Pair, ruling: Ruling) -> dict[str, Any]:
+def of_pair(decider: Decider, header: Header, other: Header, pair: Pair, ruling: Ruling) -> dict[str, Any]:
     """The numbers of one pair and the step that decided."""
-    return rule_of(decider).evidence(pair, ruling) | _langs(head.lang, other.lang)
+    return rule_of(decider).evidence(pair, ruling) | _langs(header.lang, other.lang)
 
 
-def of_search(overlay: Overlay, page_id: int, head: Head, search: Search) -> dict[str, Any]:
+def of_search(overlay: Overlay, page_id: int, header: Header, search: Search) -> dict[str, Any]:
     """Evidence of a page whose content nobody has, as the index is before the page is in it."""
     if search.best is None:
-        return of_none(overlay, head, search)
-    return of_choice(overlay, page_id, head.lang, search, search.best)
+        return of_none(overlay, header, search)
+    return of_choice(overlay, page_id, header.lang, search, search.best)
 
 
 def of_choice(
@@ -92,7 +92,7 @@ def of_choice(
     """Evidence of a page that repeats `best`. shared: families of the keys that both have, if known."""
     out = rule_of(overlay.decider).evidence(best.pair, best.ruling)
     if lang:
-        out |= _langs(lang, overlay.head(best.page_id).lang)
+        out |= _langs(lang, overlay.header(best.page_id).lang)
     out["keys"] = families(overlay, page_id, best.page_id) if shared is None else shared
     out["candidates"] = len(search.candidates)
     return out | _crowds(overlay.decider, search)
@@ -108,23 +108,23 @@ def _crowds(decider: Decider, search: Search) -> dict[str, Any]:
     return out
 
 
-def of_none(overlay: Overlay, head: Head, search: Search) -> dict[str, Any]:
+def of_none(overlay: Overlay, header: Header, search: Search) -> dict[str, Any]:
     """Evidence of a page that repeats nothing: how many candidates there were, and what rejected the nearest."""
     out: dict[str, Any] = {"candidates": len(search.candidates)}
     if search.candidates:
         out |= _crowds(overlay.decider, search)
         decider = overlay.decider
         nearest = search.nearest(overlay)
-        other = overlay.head(nearest.page_id)
+        other = overlay.header(nearest.page_id)
         out["nearest"] = {
             **_place(nearest.page_id, other),
             "score": score_of(decider, nearest.pair),
-            **of_pair(decider, head, other, nearest.pair, nearest.ruling),
+            **of_pair(decider, header, other, nearest.pair, nearest.ruling),
         }
     return out
 
 
-def of_digest(site: int, lang: str, holder_id: int, holder: Head, founding: Head) -> dict[str, Any]:
+def of_digest(site: int, lang: str, holder_id: int, holder: Header, founding: Header) -> dict[str, Any]:
     """Evidence of an exact duplicate: whose content it has. site, lang: its own."""
     out: dict[str, Any] = {"by": "digest", "holder": _place(holder_id, holder), "same_site": site == founding.site}
     if lang:
@@ -132,9 +132,9 @@ def of_digest(site: int, lang: str, holder_id: int, holder: Head, founding: Head
     return out
 
 
-def _place(page_id: int, head: Head) -> dict[str, Any]:
+def _place(page_id: int, header: Header) -> dict[str, Any]:
     """Enough of a page to find and read it again."""
-    return {"page_id": page_id, "url": head.url, "fetched_at": head.fetched_at, "coordinates": head.coordinates}
+    return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}
 
 
 def _langs(one: str, other: str) -> dict[str, Any]:

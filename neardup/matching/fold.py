@@ -25,7 +25,7 @@ from neardup.matching.reads import Missing, ReadSet, Wanted
 from neardup.matching.short_founders import Firsts, Newcomers
 from neardup.matching.short_joiners import Joiners
 from neardup.rules import Pair, Ruling
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 
 #: Pages whose pairs among themselves are scored together. Of more pages more would be guessed wrong.
@@ -158,8 +158,8 @@ def judge(
             if trace is not None:
                 traces.append(_trace(overlay, page_id, reads.batch[page_id], told))
             if weigh and told.search is not None and told.search.candidates:
-                heads = [overlay.head(candidate) for candidate in told.search.candidates]
-                outcome.weighed.append(Weighed(page_id, reads.batch[page_id], told.search.choice(overlay), heads))
+                headers = [overlay.header(candidate) for candidate in told.search.candidates]
+                outcome.weighed.append(Weighed(page_id, reads.batch[page_id], told.search.choice(overlay), headers))
         except Missing as missing:
             # The remaining pages are judged on a state that lacks this one's effects, only to learn what they need too.
             wanted.add(missing.wanted)
@@ -183,11 +183,11 @@ def judge(
     return outcome
 
 
-def _trace(overlay: Overlay, page_id: int, head: Head, told: Told) -> Trace:
+def _trace(overlay: Overlay, page_id: int, header: Header, told: Told) -> Trace:
     weighed = []
     found = told.search.choice(overlay) if told.search else None
     for one in found.scored if found else ():
-        other = overlay.head(one.page_id)
+        other = overlay.header(one.page_id)
         weighed.append(
             Candidate(
                 one.page_id,
@@ -201,4 +201,4 @@ def _trace(overlay: Overlay, page_id: int, head: Head, told: Told) -> Trace:
             )
         )
     cut = bool(found and found.cut)
-    return Trace(page_id, head.url, weighed, told.checks, told.holder, cut)
+    return Trace(page_id, header.url, weighed, told.checks, told.holder, cut)

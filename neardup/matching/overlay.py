@@ -15,7 +15,7 @@ from neardup.index.base import Family
 from neardup.matching.lists import Lists
 from neardup.matching.reads import FIRST_MIN, Missing, ReadSet, Wanted
 from neardup.rules.posted import similarity_keys
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.verdict import Representative
 
 Row = TypeVar("Row")
@@ -134,18 +134,18 @@ class Overlay:
             self._lists = self.reads.posted.lists(self.decider)
         return self._lists
 
-    def head(self, page_id: int) -> Head:
+    def header(self, page_id: int) -> Header:
         """The sketch of a page of this batch or of the store. Raises Missing, InvariantBroken."""
-        heads = self.reads.heads
-        head = heads.get(page_id)
-        if head is None and page_id in self.reads.batch:
-            head = heads[page_id] = self.reads.batch[page_id]
-        elif head is None:
+        headers = self.reads.headers
+        header = headers.get(page_id)
+        if header is None and page_id in self.reads.batch:
+            header = headers[page_id] = self.reads.batch[page_id]
+        elif header is None:
             row = self.sketches.need(rows.id_key(page_id))
             rest = sharing.rest_of_row(row)
             rest_row = None if rest is None else self.sketches.need(rows.id_key(rest))
-            head = heads[page_id] = Head(sharing.record_of_rows(row, rest_row))
-        return head
+            header = headers[page_id] = Header(sharing.record_of_rows(row, rest_row))
+        return header
 
     def posted_keys(self, page_id: int) -> list[bytes]:
         """The similarity keys of a page."""
@@ -153,13 +153,13 @@ class Overlay:
             return self.reads.posted.of_page(page_id)
         known = self.reads.keys
         if page_id not in known:
-            known[page_id] = similarity_keys(self.head(page_id), self.decider)
+            known[page_id] = similarity_keys(self.header(page_id), self.decider)
         return known[page_id]
 
     def post(self, page_id: int) -> None:
         """Posts a founding sketch under its similarity keys. Raises Missing with every list that was not read."""
-        head = self.head(page_id)
-        word, entry = keys.word_of(page_id, head), keys.posting(page_id, head)
+        header = self.header(page_id)
+        word, entry = keys.word_of(page_id, header), keys.posting(page_id, header)
         slots, others = self._places(page_id)
         if not self.lists.post(slots, word, foreign=page_id not in self.reads.batch):
             raise self.lacking(page_id)
@@ -170,8 +170,8 @@ class Overlay:
 
     def unpost(self, page_id: int) -> None:
         """Takes a founding sketch out of its lists, hot ones excepted. Raises Missing like `post`, InvariantBroken."""
-        head = self.head(page_id)
-        word, entry = keys.word_of(page_id, head), keys.posting(page_id, head)
+        header = self.header(page_id)
+        word, entry = keys.word_of(page_id, header), keys.posting(page_id, header)
         slots, others = self._places(page_id)
         if not self.lists.unpost(slots, word):
             raise self.lacking(page_id)

@@ -14,7 +14,7 @@ from neardup.matching.batch import Pages
 from neardup.matching.lists import Posted
 from neardup.matching.scores import Numbers, Scores
 from neardup.parallel import spread
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 
 #: Rows of a prefix are read at least so many at a time: a promotion is seldom the only one of its batch.
 FIRST_MIN = 4
@@ -64,7 +64,7 @@ class ReadSet:
     """Everything a batch has read. rows: per family, key -> value or None for absent.
 
     prefixes: the first keys of a prefix, and whether these are all of them. posted: the batch's similarity keys with
-    their rows, which `rows` does not hold. decoded: rows as somebody looked at them, by how they are decoded. heads,
+    their rows, which `rows` does not hold. decoded: rows as somebody looked at them, by how they are decoded. headers,
     keys and scores remember what follows from records, by page id: decoded records, similarity keys of pages of the
     store, numbers of pairs. chosen: what was chosen for a page, and from what: candidates, siblings, the search,
     whether the lists were as they were read. founders: pages of the batch that will likely be posted. threads: how
@@ -77,7 +77,7 @@ class ReadSet:
         self.rows: dict[Family, dict[bytes, bytes | None]] = {family: {} for family in Family}
         self.prefixes: dict[tuple[Family, bytes], tuple[list[bytes], bool]] = {}
         self.decoded: defaultdict[Callable[[bytes], Any], dict[bytes, Any]] = defaultdict(dict)
-        self.heads: dict[int, Head] = {}
+        self.headers: dict[int, Header] = {}
         self.keys: dict[int, list[bytes]] = {}
         self.numbers = Numbers(decider)
         self.scores: dict[int, Scores] = {}
@@ -134,7 +134,7 @@ class ReadSet:
     def read_sketches(self, store: Store, page_ids: Iterable[int]) -> None:
         """Reads sketches rows and the rows that hold their shared parts."""
         wanted = Wanted()
-        wanted.sketches(page_id for page_id in page_ids if page_id not in self.heads and page_id not in self.batch)
+        wanted.sketches(page_id for page_id in page_ids if page_id not in self.headers and page_id not in self.batch)
         self.read(store, wanted)
         held = self.rows[Family.SKETCHES]
         shared = Wanted()

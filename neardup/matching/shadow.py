@@ -17,7 +17,7 @@ from neardup.errors import BadInput
 from neardup.matching.choice import Scored, Weighed, rule_on
 from neardup.rules import RULES, Ruling
 from neardup.rules.posted import counts_names
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
 AUDIT_VERSION = 1
@@ -148,8 +148,8 @@ class Auditor:
             return None
         choice = one.choice
         return [
-            rule_on(self.shadow, one.head, other, scored.pair, choice.crowd, choice.siblings)
-            for scored, other in zip(choice.scored, one.heads, strict=True)
+            rule_on(self.shadow, one.header, other, scored.pair, choice.crowd, choice.siblings)
+            for scored, other in zip(choice.scored, one.headers, strict=True)
         ]
 
     def _compare(self, one: Weighed, rulings: list[Ruling]) -> Disagreement | None:
@@ -190,8 +190,8 @@ class Auditor:
             "version": AUDIT_VERSION,
             "audit": "pair",
             "sample": sample,
-            "a": _page(scored.page_id, one.heads[place]),
-            "b": _page(one.page_id, one.head),
+            "a": _page(scored.page_id, one.headers[place]),
+            "b": _page(one.page_id, one.header),
             "pair": {name: _rounded(value) for name, value in scored.pair._asdict().items()},
             "crowd": one.choice.crowd,
             "live": {"rule": self.live.rule, "decider": self.live.digest, **_ruling(scored, one.choice.best)},
@@ -233,8 +233,8 @@ def _rank(page_id: int) -> int:
     return int.from_bytes(digest, "big")
 
 
-def _page(page_id: int, head: Head) -> dict[str, Any]:
-    return {"page_id": page_id, "url": head.url, "fetched_at": head.fetched_at, "coordinates": head.coordinates}
+def _page(page_id: int, header: Header) -> dict[str, Any]:
+    return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}
 
 
 def _ruling(one: Scored, best: Scored | None) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class Newcomers:
             if search.best is not None:
                 return None
             if self._frames is not None:
-                proof = evidence.of_none(overlay, overlay.head(page_id), search)
+                proof = evidence.of_none(overlay, overlay.header(page_id), search)
             overlay.post(page_id)
         self._write(place, row >= 0, *made)
         if self._frames is None:

@@ -65,7 +65,7 @@ class Joiners:
         if digest is None or not digest.pages or digest.rest == NO_PAGE:
             return None
         holder = digest.pages[0]
-        held = overlay.head(holder)
+        held = overlay.header(holder)
         row = overlay.urls.need(held.url_hash)
         cluster = overlay.clusters.need(id_key(row.cluster))
         verified = clusters.verified_against(overlay, row)
@@ -85,7 +85,7 @@ class Joiners:
         joined = self._join(place, row.cluster, cluster, Kind.EXACT_DUPLICATE, verified, False)
         if self._frames is None:
             return Told([], None, [], holder)
-        founding = overlay.head(cluster.founding)
+        founding = overlay.header(cluster.founding)
         proof = evidence.of_digest(pages.sites[place], self._frames.lang(place), holder, held, founding)
         return Told([self._tell_member(place, row.cluster, joined, proof, False)], None, [], holder)
 
@@ -104,7 +104,7 @@ class Joiners:
         best = search.best
         if best is None or best.ruling.kind is not Kind.NEAR_DUPLICATE:
             return None
-        other = overlay.head(best.page_id)
+        other = overlay.header(best.page_id)
         cluster_id = overlay.urls.need(other.url_hash).cluster
         cluster = overlay.clusters.need(id_key(cluster_id))
         if cluster.founding != best.page_id:
@@ -179,7 +179,7 @@ class Joiners:
         fetched_at = min(self._fetch_times[place], log_time)
         if fetched_at < row.newest:
             return Told(self._tell_again(place, Kind.STALE, row), None, [], None)
-        held = overlay.head(row.page_id)
+        held = overlay.header(row.page_id)
         if keys.digest_key(held) != pages.digest_keys[place] or not held.digest:
             return None
         if row.member:
@@ -196,7 +196,7 @@ class Joiners:
         overlay = self._overlay
         cluster = overlay.clusters.need(id_key(row.cluster))
         standing = evidence.standing(overlay, row)
-        canonical = cluster.canonical or overlay.head(cluster.founding).url
+        canonical = cluster.canonical or overlay.header(cluster.founding).url
         return [
             self._frames.verdict(
                 *(place, kind, row.cluster, cluster.size, canonical, cluster.revision, {}), standing=standing

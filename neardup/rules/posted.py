@@ -10,7 +10,7 @@ from neardup.decider import Decider
 from neardup.rules import rule_of
 from neardup.rules.base import Posts
 from neardup.rules.families import NOWHERE, PLACES, SIMILARITY_BYTES, Places, family_of
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordFlag
 
 #: No limit to how much the lengths of two pages differ.
@@ -39,12 +39,12 @@ def keeps_the_same(one: Decider, other: Decider) -> bool:
     return fewest_tokens(one) == fewest_tokens(other)
 
 
-def similarity_keys(head: Head, decider: Decider) -> list[bytes]:
+def similarity_keys(header: Header, decider: Decider) -> list[bytes]:
     """The 7-byte keys under which a page is posted and looked for, in a fixed order; none for a page without tokens."""
-    if head.opaque or head.tokens < fewest_tokens(decider):
+    if header.opaque or header.tokens < fewest_tokens(decider):
         return []
-    header = head.record[: HEADER.itemsize] + b"\0"  # NOWHERE is its last byte
-    return [first + bytes(take(header)) for first, take in _takers(rule_of(decider).posts(decider))]
+    source = header.record[: HEADER.itemsize] + b"\0"  # NOWHERE is its last byte
+    return [first + bytes(take(source)) for first, take in _takers(rule_of(decider).posts(decider))]
 
 
 def similarity_columns(headers: np.ndarray, decider: Decider) -> tuple[np.ndarray, np.ndarray]:

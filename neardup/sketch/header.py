@@ -22,7 +22,7 @@ from neardup.sketch.layout import (
 )
 from neardup.verdict import Coordinates
 
-#: Fields that `Head` takes, in HEADER's order; the others are skipped.
+#: Fields that `Header` takes, in HEADER's order; the others are skipped.
 _WANTED = (
     *("version", "kind", "flags", "size", "fetched_at", "log_time", "source", "partition", "offset", "position"),
     *("url_hash", "site", "tail", "titling", "naming", "place", "digest", "tokens", "tape_level", "content_level"),
@@ -64,7 +64,7 @@ def url_hash(url: str | bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16, person=b"neardup-url").digest()
 
 
-class Head:
+class Header:
     """What matching reads of one record; texts are decoded when asked for.
 
     digest is b"" for what duplicates nothing: no token, or an empty opaque body. tape_logs: log-length of the whole
@@ -152,7 +152,7 @@ class Head:
         starts = self.starts
         return self.record[starts[section] : starts[section + 1]].decode("utf-8", "replace")
 
-    def same_content(self, other: "Head") -> bool:
+    def same_digest(self, other: "Header") -> bool:
         """Equal token sequences, or equal opaque bodies; two empty pages are equal here."""
         return self.digest == other.digest and self.opaque == other.opaque
 

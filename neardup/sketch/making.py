@@ -20,7 +20,7 @@ from neardup.kernels.record import CANONICAL_LEFT, LANG_LEFT
 from neardup.page import Page, normalise_url
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import Identities, cut, identify
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind, Section
 from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into
@@ -235,7 +235,7 @@ def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -
         start, end = row[place], row[place + 1]
         return unescape_value(batch.buffer[start:end].tobytes()) if start >= 0 else ""
 
-    header, known = np.frombuffer(record, HEADER, 1).copy(), Head(record)
+    header, known = np.frombuffer(record, HEADER, 1).copy(), Header(record)
     keep, lang_at, end = known.starts[Section.CANONICAL : Section.REASON + 1]
     canonical, lang = record[keep:lang_at], record[lang_at:end]
     if batch.left[page] & CANONICAL_LEFT and (named := value(CANONICAL_START)):

@@ -27,7 +27,7 @@ from neardup.rules.families import family_of
 from neardup.rules.names import PageWords, only_at_beginning, only_in_title
 from neardup.rules.posted import families_of, similarity_keys
 from neardup.scheme import Scheme
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
@@ -243,7 +243,7 @@ def _rule(rule: str, records: Sequence[bytes], pair: Pair, decider: Decider) -> 
     ruling = RULES[rule].decide(pair, own)
     numbers, needed = RULES[rule].in_short(pair, own, ruling)
     outcome = Kind.EXACT_DUPLICATE if pair.same_digest else ruling.kind
-    mine, others = (similarity_keys(Head(record), own) for record in records)
+    mine, others = (similarity_keys(Header(record), own) for record in records)
     shared = Counter(family_of(key).name.lower() for key in set(mine) & set(others))
     counts = {family: shared[family] for family in families_of(own) if shared[family]}
     return RuleResult(rule, numbers, needed, ruling, outcome, {"digest": 1} | counts if pair.same_digest else counts)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from neardup.errors import CorruptRecord
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from streams.errors import SourceGap
 from streams.formats.message import Message
 from streams.ports import Range
@@ -36,7 +36,7 @@ class Account:
     already. accepted: gaps let pass. skipped: why records were left out, on the operator's word.
     """
 
-    taken: list[tuple[int, Head]] = field(default_factory=list)
+    taken: list[tuple[int, Header]] = field(default_factory=list)
     marks: dict[Key, Mark] = field(default_factory=dict)
     dropped: int = 0
     duplicates: int = 0
@@ -78,38 +78,38 @@ def account(
     last: dict[Key, int] = {}
     for place, record in enumerate(message.records):
         try:
-            head = _read(record, spans, last)
+            header = _read(record, spans, last)
         except CorruptRecord as error:
             why = f"record {place} of the message at offset {offset} of the sketch log: {error}"
             if not skip_records():
                 raise CorruptRecord(why) from error
             found.skipped.append(why)
             continue
-        key = (head.source, head.partition)
-        if head.offset < starts[key]:
+        key = (header.source, header.partition)
+        if header.offset < starts[key]:
             found.duplicates += 1
             continue
-        found.taken.append((place, head))
-        found.marks[key] = Mark(found.marks[key].offset, head.position)
+        found.taken.append((place, header))
+        found.marks[key] = Mark(found.marks[key].offset, header.position)
     return found
 
 
-def _read(record: bytes, spans: Mapping[Key, Range], last: dict[Key, int]) -> Head:
+def _read(record: bytes, spans: Mapping[Key, Range], last: dict[Key, int]) -> Header:
     try:
-        head = Head(record)
+        header = Header(record)
     except ValueError as error:
         raise CorruptRecord(f"not a sketch record: {error}") from error
-    if not head.whole:
+    if not header.whole:
         raise CorruptRecord("its sections do not add up to its length")
-    key = (head.source, head.partition)
+    key = (header.source, header.partition)
     span = spans.get(key)
-    if span is None or not span.start <= head.offset < span.stop or head.offset <= last.get(key, -1):
+    if span is None or not span.start <= header.offset < span.stop or header.offset <= last.get(key, -1):
         raise CorruptRecord(
-            f"it is of offset {head.offset}, partition {head.partition} of source {head.source.hex()}, which no range "
-            "of the message holds, or not there"
+            f"it is of offset {header.offset}, partition {header.partition} of source {header.source.hex()}, which no "
+            "range of the message holds, or not there"
         )
-    last[key] = head.offset
-    return head
+    last[key] = header.offset
+    return header
 
 
 def _gap(span: Range, offset: int, mark: int) -> str:

@@ -19,7 +19,7 @@ from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.index.base import Family, Store, Writes
 from neardup.matching.choice import Weighed
 from neardup.matching.fold import Outcome, fold
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 from streams.errors import WrongScheme
 from streams.formats.message import Control, Decision, Message, NewDecider, decode_entry, page_id
@@ -43,7 +43,7 @@ Settled = Callable[[Decision, int], bool]
 class Prepared:
     """What some messages lead to; nothing is emitted or written yet.
 
-    heads: of the pages judged, in order. controls: operators' words among the messages, with their offsets. word: the
+    headers: of the pages judged, in order. controls: operators' words among the messages, with their offsets. word: the
     last message, if it names another decider. decider: what decides behind the messages. dropped, duplicates, accepted,
     skipped: as in Account, all messages together.
     """
@@ -53,7 +53,7 @@ class Prepared:
     next_offset: int
     log_time: int
     told: int
-    heads: list[Head]
+    headers: list[Header]
     decider: Decider
     word: NewDecider | None = None
     dropped: int = 0
@@ -171,8 +171,8 @@ class Matcher:
                 known.update(found.marks)
                 changed.update(found.marks)
                 prepared.add(found)
-                batch += [(page_id(offset, place), head.record) for place, head in found.taken]
-                prepared.heads += [head for _, head in found.taken]
+                batch += [(page_id(offset, place), header.record) for place, header in found.taken]
+                prepared.headers += [header for _, header in found.taken]
                 if found.taken:
                     prepared.told = offset + 1
             else:
@@ -183,7 +183,7 @@ class Matcher:
         )
         if tell:
             _check_complete(batch, outcome.verdicts)
-        prepared.log_time = max([self.log_time, *(head.log_time for head in prepared.heads)])
+        prepared.log_time = max([self.log_time, *(header.log_time for header in prepared.headers)])
         meta: dict[bytes, bytes | None] = {
             **outcome.writes.get(Family.META, {}),
             **{_mark_key(*key): _MARK.pack(mark.offset, mark.position or 0) for key, mark in changed.items()},

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
@@ -154,7 +154,7 @@ class SketchRole:
             rejected = False
             for record, sketch in zip(records, sketches, strict=True):
                 if sketch[1] == RecordKind.REJECTED:
-                    self._reject(record, Head(sketch).reason)
+                    self._reject(record, Header(sketch).reason)
                     rejected = True
             places = [(record.partition(), record.offset()) for record in records]
             for message in pack(self._scheme_digest, ranges, places, sketches):

@@ -11,7 +11,7 @@ from neardup.index.base import Family, Store
 from neardup.index.rows import NO_PAGE, ClusterRow, DigestRow, UrlRow, id_key
 from neardup.rules.posted import similarity_keys
 from neardup.rules.siblings import NO_SIBLINGS
-from neardup.sketch.header import Head, url_hash
+from neardup.sketch.header import Header, url_hash
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
 from neardup.verdict import Kind
 
@@ -84,7 +84,7 @@ class Log:
 def changed(record: bytes, number: int, **fields: object) -> bytes:
     """The record with another URL and other header fields."""
     header = np.frombuffer(record[: HEADER.itemsize], dtype=HEADER).copy()
-    head = Head(record)
+    head = Header(record)
     url = head.url + f"?{number}"
     for name, value in {"url_hash": np.frombuffer(url_hash(url), "V16")[0], "url_bytes": len(url), **fields}.items():
         header[name] = value
@@ -105,7 +105,7 @@ def _rows(records: list[bytes], first: int, decider: Decider) -> dict[Family, di
         family: {} for family in (Family.KEYS, Family.SKETCHES, Family.URLS, Family.CLUSTERS)
     }
     for page_id, record in enumerate(records, first + 1):
-        head = Head(record)
+        head = Header(record)
         entry = keys.posting(page_id, head)
         for key in similarity_keys(head, decider):
             out[Family.KEYS][key] = keys.with_posting(None, entry, decider.postings_max)

@@ -11,7 +11,7 @@ from neardup.evaluation.texts import page_tokens
 from neardup.evaluation.truth import LAYOUTS, RATIO_MIN, Releases
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.layout import HEADER, RecordFlag, RecordKind
 from neardup.sketch.making import sketch_pages
 from streams.files import sources
@@ -84,7 +84,7 @@ class _Rows:
 
     def _take(self, pages: Sequence[Page], releases: Releases | None) -> None:
         for page, record in zip(pages, sketch_pages(pages, self.scheme), strict=True):
-            head = Head(record)
+            head = Header(record)
             fresh = head.kind is RecordKind.PAGE and head.digest and head.digest not in self._digests
             if not fresh or head.opaque or head.tokens < _THIN_TOKENS:
                 continue

@@ -11,7 +11,7 @@ from neardup.index.memory import MemoryStore
 from neardup.matching.fold import fold
 from neardup.rules.posted import similarity_keys
 from neardup.scheme import Scheme
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from tests.bench.collisions import CANDIDATES_MAX, POSTINGS_MAX, Column, evaluate, follow
 from tests.bench.curve import DEFAULT, WIDER, Choice, choices, merged, posting, read, row_of, write
 from tests.bench.curve_figure import figure
@@ -120,7 +120,7 @@ def test_two_mixtures_make_one(mixture):
 
 def test_a_choice_is_what_pages_post():
     (record,) = Records(generated(1, 10, 24), [], 1, SCHEME, 3).part(3, 4)
-    head, decider = Head(record), Decider(scheme=SCHEME.digest)
+    head, decider = Header(record), Decider(scheme=SCHEME.digest)
     before = similarity_keys(head, decider)
     assert len(before) == DEFAULT.supershingles + DEFAULT.blocks + 2
     choice = Choice(3, 4, 2, head=False)

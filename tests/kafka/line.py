@@ -15,7 +15,7 @@ from roles import How, Role
 from neardup.index.memory import MemoryStore
 from neardup.matching.fold import fold
 from neardup.page import Page
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings, Topics
@@ -275,14 +275,14 @@ class Line:
         for offset, entry in self._entries():
             decider = entry.after if isinstance(entry, NewDecider) else decider
             for place, record in enumerate(entry.records if isinstance(entry, Message) else ()):
-                head = Head(record)
-                coordinates = Coordinates(head.source.hex(), head.partition, head.offset)
+                header = Header(record)
+                coordinates = Coordinates(header.source.hex(), header.partition, header.offset)
                 name = (coordinates.source, coordinates.partition, coordinates.offset)
                 if name in seen:
                     continue
                 seen.add(name)
                 page = self.published[coordinates.source, coordinates.partition][coordinates.offset]
-                (sketch,) = sketch_pages([page], scheme, coordinates=[coordinates], log_times=[head.log_time])
+                (sketch,) = sketch_pages([page], scheme, coordinates=[coordinates], log_times=[header.log_time])
                 outcome = fold([(page_id(offset, place), sketch)], store, decider)
                 store.write(outcome.writes)
                 lines += [json.loads(verdict.to_json()) for verdict in outcome.verdicts]

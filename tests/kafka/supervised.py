@@ -20,7 +20,7 @@ from xxhash import xxh3_128_digest
 
 from neardup.index.memory import MemoryStore
 from neardup.matching.fold import fold
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.client import VerdictConsumer
@@ -302,13 +302,13 @@ def _folded(line: Line, logged: dict[Place, _Logged], counts: dict[str, int]) ->
         counts["messages"] += 1
         batch = []
         for number, record in enumerate(message.records):
-            head = Head(record)
-            assert head.source == source
-            place = (head.partition, head.offset)
+            header = Header(record)
+            assert header.source == source
+            place = (header.partition, header.offset)
             if place in logged:
                 counts["pages sent twice"] += 1
                 continue
-            logged[place] = _Logged(xxh3_128_digest(record), head.log_time)
+            logged[place] = _Logged(xxh3_128_digest(record), header.log_time)
             batch.append((page_id(offset, number), record))
         outcome = fold(batch, store, decider)
         store.write(outcome.writes)

@@ -6,7 +6,7 @@ from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family
 from neardup.rules.families import KeyFamily, family_of
 from neardup.rules.posted import similarity_keys
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
 
@@ -16,7 +16,7 @@ def contents_of(store):
 
 
 class Checked:
-    """Decodes a store and checks it; `heads`, `urls`, `clusters`, `members`, `digests` are there for more checks."""
+    """Decodes a store and checks it; `headers`, `urls`, `clusters`, `members`, `digests` are there for more checks."""
 
     def __init__(self, store, decider):
         raw = contents_of(store)
@@ -27,7 +27,7 @@ class Checked:
             (_id(key[:8]), _id(key[8:])): rows.decode_member(value) for key, value in raw[Family.MEMBERS].items()
         }
         self.sketches = {_id(key): value for key, value in raw[Family.SKETCHES].items()}
-        self.heads = {page: self._head(page) for page in self.sketches}
+        self.headers = {page: self._header(page) for page in self.sketches}
         self.digests, self.more, self.postings, self.namings = {}, defaultdict(list), {}, {}
         for key, value in raw[Family.KEYS].items():
             family = family_of(key)
@@ -45,10 +45,10 @@ class Checked:
         self._digests()
         self._postings()
 
-    def _head(self, page):
+    def _header(self, page):
         row = self.sketches[page]
         rest = sharing.rest_of_row(row)
-        return Head(sharing.record_of_rows(row, None if rest is None else self.sketches[rest]))
+        return Header(sharing.record_of_rows(row, None if rest is None else self.sketches[rest]))
 
     def _clusters(self):
         sizes, crowds, representatives = Counter(), Counter(), set()
@@ -56,7 +56,7 @@ class Checked:
             if not row.live:
                 assert (row.cluster, row.member) == (0, 0)
                 continue
-            assert self.heads[row.page_id].url_hash == hashed
+            assert self.headers[row.page_id].url_hash == hashed
             cluster = self.clusters[row.cluster]
             sizes[row.cluster] += 1
             if row.member:
@@ -76,10 +76,10 @@ class Checked:
         assert len(self.members) == sum(bool(row.member) for _, row in self.live.values())
         for name, cluster in self.clusters.items():
             assert name <= cluster.founding
-            assert self.heads[cluster.founding].url_hash == cluster.url_hash
+            assert self.headers[cluster.founding].url_hash == cluster.url_hash
             wanted = self.urls.get(cluster.wanted)
             present = wanted is not None and wanted.live and wanted.cluster == name
-            assert cluster.canonical == (self.heads[cluster.current].canonical if present else "")
+            assert cluster.canonical == (self.headers[cluster.current].canonical if present else "")
 
     def _sketches(self):
         needed = set(self.live) | {cluster.founding for cluster in self.clusters.values()}
@@ -87,8 +87,8 @@ class Checked:
         assert set(self.sketches) == needed | kept
         users = Counter()
         for page in needed:
-            head = self.heads[page]
-            key = keys.digest_key(head)
+            header = self.headers[page]
+            key = keys.digest_key(header)
             rest = sharing.rest_of_row(self.sketches[page])
             if not key:
                 assert rest is None
@@ -100,7 +100,7 @@ class Checked:
     def _digests(self):
         pages = defaultdict(list)
         for page in sorted(self.live):
-            key = keys.digest_key(self.heads[page])
+            key = keys.digest_key(self.headers[page])
             if key:
                 pages[key].append(page)
         for key, digest in self.digests.items():
@@ -111,16 +111,16 @@ class Checked:
             assert len(digest.pages) <= rows.DIGEST_PAGES_MAX
             assert bool(digest.pages) == bool(digest.live)
             if digest.rest != rows.NO_PAGE:
-                assert keys.digest_key(self.heads[digest.rest]) == key
+                assert keys.digest_key(self.headers[digest.rest]) == key
         assert not self.more
         assert all(key in self.digests for key in pages if pages[key])
 
     def _postings(self):
         wanted = defaultdict(set)
         for cluster in self.clusters.values():
-            head = self.heads[cluster.founding]
-            for key in similarity_keys(head, self.decider):
-                wanted[key].add(int.from_bytes(keys.posting(cluster.founding, head), "big"))
+            header = self.headers[cluster.founding]
+            for key in similarity_keys(header, self.decider):
+                wanted[key].add(int.from_bytes(keys.posting(cluster.founding, header), "big"))
         for key, row in self.postings.items():
             words = keys.postings(row)
             assert len(words) <= self.decider.postings_max

@@ -82,7 +82,7 @@ def test_a_copy_that_comes_after_unlisted_ones_does_not_overtake_them():
     going = [tombstone(url) for url in urls[6:DIGEST_PAGES_MAX]]
     story = Story(*copies, tombstone(urls[5]), record(A, text()), *(tombstone(url) for url in urls[:5]), *going)
     (row,) = story.state.digests.values()
-    assert [story.state.heads[page].url for page in row.pages] == [*urls[DIGEST_PAGES_MAX:], A]
+    assert [story.state.headers[page].url for page in row.pages] == [*urls[DIGEST_PAGES_MAX:], A]
 
 
 def test_records_of_one_digest_that_differ_where_they_must_not_are_kept_whole():
@@ -90,9 +90,9 @@ def test_records_of_one_digest_that_differ_where_they_must_not_are_kept_whole():
     odd[HEADER.itemsize] ^= 1  # the tape
     story = Story(record(A, text()), bytes(odd), record(C, text()), tombstone(B), tombstone(A), record(D, text()))
     assert story.kinds.count("exact_duplicate") == 3
-    assert story.state.heads[6].record == record(D, text())
+    assert story.state.headers[6].record == record(D, text())
     story = Story(record(A, text()), bytes(odd), tombstone(A))
-    assert story.state.heads[2].record == bytes(odd)
+    assert story.state.headers[2].record == bytes(odd)
 
 
 # ---- hot keys ------------------------------------------------------------------------------------------------------

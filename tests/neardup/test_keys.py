@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys, rows, sharing
-from neardup.sketch.header import Head, log_length
+from neardup.sketch.header import Header, log_length
 from neardup.sketch.layout import HEADER
 from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
@@ -92,11 +92,11 @@ def test_log_length_has_its_pinned_values():
 
 
 def test_a_posting_list_keeps_its_bytes():
-    head = Head(record("http://a.org/", LONG))
-    entry = keys.posting(258, head)
-    tape, content = head.tape_logs
+    header = Header(record("http://a.org/", LONG))
+    entry = keys.posting(258, header)
+    tape, content = header.tape_logs
     assert entry.hex() == f"000000000102{tape:02x}{content:02x}"
-    row = keys.with_posting(keys.with_posting(None, entry, 64), keys.posting(259, head), 64)
+    row = keys.with_posting(keys.with_posting(None, entry, 64), keys.posting(259, header), 64)
     assert row.hex() == f"01000000000102{tape:02x}{content:02x}000000000103{tape:02x}{content:02x}"
     assert [word >> 16 for word in keys.postings(row)] == [258, 259]
     assert keys.without_posting(row, entry).hex() == f"01000000000103{tape:02x}{content:02x}"
@@ -104,28 +104,28 @@ def test_a_posting_list_keeps_its_bytes():
 
 
 def test_the_posting_after_the_last_turns_the_key_hot_for_ever():
-    head = Head(record("http://a.org/", LONG))
+    header = Header(record("http://a.org/", LONG))
     row = None
     for page in range(64):
-        row = keys.with_posting(row, keys.posting(page, head), 64)
+        row = keys.with_posting(row, keys.posting(page, header), 64)
         assert len(keys.postings(row)) == page + 1
-    row = keys.with_posting(row, keys.posting(64, head), 64)
+    row = keys.with_posting(row, keys.posting(64, header), 64)
     assert row == keys.HOT
     assert keys.postings(row) == ()
-    assert keys.without_posting(row, keys.posting(3, head)) == keys.HOT
-    assert keys.with_posting(row, keys.posting(99, head), 64) == keys.HOT
+    assert keys.without_posting(row, keys.posting(3, header)) == keys.HOT
+    assert keys.with_posting(row, keys.posting(99, header), 64) == keys.HOT
 
 
 def test_taking_out_what_is_not_there_is_a_broken_invariant():
-    head = Head(record("http://a.org/", LONG))
-    row = keys.with_posting(None, keys.posting(1, head), 64)
-    assert keys.without_posting(row, keys.posting(1, head)) is None
+    header = Header(record("http://a.org/", LONG))
+    row = keys.with_posting(None, keys.posting(1, header), 64)
+    assert keys.without_posting(row, keys.posting(1, header)) is None
     # The bytes of posting 0x0100 occur in the row, but across two postings.
     for absent in (2, 1 << 8, 1 << 40):
         with pytest.raises(InvariantBroken):
-            keys.without_posting(row, keys.posting(absent, head))
+            keys.without_posting(row, keys.posting(absent, header))
     with pytest.raises(InvariantBroken):
-        keys.without_posting(None, keys.posting(1, head))
+        keys.without_posting(None, keys.posting(1, header))
 
 
 @pytest.mark.parametrize("row", [b"", b"\x03", b"\x01abc", b"\x02\0"])
@@ -135,16 +135,16 @@ def test_unknown_posting_rows_are_refused(row):
 
 
 def test_digests_of_texts_and_of_bodies_never_meet():
-    page = Head(record("http://a.org/", LONG))
+    page = Header(record("http://a.org/", LONG))
     opaque = bytearray(record("http://a.org/", body=b"x"))
     at = HEADER.fields["digest"][1]
     opaque[at : at + 16] = page.digest
     assert keys.digest_key(page) == b"\x01" + page.digest
-    assert keys.digest_key(Head(bytes(opaque))) == b"\x02" + page.digest
+    assert keys.digest_key(Header(bytes(opaque))) == b"\x02" + page.digest
     assert keys.more_prefix(keys.digest_key(page)) == b"\x03" + page.digest
-    assert keys.more_prefix(keys.digest_key(Head(bytes(opaque)))) == b"\x04" + page.digest
+    assert keys.more_prefix(keys.digest_key(Header(bytes(opaque)))) == b"\x04" + page.digest
     for nothing in (record("http://a.org/"), record("http://a.org/", body=b""), tombstone("http://a.org/")):
-        assert keys.digest_key(Head(nothing)) == b""
+        assert keys.digest_key(Header(nothing)) == b""
 
 
 # ---- records -------------------------------------------------------------------------------------------------------
@@ -153,20 +153,20 @@ def test_digests_of_texts_and_of_bodies_never_meet():
 def test_a_head_reads_what_a_sketch_reads():
     named = {"title": "The title", "canonical": "http://a.org/", "truncated": True, "offset": 9}
     page = record("http://www.a.org/é", LONG, at=5, log_time=4, **named)
-    head, sketch = Head(page), Sketch(page)
+    header, sketch = Header(page), Sketch(page)
     for name in ("url", "title", "canonical", "lang", "reason", "kind", "fetched_at", "log_time", "url_hash", "digest"):
-        assert getattr(head, name) == getattr(sketch, name), name
-    assert (head.site_name, head.site) == (sketch.site, sketch.site_fingerprint)
-    assert (head.tokens, head.opaque, head.truncated) == (sketch.tokens, sketch.opaque, sketch.truncated)
-    assert head.coordinates == sketch.coordinates
-    assert head.clamped == 4
-    assert Head(rejected("http://a.org/", reason="why")).reason == "why"
+        assert getattr(header, name) == getattr(sketch, name), name
+    assert (header.site_name, header.site) == (sketch.site, sketch.site_fingerprint)
+    assert (header.tokens, header.opaque, header.truncated) == (sketch.tokens, sketch.opaque, sketch.truncated)
+    assert header.coordinates == sketch.coordinates
+    assert header.clamped == 4
+    assert Header(rejected("http://a.org/", reason="why")).reason == "why"
 
 
 @pytest.mark.parametrize("damage", [lambda r: r[:-1], lambda r: r + b"x", lambda r: b"\x09" + r[1:], lambda r: b""])
 def test_damaged_records_are_refused(damage):
     with pytest.raises(CorruptRecord):
-        Head(damage(record("http://a.org/", LONG)))
+        Header(damage(record("http://a.org/", LONG)))
 
 
 # ---- shared sketches -----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from neardup.kernels import names, pairs, record, sketch
 from neardup.page import Page
 from neardup.pairs.pair import Pair
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.layout import (
     HEADER,
     NAME,
@@ -54,10 +54,10 @@ def test_sections_follow_one_another_as_the_header_says():
         mine = [int(length[row]) for length in lengths]
         units = [NAME.itemsize if "names" in length else 1 for length in SECTION_LENGTHS]
         expected = list(accumulate((n * unit for n, unit in zip(mine, units, strict=True)), initial=HEADER.itemsize))
-        assert section_starts(mine) == Head(found).starts == expected
+        assert section_starts(mine) == Header(found).starts == expected
         assert [int(start[row]) for start in section_starts(lengths)] == expected
         assert expected[-1] == len(found)
-    texts = [one[start:end] for start, end in pairwise(Head(one).starts)][Section.URL :]
+    texts = [one[start:end] for start, end in pairwise(Header(one).starts)][Section.URL :]
     assert texts == [b"http://a.example/x", b"a.example", b"A title", b"http://a.example/c", b"en", b""]
 
 

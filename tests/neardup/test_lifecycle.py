@@ -8,7 +8,7 @@ from story import FAR, FARTHER, NEAR, NEARER, SMALL, A, B, C, D, Story, text
 from neardup.matching import evidence
 from neardup.pairs.scoring import compare_records
 from neardup.rules import Ruling
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.view import Sketch
 
 # ---- unknown URLs --------------------------------------------------------------------------------------------------
@@ -77,10 +77,10 @@ def test_the_nearest_candidate_is_the_one_with_the_highest_score():
 
 
 def test_a_veto_says_whether_it_was_proved():
-    head = Head(record(A, text()))
-    (pair,) = compare_records(head.record, [head.record])
+    header = Header(record(A, text()))
+    (pair,) = compare_records(header.record, [header.record])
     pair = pair._replace(title_veto=2, head_veto=1)
-    told = evidence.of_pair(SMALL, head, head, pair, Ruling(None, "head veto"))
+    told = evidence.of_pair(SMALL, header, header, pair, Ruling(None, "head veto"))
     assert told["vetoes"] == {"title": "unproved", "head": "holds"}
 
 

@@ -16,7 +16,7 @@ from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare
 from neardup.rules.siblings import COUNT_MAX, NO_SIBLINGS, Siblings
 from neardup.scheme import Scheme
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.layout import NameFlag
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
@@ -217,18 +217,18 @@ def test_moved_paragraphs_are_loose() -> None:
 
 
 def test_rows_count_pages_by_what_the_first_one_has() -> None:
-    def head(title: str, path: str) -> Head:
-        return Head(sketch(f"<title>{title}</title><p>{TEXT}", f"http://a.example/{path}").record)
+    def header(title: str, path: str) -> Header:
+        return Header(sketch(f"<title>{title}</title><p>{TEXT}", f"http://a.example/{path}").record)
 
-    first = head("March 2024", "a?x=1")
+    first = header("March 2024", "a?x=1")
     row = NO_SIBLINGS.with_one(first)
     assert row == Siblings(0, 1, 0, 0, first.tail, first.titling, first.place)
-    row = row.with_one(head("March 2024", "a?x=1")).with_one(head("March 2025", "a?x=2"))
+    row = row.with_one(header("March 2024", "a?x=1")).with_one(header("March 2025", "a?x=2"))
     assert row[:4] == (1, 2, 1, 0)
     assert not row.titles_tell
     assert not row.paths_tell
     for i in range(4):
-        row = row.with_one(head(f"March {i}", f"b{'c' * i}"))
+        row = row.with_one(header(f"March {i}", f"b{'c' * i}"))
     assert row[:4] == (5, 2, 5, 4)
     assert row.titles_tell
     assert row.paths_tell
@@ -247,7 +247,7 @@ def test_damaged_rows_are_refused(row: bytes) -> None:
 
 def test_keys_are_site_and_naming() -> None:
     def key(title: str, url: str) -> bytes:
-        return namings.key_of(Head(sketch(f"<title>{title}</title><p>{TEXT}", url).record))
+        return namings.key_of(Header(sketch(f"<title>{title}</title><p>{TEXT}", url).record))
 
     keys = {key(title, url) for title in ("Red", "Blue") for url in (HERE, HERE + "?2", "http://other.example/")}
     assert len(keys) == 4

@@ -16,7 +16,7 @@ from neardup.matching.lists import Posted
 from neardup.rules import RULES
 from neardup.rules.families import family_of
 from neardup.rules.posted import similarity_keys
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 
 pytestmark = pytest.mark.kernel
 
@@ -41,27 +41,27 @@ class Rows:
     def __init__(self, rows, decider):
         self.rows, self.decider, self.turned = dict(rows), decider, 0
 
-    def gather(self, head):
+    def gather(self, header):
         counts = {}
-        for key in similarity_keys(head, self.decider):
+        for key in similarity_keys(header, self.decider):
             for word in keys.postings(self.rows.get(key)):
                 counts[word] = counts.get(word, 0) + 1
-        tape, content = head.tape_logs
+        tape, content = header.tape_logs
         gap = self.decider.length_gap_max if self.decider.rule in ("tape", "verified") else 999
         near = [w for w in counts if abs((w >> 8 & 255) - tape) <= gap or abs((w & 255) - content) <= gap]
         ordered = sorted(near, key=lambda word: (-counts[word], word))
         kept = ordered[: self.decider.candidates_max]
         return [word >> 16 for word in kept], [counts[word] for word in kept], len(ordered) > len(kept)
 
-    def post(self, page_id, head):
-        for key in similarity_keys(head, self.decider):
+    def post(self, page_id, header):
+        for key in similarity_keys(header, self.decider):
             row = self.rows.get(key)
-            self.rows[key] = keys.with_posting(row, keys.posting(page_id, head), self.decider.postings_max)
+            self.rows[key] = keys.with_posting(row, keys.posting(page_id, header), self.decider.postings_max)
             self.turned += self.rows[key] == keys.HOT != row
 
-    def unpost(self, page_id, head):
-        for key in similarity_keys(head, self.decider):
-            after = keys.without_posting(self.rows[key], keys.posting(page_id, head))
+    def unpost(self, page_id, header):
+        for key in similarity_keys(header, self.decider):
+            after = keys.without_posting(self.rows[key], keys.posting(page_id, header))
             self.rows[key] = after
             if after is None:
                 del self.rows[key]
@@ -71,8 +71,8 @@ def holds(row, page_id):
     return any(word >> 16 == page_id for word in keys.postings(row))
 
 
-def slots_of(posted, head, decider):
-    found = [posted.slot_of(key) for key in similarity_keys(head, decider)]
+def slots_of(posted, header, decider):
+    found = [posted.slot_of(key) for key in similarity_keys(header, decider)]
     return np.array([slot for slot in found if slot is not None], dtype=np.int64)
 
 
@@ -82,8 +82,8 @@ def test_keys_in_columns_are_the_keys_of_each_page(rule):
     batch = Pages(list(enumerate(pages_of(rng, 40), 7)))
     decider = replace(SMALL, rule=rule)
     posted = Posted(batch, decider)
-    for page_id, head in batch.items():
-        assert posted.of_page(page_id) == similarity_keys(head, decider)
+    for page_id, header in batch.items():
+        assert posted.of_page(page_id) == similarity_keys(header, decider)
         assert (page_id in posted.place_of) == bool(posted.of_page(page_id))
     assert posted.keys == sorted(set(posted.keys))
     seen = set()
@@ -91,7 +91,7 @@ def test_keys_in_columns_are_the_keys_of_each_page(rule):
         assert posted.first[place] == seen.isdisjoint(posted.of_page(page_id))
         assert int(posted.entries[place]) == keys.word_of(page_id, batch[page_id])
         seen.update(posted.of_page(page_id))
-    assert [bytes(key) for key in batch.digest_keys] == [keys.digest_key(head) for head in batch.values()]
+    assert [bytes(key) for key in batch.digest_keys] == [keys.digest_key(header) for header in batch.values()]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -100,7 +100,7 @@ def test_lists_do_what_rows_do(seed):
     most, cut = rng.choice([0, 1, 3, 64]), rng.choice([2, 64])
     decider = replace(SMALL, postings_max=most, candidates_max=cut, length_gap_max=rng.choice([0, 3, 9]))
     records = pages_of(rng, 36)
-    old = {page_id: Head(one) for page_id, one in enumerate(records[:18], 1)}
+    old = {page_id: Header(one) for page_id, one in enumerate(records[:18], 1)}
     before = Rows({}, decider)
     for page_id in rng.sample(sorted(old), 12):
         before.post(page_id, old[page_id])
@@ -114,9 +114,9 @@ def test_lists_do_what_rows_do(seed):
     lists, rows = posted.lists(decider), Rows(stored, decider)
     live = {page_id: old[page_id] for page_id in placed}
     untouched = posted.lists(decider)
-    for page_id, head in batch.items():
+    for page_id, header in batch.items():
         many = lists.gather_many([page_id], [True])
-        expected = rows.gather(head)
+        expected = rows.gather(header)
         assert lists.gather(page_id) == expected
         assert many == ({page_id: expected} if expected[0] else {})
         place = posted.place_of.get(page_id)
@@ -130,12 +130,12 @@ def test_lists_do_what_rows_do(seed):
             assert families == [family_of(key).name.lower() for key in shared]
         what = rng.random()
         if what < 0.6 and place is not None:
-            rows.post(page_id, head)
+            rows.post(page_id, header)
             if lists.is_lonely(place) and rng.random() < 0.5:
                 lists.post_lonely(place)
             else:
-                assert lists.post(posted.slots[place], keys.word_of(page_id, head))
-            live[page_id] = head
+                assert lists.post(posted.slots[place], keys.word_of(page_id, header))
+            live[page_id] = header
         elif what < 0.8:
             fresh = rng.choice([p for p in old if p not in live] or [0])
             if fresh:

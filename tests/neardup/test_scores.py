@@ -18,11 +18,11 @@ from neardup.parallel import spread
 from neardup.rules import RULES
 from neardup.rules.base import Columns
 from neardup.rules.siblings import Siblings
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from tests.neardup.some_pairs import some_pair
 
-HEAD = Head(record("http://a.s1.org/", "some words of a page"))
-OTHER = Head(record("http://b.s2.org/", "some words of a page"))
+PAGE = Header(record("http://a.s1.org/", "some words of a page"))
+OTHER = Header(record("http://b.s2.org/", "some words of a page"))
 
 
 def numbers_of(rng, decider):
@@ -56,7 +56,7 @@ def test_no_rule_accepts_what_is_called_impossible(rule):
         numbers = np.array([numbers_of(rng, decider) for _ in range(100)])
         for row, may in zip(numbers, RULES[rule].possible(Columns(numbers), decider).tolist(), strict=True):
             siblings = Siblings(rng.choice([0, 0, 5]), rng.choice([0, 1, 20]))
-            ruling = rule_on(decider, HEAD, OTHER, pair_of(row), rng.choice([0, 3]), siblings)
+            ruling = rule_on(decider, PAGE, OTHER, pair_of(row), rng.choice([0, 3]), siblings)
             assert may or ruling.kind is None, (ruling, pair_of(row), decider)
             accepted += ruling.kind is not None
             refused += not may

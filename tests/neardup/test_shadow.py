@@ -24,7 +24,7 @@ from neardup.matching.shadow import (
 )
 from neardup.rules import Pair
 from neardup.rules.siblings import NO_SIBLINGS
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
 STRICT = replace(SMALL, tape_min=0.9, short_tape_min=0.9)
@@ -120,15 +120,15 @@ NEAR, SAME = Kind.NEAR_DUPLICATE, Kind.SAME_CONTENT
 
 def weighed(page_id, *candidates, live=SMALL):
     """A page with candidates (page id, numbers), as the live rule ruled."""
-    head = Head(record(f"http://p{page_id}.org/", "one two"))
-    heads = [Head(record(f"http://p{other}.org/", "one two")) for other, _ in candidates]
+    header = Header(record(f"http://p{page_id}.org/", "one two"))
+    headers = [Header(record(f"http://p{other}.org/", "one two")) for other, _ in candidates]
     scored, best = [], None
-    for (other, pair), at in zip(candidates, heads, strict=True):
-        one = Scored(other, 1, pair, rule_on(live, head, at, pair))
+    for (other, pair), at in zip(candidates, headers, strict=True):
+        one = Scored(other, 1, pair, rule_on(live, header, at, pair))
         scored.append(one)
         if one.ruling.kind and (best is None or _better(one, best)):
             best = one
-    return Weighed(page_id, head, Choice(scored, best, 0, False, NO_SIBLINGS), heads)
+    return Weighed(page_id, header, Choice(scored, best, 0, False, NO_SIBLINGS), headers)
 
 
 def test_another_representative_is_a_disagreement_and_both_pairs_are_drawn():

@@ -7,7 +7,7 @@ import pytest
 from neardup.errors import CorruptRecord
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.errors import SourceGap
@@ -33,7 +33,7 @@ def message(start: int, stop: int, *offsets: int, partition: int = 0, source: by
 
 
 def offsets(found: Account) -> list[int]:
-    return [head.offset for _, head in found.taken]
+    return [header.offset for _, header in found.taken]
 
 
 def test_the_first_range_of_a_source_sets_its_mark() -> None:
@@ -60,7 +60,7 @@ def test_what_is_known_is_dropped() -> None:
 def test_of_what_is_known_in_part_the_rest_is_taken_with_its_place() -> None:
     found = account(message(2, 8), 3, {(SOURCE, 0): Mark(5, 0)})
 
-    assert [(place, head.offset) for place, head in found.taken] == [(3, 5), (4, 6), (5, 7)]
+    assert [(place, header.offset) for place, header in found.taken] == [(3, 5), (4, 6), (5, 7)]
     assert (found.dropped, found.duplicates) == (0, 3)
     assert found.marks[SOURCE, 0].offset == 8
 
@@ -114,7 +114,7 @@ def test_a_partition_named_twice_is_refused() -> None:
 def test_cut_in_any_way_and_sent_again_everything_counts_once() -> None:
     chance = random.Random(1)
     everything = {p: [record(p, o) for o in range(30) if chance.random() < 0.7] for p in range(3)}
-    places = [(Head(r).partition, Head(r).offset) for held in everything.values() for r in held]
+    places = [(Header(r).partition, Header(r).offset) for held in everything.values() for r in held]
     for _ in range(50):
         marks: dict[Key, Mark] = {}
         seen = []
@@ -123,14 +123,14 @@ def test_cut_in_any_way_and_sent_again_everything_counts_once() -> None:
             start = min([start, *(mark.offset for mark in marks.values())]) if marks else 0
             stop = min(30, start + chance.randrange(1, 15))
             ranges = [Range(SOURCE, p, start, stop) for p in everything]
-            batch = [r for held in everything.values() for r in held if start <= Head(r).offset < stop]
+            batch = [r for held in everything.values() for r in held if start <= Header(r).offset < stop]
             chance.shuffle(batch)
-            batch.sort(key=lambda r: Head(r).offset)
-            at = [(Head(r).partition, Head(r).offset) for r in batch]
+            batch.sort(key=lambda r: Header(r).offset)
+            at = [(Header(r).partition, Header(r).offset) for r in batch]
             for data in pack(bytes(16), ranges, at, batch, pages_max=chance.randrange(1, 9)):
                 found = account(decode_message(data, 0), 0, marks)
                 marks.update(found.marks)
-                seen += [(head.partition, head.offset) for _, head in found.taken]
+                seen += [(header.partition, header.offset) for _, header in found.taken]
         wanted = [place for place in places if place[1] < marks[SOURCE, place[0]].offset]
         assert sorted(seen) == sorted(wanted)
 

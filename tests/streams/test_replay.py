@@ -13,7 +13,7 @@ from neardup.errors import BadInput
 from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.scheme import Scheme
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from streams.commands.replay import replay_scan
 from streams.errors import PositionLost
 from streams.files.scan import scan
@@ -73,8 +73,8 @@ def test_a_stretch_of_log_time(tmp_path: Path) -> None:
             latest = max(latest, log_time_of(data, offset))
             times[offset] = latest
             if data[1] == 0:
-                heads = [Head(record) for record in decode_message(data, offset).records]
-                assert log_time_of(data, offset) == max(head.log_time for head in heads)
+                headers = [Header(record) for record in decode_message(data, offset).records]
+                assert log_time_of(data, offset) == max(header.log_time for header in headers)
         middle = sorted(times.values())[len(times) // 2]
         since = Stretch(since_ms=middle)
         assert again(state, since) == [line for at, line in lines(state) if times[at] >= middle]

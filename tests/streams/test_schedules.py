@@ -16,7 +16,7 @@ from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
 from neardup.matching.fold import fold
 from neardup.page import Page
-from neardup.sketch.header import Head
+from neardup.sketch.header import Header
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
@@ -248,13 +248,13 @@ class World:
             if isinstance(entry, NewDecider):
                 decider = entry.after if entry.before == decider and entry.after.rule == DECIDER.rule else decider
             for place, held in enumerate(entry.records if isinstance(entry, Message) else ()):
-                head = Head(held)
-                at = (head.partition, head.offset)
+                header = Header(held)
+                at = (header.partition, header.offset)
                 if at in seen:
                     continue
                 seen.add(at)
                 where = Coordinates(self.topic.id.hex(), *at)
-                (record,) = sketch_pages([self.pages[at]], SCHEME, coordinates=[where], log_times=[head.log_time])
+                (record,) = sketch_pages([self.pages[at]], SCHEME, coordinates=[where], log_times=[header.log_time])
                 outcome = fold([(page_id(offset, place), record)], store, decider)
                 store.write(outcome.writes)
                 verdicts += [json.loads(verdict.to_json()) for verdict in outcome.verdicts]
