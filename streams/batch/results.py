@@ -1,10 +1,10 @@
 """What a partition leaves behind: sets as JSON lines, documents and pairs as Parquet, a summary."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import orjson
 
@@ -49,15 +49,25 @@ def write_results(engine: Engine, workspace: Workspace, sources: Sequence[LocalS
     engine.table("outcome", plan.ROWS)
     engine.write("select * from outcome order by doc", workspace.path / "documents.parquet")
     engine.write("select * from compared order by a desc, b desc", workspace.path / "pairs.parquet")
+    with workspace.whole(workspace.path / "sets.jsonl") as file, file.open("wb") as out:
+        return summed_up(_written(sets(engine, sources, kind), out))
+
+
+def _written(lines: Iterator[dict[str, Any]], out: BinaryIO) -> Iterator[tuple[str, int]]:
+    for line in lines:
+        out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        yield line["representative"]["url"], line["size"]
+
+
+def summed_up(sets: Iterable[tuple[str, int]]) -> Summary:
+    """The summary of sets, each a representative's URL and a size."""
     summary = Summary()
     sizes: Counter[int] = Counter()
-    with workspace.whole(workspace.path / "sets.jsonl") as file, file.open("wb") as out:
-        for line in sets(engine, sources, kind):
-            out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-            sizes[line["size"]] += 1
-            summary.largest.append((line["representative"]["url"], line["size"]))
-            if len(summary.largest) > 10 * LARGEST:
-                summary.largest = _largest(summary.largest)
+    for url, size in sets:
+        sizes[size] += 1
+        summary.largest.append((url, size))
+        if len(summary.largest) > 10 * LARGEST:
+            summary.largest = _largest(summary.largest)
     summary.sizes = dict(sorted(sizes.items()))
     summary.sets, summary.in_sets = sum(sizes.values()), sum(size * many for size, many in sizes.items())
     summary.largest = _largest(summary.largest)

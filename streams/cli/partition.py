@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
+from neardup.decider import RULE_NAMES
 from neardup.errors import BadInput
 from streams.cli.options import announce_compiler, examples
 
 app = typer.Typer(rich_markup_mode=None)
 
-METHODS = ("tlcs", "cosine")
+METHODS = ("tlcs", "cosine", *RULE_NAMES)
 KINDS = ("transitive", "stars")
 _CPUS = os.cpu_count() or 1
 
@@ -22,6 +23,7 @@ _CPUS = os.cpu_count() or 1
     epilog=examples(
         "neardup partition crawl.warc.gz --out sets",
         "neardup partition site/ --base-url https://a.example/ --out sets --set slope_max=0.08 --sets stars",
+        "neardup partition crawl.warc.gz --out sets --method verified",
         codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, "
         "130 interrupted (the same command goes on from there).",
     ),
@@ -40,8 +42,9 @@ def partition(
         typer.Option("--set", metavar="NAME=NUMBER", help="A number of the method; may be repeated."),
     ] = None,
     sets: Annotated[
-        str, typer.Option(metavar="KIND", help="transitive: what hangs together; stars: what is like one page.")
-    ] = "transitive",
+        str | None,
+        typer.Option(metavar="KIND", help="transitive: what hangs together; stars: what is like one page."),
+    ] = None,
     base_url: Annotated[
         str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
     ] = None,
@@ -54,11 +57,12 @@ def partition(
 ) -> None:
     """Cut a corpus into sets of similar pages by the method of Huang 2008, all pages at once.
 
-    A run that was stopped goes on when it is called again.
+    The online rules judge each page against those before it, as a scan does, and make stars. A run that was stopped
+    goes on when it is called again.
     """
     if method not in METHODS:
         raise BadInput(f"--method {method}: there is {', '.join(METHODS)}")
-    if sets not in KINDS:
+    if sets is not None and sets not in KINDS:
         raise BadInput(f"--sets {sets}: there is {', '.join(KINDS)}")
 
     from rich.console import Console
@@ -66,16 +70,23 @@ def partition(
     from neardup.partition.parameters import Parameters, with_numbers
     from streams.batch.workers import Stopped
     from streams.commands.partition import Asked, partition_command
+    from streams.commands.partition_online import partition_online
     from streams.commands.partition_terminal import summary
     from streams.commands.terminal import bar
 
     given = dict(text.partition("=")[::2] for text in numbers or [])
-    parameters = with_numbers(Parameters(method=method), given)  # type: ignore[arg-type]
+    online = method in RULE_NAMES
+    if online and (given or sets == "transitive"):
+        raise BadInput(f"--method {method} makes stars, with its usual numbers")
+    parameters = with_numbers(Parameters(method="tlcs" if online else method), given)  # type: ignore[arg-type]
     announce_compiler(quiet=quiet)
-    asked = Asked(out=out, kind=sets, workers=workers, memory_mb=memory, again=again, keep=keep)
+    asked = Asked(out=out, kind=sets or "transitive", workers=workers, memory_mb=memory, again=again, keep=keep)
     with bar(shown=not (quiet or as_json)) as shown:
         try:
-            made = partition_command(paths, parameters, asked, base_url=base_url, progress=shown.phase)
+            if online:
+                made = partition_online(paths, method, asked, base_url=base_url, progress=shown.phase)
+            else:
+                made = partition_command(paths, parameters, asked, base_url=base_url, progress=shown.phase)
         except Stopped:
             typer.echo("neardup: interrupted; the same command goes on from here", err=True)
             raise typer.Exit(130) from None

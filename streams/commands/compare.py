@@ -32,6 +32,7 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
+from streams.commands.compare_batch import BatchResult, batch_results, batch_table
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
 SCHEME = Scheme(seed=0x6E656172647570)
@@ -60,7 +61,7 @@ class Comparison:
     """All that is known of a pair of files. names: what the vetoes rest on, in words.
 
     if_urls_end_alike: what the decider's rule would say then, where no URLs were given and that makes a difference.
-    draft: what kind of difference it is.
+    draft: what kind of difference it is. batch: what the rules of `neardup partition` say, where they are installed.
     """
 
     files: tuple[Path, Path]
@@ -73,6 +74,7 @@ class Comparison:
     passages: Passages | None
     if_urls_end_alike: Kind | None = None
     draft: Draft | None = None
+    batch: Sequence[BatchResult] = ()
 
     @property
     def same_digest(self) -> bool:
@@ -109,6 +111,7 @@ class Comparison:
                 }
                 for one in self.rules
             ],
+            "batch_rules": [one.to_json() for one in self.batch],
             "if_urls_end_alike": self.if_urls_end_alike,
             "names": self.names,
             "difference": None if self.draft is None else self.draft.to_json(),
@@ -121,6 +124,9 @@ class Comparison:
         yield self._files()
         yield ""
         yield self._rules()
+        if self.batch:
+            yield ""
+            yield batch_table(self.batch)
         if self.if_urls_end_alike:
             yield Text(
                 f"The names of the files stand for URLs here. Of pages whose URLs end alike {self.decider.rule} says: "
@@ -226,6 +232,7 @@ def compare_command(
         None if difference is None else passages(difference, count_max=12),
         alike if unsaid else None,
         None if difference is None else draft_of(difference, pages[0].url, pages[1].url),
+        batch_results(pages, scheme.body_bytes_max),
     )
 
 

@@ -178,3 +178,22 @@ def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
         compare_command(a, tmp_path / "missing.html")
     with pytest.raises(BadInput, match="directory"):
         compare_command(tmp_path, a)
+
+
+def test_the_batch_rules_read_both_texts(tmp_path: Path) -> None:
+    lines = [
+        f"This is sentence {number} of a page about wool, {'yarn ' * (number % 7)}and felt." for number in range(40)
+    ]
+    a, b, c = (tmp_path / f"{name}.html" for name in "abc")
+    a.write_text("<p>" + " ".join(lines))
+    b.write_text("<p>" + " ".join([*lines[:20], "One more sentence stands here.", *lines[20:]]))
+    c.write_text("<p>" + " ".join(f"Nothing of line {number} was said of tin or of copper." for number in range(40)))
+    near, far = compare_command(a, b), compare_command(a, c)
+    assert {one.rule: one.near_duplicate for one in near.batch} == {"tlcs": True, "cosine": True}
+    assert {one.rule: one.near_duplicate for one in far.batch} == {"tlcs": False, "cosine": False}
+    assert near.batch[0].signatures > 20 > 0 == far.batch[0].signatures
+    assert "common signatures" in shown(near)
+    assert "no common signature" in shown(far)
+    told = near.to_json()["batch_rules"]
+    assert [one["rule"] for one in told] == ["tlcs", "cosine"]
+    assert "resemblance 9" in told[0]["numbers"]

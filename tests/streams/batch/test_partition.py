@@ -180,6 +180,25 @@ def test_the_command_tells_what_it_did(shell: Shell) -> None:
     assert shell("partition", "missing.jsonl").code == 1
 
 
+@pytest.mark.parametrize("rule", ["verified", "simhash64"])
+def test_an_online_rule_makes_stars(shell: Shell, rule: str) -> None:
+    entries = items(6)
+    write(shell.folder / "crawl.jsonl", entries)
+    ended = shell("partition", "crawl.jsonl", "--out", "sets", "--method", rule, "--workers", "1")
+    assert ended.code == 0, ended.err
+    found = read(shell.folder / "sets" / "sets.jsonl")
+    assert {len(one) for one in found} <= {2, 3}
+    assert {frozenset(url.split("/")[3] for url in one) for one in found} <= {frozenset(str(i)) for i in range(6)}
+    assert sum(map(len, found)) >= 10
+    lines = [json.loads(line) for line in (shell.folder / "sets" / "sets.jsonl").read_text().splitlines()]
+    said = {member["verdict"] for line in lines for member in line["members"]}
+    assert said <= {"near_duplicate", "exact_duplicate", "same_content"}
+    assert "exact_duplicate" in said
+    assert json.loads((shell.folder / "sets" / "summary.json").read_text())["counts"]["documents"] == len(entries)
+    assert shell("partition", "crawl.jsonl", "--method", rule, "--sets", "transitive").code == 1
+    assert shell("partition", "crawl.jsonl", "--method", rule, "--set", "rounds=2").code == 1
+
+
 def test_too_little_memory_is_told_before_anything_is_done(tmp_path: Path) -> None:
     crawl = write(tmp_path / "crawl.jsonl", items(1))
     with pytest.raises(BadInput, match="4 processes need"):

@@ -1,0 +1,121 @@
+"""A partition by an online rule: a scan in a throw-away index, whose clusters are the sets.
+
+Each cluster is a star: its members were verified against its representative. Pages are judged in their order, by one
+process; its index is on disk.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from neardup.decider import Decider
+from neardup.scheme import Scheme
+from streams.batch.engine import Progress
+from streams.batch.reading import sources_of
+from streams.batch.results import Summary, summed_up
+from streams.batch.workers import Stopped
+from streams.batch.workspace import Workspace
+from streams.commands.partition import VERSION, Asked
+from streams.files.scan import Progress as Where
+from streams.files.scan import scan
+from streams.files.state import State
+
+#: A fixed seed: two partitions of the same files are the same.
+SCHEME = Scheme(seed=0x6E656172647570)
+
+
+@dataclass
+class Cluster:
+    """representative: of its newest verdict that names one. members: URL -> what its latest verdict says."""
+
+    representative: str = ""
+    members: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def partition_online(
+    paths: Sequence[Path], rule: str, asked: Asked, *, base_url: str | None = None, progress: Progress
+) -> Summary:
+    """Partitions the pages of some files by an online rule. Raises as `partition_command`."""
+    started = time.monotonic()
+    plan = {
+        "version": VERSION,
+        "parameters": asdict(Decider(scheme=SCHEME.digest, rule=rule)),
+        "sources": [
+            {"path": source.record.path, "digest": source.record.content} for source in sources_of(paths, base_url)
+        ],
+    }
+
+    def shown(now: Where) -> None:
+        progress("scan", now.bytes_done, now.bytes_total)
+
+    with Workspace(asked.out) as workspace:
+        workspace.begin(plan, again=asked.again)
+        with State.open(
+            workspace.work / "state", scheme=SCHEME, decider=lambda scheme: Decider(scheme=scheme.digest, rule=rule)
+        ) as state:
+            result = scan(paths, state, base_url=base_url, threads=asked.workers, progress=shown)
+            if result.interrupted:
+                raise Stopped("interrupted")
+            clusters = clusters_of(state)
+        lines = [_line(one) for _, one in sorted(clusters.items()) if len(one.members) > 1]
+        with workspace.whole(workspace.path / "sets.jsonl") as file:
+            file.write_bytes(b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines))
+        summary = summed_up((line["representative"]["url"], line["size"]) for line in lines)
+        summary.counts.documents = sum(len(one.members) for one in clusters.values())
+        summary.counts.repeats = sum(
+            member["verdict"] == "exact_duplicate" for one in clusters.values() for member in one.members.values()
+        )
+        summary.refused, summary.reasons = sum(result.reasons.values()), result.reasons
+        summary.problems, summary.problems_total = result.problems, result.problems_total
+        summary.plan, summary.seconds = plan, time.monotonic() - started
+        with workspace.whole(workspace.path / "summary.json") as file:
+            file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        if not asked.keep:
+            workspace.clear()
+    return summary
+
+
+def clusters_of(state: State) -> dict[int, Cluster]:
+    """The clusters in which all verdicts of a state leave its URLs."""
+    clusters: dict[int, Cluster] = {}
+    where: dict[str, int] = {}
+    for verdict in state.verdicts():
+        kind, url = verdict["verdict"], verdict["url"]
+        number = verdict.get("cluster")
+        if kind == "promoted" and number is not None:
+            clusters.setdefault(number, Cluster()).representative = url
+        if kind in ("stale", "rejected", "promoted"):
+            continue
+        if url in where:
+            before = clusters[where.pop(url)].members.pop(url)
+            if kind in ("unchanged", "edited"):
+                verdict = before | {"page_id": verdict["page_id"]}
+        if number is None or kind == "gone":
+            continue
+        cluster = clusters.setdefault(number, Cluster())
+        cluster.members[url], where[url] = verdict, number
+        if kind == "unique":
+            cluster.representative = url
+    return clusters
+
+
+def _line(cluster: Cluster) -> dict[str, Any]:
+    chosen = cluster.representative if cluster.representative in cluster.members else next(iter(cluster.members))
+    return {
+        "representative": _place(cluster.members[chosen]),
+        "size": len(cluster.members),
+        "members": [
+            _place(one) | {"verdict": one["verdict"], "by": (one.get("evidence") or {}).get("by")}
+            for url, one in cluster.members.items()
+            if url != chosen
+        ],
+    }
+
+
+def _place(verdict: dict[str, Any]) -> dict[str, Any]:
+    at = verdict["coordinates"]
+    return {"url": verdict["url"], "source": at["source"], "offset": at["offset"]}
