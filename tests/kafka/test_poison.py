@@ -1,10 +1,14 @@
 """Records that are not what they should be: rejected, refused, or left out on demand, and never their neighbours."""
 
+from dataclasses import dataclass
+
 from broker import eventually
 from line import Make, story
 
+from neardup.decider import Decider
 from neardup.page import Page
-from streams.formats.message import Message, encode_message
+from neardup.written import later
+from streams.formats.message import Message, NewDecider, encode_control, encode_message
 from streams.kafka import Writer
 from streams.ports import Range
 from streams.roles import skip_record
@@ -70,6 +74,30 @@ def test_a_poison_message_is_refused_by_its_offset_and_skipped_on_demand(make: M
     line.leave_out(poison)
     line.check()
     assert not sketcher.running
+
+
+@dataclass(frozen=True)
+class LaterDecider(Decider):
+    """Of a version of neardup to come."""
+
+    echo_min: int = later(3, neutral=0)
+
+
+def test_a_newer_programs_decider_in_the_log_is_not_advised_to_be_left_out(make: Make) -> None:
+    line = make()
+    line.publish(story(4))
+    line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    scheme = line.settings.scheme()
+    before = line.settings.decider(scheme)
+    word = line.append(encode_control(NewDecider(before, LaterDecider(scheme.digest))))
+    said = matcher.refused()
+
+    told = f"NewerProgram: the message at offset {word} of the sketch log: written by a newer version of neardup"
+    assert told in said
+    assert "echo_min" in said
+    assert "skip-record" not in said
 
 
 def test_a_poison_record_is_refused_and_its_neighbours_are_kept(make: Make) -> None:
