@@ -217,6 +217,56 @@ def restore(
     typer.echo(f"{settings.state}: {found.name} is restored, {found.manifest.size:,} bytes")
 
 
+@app.command(
+    "inspect",
+    short_help="Look into an index that nobody has open.",
+    epilog=options.examples(
+        "neardup inspect --state DIR",
+        "neardup inspect --state DIR --url https://a.example/page.html",
+        codes="Exit codes: 0 done, 1 an error, or parts that do not fit together, 2 wrong usage.",
+    ),
+)
+@takes_settings(("state",))
+def inspect_state(
+    settings: Settings,
+    *,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="What is held of this URL.")] = None,
+    cluster: Annotated[int | None, typer.Option(metavar="ID", help="What is held of this cluster.")] = None,
+    page: Annotated[int | None, typer.Option(metavar="ID", help="The sketch of this page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+) -> None:
+    """Look into the index of a scan's or a stopped matcher's state directory: sizes, standings, hot keys, the largest
+    clusters, and whether all its parts fit together. Or at one URL, cluster or page of it.
+    """
+    import json
+    from contextlib import ExitStack
+
+    from rich.console import Console
+
+    from streams.commands import inspect as look
+    from streams.commands.terminal import bar
+
+    with ExitStack() as held:
+        opened = look.open_index(Path(settings.state), held)
+        if url is None and cluster is None and page is None:
+            with bar(shown=not as_json) as progress:
+                found, told = look.overview(opened, lambda rows: progress.phase(f"{rows:,} rows", 0, 0))
+            if as_json:
+                sys.stdout.write(json.dumps(told, indent=2) + "\n")
+            else:
+                Console().print(look.shown(found, told))
+            if found.wrong_total:
+                raise typer.Exit(1)
+            return
+        if url is not None:
+            told = look.of_url(opened.store, url)
+        elif cluster is not None:
+            told = look.of_cluster(opened.store, cluster)
+        else:
+            told = look.sketch_of(opened.store, page or 0)
+    sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=True) + "\n")
+
+
 def _checkpoints(settings: Settings):  # type: ignore[no-untyped-def]  # its module loads fsspec
     from streams.state.checkpoints import CheckpointStore
 

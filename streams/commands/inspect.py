@@ -1,0 +1,135 @@
+"""`neardup inspect`: what is in a state directory or a checkpoint, and whether it fits together."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, StateError
+from neardup.index import sharing
+from neardup.index.base import Family, Store
+from neardup.index.rocks import RocksStore
+from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
+from neardup.page import normalise_url
+from neardup.sketch.header import url_hash
+from neardup.sketch.view import Sketch
+from streams.commands.terminal import safe
+from streams.line.matcher import Matcher
+from streams.state.directory import SCAN_NAMES, Directory
+from streams.state.inspection import Inspection, Progress, inspect
+
+MEMBERS_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An index that this process has open, and what folded it."""
+
+    path: Path
+    store: RocksStore
+    decider: Decider
+    next_offset: int
+
+
+def open_index(path: Path, held: ExitStack) -> Opened:
+    """Opens the index of a state directory that nobody has open. Raises StateError, BadInput."""
+    if not (path / "index").is_dir():
+        raise BadInput(f"{path} holds no index; name a state directory with --state")
+    directory = Directory(path, held, more=SCAN_NAMES)
+    first = directory.decider()
+    if first is None:
+        raise StateError(f"{path / 'decider.json'} is missing; restore it")
+    store = RocksStore(directory.path / "index")
+    held.callback(store.close)
+    matcher = Matcher(store, first)
+    return Opened(directory.path, store, matcher.decider, matcher.next_offset)
+
+
+def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, Any]]:
+    """What the index holds and what does not fit, and the same as plain values."""
+    found = inspect(opened.store, progress)
+    files = {family.name.lower(): size.file_bytes for family, size in opened.store.sizes().items()}
+    told = {
+        "state": str(opened.path),
+        "next_offset": opened.next_offset,
+        "scheme": opened.decider.scheme,
+        "decider": opened.decider.digest,
+        "rule": opened.decider.rule,
+        "file_bytes": files,
+        **found.to_json(),
+    }
+    return found, told
+
+
+def of_url(store: Store, url: str) -> dict[str, Any]:
+    """What is held of a URL: its row, its sketch, its cluster. Raises BadInput if nothing is."""
+    hashed = url_hash(normalise_url(url))
+    (row,) = store.get_many(Family.URLS, [hashed])
+    if row is None:
+        raise BadInput(f"{url}: nothing is held of it")
+    held = decode_url(row)
+    told: dict[str, Any] = {"url": normalise_url(url), **held._asdict(), "standing": held.standing.value}
+    if held.live:
+        told["cluster"] = of_cluster(store, held.cluster)
+        told["sketch"] = sketch_of(store, held.page_id)
+    return told
+
+
+def of_cluster(store: Store, cluster: int) -> dict[str, Any]:
+    """A cluster's row and its first members. Raises BadInput if there is none of this id."""
+    (row,) = store.get_many(Family.CLUSTERS, [id_key(cluster)])
+    if row is None:
+        raise BadInput(f"there is no cluster {cluster}")
+    told = decode_cluster(row)._asdict()
+    members = []
+    for key, value in store.first(Family.MEMBERS, id_key(cluster), MEMBERS_SHOWN):
+        member = decode_member(value)
+        (held,) = store.get_many(Family.URLS, [member.url_hash])
+        page = decode_url(held).page_id if held is not None else None
+        url = sketch_of(store, page)["url"] if page is not None else ""
+        members.append({"member": int.from_bytes(key[8:], "big"), "page_id": page, "url": url})
+    founder = sketch_of(store, told["current"])
+    plain = {name: value.hex() if isinstance(value, bytes) else value for name, value in told.items()}
+    return {"id": cluster, **plain, "url": founder["url"], "members": members}
+
+
+def sketch_of(store: Store, page_id: int) -> dict[str, Any]:
+    """Every field of the sketch of a page. Raises BadInput if none is held."""
+    (row,) = store.get_many(Family.SKETCHES, [id_key(page_id)])
+    if row is None:
+        raise BadInput(f"no sketch is held of page {page_id}")
+    rest = sharing.rest_of_row(row)
+    (other,) = store.get_many(Family.SKETCHES, [id_key(rest)]) if rest is not None else (None,)
+    return Sketch(sharing.record_of_rows(row, other)).to_dict()
+
+
+def shown(found: Inspection, told: dict[str, Any]) -> Group:
+    """For a terminal."""
+    head = Text(f"{told['state']}: folded to offset {told['next_offset']:,} by {told['rule']} ({told['decider']})")
+    sizes = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("family", "rows", "bytes", "a row", "on disk"):
+        sizes.add_column(name, justify="left" if name == "family" else "right")
+    for family in Family:
+        name = family.name.lower()
+        rows, size = found.rows[name], found.bytes[name]
+        if rows:
+            each = f"{size / rows:,.0f}"
+            sizes.add_row(name, f"{rows:,}", f"{size:,}", each, f"{told['file_bytes'].get(name, 0):,}")
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(found.standing.items()))
+    hot = ", ".join(f"{count:,} of {found.keys[kind]:,} {kind}" for kind, count in sorted(found.hot.items()) if count)
+    parts: list[Any] = [head, Text(""), sizes, Text(""), Text(f"URLs: {kinds or 'none'}")]
+    parts.append(Text(f"hot keys: {hot or 'none'}"))
+    for pages, cluster in found.largest[:5]:
+        parts.append(Text(f"cluster {cluster}: {pages:,} pages"))
+    if not found.wrong_total:
+        parts.append(Text("everything fits together", style="bold"))
+        return Group(*parts)
+    parts.append(Text(f"{found.wrong_total:,} contradictions", style="bold"))
+    parts += [Text.assemble(f"{one.family} {one.key}: ", safe(one.what)) for one in found.wrong[:20]]
+    parts.append(Text("move index/ away and start again: it is folded from the log, or restored from a checkpoint"))
+    return Group(*parts)
