@@ -56,7 +56,9 @@ import orjson
 from neardup.errors import BadInput, CorruptRecord, NeardupError
 from neardup.page import Page
 from streams.errors import BrokerError, RecordTooLarge, TopicError
-from streams.formats.outgoing import BodyFolder, Outgoing, check_codec, fitting
+from streams.formats.bodies import BodyFolder
+from streams.formats.codecs import check_codec, fitting
+from streams.formats.outgoing import Outgoing
 from streams.kafka import Admin, Connection, Reader, Writer
 from streams.kafka.connection import Setting
 

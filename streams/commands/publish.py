@@ -14,7 +14,7 @@ from streams.config.settings import Settings
 from streams.errors import RecordTooLarge
 from streams.files.scan import Progress
 from streams.files.sources import LocalSource, open_sources
-from streams.formats.outgoing import BodyFolder
+from streams.formats.bodies import BodyFolder
 from streams.ports import SourcedPage
 from streams.process.signals import stopped_by_signals
 from streams.roles.runtime import connect

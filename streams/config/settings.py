@@ -126,6 +126,10 @@ def _of_decider() -> Iterator[tuple[str, tuple[Kind, str]]]:
 _DECIDER = dict(_of_decider())
 
 
+#: How a record of the pages topic can hold a page: a file each in `streams.formats`.
+CODECS = ("raw", "json", "warc")
+
+
 class Topics(NamedTuple):
     """The topics of one generation; all but `pages` carry its name. audit: of a matcher that has an audit topic."""
 
@@ -172,7 +176,7 @@ class Settings:
     sketches_topic: Annotated[str, _TOPIC, "Topic of sketches, the order of the crawl"] = "sketches"
     verdicts_topic: Annotated[str, _TOPIC, "Topic of verdicts"] = "verdicts"
     state: Annotated[str, _text(r"[^\0]+", "a folder"), "Folder of the index; each generation's own"] = "neardup-state"
-    codec: Annotated[str, _choice("raw", "json", "warc"), "How a record of the pages topic holds a page"] = "raw"
+    codec: Annotated[str, _choice(*CODECS), "How a record of the pages topic holds a page"] = "raw"
     body_ref_prefixes: Annotated[
         tuple[str, ...],
         Kind("URLs that end with a slash, with commas or as a list", _prefixes),

@@ -21,9 +21,10 @@ import xxhash
 from neardup.errors import BadInput, BadPage
 from neardup.page import Page
 from neardup.verdict import Coordinates
+from streams.files.warc import Problem, WarcReader, holds_converted
 from streams.formats.compressed import Damaged, Stream
-from streams.formats.message import decode_json_page
-from streams.formats.warc import Problem, WarcReader, holds_converted, page_of
+from streams.formats.json import decode_line
+from streams.formats.warc import page_of
 from streams.ports import SourcedPage
 
 SourceKind = Literal["warc", "wet", "folder", "jsonl"]
@@ -349,6 +350,6 @@ def _json_page(line: bytes, line_max: int) -> Page:
     if len(line) > line_max:
         return Page(url="", body=b"", problem=f"a line of more than {line_max} bytes")
     try:
-        return decode_json_page(line.removeprefix(codecs.BOM_UTF8))
+        return decode_line(line.removeprefix(codecs.BOM_UTF8))
     except BadPage as error:
         return Page(url="", body=b"", problem=str(error))

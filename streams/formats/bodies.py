@@ -1,13 +1,15 @@
-"""Page bodies that travel beside Kafka: a record names them by URL, and only what lies under an allowed prefix is read.
+"""Page bodies that travel beside Kafka: written to a folder, and read by URL under allowed prefixes alone.
 
 `file:` is read by the standard library; other schemes by fsspec, where that is installed.
 """
 
 import os
 from collections.abc import Sequence
-from urllib.parse import unquote, urlsplit
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
 
-from neardup.errors import BadPage
+from neardup.errors import BadInput, BadPage
 
 #: What a URL may not hold: ways up, chains of file systems (`simplecache::`), and their disguises.
 _FORBIDDEN = ("::", "\\", "\0", "?", "#")
@@ -52,3 +54,32 @@ class Bodies:
                 return bytes(file.read(self._bytes_max + 1))
         except (ImportError, ValueError) as error:  # no such scheme, or its package is missing
             raise BadPage(f"body-ref {url[:200]!r} cannot be read: {error}") from error
+
+
+class BodyFolder:
+    """Where bodies go that no record can hold. A file is named by its content: published twice, it is there once."""
+
+    def __init__(self, place: str | Path) -> None:
+        """place: a folder or a `file:` URL; it is made when the first body comes. Raises BadInput for other URLs."""
+        text = str(place)
+        if "://" in text and not text.startswith("file:///"):
+            raise BadInput(f"bodies go to a folder or a file:/// URL, not to {text}")
+        self.folder = Path(unquote(urlsplit(text).path) if text.startswith("file:///") else os.path.abspath(text))
+        self.url = "file://" + quote(os.fsencode(self.folder)).rstrip("/") + "/"
+
+    def put(self, body: bytes) -> str:
+        """The URL of the body, which is on disk when this returns. Raises BadInput if it cannot be written."""
+        name = sha256(body).hexdigest()
+        path = self.folder / name[:2] / name
+        try:
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                part = path.with_name(f"{name}.{os.getpid()}.part")
+                with part.open("wb") as file:
+                    file.write(body)
+                    file.flush()
+                    os.fsync(file.fileno())
+                part.rename(path)
+        except OSError as error:
+            raise BadInput(f"cannot write a body to {path}: {error.strerror}") from error
+        return f"{self.url}{name[:2]}/{name}"

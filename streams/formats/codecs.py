@@ -1,37 +1,27 @@
-"""Records of the `pages` topic as pages. Key: the URL. A null value is a tombstone, whatever the codec.
+"""Pages as records of the `pages` topic and back, by the codec that the settings name.
 
-raw     the value is the body; headers `content-type`, `fetched-at` (ms since the epoch), `http-status`, and `body-ref`,
-        the URL of a body that is not in the record
-json    one object, see `streams.formats.message.decode_json_page`; `body_ref` as above
-warc    one WARC record, plain or in one gzip member
+Whatever the codec, the key is the URL as the crawler has it, and a null value is a tombstone where nothing else is to
+be said of it. What one writes the other reads; `raw` tells the rest in headers, `json` and `warc` in the value.
 Nothing in a record raises: what cannot be read is a page with a `problem`.
 """
 
-import dataclasses
-import zlib
-from collections.abc import Callable, Mapping
-
-import orjson
-
-from neardup.errors import BadPage
+from neardup.errors import BadInput, BadPage
+from neardup.limits import GONE_STATUSES
 from neardup.page import Page
-from streams.formats.bodies import Bodies
-from streams.formats.message import decode_json_page
-from streams.formats.warc import HEADER_BYTES_MAX, WarcRecord, page_of
+from streams.config.settings import CODECS
+from streams.errors import RecordTooLarge
+from streams.formats import json, raw, warc
+from streams.formats.bodies import Bodies, BodyFolder
+from streams.formats.outgoing import Outgoing
 from streams.ports import Record
-
-_GZIP = b"\x1f\x8b"
-_INT_DIGITS_MAX = 18
 
 
 class Codec:
-    """name: raw, json or warc. bodies: for what is not in the records. body_bytes_max: of the scheme."""
+    """name: of CODECS. bodies: for what is not in the records. body_bytes_max: of the scheme."""
 
     def __init__(self, name: str, bodies: Bodies, body_bytes_max: int) -> None:
-        decoders: Mapping[str, Callable[[str, bytes, Record], Page]]
-        decoders = {"raw": self._raw, "json": self._json, "warc": self._warc}
-        self._decode = decoders[name]
-        self._headers_matter = name == "raw"
+        check_codec(name)
+        self._name = name
         self._bodies = bodies
         self._body_bytes_max = body_bytes_max
 
@@ -40,77 +30,57 @@ class Codec:
         url = (record.key() or b"").decode("utf-8", "replace")
         value = record.value()
         try:
-            if value is None and not (self._headers_matter and record.headers()):
+            if value is None and not (self._name == "raw" and record.headers()):
                 return Page(url=url, body=None)
-            return self._decode(url, value or b"", record)
+            if self._name == "raw":
+                return raw.decode(url, value or b"", record, self._bodies)
+            if self._name == "json":
+                return json.decode(value or b"", self._bodies)
+            return warc.decode(url, value or b"", self._body_bytes_max)
         except BadPage as error:
             return Page(url=url, body=b"", problem=str(error))
 
-    def _raw(self, url: str, value: bytes, record: Record) -> Page:
-        headers = {name.lower(): text or b"" for name, text in record.headers() or ()}
-        if not url:
-            raise BadPage("a record without a key: its URL is not known")
-        body: bytes | None = value
-        if "body-ref" in headers:
-            body = self._bodies.read(headers["body-ref"].decode("utf-8", "replace"))
-        elif record.value() is None:
-            body = None
-        status = _number(headers, "http-status")
-        return Page(
-            url=url,
-            body=body,
-            content_type=headers.get("content-type", b"").decode("latin-1"),
-            fetched_at=_number(headers, "fetched-at"),
-            status=200 if status is None else status,
-        )
 
-    def _json(self, url: str, value: bytes, record: Record) -> Page:
-        page = decode_json_page(value)
-        if b'"body_ref"' not in value:
-            return page
-        fields = orjson.loads(value)
-        reference = fields.pop("body_ref", None)
-        if reference is None:
-            return page
-        if not isinstance(reference, str):
-            raise BadPage(f"body_ref is a {type(reference).__name__}, not text")
-        page = decode_json_page(orjson.dumps({**fields, "body": ""}))
-        return page if page.problem else dataclasses.replace(page, body=self._bodies.read(reference))
-
-    def _warc(self, url: str, value: bytes, record: Record) -> Page:
-        page = page_of(_warc_record(value, self._body_bytes_max), self._body_bytes_max)
-        if page is None:
-            raise BadPage("a WARC record that holds no page")
-        return page if page.url else dataclasses.replace(page, url=url)
+def check_codec(name: str) -> None:
+    """Raises BadInput if there is no such codec."""
+    if name not in CODECS:
+        raise BadInput(f"codec {name!r}: there is {', '.join(CODECS)}")
 
 
-def _number(headers: Mapping[str, bytes], name: str) -> int | None:
-    text = headers.get(name)
-    if text is None:
-        return None
-    if not text.removeprefix(b"-").isdigit() or len(text) > _INT_DIGITS_MAX:
-        raise BadPage(f"header {name} is {text[:40]!r}, not a number")
-    return int(text)
+def encode_page(page: Page, codec: str, *, reference: str = "") -> Outgoing:
+    """The record of a page; `problem` is not told. codec: raw, json or warc.
+
+    reference: the URL where the body lies; it is not in the record then. Raises BadInput for a page without URL, an
+    unknown codec, or what the codec cannot say.
+    """
+    if not page.url:
+        raise BadInput("a page without a URL cannot be published")
+    check_codec(codec)
+    key = page.url.encode("utf-8", "replace")
+    gone = page.body is None or page.status in GONE_STATUSES
+    if gone and page.fetched_at is None and page.status not in GONE_STATUSES:
+        return Outgoing(key, None)
+    if codec == "raw":
+        return raw.encode(page, key, gone, reference)
+    if codec == "json":
+        return json.encode(page, key, gone, reference)
+    return warc.encode(page, key, gone, reference)
 
 
-def _warc_record(data: bytes, body_bytes_max: int) -> WarcRecord:
-    if data.startswith(_GZIP):
-        bound = body_bytes_max + (HEADER_BYTES_MAX << 1)
-        try:
-            data = zlib.decompressobj(31).decompress(data, bound)
-        except zlib.error as error:
-            raise BadPage(f"a WARC record whose gzip is damaged: {error}") from error
-    head, end, content = data.partition(b"\r\n\r\n")
-    if not data.startswith(b"WARC/") or not end:
-        raise BadPage("not a WARC record")
-    headers: dict[str, str] = {}
-    for line in head.split(b"\r\n")[1:]:
-        name, colon, text = line.decode("utf-8", "replace").partition(":")
-        if colon:
-            headers.setdefault(name.strip().lower(), text.strip())
-    length = headers.get("content-length", "")
-    if not (length.isascii() and length.isdigit() and len(length) < _INT_DIGITS_MAX):
-        raise BadPage(f"a WARC record whose Content-Length is {length[:40]!r}")
-    whole = min(int(length), body_bytes_max + HEADER_BYTES_MAX)
-    damage = "" if len(content) >= whole else f"a WARC record of {length} bytes has only {len(content)}"
-    return WarcRecord(0, headers, content[: int(length)], damage)
+def fitting(page: Page, codec: str, bytes_max: int, bodies: BodyFolder | None, topic: str) -> Outgoing:
+    """The record of a page, its body beside it in `bodies` if the record would exceed `bytes_max`.
+
+    Raises RecordTooLarge, saying what can be done, and BadInput as `encode_page`.
+    """
+    record = encode_page(page, codec)
+    if record.size <= bytes_max:
+        return record
+    if bodies is not None and page.body is not None and codec != "warc":
+        small = encode_page(page, codec, reference="file:///")
+        if small.size + len(bodies.url) + 80 <= bytes_max:  # a digest in hex, and its folder
+            return encode_page(page, codec, reference=bodies.put(page.body))
+    way_out = "" if bodies is not None else ", or name a folder for bodies that the sketchers can read"
+    raise RecordTooLarge(
+        f"{page.url[:200]}: a record of {record.size:,} bytes, and topic {topic} takes {bytes_max:,}: raise its "
+        f"max.message.bytes{way_out}"
+    )

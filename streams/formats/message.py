@@ -1,4 +1,4 @@
-"""Bytes <-> messages of the sketch log, frames of verdicts, and pages of the `json` codec.
+"""Bytes <-> messages of the sketch log, and frames of verdicts.
 
 A message, version 1, little-endian: version u8, kind u8, ranges u16, records u32, scheme digest 16 bytes; the ranges
 (source 16 bytes, partition u32, start i64, stop i64); the records' lengths u32 each; the records, back to back.
@@ -9,8 +9,6 @@ of `control`, `before` and `after`, two deciders.
 A frame of verdicts: source 16 bytes (of the message that caused them), then one zlib stream of JSON lines.
 """
 
-import base64
-import binascii
 import struct
 import zlib
 from collections.abc import Iterator
@@ -21,22 +19,12 @@ from typing import Any
 import orjson
 
 from neardup.decider import Decider
-from neardup.errors import BadPage, CorruptRecord
-from neardup.limits import GONE_STATUSES, PLACE_BITS
-from neardup.page import Page
+from neardup.errors import CorruptRecord
+from neardup.limits import PLACE_BITS
 from streams.ports import Range
 
 MESSAGE_VERSION = 1
 
-_JSON_TYPES: dict[type | None, str] = {
-    str: "text",
-    int: "an integer",
-    float: "a fraction",
-    bool: "true or false",
-    list: "an array",
-    dict: "an object",
-    type(None): "null",
-}
 _CONTROL = 1
 _NEW_DECIDER = "new_decider"
 _HEAD = struct.Struct("<BBHI16s")
@@ -198,65 +186,3 @@ def decode_verdicts(frame: bytes, offset: int) -> Iterator[dict[str, Any]]:
             yield orjson.loads(line)
         except orjson.JSONDecodeError as error:
             raise CorruptRecord(f"a verdict of offset {offset} is no JSON: {error}") from error
-
-
-def decode_json_page(line: bytes) -> Page:
-    """A page of the `json` codec: one object of `url`; `body` (text, or {"base64": ...}) or `body_base64`;
-    `content_type`, `fetched_at` (ms), `http_status`. A body that is null is a tombstone, unless the status tells of a
-    failed fetch.
-
-    Raises BadPage if it is no such object. A readable object with a bad field gives a page with a `problem`.
-    """
-    try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        # Not its own text: that counts lines within this one.
-        raise BadPage(f"not JSON: {error.msg}, at character {error.pos}") from error
-    if not isinstance(value, dict):
-        raise BadPage(f"not a JSON object but {_JSON_TYPES[type(value)]}")
-    url = value.get("url")
-    if not isinstance(url, str) or not url:
-        raise BadPage("no url")
-    try:
-        status = _typed(value, "http_status", int)
-        return Page(
-            url=url,
-            body=_json_body(value),
-            content_type=_typed(value, "content_type", str) or "",
-            fetched_at=_typed(value, "fetched_at", int),
-            status=200 if status is None else status,
-        )
-    except BadPage as error:
-        return Page(url=url, body=b"", problem=str(error))
-
-
-def _typed(value: dict[str, Any], name: str, kind: type) -> Any:
-    """The field, or None if it is absent or null. Raises BadPage where it has another type."""
-    found = value.get(name)
-    if found is None:
-        return None
-    if not isinstance(found, kind) or isinstance(found, bool):
-        raise BadPage(f"{name} is {_JSON_TYPES[type(found)]}, and {_JSON_TYPES[kind]} is wanted")
-    return found
-
-
-def _json_body(value: dict[str, Any]) -> bytes | None:
-    body = value.get("body")
-    encoded = value.get("body_base64")
-    if isinstance(body, str):
-        # Text has been decoded already: a byte order mark outranks whatever charset its headers or <meta> name.
-        return body.encode() if body.isascii() else b"\xef\xbb\xbf" + body.encode("utf-8", "replace")
-    if isinstance(body, dict):
-        encoded = body.get("base64")
-    elif body is not None:
-        raise BadPage(f"body is {_JSON_TYPES[type(body)]}, neither text nor an object with base64")
-    elif encoded is None:
-        if "body" not in value and value.get("http_status") not in GONE_STATUSES:
-            raise BadPage("no body")
-        return None
-    if not isinstance(encoded, str):
-        raise BadPage(f"the base64 of the body is {_JSON_TYPES[type(encoded)]}, and text is wanted")
-    try:
-        return base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise BadPage(f"the body is not base64: {error}") from error

@@ -1,44 +1,34 @@
-"""WARC files: records, and the pages in them. Reads on after damage.
+"""WARC records and the pages in them: the `warc` codec, and what files of records are read with.
 
-The framing is ours because an archive of a killed crawler is damaged as a rule: fastwarc (2.0) gives a cut-off
-header as an empty record without a word, ends at the first bad byte, and gives no place to a record that shares its
-gzip member. Here, damage is one `Problem`, a record whose header could be read becomes a page with a `problem`, and
-reading goes on with the next record that can be found. Source: ISO 28500:2017 (WARC 1.1), sections 4 to 6, annex D.
+Source: ISO 28500:2017 (WARC 1.1), sections 4 to 6, annex D. Files of many records: `streams.files.warc`.
 """
 
+import dataclasses
 import re
-from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
-from pathlib import Path
+from hashlib import sha256
+from uuid import NAMESPACE_URL, uuid5
 
+from neardup.errors import BadInput, BadPage
 from neardup.limits import GONE_STATUSES
 from neardup.page import Page
-from streams.formats.compressed import Damaged, Stream, decode_body
+from streams.formats.compressed import decode_body
+from streams.formats.outgoing import Outgoing
 
+#: Of a WARC header, and of an HTTP header in a record: servers refuse longer ones.
 HEADER_BYTES_MAX = 64 << 10
-#: A record that says it is longer is taken for damage; none of a tebibyte has been seen.
-CONTENT_BYTES_MAX = 1 << 40
-_START = re.compile(rb"(?:\A|(?<=\n))WARC/[01]\.\d")
-_MAGIC = b"WARC/"
+#: Chunks of one body: those of 10 MB in pieces of 50 bytes; smaller ones nobody sends but to waste time.
+CHUNKS_MAX = 200_000
+_CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
+_GZIP = b"\x1f\x8b"
+_LENGTH_DIGITS_MAX = 18
+_YEAR_10000_MS = 253_402_300_800_000
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
 _PAGES = ("response", "resource", "revisit")
 #: A WET file, as Common Crawl makes them: the text of pages, as records of their own.
-_CONVERTED = ("conversion",)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A part of a file that could not be read: `byte` of the file (of its gzip member where it is compressed)."""
-
-    path: str
-    byte: int
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: byte {self.byte}: {self.what}"
+CONVERTED = ("conversion",)
 
 
 @dataclass(slots=True)
@@ -55,169 +45,57 @@ class WarcRecord:
     shared: bool = False
 
 
-@dataclass(slots=True)
-class WarcReader:
-    """Reads the records of one file from `position` on, which must be the position of a record (or 0)."""
-
-    path: Path
-    content_bytes_max: int
-    position: int = 0
-    problems: list[Problem] = field(default_factory=list)
-    stream: Stream = field(init=False)
-    _skipping: bool = False  # the damage here has been told; what is skipped after it belongs to it
-
-    def __post_init__(self) -> None:
-        self.stream = Stream(self.path, self.position)
-
-    def records(self) -> Iterator[WarcRecord]:
-        """Every record whose header can be read. Raises OSError."""
-        stream, member = self.stream, -1
-        while True:
-            record = None
-            try:
-                if not self._find_start():
-                    return
-                record = WarcRecord(stream.position, {})
-                self._read(record)
-            except Damaged as damage:
-                if not (self._skipping and self.problems[-1].byte == damage.position):
-                    self._problem(damage.position, str(damage))
-                if record is not None and record.headers and not record.damage:
-                    record.damage = f"damaged archive: {damage}"
-                if not stream.resume_after(damage.position, _is_start):
-                    if record is not None and record.headers:
-                        yield record
-                    return
-            if record is None or not record.headers:
-                continue
-            record.shared, member = record.position == member, record.position
-            yield record
-
-    def _find_start(self) -> bool:
-        """Goes to the start of the next record, over line ends, and over garbage with one problem for all of it."""
-        stream = self.stream
-        while True:
-            if not stream.want(len(_MAGIC)) and not stream.buffer and not stream.next_member():
-                return False
-            blank = len(stream.buffer) - len(stream.buffer.lstrip(b"\r\n"))
-            if blank:
-                stream.take(blank)
-                continue
-            if not stream.buffer:
-                continue
-            if _is_start(bytes(stream.buffer[: len(_MAGIC)])):
-                self._skipping = False
-                return True
-            if not self._skipping:
-                self._problem(stream.position, "no WARC record starts here; skipped to the next one")
-            self._skip_garbage()
-
-    def _skip_garbage(self) -> None:
-        """Drops bytes up to the next start of a record in this member, or to the member's end."""
-        stream = self.stream
-        while True:
-            found = _START.search(stream.buffer, 1)
-            if found:
-                stream.take(found.start())
-                return
-            # Keep what may be the first half of a start, and the line end before it.
-            stream.take(max(1, len(stream.buffer) - 16) if stream.buffer else 0)
-            if not stream.fill():
-                stream.take(len(stream.buffer))
-                return
-
-    def _read(self, record: WarcRecord) -> None:
-        """Reads header and content of the record that starts here."""
-        stream = self.stream
-        header = self._header()
-        if header is None:
-            self._problem(record.position, "a WARC header that is cut off or too long; skipped to the next record")
-            self._skip_garbage()
-            return
-        record.headers = header
-        text = header.get("content-length", "")
-        length = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
-        if not 0 <= length <= CONTENT_BYTES_MAX:
-            record.damage = f"damaged archive: Content-Length is {text[:40]!r}"
-            self._problem(record.position, f"a WARC record whose Content-Length is {text[:40]!r}")
-            return
-        if stream.compression == "plain" and length > len(stream.buffer) + stream.size - stream.bytes_read:
-            # Not read: the next records may be inside what this one claims.
-            there = len(stream.buffer) + stream.size - stream.bytes_read
-            record.damage = f"damaged archive: a record of {length} bytes has only {there}"
-            self._problem(record.position, f"a WARC record of {length} bytes, and the file ends after {there}")
-            return
-        self._content(record, length)
-
-    def _header(self) -> dict[str, str] | None:
-        """The named fields, in lower case; None if they do not end within the bound.
-
-        A header whose first line ends with a line feed alone, as ClueWeb09 has them, ends with two of these.
-        """
-        stream, scanned = self.stream, 0
-        while True:
-            first = stream.buffer.find(b"\n", 0, 64)
-            blank = b"\n\n" if first > 0 and stream.buffer[first - 1] != 0x0D else b"\r\n\r\n"
-            end = stream.buffer.find(blank, max(0, scanned - 3))
-            if end >= 0:
-                return _fields(stream.take(end + len(blank))[:end])
-            scanned = len(stream.buffer)
-            if scanned > HEADER_BYTES_MAX or not (stream.fill() or self._continues()):
-                return None
-
-    def _content(self, record: WarcRecord, length: int) -> None:
-        """Reads up to the bound and skips the rest, over gzip members where one does not start a record itself."""
-        stream, kept, left = self.stream, 0, length
-        parts: list[bytes] = []
-        while left:
-            here = min(left, max(0, self.content_bytes_max - kept))
-            if here:
-                stream.want(min(here, 1 << 20))
-                piece = stream.take(min(here, len(stream.buffer)))
-                parts.append(piece)
-                got = len(piece)
-                kept += got
-            else:
-                got = stream.skip(left)
-            left -= got
-            if got:
-                continue
-            if not self._continues():
-                record.damage = f"damaged archive: a record of {length} bytes has only {length - left}"
-                self._problem(record.position, f"a WARC record of {length} bytes has only {length - left}")
-                return
-        record.content = b"".join(parts)
-        # Reading on over the two line ends verifies the checksum of a member that ends here.
-        stream.want(4 + len(_MAGIC))
-        rest = stream.buffer.lstrip(b"\r\n")
-        if stream.compression == "gzip" and rest and not _is_start(bytes(rest[: len(_MAGIC)])):
-            # Trust the content only if the member's end proves it: damage may have made it longer.
-            self._problem(stream.position, "no WARC record starts here; skipped to the next one")
-            self._skip_garbage()
-
-    def _continues(self) -> bool:
-        """At a member's end within a record: goes to the next one; False if it starts a record, or there is none."""
-        stream = self.stream
-        if not stream.next_member():
-            return False
-        held = len(stream.buffer)
-        stream.want(held + len(_MAGIC))
-        return not _is_start(bytes(stream.buffer[held : held + len(_MAGIC)]))
-
-    def _problem(self, byte: int, what: str) -> None:
-        self._skipping = True
-        self.problems.append(Problem(str(self.path), byte, what))
+def decode(url: str, value: bytes, body_bytes_max: int) -> Page:
+    """The page in one record, plain or in one gzip member; `url` where the record names none. Raises BadPage."""
+    page = page_of(_record(value, body_bytes_max), body_bytes_max)
+    if page is None:
+        raise BadPage("a WARC record that holds no page")
+    return page if page.url else dataclasses.replace(page, url=url)
 
 
-def holds_converted(path: Path) -> bool:
-    """Whether a WARC file is one of converted records (a WET file): the first that is no warcinfo. Raises OSError.
+def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
+    """The record of a page. gone: it is a tombstone. Raises BadInput for what a WARC record cannot say."""
+    if reference:
+        raise BadInput(f"{page.url}: the warc codec has no references to bodies; use raw or json")
+    if any(ord(char) < 0x20 for char in page.url + page.content_type):
+        raise BadInput(f"{page.url!r}: a control character in URL or content type would break a WARC header")
+    body = b"" if gone else page.body or b""
+    status = 404 if gone and page.status not in GONE_STATUSES else page.status
+    content_type = b"Content-Type: %s\r\n" % page.content_type.encode("utf-8", "replace") if page.content_type else b""
+    head = b"HTTP/1.1 %03d \r\n%sContent-Length: %d\r\n\r\n" % (status, content_type, len(body))
+    lines = [b"WARC/1.1", b"WARC-Type: response", b"WARC-Target-URI: " + key]
+    # Of the record's content, so that the same fetch published twice is the same record.
+    name = uuid5(NAMESPACE_URL, f"{page.url} {page.fetched_at} {sha256(body).hexdigest()}")
+    lines.append(b"WARC-Record-ID: <urn:uuid:%s>" % str(name).encode())
+    if page.fetched_at is not None:
+        if not 0 <= page.fetched_at < _YEAR_10000_MS:
+            raise BadInput(f"{page.url}: a WARC date cannot be {page.fetched_at} ms since 1970")
+        date = datetime.fromtimestamp(page.fetched_at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        lines.append(b"WARC-Date: %s.%03dZ" % (date.encode(), page.fetched_at % 1000))
+    lines.append(b"Content-Type: application/http; msgtype=response")
+    lines.append(b"Content-Length: %d" % (len(head) + len(body)))
+    return Outgoing(key, b"\r\n".join(lines) + b"\r\n\r\n" + head + body + b"\r\n\r\n")
 
-    Beside what they were made from, conversions are no pages: they would be second fetches of them.
-    """
-    reader = WarcReader(path, 0)
-    with closing(reader.stream):
-        kinds = (record.headers.get("warc-type", "").lower() for record in islice(reader.records(), 8))
-        return next((kind for kind in kinds if kind != "warcinfo"), "") in _CONVERTED
+
+def _record(data: bytes, body_bytes_max: int) -> WarcRecord:
+    if data.startswith(_GZIP):
+        bound = body_bytes_max + (HEADER_BYTES_MAX << 1)
+        try:
+            data = zlib.decompressobj(31).decompress(data, bound)
+        except zlib.error as error:
+            raise BadPage(f"a WARC record whose gzip is damaged: {error}") from error
+    head, end, content = data.partition(b"\r\n\r\n")
+    if not data.startswith(b"WARC/") or not end:
+        raise BadPage("not a WARC record")
+    if len(head) > HEADER_BYTES_MAX:
+        raise BadPage(f"a WARC record with a header of more than {HEADER_BYTES_MAX >> 10} kB")
+    headers = fields_of(head)
+    length = headers.get("content-length", "")
+    if not (length.isascii() and length.isdigit() and len(length) < _LENGTH_DIGITS_MAX):
+        raise BadPage(f"a WARC record whose Content-Length is {length[:40]!r}")
+    whole = min(int(length), body_bytes_max + HEADER_BYTES_MAX)
+    damage = "" if len(content) >= whole else f"a WARC record of {length} bytes has only {len(content)}"
+    return WarcRecord(0, headers, content[: int(length)], damage)
 
 
 def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False) -> Page | None:
@@ -229,7 +107,7 @@ def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False)
     headers = record.headers
     kind = headers.get("warc-type", "").lower()
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if (kind and kind not in _PAGES + _CONVERTED * converted) or media == "text/dns":
+    if (kind and kind not in _PAGES + CONVERTED * converted) or media == "text/dns":
         return None
     url = headers.get("warc-target-uri", "").strip().removeprefix("<").removesuffix(">")
     fetched_at = warc_date(headers.get("warc-date", ""))
@@ -245,7 +123,7 @@ def page_of(record: WarcRecord, body_bytes_max: int, *, converted: bool = False)
         return rejected("a WARC record without WARC-Target-URI")
     if kind == "revisit":
         return rejected("a revisit record: its archive does not hold the body")
-    if kind in ("resource", *_CONVERTED) or media != "application/http":
+    if kind in ("resource", *CONVERTED) or media != "application/http":
         body = record.content[: body_bytes_max + 1]
         return Page(url=url, body=body, content_type=headers.get("content-type", ""), fetched_at=fetched_at)
     return _http_page(record.content, url, fetched_at, body_bytes_max)
@@ -273,14 +151,19 @@ def _http_page(content: bytes, url: str, fetched_at: int | None, bound: int) -> 
         return Page(url=url, body=None, fetched_at=fetched_at, status=status)
     if not 200 <= status < 300:
         return rejected(f"HTTP status {status}", status)
-    ends = [(at, size) for end, size in ((b"\r\n\r\n", 4), (b"\n\n", 2)) if (at := content.find(end)) >= 0]
+    head = content[:HEADER_BYTES_MAX]
+    ends = [(at, size) for end, size in ((b"\r\n\r\n", 4), (b"\n\n", 2)) if (at := head.find(end)) >= 0]
+    if not ends and len(content) > HEADER_BYTES_MAX:
+        return rejected(f"an HTTP header of more than {HEADER_BYTES_MAX >> 10} kB", status)
     if not ends:
         return rejected("an HTTP header without an end", status)
     at, size = min(ends)
-    headers = _fields(content[:at])
+    headers = fields_of(content[:at])
     body: bytes | None = content[at + size :]
     if "chunked" in headers.get("transfer-encoding", "").lower():
         body = _unchunk(body or b"")
+        if body is None:
+            return rejected(f"a body of more than {CHUNKS_MAX:,} chunks", status)
     codings = [c for c in headers.get("content-encoding", "").split(",") if c.strip()]
     if len(codings) > 3:
         return rejected(f"{len(codings)} content encodings", status)
@@ -299,40 +182,43 @@ def _http_page(content: bytes, url: str, fetched_at: int | None, bound: int) -> 
     )
 
 
-def _unchunk(body: bytes) -> bytes:
-    """Undoes chunked transfer coding as far as it goes; a body that is not chunked comes back as it is."""
+def _unchunk(body: bytes) -> bytes | None:
+    """Undoes chunked transfer coding as far as it goes; a body that is not chunked comes back as it is.
+
+    None for more chunks than CHUNKS_MAX.
+    """
     parts: list[bytes] = []
     at = 0
-    while True:
-        end = body.find(b"\n", at, at + 4096)
-        size = body[at:end].partition(b";")[0].strip() if end >= 0 else b""
-        if not re.fullmatch(rb"[0-9A-Fa-f]{1,16}", size):
-            return b"".join(parts) if parts else body
-        length = int(size, 16)
+    while found := _CHUNK.match(body, at):
+        length = int(found[1], 16)
         if length == 0:
             return b"".join(parts)
-        parts.append(body[end + 1 : end + 1 + length])
-        at = end + 1 + length
+        if len(parts) == CHUNKS_MAX:
+            return None
+        start = found.end()
+        parts.append(body[start : start + length])
+        at = start + length
         at += 2 if body.startswith(b"\r\n", at) else 1
+    return b"".join(parts) if parts else body
 
 
-def _fields(header: bytes) -> dict[str, str]:
-    """Header lines as a dictionary of lower-case names; the first line and unreadable ones are left out."""
-    out: dict[str, str] = {}
-    name = ""
+def fields_of(header: bytes) -> dict[str, str]:
+    """Header lines as a dictionary of lower-case names; the first line and unreadable ones are left out.
+
+    Of a name that comes twice the first value counts. Linear in the header's length, however its lines are folded.
+    """
+    found: dict[str, list[str]] = {}
+    folding: list[str] | None = None
     for line in header.split(b"\n")[1:]:
         text = line.rstrip(b"\r").decode("utf-8", "replace")
-        if text[:1] in (" ", "\t") and name:  # folded
-            out[name] += " " + text.strip()
+        if text[:1] in (" ", "\t") and folding is not None:  # folded
+            folding.append(text.strip())
             continue
         name, colon, value = text.partition(":")
         name = name.strip().lower()
-        if not colon or not name:
-            name = ""
-            continue
-        out.setdefault(name, value.strip())
-    return out
-
-
-def _is_start(data: bytes) -> bool:
-    return data.startswith(_MAGIC)
+        folding = None
+        if colon and name:
+            folding = [value.strip()]
+            if found.setdefault(name, folding) is not folding:
+                folding = []  # what belongs to a later value goes with it
+    return {name: " ".join(parts) for name, parts in found.items()}

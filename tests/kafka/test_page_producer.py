@@ -13,7 +13,7 @@ from neardup.page import Page
 from streams.client import NotDelivered, PageProducer
 from streams.config.settings import Topics
 from streams.errors import RecordTooLarge, TopicError
-from streams.formats.outgoing import encode_page
+from streams.formats.codecs import encode_page
 from streams.kafka import Admin
 
 CODECS = ("raw", "json", "warc")

@@ -6,9 +6,8 @@ import pytest
 
 from neardup.errors import BadInput
 from neardup.page import Page
-from streams.formats.bodies import Bodies
-from streams.formats.codecs import Codec
-from streams.formats.outgoing import BodyFolder, encode_page
+from streams.formats.bodies import Bodies, BodyFolder
+from streams.formats.codecs import Codec, encode_page
 
 CODECS = ("raw", "json", "warc")
 URL = "https://a.example/ä?b=c"

@@ -9,9 +9,9 @@ from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
+from streams.formats.json import decode_line
 from streams.formats.message import (
     Message,
-    decode_json_page,
     decode_message,
     decode_verdicts,
     encode_message,
@@ -91,33 +91,31 @@ def test_verdict_frames() -> None:
 
 
 def test_a_json_page_with_everything() -> None:
-    page = decode_json_page(
-        b'{"url":"http://a/","body":"hi","content_type":"text/plain","fetched_at":12,"http_status":203}'
-    )
+    page = decode_line(b'{"url":"http://a/","body":"hi","content_type":"text/plain","fetched_at":12,"http_status":203}')
     assert (page.url, page.body, page.content_type, page.fetched_at, page.status, page.problem) == (
         *("http://a/", b"hi", "text/plain", 12, 203, ""),
     )
 
 
 def test_json_text_outranks_the_charset_that_its_headers_name() -> None:
-    page = decode_json_page('{"url":"http://a/","body":"é","content_type":"text/html; charset=latin-1"}'.encode())
+    page = decode_line('{"url":"http://a/","body":"é","content_type":"text/html; charset=latin-1"}'.encode())
     assert page.body == b"\xef\xbb\xbf" + "é".encode()
 
 
 @pytest.mark.parametrize("body", [b'"body":{"base64":"aGk="}', b'"body_base64":"aGk="'])
 def test_json_base64(body: bytes) -> None:
-    assert decode_json_page(b'{"url":"http://a/",' + body + b"}").body == b"hi"
+    assert decode_line(b'{"url":"http://a/",' + body + b"}").body == b"hi"
 
 
 @pytest.mark.parametrize("rest", [b',"body":null', b',"http_status":404', b',"body":null,"http_status":200'])
 def test_json_tombstones(rest: bytes) -> None:
-    page = decode_json_page(b'{"url":"http://a/"' + rest + b"}")
+    page = decode_line(b'{"url":"http://a/"' + rest + b"}")
     assert (page.body, page.problem) == (None, "")
 
 
 @pytest.mark.parametrize("status", [0, 301, 503])
 def test_a_failed_fetch_without_a_body_says_not_that_the_page_is_gone(status: int) -> None:
-    page = decode_json_page(b'{"url":"http://a/","body":null,"http_status":%d}' % status)
+    page = decode_line(b'{"url":"http://a/","body":null,"http_status":%d}' % status)
     assert (page.body, page.status) == (None, status)
     (record,) = sketch_pages([page], Scheme(seed=7))
     assert (Sketch(record).kind, Sketch(record).reason) == (RecordKind.REJECTED, f"HTTP status {status}")
@@ -128,7 +126,7 @@ def test_a_failed_fetch_without_a_body_says_not_that_the_page_is_gone(status: in
 )
 def test_json_that_is_no_page(line: bytes) -> None:
     with pytest.raises(BadPage):
-        decode_json_page(line)
+        decode_line(line)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +144,6 @@ def test_json_that_is_no_page(line: bytes) -> None:
     ],
 )
 def test_json_pages_with_a_bad_field_are_rejected_by_name(rest: bytes, problem: str) -> None:
-    page = decode_json_page(b'{"url":"http://a/"' + rest + b"}")
+    page = decode_line(b'{"url":"http://a/"' + rest + b"}")
     assert page.url == "http://a/"
     assert problem in page.problem

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from neardup.page import Page
 from streams.formats.compressed import decode_body
+from streams.formats.warc import CHUNKS_MAX, WarcRecord, fields_of, page_of
 from tests.streams.archives import http, record
 from tests.streams.warcs import BOUND, brotli, gz, read, zstd
 
@@ -104,3 +106,38 @@ def test_a_bomb_is_cut_at_the_bound(tmp_path: Path, pack: Callable[[bytes], byte
     unpacked = decode_body(pack(bytes(50_000_000)), coding, BOUND)
     assert unpacked is not None
     assert len(unpacked) == BOUND, "what is beyond the bound is not even unpacked"
+
+
+# ---- headers and chunks that are made to be slow --------------------------------------------------------------------
+
+
+HTTP = {"content-type": "application/http; msgtype=response"}
+
+
+def fetched(header: bytes, body: bytes) -> Page:
+    content = b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n" + body
+    record = WarcRecord(0, {"warc-type": "response", "warc-target-uri": "http://a.example/", **HTTP}, content)
+    page = page_of(record, 20_000_000)
+    assert page is not None
+    return page
+
+
+def test_a_folded_header_is_one_value_() -> None:
+    page = fetched(b"Content-Type: text/html;\r\n charset=\r\n\tlatin-1\r\nContent-Type: no", b"x")
+    assert page.content_type == "text/html; charset= latin-1"
+    few, many = (fields_of(b"x\nA: 1" + b"\n b" * count) for count in (10, 20_000))
+    assert (len(few["a"]), len(many["a"])) == (1 + 2 * 10, 1 + 2 * 20_000)
+
+
+def test_a_header_longer_than_servers_take_is_refused() -> None:
+    folded = b"A: b\r\n" + b" c\r\n" * 40_000
+    page = fetched(folded + b"B: d", b"<p>x")
+    assert page.problem == "an HTTP header of more than 64 kB"
+    assert fetched(b"A: " + b"b" * 60_000, b"<p>x").problem == ""
+
+
+def test_more_chunks_than_anybody_sends_are_refused() -> None:
+    chunked = b"Transfer-Encoding: chunked"
+    assert fetched(chunked, b"1\r\nx\r\n" * CHUNKS_MAX + b"0\r\n\r\n").body == b"x" * CHUNKS_MAX
+    assert fetched(chunked, b"1\r\nx\r\n" * (CHUNKS_MAX + 1)).problem == f"a body of more than {CHUNKS_MAX:,} chunks"
+    assert fetched(chunked, b"5;name=value\r\nhello\r\n 3 \r\n, y\r\n0\r\n\r\n").body == b"hello, y"

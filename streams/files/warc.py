@@ -1,0 +1,203 @@
+"""WARC files, read on after damage.
+
+The framing is ours because an archive of a killed crawler is damaged as a rule: fastwarc (2.0) gives a cut-off
+header as an empty record without a word, ends at the first bad byte, and gives no place to a record that shares its
+gzip member. Here, damage is one `Problem`, a record whose header could be read becomes a page with a `problem`, and
+reading goes on with the next record that can be found. Source: ISO 28500:2017 (WARC 1.1), sections 4 to 6, annex D.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from streams.formats.compressed import Damaged, Stream
+from streams.formats.warc import CONVERTED, HEADER_BYTES_MAX, WarcRecord, fields_of
+
+#: A record that says it is longer is taken for damage; none of a tebibyte has been seen.
+CONTENT_BYTES_MAX = 1 << 40
+_START = re.compile(rb"(?:\A|(?<=\n))WARC/[01]\.\d")
+_MAGIC = b"WARC/"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A part of a file that could not be read: `byte` of the file (of its gzip member where it is compressed)."""
+
+    path: str
+    byte: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: byte {self.byte}: {self.what}"
+
+
+@dataclass(slots=True)
+class WarcReader:
+    """Reads the records of one file from `position` on, which must be the position of a record (or 0)."""
+
+    path: Path
+    content_bytes_max: int
+    position: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    stream: Stream = field(init=False)
+    _skipping: bool = False  # the damage here has been told; what is skipped after it belongs to it
+
+    def __post_init__(self) -> None:
+        self.stream = Stream(self.path, self.position)
+
+    def records(self) -> Iterator[WarcRecord]:
+        """Every record whose header can be read. Raises OSError."""
+        stream, member = self.stream, -1
+        while True:
+            record = None
+            try:
+                if not self._find_start():
+                    return
+                record = WarcRecord(stream.position, {})
+                self._read(record)
+            except Damaged as damage:
+                if not (self._skipping and self.problems[-1].byte == damage.position):
+                    self._problem(damage.position, str(damage))
+                if record is not None and record.headers and not record.damage:
+                    record.damage = f"damaged archive: {damage}"
+                if not stream.resume_after(damage.position, _is_start):
+                    if record is not None and record.headers:
+                        yield record
+                    return
+            if record is None or not record.headers:
+                continue
+            record.shared, member = record.position == member, record.position
+            yield record
+
+    def _find_start(self) -> bool:
+        """Goes to the start of the next record, over line ends, and over garbage with one problem for all of it."""
+        stream = self.stream
+        while True:
+            if not stream.want(len(_MAGIC)) and not stream.buffer and not stream.next_member():
+                return False
+            blank = len(stream.buffer) - len(stream.buffer.lstrip(b"\r\n"))
+            if blank:
+                stream.take(blank)
+                continue
+            if not stream.buffer:
+                continue
+            if _is_start(bytes(stream.buffer[: len(_MAGIC)])):
+                self._skipping = False
+                return True
+            if not self._skipping:
+                self._problem(stream.position, "no WARC record starts here; skipped to the next one")
+            self._skip_garbage()
+
+    def _skip_garbage(self) -> None:
+        """Drops bytes up to the next start of a record in this member, or to the member's end."""
+        stream = self.stream
+        while True:
+            found = _START.search(stream.buffer, 1)
+            if found:
+                stream.take(found.start())
+                return
+            # Keep what may be the first half of a start, and the line end before it.
+            stream.take(max(1, len(stream.buffer) - 16) if stream.buffer else 0)
+            if not stream.fill():
+                stream.take(len(stream.buffer))
+                return
+
+    def _read(self, record: WarcRecord) -> None:
+        """Reads header and content of the record that starts here."""
+        stream = self.stream
+        header = self._header()
+        if header is None:
+            self._problem(record.position, "a WARC header that is cut off or too long; skipped to the next record")
+            self._skip_garbage()
+            return
+        record.headers = header
+        text = header.get("content-length", "")
+        length = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
+        if not 0 <= length <= CONTENT_BYTES_MAX:
+            record.damage = f"damaged archive: Content-Length is {text[:40]!r}"
+            self._problem(record.position, f"a WARC record whose Content-Length is {text[:40]!r}")
+            return
+        if stream.compression == "plain" and length > len(stream.buffer) + stream.size - stream.bytes_read:
+            # Not read: the next records may be inside what this one claims.
+            there = len(stream.buffer) + stream.size - stream.bytes_read
+            record.damage = f"damaged archive: a record of {length} bytes has only {there}"
+            self._problem(record.position, f"a WARC record of {length} bytes, and the file ends after {there}")
+            return
+        self._content(record, length)
+
+    def _header(self) -> dict[str, str] | None:
+        """The named fields, in lower case; None if they do not end within the bound.
+
+        A header whose first line ends with a line feed alone, as ClueWeb09 has them, ends with two of these.
+        """
+        stream, scanned = self.stream, 0
+        while True:
+            first = stream.buffer.find(b"\n", 0, 64)
+            blank = b"\n\n" if first > 0 and stream.buffer[first - 1] != 0x0D else b"\r\n\r\n"
+            end = stream.buffer.find(blank, max(0, scanned - 3))
+            if end >= 0:
+                return fields_of(stream.take(end + len(blank))[:end])
+            scanned = len(stream.buffer)
+            if scanned > HEADER_BYTES_MAX or not (stream.fill() or self._continues()):
+                return None
+
+    def _content(self, record: WarcRecord, length: int) -> None:
+        """Reads up to the bound and skips the rest, over gzip members where one does not start a record itself."""
+        stream, kept, left = self.stream, 0, length
+        parts: list[bytes] = []
+        while left:
+            here = min(left, max(0, self.content_bytes_max - kept))
+            if here:
+                stream.want(min(here, 1 << 20))
+                piece = stream.take(min(here, len(stream.buffer)))
+                parts.append(piece)
+                got = len(piece)
+                kept += got
+            else:
+                got = stream.skip(left)
+            left -= got
+            if got:
+                continue
+            if not self._continues():
+                record.damage = f"damaged archive: a record of {length} bytes has only {length - left}"
+                self._problem(record.position, f"a WARC record of {length} bytes has only {length - left}")
+                return
+        record.content = b"".join(parts)
+        # Reading on over the two line ends verifies the checksum of a member that ends here.
+        stream.want(4 + len(_MAGIC))
+        rest = stream.buffer.lstrip(b"\r\n")
+        if stream.compression == "gzip" and rest and not _is_start(bytes(rest[: len(_MAGIC)])):
+            # Trust the content only if the member's end proves it: damage may have made it longer.
+            self._problem(stream.position, "no WARC record starts here; skipped to the next one")
+            self._skip_garbage()
+
+    def _continues(self) -> bool:
+        """At a member's end within a record: goes to the next one; False if it starts a record, or there is none."""
+        stream = self.stream
+        if not stream.next_member():
+            return False
+        held = len(stream.buffer)
+        stream.want(held + len(_MAGIC))
+        return not _is_start(bytes(stream.buffer[held : held + len(_MAGIC)]))
+
+    def _problem(self, byte: int, what: str) -> None:
+        self._skipping = True
+        self.problems.append(Problem(str(self.path), byte, what))
+
+
+def holds_converted(path: Path) -> bool:
+    """Whether a WARC file is one of converted records (a WET file): the first that is no warcinfo. Raises OSError.
+
+    Beside what they were made from, conversions are no pages: they would be second fetches of them.
+    """
+    reader = WarcReader(path, 0)
+    with closing(reader.stream):
+        kinds = (record.headers.get("warc-type", "").lower() for record in islice(reader.records(), 8))
+        return next((kind for kind in kinds if kind != "warcinfo"), "") in CONVERTED
+
+
+def _is_start(data: bytes) -> bool:
+    return data.startswith(_MAGIC)

@@ -1,0 +1,131 @@
+"""The `json` codec: a page as one JSON object; also a line of a file of pages.
+
+    {"url": ..., "body": text or {"base64": ...} or null, "body_base64": ..., "content_type": ..., "fetched_at": ms,
+     "http_status": ..., "body_ref": URL}
+
+Text and base64 are two ways to say a body; null is a tombstone, unless the status tells of a failed fetch.
+"""
+
+import base64
+import binascii
+import dataclasses
+from typing import Any
+
+import orjson
+
+from neardup.errors import BadPage
+from neardup.limits import GONE_STATUSES
+from neardup.page import Page
+from streams.formats.bodies import Bodies
+from streams.formats.outgoing import Outgoing
+
+_TYPES: dict[type | None, str] = {
+    str: "text",
+    int: "an integer",
+    float: "a fraction",
+    bool: "true or false",
+    list: "an array",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def decode(value: bytes, bodies: Bodies) -> Page:
+    """The page in a record; its URL is that of the object. Raises BadPage."""
+    page = decode_line(value)
+    if b'"body_ref"' not in value:
+        return page
+    fields = orjson.loads(value)
+    reference = fields.pop("body_ref", None)
+    if reference is None:
+        return page
+    if not isinstance(reference, str):
+        raise BadPage(f"body_ref is {_TYPES[type(reference)]}, and text is wanted")
+    page = decode_line(orjson.dumps({**fields, "body": ""}))
+    return page if page.problem else dataclasses.replace(page, body=bodies.read(reference))
+
+
+def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
+    """The record of a page. gone: it is a tombstone; reference: where its body lies, or ""."""
+    fields: dict[str, object] = {"url": key.decode(), "http_status": page.status}
+    if page.fetched_at is not None:
+        fields["fetched_at"] = page.fetched_at
+    if gone:
+        fields["body"] = None
+        return Outgoing(key, orjson.dumps(fields))
+    if page.content_type:
+        fields["content_type"] = page.content_type.encode("utf-8", "replace").decode()
+    if reference:
+        fields["body_ref"] = reference
+    else:
+        fields["body"] = _said(page.body or b"")
+    return Outgoing(key, orjson.dumps(fields))
+
+
+def _said(body: bytes) -> object:
+    """Text where the same bytes come back from it, else base64."""
+    if body.isascii():
+        return body.decode("ascii")
+    return {"base64": base64.b64encode(body).decode("ascii")}
+
+
+def decode_line(line: bytes) -> Page:
+    """A page of the `json` codec: one object of `url`; `body` (text, or {"base64": ...}) or `body_base64`;
+    `content_type`, `fetched_at` (ms), `http_status`. A body that is null is a tombstone, unless the status tells of a
+    failed fetch.
+
+    Raises BadPage if it is no such object. A readable object with a bad field gives a page with a `problem`.
+    """
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        # Not its own text: that counts lines within this one.
+        raise BadPage(f"not JSON: {error.msg}, at character {error.pos}") from error
+    if not isinstance(value, dict):
+        raise BadPage(f"not a JSON object but {_TYPES[type(value)]}")
+    url = value.get("url")
+    if not isinstance(url, str) or not url:
+        raise BadPage("no url")
+    try:
+        status = _typed(value, "http_status", int)
+        return Page(
+            url=url,
+            body=_body(value),
+            content_type=_typed(value, "content_type", str) or "",
+            fetched_at=_typed(value, "fetched_at", int),
+            status=200 if status is None else status,
+        )
+    except BadPage as error:
+        return Page(url=url, body=b"", problem=str(error))
+
+
+def _typed(value: dict[str, Any], name: str, kind: type) -> Any:
+    """The field, or None if it is absent or null. Raises BadPage where it has another type."""
+    found = value.get(name)
+    if found is None:
+        return None
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise BadPage(f"{name} is {_TYPES[type(found)]}, and {_TYPES[kind]} is wanted")
+    return found
+
+
+def _body(value: dict[str, Any]) -> bytes | None:
+    body = value.get("body")
+    encoded = value.get("body_base64")
+    if isinstance(body, str):
+        # Text has been decoded already: a byte order mark outranks whatever charset its headers or <meta> name.
+        return body.encode() if body.isascii() else b"\xef\xbb\xbf" + body.encode("utf-8", "replace")
+    if isinstance(body, dict):
+        encoded = body.get("base64")
+    elif body is not None:
+        raise BadPage(f"body is {_TYPES[type(body)]}, neither text nor an object with base64")
+    elif encoded is None:
+        if "body" not in value and value.get("http_status") not in GONE_STATUSES:
+            raise BadPage("no body")
+        return None
+    if not isinstance(encoded, str):
+        raise BadPage(f"the base64 of the body is {_TYPES[type(encoded)]}, and text is wanted")
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise BadPage(f"the body is not base64: {error}") from error

@@ -1,0 +1,58 @@
+"""The `raw` codec: the value is the body; headers tell the rest.
+
+Headers: `content-type`, `fetched-at` (ms since the epoch), `http-status`, and `body-ref`, the URL of a body that is not
+in the record.
+"""
+
+from collections.abc import Mapping
+
+from neardup.errors import BadPage
+from neardup.page import Page
+from streams.formats.bodies import Bodies
+from streams.formats.outgoing import Outgoing
+from streams.ports import Record
+
+_INT_DIGITS_MAX = 18
+
+
+def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
+    """The page in a record. Raises BadPage."""
+    headers = {name.lower(): text or b"" for name, text in record.headers() or ()}
+    if not url:
+        raise BadPage("a record without a key: its URL is not known")
+    body: bytes | None = value
+    if "body-ref" in headers:
+        body = bodies.read(headers["body-ref"].decode("utf-8", "replace"))
+    elif record.value() is None:
+        body = None
+    status = _number(headers, "http-status")
+    return Page(
+        url=url,
+        body=body,
+        content_type=headers.get("content-type", b"").decode("latin-1"),
+        fetched_at=_number(headers, "fetched-at"),
+        status=200 if status is None else status,
+    )
+
+
+def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
+    """The record of a page. gone: it is a tombstone; reference: where its body lies, or ""."""
+    headers = [("http-status", b"%d" % page.status)]
+    if page.fetched_at is not None:
+        headers.append(("fetched-at", b"%d" % page.fetched_at))
+    if gone:
+        return Outgoing(key, None, tuple(headers))
+    if page.content_type:
+        headers.append(("content-type", page.content_type.encode("latin-1", "replace")))
+    if reference:
+        headers.append(("body-ref", reference.encode()))
+    return Outgoing(key, b"" if reference else page.body, tuple(headers))
+
+
+def _number(headers: Mapping[str, bytes], name: str) -> int | None:
+    text = headers.get(name)
+    if text is None:
+        return None
+    if not text.removeprefix(b"-").isdigit() or len(text) > _INT_DIGITS_MAX:
+        raise BadPage(f"header {name} is {text[:40]!r}, not a number")
+    return int(text)
