@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser lint types imports unit plain bounds test gate web corpora test-cluster soak bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka lock clean
+.PHONY: help setup browser lint types imports unit plain bounds test gate web corpora test-cluster test-spark soak bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench       speed against peers, as ratios; bench-large: with 10,000,000 pages"
 	@echo "make soak        the stream under random kills, MINUTES=5"
 	@echo "make test-cluster  the same with one of three brokers lost"
+	@echo "make test-spark    the partition on Spark, with real executors"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
 
@@ -73,6 +74,10 @@ corpora: $(READY)
 # Three brokers, each lost in turn; and minutes of random kills, all verdicts compared.
 test-cluster: $(READY)
 	$(BIN)/pytest tests/cluster
+
+# The partition on Spark, with executors in processes of their own: needs Java 17.
+test-spark: $(READY)
+	$(BIN)/pytest tests/spark
 
 MINUTES ?= 5
 soak: $(READY)

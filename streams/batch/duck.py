@@ -248,6 +248,41 @@ def _text(folder: Path, part: int, start: int, end: int) -> str:
     return _texts(folder, part)[start:end].decode("utf-8", "surrogatepass")
 
 
+def sampled_pairs(workspace: Path, most: int) -> list[tuple[str, str, bool, str, str]]:
+    """(URL, URL, near, text, text) of compared pairs, up to `most` near-duplicates and as many others.
+
+    workspace: of a partition that kept its tables. The same pairs each time: they are drawn by their hashes.
+    """
+    work = workspace / "work"
+    with duckdb.connect() as db:
+        for name, files in (("compared", work / "compared.parquet"), ("documents", work / "documents" / "*.parquet")):
+            db.execute(f"create view {name} as select * from read_parquet('{_quoted(files)}')")
+        rows = db.execute(_SAMPLED, [most]).fetchall()
+    texts = work / "texts"
+    return [(a, b, bool(near), _text(texts, *one), _text(texts, *other)) for a, b, near, one, other in rows]
+
+
+_SAMPLED = f"""
+select one.url, other.url, near,
+       [one.part, one.text_start, one.text_end], [other.part, other.text_start, other.text_end]
+from (
+    select a, b, near, row_number() over (partition by near order by hash(a, b), a, b) as place from compared
+) p
+join documents one on one.doc = p.a % {_DOCS + 1}
+join documents other on other.doc = p.b % {_DOCS + 1}
+where place <= ?
+order by near, place
+"""
+
+
+def documents_of(workspace: Path, column: str) -> list[tuple[str, int, str]]:
+    """(URL, set, site) of each document of a finished partition. column: `family` or `star`."""
+    file = _quoted(workspace / "documents.parquet")
+    with duckdb.connect() as db:
+        rows = db.execute(f"select url, {column}, site from read_parquet('{file}')").fetchall()
+    return [(url, chosen, site) for url, chosen, site in rows]
+
+
 def _columns(kind: type[Compared], rows: Sequence[Compared]) -> dict[str, Any]:
     dtypes = {int: np.int64, float: np.float64, str: object}
     return {

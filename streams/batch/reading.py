@@ -56,25 +56,34 @@ def place_of(doc: int) -> tuple[int, int]:
 
 
 def chunks(sources: Sequence[LocalSource], start: Mark) -> Iterator[Chunk]:
-    """The pages from a mark on. The last chunk may be empty, with problems alone."""
+    """The pages from a mark on. The last chunk of a source may be empty, with problems alone."""
     before = sum(source.bytes_total for source in sources[: start.source])
     for number in range(start.source, len(sources)):
-        source = sources[number]
         begin = start if number == start.source else Mark(number)
-        pages: list[tuple[int, Page]] = []
-        size = told = 0
-        place, position = begin.place, begin.position
-        try:
-            for sourced in source.read(begin.place, begin.position):
-                place, position = sourced.coordinates.offset + 1, sourced.coordinates.position
-                pages.append((number_of(number, sourced.coordinates.offset), sourced.page))
-                size += len(sourced.page.body or b"")
-                if len(pages) == CHUNK_PAGES or size >= CHUNK_BYTES:
-                    fresh = [str(problem) for problem in source.problems[told:]]
-                    told = len(source.problems)
-                    yield Chunk(pages, Mark(number, place, position), fresh, before + source.bytes_read)
-                    pages, size = [], 0
-        except OSError as error:
-            source.cannot_go_on(error)
-        before += source.bytes_total
-        yield Chunk(pages, Mark(number + 1), [str(problem) for problem in source.problems[told:]], before)
+        for chunk in chunks_of(sources[number], number, begin):
+            chunk.bytes_done += before
+            yield chunk
+        before += sources[number].bytes_total
+
+
+def chunks_of(source: LocalSource, number: int, start: Mark, end: int | None = None) -> Iterator[Chunk]:
+    """The pages of one source from a mark on, up to the place `end`."""
+    pages: list[tuple[int, Page]] = []
+    size = told = 0
+    try:
+        for sourced in source.read(start.place, start.position):
+            place = sourced.coordinates.offset
+            if end is not None and place >= end:
+                break
+            pages.append((number_of(number, place), sourced.page))
+            size += len(sourced.page.body or b"")
+            if len(pages) == CHUNK_PAGES or size >= CHUNK_BYTES:
+                fresh = [str(problem) for problem in source.problems[told:]]
+                told = len(source.problems)
+                after = Mark(number, place + 1, sourced.coordinates.position)
+                yield Chunk(pages, after, fresh, source.bytes_read)
+                pages, size = [], 0
+    except OSError as error:
+        source.cannot_go_on(error)
+    fresh = [str(problem) for problem in source.problems[told:]]
+    yield Chunk(pages, Mark(number + 1), fresh, source.bytes_total)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
@@ -20,8 +21,20 @@ from streams.cli import evaluation, history, partition, stream
 from streams.cli.options import announce_compiler, examples
 from streams.config.settings import OPTIONS
 
+
+class TwoWords(TyperGroup):
+    """Commands of two words, as `evaluate tlcs`, beside those of one: `evaluate PATH`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = " ".join(args[:2])
+        if name in self.commands:
+            return name, self.commands[name], args[2:]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="neardup",
+    cls=TwoWords,
     help="Finds which pages of a crawl repeat earlier ones, with evidence for each verdict.",
     no_args_is_help=True,
     add_completion=False,
@@ -44,6 +57,7 @@ _EXTRAS = {
     "aiohttp": "label",
     "duckdb": "batch",
     "rapidfuzz": "batch",
+    "pyspark": "spark",
 }
 DEFAULT_STATE = Path("neardup-state")
 

@@ -176,3 +176,68 @@ def label(
             ready=lambda url: typer.echo(f"label pairs at {url} (Ctrl-C ends)"),
             told=lambda text: typer.echo(f"neardup: {text}", err=True),
         )
+
+
+@app.command(
+    "evaluate tlcs",
+    short_help="Measure trustable LCS as Huang 2008 did.",
+    epilog=examples(
+        "neardup evaluate tlcs crawl.warc.gz --releases '[0-9.]+' --out evaluation",
+        "neardup evaluate tlcs crawl.warc.gz --items items.jsonl",
+    ),
+)
+def evaluate_tlcs(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="WARC files, folders of HTML, JSON lines, as for scan.")
+    ],
+    natural: Annotated[bool, typer.Option("--natural", help="Truth by one path in several releases.")] = False,
+    releases: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="What tells releases apart in a path; implies --natural.")
+    ] = None,
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What pages are about, where it is known; implies --natural.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="For the report, its data, and the partitions.")] = Path(
+        "evaluation-tlcs"
+    ),
+    pairs: Annotated[int, typer.Option(min=1, max=100_000, help="Near-duplicates, and others, to measure.")] = 500,
+    base_url: BaseUrlOption = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that compare texts.")] = _THREADS,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+) -> None:
+    """Measure trustable LCS as Huang 2008 did: signatures, windows, slopes, and three systems side by side."""
+    import orjson
+
+    from streams.commands import evaluate_tlcs as command
+    from streams.commands.terminal import bar
+
+    announce_compiler()
+    editions = command.editions_of(releases, items, natural)
+    wanted = command.Wanted(out, editions, pairs, workers, 1000 + 500 * workers)
+    with bar(shown=not as_json) as shown:
+        made = command.evaluate_tlcs(paths, wanted, base_url=base_url, progress=shown.phase)
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        for section in made.sections:
+            for table in section.tables:
+                _show_table(table)
+            if section.missing:
+                typer.echo(f"neardup: {section.title}: {section.missing}", err=True)
+        typer.echo(f"evaluation: {out / 'evaluation.html'}")
+    if made.unread:
+        raise typer.Exit(3)
+
+
+def _show_table(made: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from neardup.evaluation.figures import shown
+
+    table = Table(title=made.caption, title_justify="left", box=None, pad_edge=False)
+    for name, kind in zip(made.columns, made.kinds, strict=True):
+        table.add_column(name, justify="left" if kind == "text" else "right")
+    for row in made.rows:
+        table.add_row(*(shown(cell, kind) for cell, kind in zip(row, made.kinds, strict=True)))
+    Console().print(table)

@@ -15,6 +15,7 @@ app = typer.Typer(rich_markup_mode=None)
 
 METHODS = ("tlcs", "cosine", *RULE_NAMES)
 KINDS = ("transitive", "stars")
+ENGINES = ("duckdb", "spark")
 _CPUS = os.cpu_count() or 1
 
 
@@ -50,6 +51,11 @@ def partition(
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that read and compare texts.")] = _CPUS,
     memory: Annotated[int, typer.Option(min=1, metavar="MB", help="Of all processes together.")] = 1000 + 500 * _CPUS,
+    engine: Annotated[
+        str,
+        typer.Option(metavar="ENGINE", help="duckdb: this machine; spark: a cluster that sees all files alike."),
+    ] = "duckdb",
+    master: Annotated[str, typer.Option(metavar="URL", help="Of Spark, as spark://HOST:7077.")] = "local[*]",
     again: Annotated[bool, typer.Option("--again", help="Forget what an earlier run left in DIR.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the tables of the steps in DIR/work.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
@@ -64,6 +70,9 @@ def partition(
         raise BadInput(f"--method {method}: there is {', '.join(METHODS)}")
     if sets is not None and sets not in KINDS:
         raise BadInput(f"--sets {sets}: there is {', '.join(KINDS)}")
+
+    if engine not in ENGINES or (engine == "spark" and method in RULE_NAMES):
+        raise BadInput(f"--engine {engine}: there is {', '.join(ENGINES)}; online rules judge in order, on one machine")
 
     from rich.console import Console
 
@@ -80,7 +89,15 @@ def partition(
         raise BadInput(f"--method {method} makes stars, with its usual numbers")
     parameters = with_numbers(Parameters(method="tlcs" if online else method), given)  # type: ignore[arg-type]
     announce_compiler(quiet=quiet)
-    asked = Asked(out=out, kind=sets or "transitive", workers=workers, memory_mb=memory, again=again, keep=keep)
+    asked = Asked(
+        out=out,
+        kind=sets or "transitive",
+        workers=workers,
+        memory_mb=memory,
+        again=again,
+        keep=keep,
+        master=master if engine == "spark" else "",
+    )
     with bar(shown=not (quiet or as_json)) as shown:
         try:
             if online:

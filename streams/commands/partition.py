@@ -3,7 +3,8 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class Asked:
     memory_mb: int = 2000
     again: bool = False
     keep: bool = False
+    master: str = ""
 
 
 def partition_command(
@@ -54,7 +56,7 @@ def partition_command(
     """
     started = time.monotonic()
     engine_mb = asked.memory_mb - WORKER_MB * asked.workers
-    if engine_mb < ENGINE_MB_MIN:
+    if engine_mb < ENGINE_MB_MIN and not asked.master:
         needed = ENGINE_MB_MIN + WORKER_MB * asked.workers
         raise BadInput(f"{asked.workers} processes need {needed} MB; give more --memory, or fewer --workers")
     sources = sources_of(paths, base_url)
@@ -67,22 +69,46 @@ def partition_command(
     stop = threading.Event()
     with Workspace(asked.out) as workspace, stopped_by_signals(stop):
         workspace.begin(plan, again=asked.again)
-        with Workers(asked.workers, stop) as workers:
-            from streams.batch.duck import DuckEngine  # an optional dependency
-
-            engine = DuckEngine(
-                workspace, sources, parameters, workers, progress, memory_mb=engine_mb, threads=asked.workers
-            )
-            try:
-                summary = _run(engine, workspace, sources, parameters, asked.kind, progress)
-            finally:
-                engine.close()
+        with _engine(asked, workspace, sources, parameters, stop, engine_mb, progress) as engine:
+            summary = _run(engine, workspace, sources, parameters, asked.kind, progress)
         summary.plan, summary.seconds = plan, time.monotonic() - started
         with workspace.whole(workspace.path / "summary.json") as file:
             file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
         if not asked.keep:
             workspace.clear()
     return summary
+
+
+@contextmanager
+def _engine(
+    asked: Asked,
+    workspace: Workspace,
+    sources: Sequence[LocalSource],
+    parameters: Parameters,
+    stop: threading.Event,
+    engine_mb: int,
+    progress: Progress,
+) -> Iterator[Engine]:
+    """DuckDB and processes, or Spark. Both are optional dependencies: neither is imported before it is wanted."""
+    if asked.master:
+        from streams.batch.spark import SparkEngine, session
+
+        spark = session(asked.master)
+        try:
+            yield SparkEngine(spark, workspace, sources, parameters, progress)
+        finally:
+            spark.stop()
+        return
+    from streams.batch.duck import DuckEngine
+
+    with Workers(asked.workers, stop) as workers:
+        engine = DuckEngine(
+            workspace, sources, parameters, workers, progress, memory_mb=engine_mb, threads=asked.workers
+        )
+        try:
+            yield engine
+        finally:
+            engine.close()
 
 
 def _run(

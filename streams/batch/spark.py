@@ -1,0 +1,179 @@
+"""The engine of many machines: the same steps as Spark stages, on the same functions and the same SQL.
+
+Each executor reads sources by their paths, which every machine must see alike, signs, and compares; tables are Parquet
+folders in the workspace, which every machine must see, too. Spark's file `_SUCCESS` says that one is whole.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+from neardup.partition.parameters import Parameters
+from neardup.partition.plan import DOC_BITS
+from neardup.partition.stages import Compared, Refused, judge, sign
+from streams.batch.engine import Progress
+from streams.batch.reading import BODY_BYTES_MAX, Mark, chunks_of
+from streams.batch.workspace import Workspace
+from streams.files.sources import LocalSource, SourceRecord
+
+_DOCS = 1 << DOC_BITS
+#: Kinds of rows beside those of documents: a page that was refused, a place that could not be read; `text` says why.
+_REFUSED, _PROBLEM = 2, 3
+#: Files of a folder that make a task.
+_FOLDER_FILES = 2000
+_LONG, _TEXT = t.LongType(), t.StringType()
+_SIGNED = t.StructType(
+    [
+        t.StructField(name, kind)
+        for name, kind in (
+            *(("doc", _LONG), ("kind", t.IntegerType()), ("url", _TEXT), ("site", _TEXT)),
+            *(("digest_high", _LONG), ("digest_low", _LONG), ("characters", t.IntegerType())),
+            *(("high", t.ArrayType(_LONG)), ("low", t.ArrayType(_LONG)), ("text", _TEXT)),
+        )
+    ]
+)
+_KINDS = {int: _LONG, float: t.DoubleType(), str: _TEXT}
+_COMPARED = t.StructType([t.StructField(name, _KINDS[kind]) for name, kind in Compared.__annotations__.items()])
+
+
+def session(master: str) -> SparkSession:
+    """A session on this master; what else it is to be is read from Spark's own configuration."""
+    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName("neardup partition")
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+        builder = builder.config("spark.sql.shuffle.partitions", "8")  # the usual 200 are for clusters
+    made = builder.config("spark.ui.enabled", "false").getOrCreate()
+    made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+class SparkEngine:
+    """Tables in a workspace that all executors see."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        workspace: Workspace,
+        sources: Sequence[LocalSource],
+        parameters: Parameters,
+        progress: Progress,
+    ) -> None:
+        self._spark, self._workspace, self._work = spark, workspace, workspace.work
+        self._sources, self._parameters, self._progress = sources, parameters, progress
+
+    def close(self) -> None:
+        """Leaves the session to who made it."""
+
+    def sign(self) -> None:
+        if not self._whole("signed"):
+            tasks = [
+                (number, first, last, source.record)
+                for number, source in enumerate(self._sources)
+                for first, last in _ranges(source)
+            ]
+            self._progress("sign", 0, len(tasks))
+            parameters = self._parameters
+            rows = self._spark.sparkContext.parallelize(tasks, max(1, len(tasks))).flatMap(
+                lambda task: _signed(*task, parameters)
+            )
+            self._keep("signed", self._spark.createDataFrame(rows, _SIGNED, verifySchema=False))
+        self._view("signed")
+        for name, sql in (("documents", _DOCUMENTS), ("signatures", _SIGNATURES)):
+            self._spark.sql(sql).createOrReplaceTempView(name)
+
+    def table(self, name: str, sql: str) -> None:
+        if not self._whole(name):
+            self._progress(name.rpartition("_")[0] or name, 0, 0)
+            self._keep(name, self._spark.sql(sql))
+        self._view(name)
+
+    def put(self, name: str, columns: dict[str, Sequence[int]]) -> None:
+        if not self._whole(name):
+            schema = t.StructType([t.StructField(column, _LONG) for column in columns])
+            rows = list(zip(*columns.values(), strict=True))
+            self._keep(name, self._spark.createDataFrame(rows, schema))
+        self._view(name)
+
+    def compare(self, round_number: int) -> None:
+        name, parameters = f"compared_{round_number}", self._parameters
+        if not self._whole(name):
+            self._progress(f"compare, round {round_number + 1}", 0, 0)
+            pairs = self._spark.sql(_TEXTS.format(round=round_number))
+            compared = pairs.rdd.mapPartitions(lambda rows: judge(map(tuple, rows), parameters))
+            self._keep(name, self._spark.createDataFrame(compared, _COMPARED, verifySchema=False))
+        self._view(name)
+
+    def count(self, name: str) -> int:
+        found: int = self._spark.table(name).count()
+        return found
+
+    def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        for row in self._spark.sql(sql).toLocalIterator():
+            yield tuple(row)
+
+    def write(self, sql: str, file: Path) -> None:
+        folder = self._work / f"written-{file.stem}"
+        self._spark.sql(sql).coalesce(1).write.mode("overwrite").parquet(str(folder))
+        with self._workspace.whole(file) as fresh:
+            shutil.copyfile(next(folder.glob("part-*.parquet")), fresh)
+
+    def parts(self) -> Iterator[dict[str, Any]]:
+        refused = [(row[1], row[2]) for row in self.rows(f"select doc, url, text from signed where kind = {_REFUSED}")]
+        problems = [row[0] for row in self.rows(f"select text from signed where kind = {_PROBLEM} order by text")]
+        yield {"refused": refused, "problems": problems}
+
+    def _whole(self, name: str) -> bool:
+        return (self._work / name / "_SUCCESS").exists()
+
+    def _keep(self, name: str, made: DataFrame) -> None:
+        made.write.mode("overwrite").parquet(str(self._work / name))
+
+    def _view(self, name: str) -> None:
+        self._spark.read.parquet(str(self._work / name)).createOrReplaceTempView(name)
+
+
+_DOCUMENTS = """
+select doc, kind, url, site, digest_high, digest_low, characters, size(high) as signatures from signed where kind < 2
+"""
+_SIGNATURES = """
+select doc, one.high, one.low from (select doc, explode(arrays_zip(high, low)) as one from signed where kind = 0) each
+"""
+_TEXTS = f"""
+select p.a, p.b, x.text as text_a, y.text as text_b
+from pairs_{{round}} p join signed x on x.doc = p.a % {_DOCS} join signed y on y.doc = p.b % {_DOCS}
+where x.kind = 0 and y.kind = 0
+"""
+
+
+def _ranges(source: LocalSource) -> list[tuple[int, int | None]]:
+    """What one task reads of a source: a file whole, a folder by ranges of its files."""
+    if source.record.kind != "folder":
+        return [(0, None)]
+    files = len(source.record.files)
+    return [(first, min(first + _FOLDER_FILES, files)) for first in range(0, files, _FOLDER_FILES)]
+
+
+def _signed(
+    number: int, first: int, last: int | None, record: SourceRecord, parameters: Parameters
+) -> Iterable[tuple[Any, ...]]:
+    """The rows of a task: `Signed`, refused pages, and places that could not be read."""
+    source = LocalSource(record, BODY_BYTES_MAX)
+    start = Mark(number, first, first - 1 if first else None)
+    for chunk in chunks_of(source, number, start, last):
+        for one in sign(chunk.pages, parameters):
+            if isinstance(one, Refused):
+                yield one.doc, _REFUSED, one.url, "", 0, 0, 0, [], [], one.reason
+            else:
+                yield tuple(one)
+        for problem in chunk.problems:
+            yield -1, _PROBLEM, "", "", 0, 0, 0, [], [], problem

@@ -1,0 +1,116 @@
+"""`neardup evaluate tlcs`: what Huang 2008 measured, over a crawl: three partitions, and pairs of the first one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from neardup.errors import BadInput
+from neardup.evaluation import tlcs
+from neardup.evaluation.corpus import Counts
+from neardup.evaluation.report import Evaluation, make_folder, write
+from neardup.evaluation.truth import Editions, Items, Releases
+from neardup.partition.parameters import Parameters
+from streams.batch.duck import documents_of, sampled_pairs
+from streams.batch.engine import Progress
+from streams.commands.partition import Asked, partition_command
+from streams.commands.partition_online import partition_online
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be measured. pairs: near-duplicates, and others, that rates are taken over. editions: the truth."""
+
+    out: Path
+    editions: Editions | None
+    pairs: int = 500
+    workers: int = 1
+    memory_mb: int = 2000
+
+
+def editions_of(releases: str | None, items: Path | None, natural: bool) -> Editions | None:
+    """What tells pages of one item. Raises BadInput."""
+    if releases is not None and items is not None:
+        raise BadInput("--items and --releases both say what pages are about; choose one")
+    if items is not None:
+        return Items.read(items)
+    return Releases.by(releases) if natural or releases is not None else None
+
+
+def evaluate_tlcs(
+    paths: Sequence[Path],
+    wanted: Wanted,
+    *,
+    base_url: str | None = None,
+    progress: Progress = lambda phase, done, total: None,
+) -> Evaluation:
+    """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation. Raises as these do."""
+    make_folder(wanted.out)
+
+    def asked(name: str, kind: str = "transitive", *, keep: bool = False) -> Asked:
+        folder = wanted.out / name
+        return Asked(folder, kind, wanted.workers, wanted.memory_mb, keep=keep)
+
+    made = partition_command(paths, Parameters(), asked("tlcs", keep=True), base_url=base_url, progress=progress)
+    baseline = partition_command(
+        paths, Parameters(method="cosine"), asked("cosine"), base_url=base_url, progress=progress
+    )
+    online = partition_online(paths, "simhash64", asked("simhash64", "stars"), base_url=base_url, progress=progress)
+    item_of = _items(wanted.editions)
+    documents = documents_of(wanted.out / "tlcs", "family")
+    sites = {url: site for url, _, site in documents}
+    items = {url: item for url in sites if (item := item_of(url))}
+    systems = {
+        "tlcs": tlcs.SystemSets({url: family for url, family, _ in documents}, made.seconds),
+        "cosine": tlcs.SystemSets(
+            {url: family for url, family, _ in documents_of(wanted.out / "cosine", "family")}, baseline.seconds
+        ),
+        "simhash64": tlcs.SystemSets(_sets(wanted.out / "simhash64" / "sets.jsonl", sites), online.seconds),
+    }
+    progress("measure", 0, 0)
+    pairs = [
+        tlcs.TextPair(a, b, near, _same(item_of(one), item_of(other)))
+        for one, other, near, a, b in sampled_pairs(wanted.out / "tlcs", wanted.pairs)
+    ]
+    sections = [
+        tlcs.signature_section(pairs),
+        tlcs.window_section(pairs),
+        tlcs.slope_section(pairs),
+        tlcs.system_section(systems, items, sites),
+    ]
+    counts = Counts(fetches=made.counts.documents, pages=made.counts.documents - made.counts.repeats)
+    counts.repeats, counts.rejected = made.counts.repeats, made.refused
+    fetched = (
+        f"Of {made.counts.documents:,} documents {made.counts.repeats:,} repeat another's compared text; "
+        f"{made.counts.alone:,} have no signature. Pairs were drawn from those that the partition by tlcs compared."
+    )
+    evaluation = Evaluation(sections, counts, fetched, labels={"correct": 0, "incorrect": 0, "undecided": 0})
+    evaluation.unread = made.problems_total
+    write(evaluation, wanted.out, "Trustable LCS, measured as Huang 2008")
+    return evaluation
+
+
+def _items(editions: Editions | None) -> Callable[[str], str]:
+    def item(url: str) -> str:
+        if editions is None:
+            return ""
+        found, edition = editions.split(url)
+        return found if edition or isinstance(editions, Items) else ""
+
+    return item
+
+
+def _same(one: str, other: str) -> bool | None:
+    return one == other if one and other else None
+
+
+def _sets(file: Path, urls: dict[str, str]) -> dict[str, int]:
+    """The set of each URL; one that is in none is alone."""
+    found = {url: -1 - place for place, url in enumerate(urls)}
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines):
+            told = orjson.loads(line)
+            for member in (told["representative"], *told["members"]):
+                found[member["url"]] = number
+    return found
