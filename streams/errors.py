@@ -25,6 +25,10 @@ class RecordTooLarge(NeardupError):
     """One record is over the limit of client or topic. Raise `max.message.bytes`, or send the body by reference."""
 
 
+class BodiesAway(NeardupError):
+    """A store of bodies does not answer. The sketcher waits and asks again; mend the store: no page is given up."""
+
+
 class NotCommitted(NeardupError):
     """A transaction was aborted each time it was tried: none of its verdicts can be read. The text has the cause."""
 

@@ -25,7 +25,7 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
-from streams.errors import RecordTooLarge, TopicError, WrongScheme
+from streams.errors import BodiesAway, RecordTooLarge, TopicError, WrongScheme
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.formats.message import decode_entry
@@ -39,6 +39,8 @@ from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, conne
 _log = logs.get("sketch")
 _LOG_APPEND_TIME = 2
 _REASON_BYTES_MAX = 512
+#: Between two looks at a store of bodies that does not answer.
+_AWAY_SECONDS_MIN, _AWAY_SECONDS_MAX = 1.0, 15.0
 _ACKNOWLEDGE_SECONDS = 0.02
 #: An idle sketcher looks so often whether its topic is still the same: one made anew may be silent at our position.
 _IDLE_SECONDS = 5.0
@@ -120,11 +122,30 @@ class SketchRole:
 
     def _decode(self, records: Sequence[Record]) -> list[Page]:
         with self._metrics.step("sketch", "decode"):
-            pages = [self._codec.page(record) for record in records]
+            pages = [self._page(record) for record in records]
         self._metrics.pages["sketch"].inc(len(pages))
         self._metrics.bytes["sketch"].inc(sum(len(page.body or b"") for page in pages))
         self._metrics.batch_pages["sketch"].observe(len(pages))
         return pages
+
+    def _page(self, record: Record) -> Page:
+        """Waits while the store of its body is away: the pages behind it wait with it, and nothing is given up.
+
+        Raises BodiesAway if this sketcher is stopped meanwhile: whoever comes next begins with the same batch.
+        """
+        wait_s = _AWAY_SECONDS_MIN
+        while True:
+            try:
+                return self._codec.page(record)
+            except BodiesAway as error:
+                _log.warning(
+                    "waits for a body", partition=record.partition(), offset=record.offset(), reason=str(error)
+                )
+                self._health.not_ready(f"partition {record.partition()} waits: {error}")
+                self._health.turned()
+                if self._stop.wait(wait_s):
+                    raise
+                wait_s = min(2 * wait_s, _AWAY_SECONDS_MAX)
 
     def _sketch(self, records: Sequence[Record], pages: list[Page]) -> list[bytes]:
         source = self._pages.topic.id.hex()

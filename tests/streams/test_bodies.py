@@ -1,11 +1,17 @@
 """Bodies beside Kafka: only what lies under an allowed prefix is read, from any file system, never too much of it."""
 
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import fsspec
 import pytest
 
 from neardup.errors import BadPage
+from streams.errors import BodiesAway
 from streams.formats.bodies import Bodies
 
 
@@ -50,3 +56,88 @@ def test_a_link_does_not_lead_out_of_its_folder(tmp_path: Path) -> None:
     prefix = (tmp_path / "bodies").as_uri() + "/"
     with pytest.raises(BadPage, match="out of its prefix"):
         Bodies([prefix], 100).read(prefix + "link")
+
+
+@pytest.mark.parametrize("hidden", [".\t.", ".\n.", "\r..", "%09..", ".%0a.", "\x00"])
+def test_a_way_up_that_parsers_uncover_is_refused(hidden: str) -> None:
+    prefix = "https://bodies.example/crawl/"
+    with pytest.raises(BadPage, match="not under an allowed prefix"):
+        Bodies([prefix], 100).read(f"{prefix}{hidden}/secret")
+
+
+def test_a_link_leads_out_under_no_name_of_the_file_system(tmp_path: Path) -> None:
+    (tmp_path / "bodies").mkdir()
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "bodies" / "link").symlink_to(tmp_path / "secret")
+    prefix = f"local://{tmp_path}/bodies/"
+    with pytest.raises(BadPage, match="out of its prefix"):
+        Bodies([prefix], 100).read(prefix + "link")
+
+
+class Store(BaseHTTPRequestHandler):
+    """Answers by what its path asks for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        what = self.path.rsplit("/", 1)[-1]
+        if what == "elsewhere":
+            self.send_response(302)
+            self.send_header("Location", "/secret/key")
+            self.end_headers()
+            return
+        if what.isdigit():
+            self.send_error(int(what))
+            return
+        body = b"<p>wool " * 100
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body) + (what == "cut")))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[str]:
+    Store.asked.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Store)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/bodies/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_body_of_the_web_is_read_up_to_its_bound(web: str) -> None:
+    assert Bodies([web], 10_000).read(web + "a") == b"<p>wool " * 100
+    assert len(Bodies([web], 10).read(web + "a")) == 11
+
+
+def test_a_redirect_is_not_followed(web: str) -> None:
+    with pytest.raises(BadPage, match="HTTP status 302"):
+        Bodies([web], 100).read(web + "elsewhere")
+    assert Store.asked == ["/bodies/elsewhere"]
+
+
+def test_an_answer_that_is_always_cut_is_the_pages_own_fault(web: str) -> None:
+    with pytest.raises(BadPage, match="cut off 3 times"):
+        Bodies([web], 10_000).read(web + "cut")
+    assert len(Store.asked) == 3
+
+
+@pytest.mark.parametrize(("status", "error"), [(404, BadPage), (403, BadPage), (500, BodiesAway), (503, BodiesAway)])
+def test_what_is_not_there_and_what_is_away_are_two_things(web: str, status: int, error: type[Exception]) -> None:
+    with pytest.raises(error, match=str(status)):
+        Bodies([web], 100).read(f"{web}{status}")
+
+
+def test_a_store_that_is_down_is_away() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/"
+        with pytest.raises(BodiesAway, match="does not answer"):
+            Bodies([url], 100).read(url + "a")
