@@ -77,6 +77,7 @@ test-cluster: $(READY)
 
 # The partition on Spark, with executors in processes of their own: needs Java 17.
 test-spark: $(READY)
+	$(BIN)/python -m pip install --quiet "pyspark>=4.0,<5"
 	$(BIN)/pytest tests/spark
 
 MINUTES ?= 5
@@ -111,9 +112,11 @@ bench-stream: $(READY)
 demo-kafka: $(READY)
 	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay)
 
-# The lock file again, after a dependency has changed: needs uv. What is pinned stays pinned where it can.
+# The lock file again, after a dependency has changed: needs uv. What is pinned stays pinned where it can. Spark brings
+# an engine of 480 MB: only who tests it fetches it.
+LOCKED := kafka scrapy label batch
 lock:
-	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
+	uv pip compile pyproject.toml $(foreach extra,$(LOCKED),--extra $(extra)) --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-annotate --custom-compile-command "make lock" --quiet --output-file requirements.lock
 
 clean:

@@ -84,7 +84,7 @@ class SparkEngine:
             self._progress("sign", 0, len(tasks))
             parameters = self._parameters
             rows = self._spark.sparkContext.parallelize(tasks, max(1, len(tasks))).flatMap(
-                lambda task: _signed(*task, parameters)
+                lambda task: _signed(task[0], task[1], task[2], task[3], parameters)
             )
             self._keep("signed", self._spark.createDataFrame(rows, _SIGNED, verifySchema=False))
         self._view("signed")
