@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.scheme import Scheme
-from streams.cli import evaluation, history, partition, stream
+from streams.cli import evaluation, history, partition, stream, views
 from streams.cli.options import announce_compiler, examples
 from streams.config.settings import OPTIONS
 
@@ -47,6 +47,7 @@ app.add_typer(partition.app)
 app.add_typer(evaluation.app)
 app.add_typer(stream.app)
 app.add_typer(history.app)
+app.add_typer(views.app)
 
 #: Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted.
 EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130
@@ -58,6 +59,7 @@ _EXTRAS = {
     "duckdb": "batch",
     "rapidfuzz": "batch",
     "pyspark": "spark",
+    "faust": "views",
 }
 DEFAULT_STATE = Path("neardup-state")
 

@@ -15,10 +15,10 @@ from neardup.errors import BadInput
 from neardup.page import site_of
 from neardup.scheme import Scheme
 
-Role = Literal["sketch", "match", "publish", "verdicts", "topics"]
+Role = Literal["sketch", "match", "publish", "verdicts", "topics", "views"]
 
 #: Roles with a [kafka.ROLE] table; `neardup run` is sketch and match together.
-ROLES = ("sketch", "match", "publish", "verdicts", "topics")
+ROLES = ("sketch", "match", "publish", "verdicts", "topics", "views")
 PREFIX = "NEARDUP_"
 HIDDEN = "***"
 
@@ -250,6 +250,14 @@ class Settings:
         str, _choice("auto", "human", "json"), "Form of log lines; auto: human on a terminal, else json"
     ] = "auto"
 
+    # The views.
+    views_state: Annotated[str, _text(r"[^\0]+", "a folder"), "Folder of the views' tables"] = "neardup-views"
+    views_token: Annotated[
+        str | None,
+        Kind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True),
+        "What requests to the views' pages must bear (Authorization: Bearer)",
+    ] = field(default=None, repr=False)
+
     kafka_values: Mapping[str, str] = field(default_factory=dict, repr=False)
     origins: Mapping[str, str] = field(default_factory=dict)
 
@@ -300,7 +308,8 @@ class Settings:
     def secrets(self) -> tuple[str, ...]:
         """Every secret in every form it may be printed in; for redaction."""
         seed = () if self.seed is None else (str(self.seed), f"{self.seed:x}", f"{self.seed:016x}")
-        return tuple(v for n, v in self.kafka_values.items() if _is_secret(n)) + seed
+        token = (self.views_token,) if self.views_token else ()
+        return tuple(v for n, v in self.kafka_values.items() if _is_secret(n)) + seed + token
 
     def describe(self) -> list[Row]:
         """All settings in force, for `neardup config`."""

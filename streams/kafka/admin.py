@@ -120,6 +120,32 @@ class Admin:
 
         return {key: entry.value for key, entry in self._ask(f"settings of topic {name}", describe).items()}
 
+    def forget(self, group: str, topics: Sequence[str]) -> None:
+        """Deletes a consumer group's offsets and topics, as far as they exist; returns when they are gone.
+
+        Raises BrokerError where the group has members.
+        """
+
+        def drop(futures: Mapping[str, Any], gone: KafkaError | int) -> None:
+            for future in futures.values():
+                try:
+                    future.result()
+                except KafkaException as error:
+                    if error_of(error).code() != gone:
+                        raise
+
+        delete_group, delete_topics = self._client.delete_consumer_groups, self._client.delete_topics
+        nobody, missing = KafkaError.GROUP_ID_NOT_FOUND, KafkaError.UNKNOWN_TOPIC_OR_PART
+        self._ask(f"delete group {group}", lambda: drop(delete_group([group], request_timeout=self._try_s), nobody))
+        if topics:
+            what = list(topics)
+            self._ask("delete topics", lambda: drop(delete_topics(what, request_timeout=self._try_s), missing))
+        deadline = time.monotonic() + self._request_s
+        while left := self.topics(topics):
+            if time.monotonic() > deadline:
+                raise BrokerError(f"topics {', '.join(left)} were deleted, but stay at {self._bootstrap}")
+            time.sleep(0.02)
+
     def create(self, name: str, partitions: int, replicas: int, settings: Mapping[str, str]) -> bool:
         """False if it was there already. Returns when the new topic can be described. Raises BrokerError."""
         new = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(settings))

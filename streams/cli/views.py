@@ -1,0 +1,74 @@
+"""The command that shows what was said, as web pages."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neardup.errors import BadInput
+from streams.cli import options
+from streams.cli.options import takes_settings
+from streams.config.settings import Settings
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    short_help="Show what was said, as web pages.",
+    epilog=options.examples("neardup views --scan neardup-state", "neardup views --bootstrap 127.0.0.1:9092"),
+)
+@takes_settings((*options.CONNECTION, "verdicts_topic", "views_state", *options.DECIDER, "log_level", "log_format"))
+def views(
+    settings: Settings,
+    *,
+    scan: Annotated[
+        Path | None,
+        typer.Option("--scan", metavar="DIR", help="A scan's directory as it is now; by default the stream's topic."),
+    ] = None,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address to serve at; a public one needs a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0: any free one.")] = 8379,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="HOST[:PORT]", help="A name that a proxy in front answers to; may be repeated."),
+    ] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Stream: make the tables anew from the topic.")] = False,
+) -> None:
+    """Show what was said as web pages: counts, a URL's verdict with its evidence and history, a cluster, a site.
+
+    On the stream it follows the topic of verdicts and keeps its tables in a folder; one process at a time. Name the
+    matcher's rule and numbers, where they are not the default, to see the evidence in words. Every page has a twin for
+    programs: url.json?url=... and so on. NEARDUP_VIEWS_TOKEN(_FILE): what requests must bear.
+    """
+    if scan is not None and rebuild:
+        raise BadInput("--rebuild is the stream's: a scan's directory is read anew at every start")
+    from streams.process import logs
+    from streams.views import web
+
+    if scan is not None:
+        from streams.views.source import ScanSource
+
+        if not (scan / "verdicts").is_dir():
+            raise BadInput(f"{scan} is no scan's state directory; make one with: neardup scan")
+        source = ScanSource(scan)
+    sock = web.listen(host, port, settings.views_token)
+    handler = logs.configure(settings.log_level, settings.log_format, secrets=settings.secrets())
+    try:
+        if scan is not None:
+            serving = web.serve(
+                source, source.decider, sock, names=names or (), token=settings.views_token, ready=_ready
+            )
+        else:
+            from streams.views.application import run
+
+            serving = run(settings, sock, rebuild=rebuild, names=names or (), ready=_ready)
+        asyncio.run(serving)
+    finally:
+        logs.release(handler)
+        sock.close()
+
+
+def _ready(url: str) -> None:
+    typer.echo(f"neardup: serving {url}, end with Ctrl-C", err=True)

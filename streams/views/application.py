@@ -1,0 +1,235 @@
+"""The Faust application: one reader of `verdicts` that keeps the rows in tables on RocksDB.
+
+Faust delivers at least once: after `kill -9` verdicts come again, up to some seconds of them, and of the rows that one
+verdict changes some have it already. Rows take only what is newer than what they hold (`streams.views.rows`), so they
+end alike whatever comes twice. Each partition of the topic has rows of its own, beside its part of every table.
+
+The tables belong to one topic as it was created: made anew under its name it is followed from its begin by new tables.
+"""
+
+import asyncio
+import shutil
+import socket
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import faust
+import orjson
+from faust.types import TP
+
+from neardup.decider import Decider
+from neardup.errors import BadInput
+from streams.config.settings import Settings
+from streams.errors import BrokerError
+from streams.kafka import Admin, Topic
+from streams.process import logs
+from streams.roles.runtime import connect
+from streams.views.driver import SCHEME
+from streams.views.rows import TABLES, MemoryRows, Row, apply
+from streams.views.web import serve
+
+_log = logs.get("views")
+
+#: A worker that was killed is missed after so long, and its partitions given to the next.
+SESSION_SECONDS = 10.0
+#: Faust joins, and folds what its changelog has beyond the disk; then it is ready, or something is wrong.
+START_SECONDS_MAX = 300.0
+#: The lag is asked for a page that somebody waits for.
+LAG_SECONDS_MAX = 5.0
+#: Rows on their way to the changelogs.
+CHANGES_WAITING_MAX = 5_000
+#: What the driver is not told of: it would connect in the clear.
+_SECURITY = ("security.", "sasl.", "ssl.")
+
+
+class _PartitionRows:
+    """The rows of the partition whose verdict is being taken in: Faust's tables know which it is."""
+
+    def __init__(self, tables: dict[str, Any]) -> None:
+        self._tables = tables
+
+    def get(self, table: str, key: str) -> Row | None:
+        value = self._tables[table].get(_key(key))
+        return None if value is None else orjson.loads(value)
+
+    def put(self, table: str, key: str, row: Row) -> None:
+        self._tables[table][_key(key)] = orjson.dumps(row)
+
+
+def _key(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+class StreamSource:
+    """The tables as a source of pages. where: the topic. partitions: those of the topic."""
+
+    def __init__(self, settings: Settings, topic: Topic) -> None:
+        """Raises BadInput where the folder of the tables cannot be made."""
+        self.where, self.partitions = f"topic {topic.name}", topic.partitions
+        self._topic = topic
+        folder = Path(settings.views_state).absolute() / name_of(settings, topic)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"cannot keep the views' tables in {folder}: {error.strerror}") from error
+        connection = connect(settings, "views")
+        self._admin = Admin(type(connection)(connection.bootstrap, connection.settings, LAG_SECONDS_MAX))
+        self.app = faust.App(
+            name_of(settings, topic),
+            broker=[f"kafka://{address.strip()}" for address in settings.bootstrap.split(",")],
+            broker_consumer=[f"{SCHEME}://{address.strip()}" for address in settings.bootstrap.split(",")],
+            store="rocksdb://",
+            datadir=str(folder),
+            topic_partitions=topic.partitions,
+            topic_replication_factor=topic.replicas,
+            topic_disable_leader=True,
+            broker_session_timeout=SESSION_SECONDS,
+            broker_heartbeat_interval=SESSION_SECONDS / 4,
+            # Rows go to the changelogs, some kB each: with 16 kB a batch one request would carry half a dozen.
+            producer_max_batch_size=512 << 10,
+            producer_linger=0.005,
+            web_enabled=False,
+        )
+        self._tables: dict[str, Any] = {
+            name: self.app.Table(
+                name,
+                partitions=topic.partitions,
+                key_type=bytes,
+                value_type=bytes,
+                options={"driver": "rocksdict"},
+            )
+            for name in TABLES
+        }
+        self._rows = _PartitionRows(self._tables)
+        self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        verdicts = self.app.topic(
+            topic.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
+        )
+        self.app.agent(verdicts, name="verdicts")(self._follow)
+
+    async def _follow(self, stream: Any) -> None:
+        async for event in stream.events():
+            message = event.message
+            try:
+                verdict = orjson.loads(event.value or b"")
+                apply(verdict, MemoryRows())  # what is no verdict is found before a row of the tables has it
+            except (KeyError, TypeError, ValueError) as error:
+                _log.warning(
+                    "no verdict, left out",
+                    topic=message.topic,
+                    partition=message.partition,
+                    offset=message.offset,
+                    error=repr(error),
+                )
+                continue
+            try:
+                apply(verdict, self._rows)
+            except Exception as error:  # noqa: BLE001  # Faust would log it, and go on with the next verdict
+                self._failed.set_result(error)
+                await asyncio.Event().wait()
+
+    def rows(self, table: str, key: str) -> Sequence[Row]:
+        name = _key(key)
+        # Past Faust's own lookup, which finds the row of one partition and not those of all.
+        stores = list(self._tables[table].data._dbs.values())
+        return [orjson.loads(value) for store in stores if (value := store.get(name)) is not None]
+
+    async def lag(self) -> dict[int, int] | None:
+        """Of the partitions that this worker has. Raises BrokerError."""
+        ends = await asyncio.to_thread(self._admin.offsets, self._topic, "latest", committed_only=True)
+        consumer = self.app.consumer
+        out = {}
+        for place in sorted(consumer.assignment()):
+            if place.topic != self._topic.name:
+                continue
+            # Behind the markers of transactions, but also behind what is read and not yet in the rows.
+            position = await consumer.position(TP(place.topic, place.partition)) or 0
+            waiting = [message.offset for message in consumer.unacked if message.tp == place]
+            out[place.partition] = max(0, ends[place.partition] - min([position, *waiting]))
+        return out
+
+    async def start(self) -> None:
+        """Returns when the tables are as the disk and their changelogs have them. Raises BrokerError."""
+        self.app.finalize()
+        # By default reading stops at 100 rows that wait for the changelogs, until they are gone.
+        self.app.producer.buffer.max_messages = CHANGES_WAITING_MAX
+        await self.app.start()
+        try:
+            async with asyncio.timeout(START_SECONDS_MAX):
+                await self.app.tables.wait_until_recovery_completed()
+        except TimeoutError:
+            raise BrokerError(f"{self.where}: the views did not get ready in {START_SECONDS_MAX:.0f} s") from None
+
+    async def stopped(self) -> None:
+        """Returns when Faust has given up; raises BrokerError with its reason, or that of a verdict not taken in."""
+        given_up = asyncio.ensure_future(self.app.wait_until_stopped())
+        try:
+            await asyncio.wait((given_up, self._failed), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            given_up.cancel()
+        reason = self._failed.result() if self._failed.done() else self.app.crash_reason
+        raise BrokerError(f"{self.where}: the views stopped: {reason!r}; starting again is safe")
+
+    async def stop(self) -> None:
+        await self.app.stop()
+
+
+def name_of(settings: Settings, topic: Topic) -> str:
+    """Names the consumer group and the changelogs; another one for each topic that is created."""
+    return f"{settings.group_of('views')}.{topic.id.hex()[:12]}"
+
+
+def verdicts_topic(settings: Settings) -> Topic:
+    """Raises TopicError where it is missing, BadInput for what the driver is not told of."""
+    refused = [name for name in settings.kafka("views") if name.startswith(_SECURITY)]
+    if refused:
+        raise BadInput(f"kafka.{refused[0]}: the views speak to brokers in the clear only, so far")
+    return Admin(connect(settings, "views")).topic(settings.topics.verdicts)
+
+
+def changelogs(name: str) -> list[str]:
+    """Faust's names for them."""
+    return [f"{name}-{table}-changelog" for table in TABLES]
+
+
+def make_changelogs(settings: Settings, topic: Topic) -> None:
+    """Before Faust does: topics that it has just made it may not see for minutes, and takes no verdict meanwhile."""
+    admin = Admin(connect(settings, "views"))
+    for each in changelogs(name_of(settings, topic)):
+        admin.create(each, topic.partitions, topic.replicas, {"cleanup.policy": "compact"})
+
+
+def forget(settings: Settings, topic: Topic) -> None:
+    """Takes away what the tables hold, on disk and in Kafka: the next start reads the topic from its begin.
+
+    Raises BrokerError while other views of the same group run.
+    """
+    name = name_of(settings, topic)
+    Admin(connect(settings, "views")).forget(name, changelogs(name))
+    shutil.rmtree(Path(settings.views_state) / name, ignore_errors=True)
+
+
+async def run(
+    settings: Settings,
+    sock: socket.socket,
+    *,
+    rebuild: bool = False,
+    names: Collection[str] = (),
+    ready: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Follows the topic and serves the pages, until a signal. rebuild: the tables anew.
+
+    Raises TopicError, BrokerError, BadInput.
+    """
+    topic = await asyncio.to_thread(verdicts_topic, settings)
+    if rebuild:
+        await asyncio.to_thread(forget, settings, topic)
+    await asyncio.to_thread(make_changelogs, settings, topic)
+    source = StreamSource(settings, topic)
+    try:
+        await source.start()
+        decider = Decider(scheme="", **settings.decider_values)
+        await serve(source, decider, sock, names=names, token=settings.views_token, ready=ready, until=source.stopped())
+    finally:
+        await source.stop()

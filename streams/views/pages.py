@@ -1,0 +1,164 @@
+"""What the pages say: each as one JSON object, which its template shows and its `.json` twin gives out as it is."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from neardup.decider import Decider
+from neardup.errors import BadPage
+from neardup.page import normalise_url
+from neardup.report import prose, visible
+from neardup.report.samples import instant
+from streams.views.rows import EVERYTHING, Row, Verdict, cluster_id, cluster_of, counts_of, url_of
+from streams.views.source import Source
+
+Facts = dict[str, Any]
+
+MEMBERS_SHOWN = 100
+URL_CHARS_MAX = 10_000
+
+_FLAGS = prose.FLAGS
+
+
+def overview(source: Source, lag: Mapping[int, int] | None, problem: str = "") -> Facts:
+    """Counts of the crawl; lag: offsets by partition, None for a scan. problem: why the lag is not known."""
+    kinds, reasons = counts_of(source.rows("counts", EVERYTHING))
+    return {
+        "of": source.where,
+        "verdicts": kinds.total(),
+        "kinds": _by_kind(kinds),
+        "rejected": dict(reasons.most_common()),
+        "lag": None if lag is None else {str(partition): count for partition, count in sorted(lag.items())},
+        "behind": None if lag is None else sum(lag.values()),
+        "partitions": source.partitions,
+        "problem": problem or None,
+    }
+
+
+def site(source: Source, name: str) -> Facts | None:
+    """Counts of one registrable domain; None if none of its pages was seen."""
+    name = name.strip().lower()
+    rows = source.rows("counts", name)
+    if not rows or name == EVERYTHING:
+        return None
+    kinds, reasons = counts_of(rows)
+    return {
+        "site": name,
+        "verdicts": kinds.total(),
+        "kinds": _by_kind(kinds),
+        "rejected": dict(reasons.most_common()),
+    }
+
+
+def _by_kind(kinds: Mapping[str, int]) -> dict[str, int]:
+    """In the order of the report; kinds of a newer program at the end."""
+    known = {kind: kinds[kind] for kind in prose.KINDS if kinds.get(kind)}
+    return known | {kind: count for kind, count in sorted(kinds.items()) if kind not in known}
+
+
+def url(source: Source, wanted: str, decider: Decider) -> Facts | None:
+    """A URL's life: as it was typed, else as the crawl writes it. None if nothing was said of it."""
+    row = None
+    for text in _spellings(wanted.strip()[:URL_CHARS_MAX]):
+        row = url_of(source.rows("urls", text))
+        if row is not None:
+            break
+    if row is None:
+        return None
+    verdict = row["verdict"]
+    judged = row["judged"]
+    standing = (verdict.get("standing") or {}).get("verdict")
+    if verdict.get("reason") or not standing or not judged or judged["verdict"] != standing:
+        judged = verdict
+    words, judged_here = evidence_words(judged, decider)
+    return {
+        "url": verdict["url"],
+        "verdict": verdict,
+        "judged": judged,
+        "words": words,
+        "thresholds_known": judged_here,
+        "flags": [told for flag, told in _FLAGS.items() if verdict.get(flag)],
+        "cluster": cluster_id(verdict),
+        "history": [
+            {"page_id": page_id, "n": n, "verdict": kind, "fetched_at": fetched_at}
+            for page_id, n, kind, fetched_at in row["history"]
+        ],
+    }
+
+
+def _spellings(text: str) -> list[str]:
+    out = [text]
+    for full in (text, f"https://{text}", f"http://{text}"):
+        try:
+            out.append(normalise_url(full))
+        except BadPage:
+            continue
+    return list(dict.fromkeys(out))
+
+
+def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]:
+    """The evidence in words, and whether `decider` is the one that judged: only then its thresholds are told."""
+    evidence = verdict.get("evidence") or {}
+    words = [str(verdict["reason"])] if verdict.get("reason") else []
+    if replace(decider, scheme=str(verdict.get("scheme", ""))).digest != verdict.get("decider"):
+        return words, False
+    return words + (prose.sentences(evidence, decider) if evidence.get("by") else []), True
+
+
+def cluster(source: Source, number: int) -> Facts | None:
+    """A cluster: what was said of it last, and who is in it now, by the members' own rows."""
+    row = cluster_of(source.rows("clusters", str(number)))
+    if row is None:
+        return None
+    told = row["told"] or {"canonical": None, "size": None, "revision": None}
+    members = []
+    for text in row["members"]:
+        latest: Row | None = url_of(source.rows("urls", text))
+        if latest is not None and cluster_id(latest["verdict"]) == number:
+            verdict = latest["verdict"]
+            standing = verdict.get("standing") or {}
+            members.append(
+                {
+                    "url": text,
+                    "verdict": standing.get("verdict") or verdict["verdict"],
+                    "page_id": verdict["page_id"],
+                    "site": verdict.get("site"),
+                    "canonical": text == told["canonical"],
+                }
+            )
+    members.sort(key=lambda member: (not member["canonical"], member["page_id"], member["url"]))
+    left_out = max(0, len(members) - MEMBERS_SHOWN)
+    return {
+        "cluster": number,
+        **told,
+        "members": members[:MEMBERS_SHOWN],
+        # Beyond what rows and pages hold; those who left since are among the first kind.
+        "complete": not row["more"] and not left_out,
+    }
+
+
+_environment = Environment(
+    loader=PackageLoader("streams.views", "."),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    finalize=visible,
+)
+_environment.filters["instant"] = instant
+_environment.globals["kinds"] = prose.KINDS
+
+
+def html(template: str, facts: Facts | None, **more: Any) -> str:
+    """template: the name of a page. facts: what the functions above say; None: nothing is known."""
+    return _environment.get_template(f"{template}.html.j2").render(facts=facts, **more)
+
+
+def style() -> str:
+    """The report's looks, and what the views add."""
+    report = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
+    return Markup(report + resources.files("streams.views").joinpath("views.css").read_text(encoding="utf-8"))

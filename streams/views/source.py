@@ -1,0 +1,51 @@
+"""Where the pages get their rows: from memory, for a scan, or from the tables of the stream."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from neardup.decider import Decider
+from streams.files.state import State
+from streams.views.rows import MemoryRows, Row, apply
+
+
+class Source(Protocol):
+    """What the pages ask."""
+
+    @property
+    def where(self) -> str:
+        """What is shown, in words: a directory or a topic."""
+        ...
+
+    @property
+    def partitions(self) -> int | None:
+        """Of the topic; None for a scan."""
+        ...
+
+    def rows(self, table: str, key: str) -> Sequence[Row]:
+        """The rows of a key, one of each partition that has it."""
+        ...
+
+    async def lag(self) -> dict[int, int] | None:
+        """By partition the offsets that are not yet taken in; None where nothing is read any more."""
+        ...
+
+
+class ScanSource:
+    """A scan's directory as it is now. decider: the one that judges there."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads all verdicts into memory, and lets go of the directory. Raises StateError, CorruptRecord."""
+        self.where, self.partitions = f"the scan in {path}", None
+        self._rows = MemoryRows()
+        with State.open(path) as state:
+            self.decider: Decider = state.decider
+            for verdict in state.verdicts():
+                apply(verdict, self._rows)
+
+    def rows(self, table: str, key: str) -> Sequence[Row]:
+        row = self._rows.get(table, key)
+        return [] if row is None else [row]
+
+    async def lag(self) -> dict[int, int] | None:
+        return None

@@ -1,0 +1,177 @@
+"""The web pages over a `Source`: read-only, guarded, nothing loaded from elsewhere.
+
+Every request must name a host that is expected (a foreign name that resolves to this machine is refused), must not come
+from another site, and carries the bearer token where there is one. Nothing here changes anything.
+"""
+
+import asyncio
+import hmac
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+
+import orjson
+from aiohttp import web
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, NeardupError
+from streams.views import pages
+from streams.views.source import Source
+
+PORT = 8379
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_ID_DIGITS_MAX = 20
+
+_Handler = Callable[[web.Request], Awaitable[web.Response]]
+_Found = tuple[str, pages.Facts | None, str]
+
+
+class Views:
+    """The pages. hosts: what a request's Host may be, port included. token: what it must bear; none: nothing."""
+
+    def __init__(self, source: Source, decider: Decider, *, hosts: Collection[str], token: str | None = None) -> None:
+        self._source, self._decider = source, decider
+        self._hosts, self._token = frozenset(hosts), token
+        self._style = pages.style()
+
+    def add_to(self, app: web.Application) -> None:
+        """Adds the routes; each page has its twin in JSON."""
+        app.router.add_get("/views.css", self._guarded(self._asset))
+        app.router.add_get("/", self._guarded(self._page(self._overview)))
+        app.router.add_get("/overview.json", self._guarded(self._twin(self._overview)))
+        for name, find in (("url", self._url), ("cluster", self._cluster), ("site", self._site)):
+            app.router.add_get(f"/{name}", self._guarded(self._page(find)))
+            app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
+
+    def _guarded(self, handler: _Handler) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            try:
+                self._check(request)
+                response = await handler(request)
+            except web.HTTPException as answer:  # refusals get the headers as well
+                answer.headers.update(HEADERS)
+                raise
+            response.headers.update(HEADERS)
+            return response
+
+        return guarded
+
+    def _check(self, request: web.Request) -> None:
+        if request.headers.get("Host", "") not in self._hosts:
+            raise web.HTTPForbidden(text="Host: this server answers to its own name only; others: --name")
+        if request.headers.get("Sec-Fetch-Site", "none") == "cross-site":
+            raise web.HTTPForbidden(text="from another site")
+        if self._token is not None:
+            given = request.headers.get("Authorization", "")
+            if not hmac.compare_digest(given.encode("utf-8", "replace"), f"Bearer {self._token}".encode()):
+                raise web.HTTPUnauthorized(text="a bearer token is wanted", headers={"WWW-Authenticate": "Bearer"})
+
+    def _page(self, find: Callable[[web.Request], Awaitable[_Found]]) -> _Handler:
+        async def page(request: web.Request) -> web.Response:
+            name, facts, text = await find(request)
+            asked = {"asked_url": request.query.get("url", ""), "asked_site": request.query.get("name", "")}
+            template, status = (name, 200) if facts is not None else ("missing", 404)
+            html = pages.html(template, facts, text=text, **asked)
+            return web.Response(text=html, content_type="text/html", status=status)
+
+        return page
+
+    def _twin(self, find: Callable[[web.Request], Awaitable[_Found]]) -> _Handler:
+        async def twin(request: web.Request) -> web.Response:
+            _, facts, text = await find(request)
+            body = orjson.dumps({"error": text} if facts is None else facts)
+            return web.Response(body=body, content_type="application/json", status=404 if facts is None else 200)
+
+        return twin
+
+    async def _asset(self, request: web.Request) -> web.Response:
+        return web.Response(text=self._style, content_type="text/css")
+
+    async def _overview(self, request: web.Request) -> _Found:
+        try:
+            lag, problem = await self._source.lag(), ""
+        except NeardupError as error:  # the broker is away: what the tables hold is shown all the same
+            lag, problem = None, str(error)
+        return "overview", pages.overview(self._source, lag, problem), ""
+
+    async def _url(self, request: web.Request) -> _Found:
+        wanted = request.query.get("url", "")
+        return "url", pages.url(self._source, wanted, self._decider), f"No verdict was said of {wanted[:300]}"
+
+    async def _site(self, request: web.Request) -> _Found:
+        name = request.query.get("name", "")
+        return (
+            "site",
+            pages.site(self._source, name),
+            f"No page of {name[:300]} was seen; sites are registrable domains",
+        )
+
+    async def _cluster(self, request: web.Request) -> _Found:
+        text = request.query.get("id", "")
+        if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX):
+            return "cluster", None, f"A cluster has a number for a name, not {text[:40]!r}"
+        return "cluster", pages.cluster(self._source, int(text)), f"No cluster {int(text)} is known"
+
+
+def listen(host: str, port: int, token: str | None) -> socket.socket:
+    """A bound socket. Raises BadInput; also for an address that others reach where no token is asked for."""
+    if host not in _LOOPBACK and token is None:
+        raise BadInput(f"--host {host}: others could read the pages; set NEARDUP_VIEWS_TOKEN(_FILE)")
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise BadInput(f"--host {host}: {error.strerror}") from error
+    sock = socket.socket(family, kind)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind(address)
+    except OSError as error:
+        sock.close()
+        raise BadInput(f"cannot listen on {host}:{port}: {error.strerror}; name another with --port") from error
+    return sock
+
+
+async def serve(
+    source: Source,
+    decider: Decider,
+    sock: socket.socket,
+    *,
+    names: Collection[str] = (),
+    token: str | None = None,
+    ready: Callable[[str], None] = lambda url: None,
+    until: Awaitable[object] | None = None,
+) -> None:
+    """Serves until SIGINT or SIGTERM, or until `until` is done. names: hosts (with ports) that a proxy answers to."""
+    host, port = sock.getsockname()[:2]
+    host = f"[{host}]" if ":" in host else host
+    hosts = {f"{host}:{port}", f"127.0.0.1:{port}", f"localhost:{port}", *names}
+    app = web.Application(client_max_size=64 << 10)
+    Views(source, decider, hosts=hosts, token=token).add_to(app)
+    runner = web.AppRunner(app, access_log=None)
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(ValueError, RuntimeError):  # not in the main thread: who runs us stops us
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await runner.setup()
+    waits: set[asyncio.Future[object]] = {asyncio.ensure_future(stop.wait())}
+    if until is not None:
+        waits.add(asyncio.ensure_future(until))
+    try:
+        await web.SockSite(runner, sock).start()
+        ready(f"http://{host}:{port}/")
+        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            each.result()  # raises what `until` ended with
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await runner.cleanup()

@@ -1,0 +1,146 @@
+"""The views on a real broker: committed verdicts only, and the same rows after kill -9 and after a rebuild."""
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pytest
+from broker import eventually
+from confluent_kafka import Producer
+
+from neardup.decider import Decider
+from streams.config.settings import Topics
+from streams.views import pages
+from streams.views.rows import EVERYTHING, MemoryRows, Row, apply, counts_of
+from tests.streams.said import said
+
+pytest.importorskip("faust", reason="faust-streaming is not installed")
+
+DECIDER = Decider(scheme="")
+CLUSTERS = range(9)
+
+
+class Worker:
+    """`neardup views` as a process of its own, with its tables in `folder`."""
+
+    def __init__(self, broker: str, names: Topics, folder: Path, *more: str) -> None:
+        self._log = (folder.parent / "views.log").open("ab+")
+        self._log.seek(0, os.SEEK_END)
+        began = self._log.tell()
+        arguments = ["--bootstrap", broker, "--group", names.verdicts, "--verdicts-topic", names.verdicts]
+        arguments += ["--views-state", str(folder), "--port", "0", *more]
+        main = [sys.executable, "-c", "from streams.cli import main; main()", "views"]
+        self.process = subprocess.Popen([*main, *arguments], stdout=self._log, stderr=self._log)
+        self.port = int(eventually(lambda: self._port(began), "the views serve"))
+
+    def _port(self, began: int) -> str:
+        text = os.pread(self._log.fileno(), 1 << 20, began).decode()
+        assert self.process.poll() is None, text
+        return text.partition("serving http://127.0.0.1:")[2].partition("/")[0]
+
+    def __call__(self, path: str) -> dict[str, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("GET", path)
+            return dict(orjson.loads(connection.getresponse().read()))
+        finally:
+            connection.close()
+
+    def taken(self) -> int:
+        return int(self("/overview.json")["verdicts"])
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(60)
+        self._log.close()
+        return code
+
+
+class Model:
+    """The rows as if every verdict had come once, in one partition."""
+
+    where, partitions = "a model", 1
+
+    def __init__(self, verdicts: list[dict[str, Any]]) -> None:
+        self._rows = MemoryRows()
+        for verdict in verdicts:
+            apply(verdict, self._rows)
+
+    def rows(self, table: str, key: str) -> list[Row]:
+        row = self._rows.get(table, key)
+        return [] if row is None else [row]
+
+    async def lag(self) -> dict[int, int] | None:
+        return None
+
+
+def assert_alike(worker: Worker, verdicts: list[dict[str, Any]]) -> None:
+    model = Model(verdicts)
+    overview, (kinds, reasons) = worker("/overview.json"), counts_of(model.rows("counts", EVERYTHING))
+    assert overview["kinds"] == kinds
+    assert overview["rejected"] == reasons
+    for site in {verdict["site"] for verdict in verdicts}:
+        assert worker(f"/site.json?name={site}") == pages.site(model, site)
+    for number in CLUSTERS:
+        assert worker(f"/cluster.json?id={number}") == pages.cluster(model, number)
+    for url in {verdict["url"] for verdict in verdicts}:
+        assert worker(f"/url.json?url={quote(url)}") == pages.url(model, url, DECIDER)
+
+
+def publish(producer: Producer, topic: str, verdicts: list[dict[str, Any]], *, committed: bool) -> None:
+    producer.begin_transaction()
+    for verdict in verdicts:
+        producer.produce(topic, orjson.dumps(verdict), verdict["url"].encode())
+    if committed:
+        producer.commit_transaction(60)
+    else:
+        assert producer.flush(60) == 0  # on the broker, where uncommitted readers see it
+        producer.abort_transaction(60)
+
+
+@pytest.mark.slow
+def test_kill_9_and_a_rebuild_give_the_same_pages(broker: str, made: Topics, tmp_path: Path) -> None:
+    verdicts, never = said(1_200, 1), said(200, 2)
+    folder = tmp_path / "tables"
+    producer = Producer(
+        {"bootstrap.servers": broker, "transactional.id": made.verdicts, "partitioner": "murmur2_random"}
+    )
+    producer.init_transactions(60)
+    step = 100
+    producer.begin_transaction()
+    producer.produce(made.verdicts, b"no verdict", b"oops")
+    producer.commit_transaction(60)
+    publish(producer, made.verdicts, never, committed=False)
+    for at in range(0, len(verdicts) // 2, step):
+        publish(producer, made.verdicts, verdicts[at : at + step], committed=True)
+
+    worker = Worker(broker, made, folder)
+    try:
+        for part in (0.1, 0.4):
+            eventually(lambda worker=worker, part=part: worker.taken() >= part * len(verdicts), "verdicts taken in")
+            if part == 0.1:
+                publish(producer, made.verdicts, never, committed=False)
+                for at in range(len(verdicts) // 2, len(verdicts), step):
+                    publish(producer, made.verdicts, verdicts[at : at + step], committed=True)
+            assert worker.end(signal.SIGKILL) == -signal.SIGKILL
+            worker = Worker(broker, made, folder)
+        eventually(lambda: worker.taken() >= len(verdicts) and not worker("/overview.json")["behind"], "all taken in")
+        assert_alike(worker, verdicts)
+        assert worker.end(signal.SIGTERM) == 0
+
+        worker = Worker(broker, made, folder, "--rebuild")
+        eventually(lambda: worker.taken() >= len(verdicts), "all taken in anew")
+        assert_alike(worker, verdicts)
+        assert worker.end(signal.SIGTERM) == 0
+
+        worker = Worker(broker, made, tmp_path / "another disk")  # from the changelogs
+        eventually(lambda: worker.taken() >= len(verdicts), "all restored")
+        assert_alike(worker, verdicts)
+    finally:
+        worker.end(signal.SIGKILL)

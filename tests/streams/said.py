@@ -1,0 +1,44 @@
+"""Made-up verdicts for tests of the views: URLs that come again, change clusters, go, and are promoted."""
+
+import random
+from typing import Any
+
+from neardup.decider import Decider
+
+DECIDER = Decider(scheme="5" * 32)
+
+
+def said(count: int, seed: int = 1, *, urls: int = 40) -> list[dict[str, Any]]:
+    """`count` verdicts in the order of the log: ids ascend, some pages cause a second one."""
+    chance = random.Random(seed)
+    out: list[dict[str, Any]] = []
+    page_id = 0
+    while len(out) < count:
+        page_id += chance.randint(1, 5)
+        number = int(chance.paretovariate(0.6)) % urls
+        kind = chance.choice(["unique", "near_duplicate", "near_duplicate", "unchanged", "gone", "rejected"])
+        out.append(_verdict(chance, page_id, 0, f"https://www.site{number % 7}.example/{number}", kind))
+        if kind == "gone" and chance.random() < 0.7:
+            other = chance.randrange(urls)
+            out.append(_verdict(chance, page_id, 1, f"https://www.site{other % 7}.example/{other}", "promoted"))
+    return out[:count]
+
+
+def _verdict(chance: random.Random, page_id: int, n: int, url: str, kind: str) -> dict[str, Any]:
+    verdict: dict[str, Any] = {
+        "version": 1, "verdict": kind, "page_id": page_id, "n": n, "url": url, "fetched_at": 1_700_000_000_000 + n,
+        "scheme": DECIDER.scheme, "decider": DECIDER.digest, "site": url.split("/")[2].removeprefix("www."),
+    }  # fmt: skip
+    cluster = chance.randrange(9)
+    if kind == "rejected":
+        verdict["reason"] = chance.choice(["HTTP status 500", "truncated gzip: 17 bytes", "truncated gzip: 18 bytes"])
+        if chance.random() < 0.5:
+            verdict["standing"] = {"verdict": "unique", "cluster": cluster}
+    elif kind == "unchanged":
+        verdict["standing"] = {"verdict": "near_duplicate", "cluster": cluster}
+    elif kind != "gone":
+        size, revision = chance.randint(1, 40), page_id
+        verdict |= {"cluster": cluster, "cluster_size": size, "revision": revision, "canonical": url}
+    if kind == "near_duplicate":
+        verdict["evidence"] = {"by": "tape", "tape_score": 0.91, "same_site": False, "keys": {"wide": 2}}
+    return verdict
