@@ -12,6 +12,7 @@ from neardup.errors import BadInput, NeardupError
 from neardup.evaluation.corpus import Corpus
 from neardup.evaluation.difference import common_tokens
 from neardup.kernels.facts import TITLE_END, TITLE_START
+from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.tokens import tokenise
 from neardup.page import Page, host_of
 from neardup.scheme import Scheme
@@ -65,9 +66,8 @@ def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
-    n = tokenise(
-        extracted.text, extracted.n_text, *title, np.uint64(scheme.seed), tables(), fp, flags, block, start, end
-    )
+    key = scheme.constants("token", KEY_WORDS)
+    n = tokenise(extracted.text, extracted.n_text, *title, key, tables(), fp, flags, block, start, end)
     text = extracted.text[: extracted.n_text].copy()
     return PageTokens(fp[:n].copy(), flags[:n].copy(), block[:n].copy(), start[:n].copy(), end[:n].copy(), text)
 

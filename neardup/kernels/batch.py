@@ -6,12 +6,12 @@ import numpy as np
 
 from neardup.kernels import lean_kernel
 from neardup.kernels.bits import word_at
+from neardup.kernels.blake2b import blake2b
 from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
 from neardup.kernels.html import extract
 from neardup.kernels.record import FLAGS, HOST_WORDS, OPAQUE_MODE, OWN_URL, write_record, write_title
 from neardup.kernels.sketch import DIGEST, sketch_tokens
 from neardup.kernels.tokens import tokenise
-from neardup.kernels.xxh64 import xxh64
 
 U64 = np.uint64
 U8 = np.uint8
@@ -82,8 +82,8 @@ def record_of(batch, page, tokens, n, heading, text, title_bytes, shape, work, s
     given = (space.host, many, shape, work, words, numbers)
     end, printed = sketch_tokens(tokens, n, heading, text, url, *given, batch.out, at + header)
     if batch.modes[page] == OPAQUE and batch.ends[page] > batch.starts[page]:
-        for i in range(2):
-            words[DIGEST + i] = xxh64(batch.buffer, batch.starts[page], batch.ends[page], shape.opaque[i])
+        body = (batch.buffer, batch.starts[page], batch.ends[page])
+        words[DIGEST], words[DIGEST + 1] = blake2b(*body, shape.opaque, shape.body, space.state)
     end = write_record(batch, page, shape, space, at, end, title_bytes, words, numbers)
     if printed:
         batch.out[at + shape.header[FLAGS]] |= U8(OWN_URL)
@@ -124,7 +124,7 @@ def sketch_batch(batch, first, last, tables, shape, work, space):
                 n_text,
                 title_start,
                 title_end,
-                shape.seed[0],
+                shape.token,
                 tables,
                 space.fp,
                 space.flags,

@@ -1,4 +1,4 @@
-"""BLAKE2b (RFC 7693) of short messages, 16 bytes of digest: the hash of a URL. Arithmetic wraps at 64 bits."""
+"""BLAKE2b (RFC 7693), 16 bytes of digest: the hash of a URL, and under a key that of a body. Arithmetic wraps."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ _IV = np.array(
     ],
     dtype=np.uint64,
 )
-#: Digest length, no key, fan-out and depth 1.
+#: Digest length, fan-out and depth 1; the key's length in bytes is the second byte.
 _PARAMETERS = U64(0x01010000 | DIGEST_BYTES)
 
 
@@ -52,28 +52,37 @@ def _mix(v, a, b, c, d, x, y):
 
 
 @lean_kernel
-def blake2b(buf, start, end, person, state):
+def blake2b(buf, start, end, key, person, state):
     """BLAKE2b-128 of buf[start:end] with a personalisation -> its two little-endian words, uint64.
 
-    buf uint8; person uint64[2]; state uint64[40] scratch.
+    buf uint8; key uint64[0 to 8], empty for none; person uint64[2]; state uint64[40] scratch.
     """
     h, v, m = state[:8], state[8:24], state[24:40]
     for i in range(8):
         h[i] = _IV[i]
-    h[0] ^= _PARAMETERS
+    h[0] ^= _PARAMETERS | U64(8 * len(key)) << U64(8)
     h[6] ^= person[0]
     h[7] ^= person[1]
     at, left = np.int64(start), np.int64(end) - np.int64(start)
     total = U64(0)
+    keyed = len(key) > 0
     while True:
         size = min(left, np.int64(_BLOCK))
-        whole = size >> 3
-        for i in range(whole):
-            m[i] = word_at(buf, at + 8 * i)
-        for i in range(whole, 16):
-            m[i] = U64(0)
-        for i in range(8 * whole, size):
-            m[i >> 3] |= U64(buf[at + i]) << U64(8 * (i & 7))
+        if keyed:  # a block of its own
+            keyed = False
+            size = np.int64(0)
+            m[:] = U64(0)
+            for i in range(len(key)):
+                m[i] = key[i]
+            total += U64(_BLOCK)
+        else:
+            whole = size >> 3
+            for i in range(whole):
+                m[i] = word_at(buf, at + 8 * i)
+            for i in range(whole, 16):
+                m[i] = U64(0)
+            for i in range(8 * whole, size):
+                m[i >> 3] |= U64(buf[at + i]) << U64(8 * (i & 7))
         at += size
         left -= size
         total += U64(size)

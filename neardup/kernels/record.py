@@ -6,10 +6,10 @@ from neardup.kernels import lean_kernel
 from neardup.kernels.bits import word_at
 from neardup.kernels.blake2b import blake2b
 from neardup.kernels.facts import BASE_START, CANONICAL_END, CANONICAL_START, LANG_END, LANG_START
+from neardup.kernels.fingerprint import fingerprint
 from neardup.kernels.sketch import DIGEST, HEAD, LANG_MAX, NAMING, NUMBER_FIELDS, URL_MAX, WORDS
 from neardup.kernels.tokens import decode_point
 from neardup.kernels.urls import is_plain, write_end
-from neardup.kernels.xxh64 import xxh64
 
 U64 = np.uint64
 U8 = np.uint8
@@ -35,6 +35,8 @@ OPAQUE, OWN_URL = 1, 4
 OPAQUE_MODE = 2
 #: What is left to Python: references that have to be resolved, and rare forms of a language.
 CANONICAL_LEFT, LANG_LEFT = 1, 2
+#: Of the hash of a URL, which anybody may look up.
+_NO_KEY = np.zeros(0, dtype=np.uint64)
 
 
 @lean_kernel
@@ -88,14 +90,14 @@ def write_title(text, start, end, title):
 
 
 @lean_kernel
-def _titling(title, n, line, seed):
+def _titling(title, n, line, key):
     """Fingerprint of a title, ASCII letters folded; 0 for none."""
     if n == 0:
         return U64(0)
     for i in range(n):
         c = title[i]
         line[i] = c | U8(32) if c >= U8(65) and c <= U8(90) else c
-    return xxh64(line, 0, n, seed)
+    return fingerprint(line, 0, n, key)
 
 
 @lean_kernel
@@ -170,22 +172,22 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
         _put(out, at + places[_TEXTS + text], U64(end - before), 2)
 
     _put(out, at + places[_SIZE], U64(end - at), 4)
-    first, second = blake2b(out, texts, texts + (url_end - url_start), shape.person, space.state)
+    first, second = blake2b(out, texts, texts + (url_end - url_start), _NO_KEY, shape.person, space.state)
     _put(out, at + places[_URL_HASH], first, 8)
     _put(out, at + places[_URL_HASH] + 8, second, 8)
     _copy(batch.hosts, host, host + 8, out, at + places[_SITE])
     _copy(batch.hosts, host + 8, host + 16, out, at + places[_HEN_SITE])
     # what the page calls itself, in title, heading and URL
-    line, seed = space.line, shape.names[0]
-    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, line, seed), 8)
+    line, key = space.line, shape.names
+    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, line, key), 8)
     _put(out, at + places[_NAMING], words[NAMING], 8)
     start = _write_decimal(words[NAMING], line, 0)
     line[start] = U8(0x20)
     start = _copy(batch.hosts, site, site_end, line, start + 1)
     line[start] = U8(0x20)
     segment, stop = write_end(batch.urls, url_start, url_end, line, start + 1)
-    _put(out, at + places[_TAIL], xxh64(line, start + 1, stop, seed), 8)
-    _put(out, at + places[_PLACE], xxh64(line, 0, segment, seed), 8)
+    _put(out, at + places[_TAIL], fingerprint(line, start + 1, stop, key), 8)
+    _put(out, at + places[_PLACE], fingerprint(line, 0, segment, key), 8)
     # the sketch: words stand in the order of their fields, and so do numbers
     _put(out, at + places[_DIGEST], words[DIGEST], 8)
     _put(out, at + places[_DIGEST] + 8, words[DIGEST + 1], 8)

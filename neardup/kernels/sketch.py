@@ -24,16 +24,17 @@ _TOP_TWO, _SECOND = U64(3 << 62), U64(1 << 62)
 class Shape(NamedTuple):
     """What the scheme says, as arrays (uint64 unless noted); made by `neardup.sketch.shape.shape_of`."""
 
-    seed: Any  # of token fingerprints
+    token: Any  # [12] key of token fingerprints
     digest: Any  # [2] seeds
-    opaque: Any  # [2] seeds of the digest of an opaque body
+    opaque: Any  # [2] key of the digest of an opaque body
     shingle: Any  # [k] odd factors
     multiplier: Any  # [m / 4, padded to 8] odd
     chains: Any  # [3] seeds: supershingles, wide supershingles, head
     offsets: Any  # [8] of the words of a projection
     weights: Any  # [256] by occurrences: log-tf
-    names: Any  # [1] seed of fingerprints of titles and URLs
+    names: Any  # [12] key of fingerprints of titles and URLs
     person: Any  # [2] of the hash of a URL
+    body: Any  # [2] of the digest of an opaque body, as person
     header: Any  # int64: places in a record, see `neardup.kernels.record.FIELDS`
     limits: Any  # int64[14]: see below
 

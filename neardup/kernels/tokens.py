@@ -1,4 +1,4 @@
-"""Text to token fingerprints: maximal runs of letters, marks and digits, lower-cased, hashed by XXH64.
+"""Text to token fingerprints: maximal runs of letters, marks and digits, lower-cased, and their fingerprints.
 
 Windows of 64 bytes are cut by masks; letters that are not ASCII are put into them one by one. What does not fit in,
 scripts without word breaks above all, goes code point by code point. Both give the same tokens. Lower-casing happens in
@@ -103,22 +103,22 @@ def _long_run(text, start, n_text, in_term):
 
 @lean_kernel
 def tokenise(
-    text, n_text, title_start, title_end, seed, tables, fp, flags, block, span_start, span_end
+    text, n_text, title_start, title_end, key, tables, fp, flags, block, span_start, span_end
 ):  # fmt: skip
     """Tokens of the text that `extract` wrote; their number.
 
     text: uint8[...], text[:n_text] is read and lower-cased in place; with the capacity of `text_bytes_needed` every
     letter finds room for its lower case. The last 64 bytes of the array are scratch, unless the text needs them.
-    title_start, title_end: the title's range in it, or -1. seed: uint64. Output arrays hold n_text // 2 + 2 tokens: fp
-    uint64 (XXH64 of the lower-cased UTF-8), flags uint8 (IN_TITLE, IN_LINK by the token's first character, ALL_DIGITS,
-    ANY_DIGIT, TERM), block int32 (ordinal, from 0, never falling), span_start, span_end uint32. After the call
+    title_start, title_end: the title's range in it, or -1. key: see `neardup.kernels.fingerprint`. Output arrays hold
+    n_text // 2 + 2 tokens: fp uint64 (fingerprint of the lower-cased UTF-8), flags uint8 (IN_TITLE, IN_LINK by the
+    token's first character, ALL_DIGITS, ANY_DIGIT, TERM), block int32 (ordinal, from 0, never falling), span_start,
+    span_end uint32. After the call
     text[span_start:span_end] is the token's string. Scripts without word breaks give overlapping
     pairs of characters.
     """
     n_text = np.int64(n_text)
     points = tables[2]
     title_start, title_end = np.int64(title_start), np.int64(title_end)
-    seed = U64(seed)
     ordinal, link, write, n, at = np.int64(0), np.int64(0), np.int64(-1), np.int64(0), np.int64(0)
     size = np.int64(text.size)
     room = np.int64(flags.size)
@@ -209,5 +209,5 @@ def tokenise(
         ordinal += ones(breaks)
         link = (link + ones(b)) & 1
         at += cut
-    hash_spans(text, span_start, span_end, n, seed, fp)
+    hash_spans(text, span_start, span_end, n, key, fp)
     return n

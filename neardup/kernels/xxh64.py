@@ -1,9 +1,8 @@
-"""XXH64 (Collet, xxHash specification 0.1.1): the fingerprint of a token. Arithmetic wraps at 64 bits."""
+"""XXH64 (Collet, xxHash specification 0.1.1) of a page's fingerprints, which nobody can choose. Arithmetic wraps."""
 
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import word_at
 
 U64 = np.uint64
 _P1 = U64(0x9E3779B185EBCA87)
@@ -11,10 +10,8 @@ _P2 = U64(0xC2B2AE3D27D4EB4F)
 _P3 = U64(0x165667B19E3779F9)
 _P4 = U64(0x85EBCA77C2B2AE63)
 _P5 = U64(0x27D4EB2F165667C5)
-_LOW32 = U64(0xFFFFFFFF)
-_BYTE = U64(0xFF)
-_R1, _R7, _R11, _R12, _R18, _R23, _R27, _R31 = (U64(r) for r in (1, 7, 11, 12, 18, 23, 27, 31))
-_S8, _S29, _S32, _S33 = U64(8), U64(29), U64(32), U64(33)
+_R1, _R7, _R12, _R18, _R27, _R31 = (U64(r) for r in (1, 7, 12, 18, 27, 31))
+_S29, _S32, _S33 = U64(29), U64(32), U64(33)
 _W64 = U64(64)
 _ZERO, _ONE, _TWO, _THREE = U64(0), U64(1), U64(2), U64(3)
 
@@ -40,56 +37,10 @@ def _eat8(h, word):
 
 
 @lean_kernel
-def _eat4(h, word):
-    return _rotate(h ^ ((word & _LOW32) * _P1), _R23) * _P2 + _P3
-
-
-@lean_kernel
-def _eat1(h, byte):
-    return _rotate(h ^ (byte * _P5), _R11) * _P1
-
-
-@lean_kernel
 def _avalanche(h):
     h = (h ^ (h >> _S33)) * _P2
     h = (h ^ (h >> _S29)) * _P3
     return h ^ (h >> _S32)
-
-
-@lean_kernel
-def xxh64(buf, start, end, seed):
-    """XXH64 of buf[start:end], uint8[...], as uint64. Reads no byte outside the range."""
-    start, end, seed = np.int64(start), np.int64(end), U64(seed)
-    at = start
-    if end - start >= 32:
-        a = seed + _P1 + _P2
-        b = seed + _P2
-        c = seed
-        d = seed - _P1
-        while end - at >= 32:
-            a = _round(a, word_at(buf, at))
-            b = _round(b, word_at(buf, at + 8))
-            c = _round(c, word_at(buf, at + 16))
-            d = _round(d, word_at(buf, at + 24))
-            at += 32
-        h = _rotate(a, _R1) + _rotate(b, _R7) + _rotate(c, _R12) + _rotate(d, _R18)
-        h = _merge(_merge(_merge(_merge(h, a), b), c), d)
-    else:
-        h = seed + _P5
-    h += U64(end - start)
-    while end - at >= 8:
-        h = _eat8(h, word_at(buf, at))
-        at += 8
-    if end - at >= 4:
-        word = _ZERO
-        for i in range(4):
-            word |= U64(buf[at + i]) << U64(8 * i)
-        h = _eat4(h, word)
-        at += 4
-    while at < end:
-        h = _eat1(h, U64(buf[at]))
-        at += 1
-    return _avalanche(h)
 
 
 @lean_kernel

@@ -1,5 +1,6 @@
 """What a batch of pages is called: normal forms of URLs, hosts, sites, and which are no pages; as kernels take it."""
 
+import hashlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from neardup.errors import BadPage
+from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import PADDING_BYTES
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
@@ -106,15 +107,15 @@ class _Hosts(dict[str, bytes]):
 
     def __init__(self, scheme: Scheme) -> None:
         super().__init__()
-        self._token_seed = np.uint64(scheme.seed)
-        self._site_seed = int(scheme.constants("site", 1)[0])
+        self._token_key = scheme.constants("token", KEY_WORDS)
+        self._site_key = scheme.constants("site", 2).tobytes()
 
     def __missing__(self, host: str) -> bytes:
         site, hen = site_of(host).encode(), hen_site(host).encode()
-        sites = [xxhash.xxh64_intdigest(name, self._site_seed) for name in (site, hen)]
+        sites = [hashlib.blake2b(name, digest_size=8, key=self._site_key).digest() for name in (site, hen)]
         tokens = self._tokens(labels(host).encode()[:_HOST_BYTES_MAX])
         name = host.encode()
-        found = struct.pack("<5Q", *sites, len(name), len(site), len(tokens)) + tokens.tobytes() + name + site
+        found = struct.pack("<8s8s3Q", *sites, len(name), len(site), len(tokens)) + tokens.tobytes() + name + site
         if len(self) >= _HOSTS_MAX:
             self.clear()
         self[host] = found
@@ -126,7 +127,7 @@ class _Hosts(dict[str, bytes]):
         buffer[: len(text)] = np.frombuffer(text, np.uint8)
         fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
         start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
-        n = tokenise(buffer, len(text), 0, 0, self._token_seed, tables(), fp, flags, block, start, end)
+        n = tokenise(buffer, len(text), 0, 0, self._token_key, tables(), fp, flags, block, start, end)
         return fp[:n]
 
 

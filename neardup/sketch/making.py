@@ -9,14 +9,15 @@ from urllib.parse import urljoin
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from neardup.errors import BadPage
 from neardup.kernels import batch as batches
 from neardup.kernels.facts import BASE_START, CANONICAL_START, FACTS, LANG_START
+from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import PADDING_BYTES
 from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE
 from neardup.kernels.record import CANONICAL_LEFT, LANG_LEFT
+from neardup.kernels.spans import hash_spans
 from neardup.page import Page, normalise_url
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import Identities, cut, identify
@@ -114,13 +115,10 @@ def of_words(
     flags = np.array(digits, dtype=np.uint8)
     flags[:title_words] |= IN_TITLE
     flags[list(links)] |= IN_LINK
-    tokens = (
-        np.array([xxhash.xxh64_intdigest(word, scheme.seed) for word in encoded], dtype=np.uint64),
-        flags,
-        np.array(blocks if blocks is not None else [0] * n, dtype=np.int32),
-        (ends - [len(word) for word in encoded]).astype(np.uint32),
-        ends.astype(np.uint32),
-    )
+    spans = (ends - [len(word) for word in encoded]).astype(np.uint32), ends.astype(np.uint32)
+    fp = np.empty(n, dtype=np.uint64)
+    hash_spans(text, *spans, n, scheme.constants("token", KEY_WORDS), fp)
+    tokens = (fp, flags, np.array(blocks if blocks is not None else [0] * n, dtype=np.int32), *spans)
     headers = _headers(pages, named, None, [0])
     with space_for(n, scheme) as space:
         title = " ".join(words[:title_words]).encode()[: scheme.title_bytes_max]

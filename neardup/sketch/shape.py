@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.errors import BadInput
+from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.lanes import LANES
 from neardup.kernels.occurrences import FIRST_SLOTS
@@ -47,7 +48,7 @@ def shape_of(scheme: Scheme) -> Shape:
         scheme.version >= 2,
     )
     return Shape(
-        seed=np.array([scheme.seed], dtype=np.uint64),
+        token=scheme.constants("token", KEY_WORDS),
         digest=scheme.constants("digest", 2),
         opaque=scheme.constants("opaque", 2),
         shingle=scheme.constants("shingle", scheme.shingle_tokens) | one,
@@ -55,8 +56,9 @@ def shape_of(scheme: Scheme) -> Shape:
         chains=scheme.constants("chain", 3),
         offsets=scheme.constants("simhash", 8),
         weights=np.array(LOG_WEIGHTS, dtype=np.uint64),
-        names=scheme.constants("names", 1),
+        names=scheme.constants("names", KEY_WORDS),
         person=np.frombuffer(b"neardup-url".ljust(16, b"\0"), dtype=np.uint64),
+        body=np.frombuffer(b"neardup-body".ljust(16, b"\0"), dtype=np.uint64),
         header=np.array([field_at(name) for name in FIELDS], dtype=np.int64),
         limits=np.array(limits, dtype=np.int64),
     )

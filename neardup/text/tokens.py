@@ -6,8 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.kernels.facts import TITLE_END, TITLE_START
+from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM
 from neardup.kernels.tokens import tokenise
+from neardup.scheme import Scheme
 from neardup.text.extraction import Extracted, extract_page
 from neardup.text.tables import tables
 
@@ -18,7 +20,7 @@ __all__ = ["ALL_DIGITS", "ANY_DIGIT", "IN_LINK", "IN_TITLE", "TERM", "Tokens", "
 class Tokens:
     """The tokens of one page, in order.
 
-    fp: uint64[n] XXH64 of each token's lower-cased UTF-8. flags: uint8[n], bits IN_TITLE, IN_LINK, ALL_DIGITS,
+    fp: uint64[n] fingerprint of each token's lower-cased UTF-8. flags: uint8[n], bits IN_TITLE, IN_LINK, ALL_DIGITS,
     ANY_DIGIT, TERM of `neardup.kernels.tokens`. block: int32[n] ordinal of the token's text block. words: the strings.
     """
 
@@ -35,9 +37,8 @@ def tokens_of(extracted: Extracted, seed: int = 0) -> Tokens:
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     title_start, title_end = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
-    n = tokenise(
-        text, extracted.n_text, title_start, title_end, np.uint64(seed), tables(), fp, flags, block, start, end
-    )
+    key = Scheme(seed).constants("token", KEY_WORDS)
+    n = tokenise(text, extracted.n_text, title_start, title_end, key, tables(), fp, flags, block, start, end)
     data = text.tobytes()
     words = [data[a:b].decode() for a, b in zip(start[:n].tolist(), end[:n].tolist(), strict=True)]
     return Tokens(fp[:n], flags[:n], block[:n], words)

@@ -1,11 +1,12 @@
 """Sources of the embedded run: WARC files, folders of HTML and JSON lines, as pages with their coordinates.
 
-A source is named by what it holds, so that a moved file is known again: the XXH128 of a file; of a folder, that of
-its sorted list of (URL, XXH128). A page's offset is its ordinal in the source; its position the byte where its record
-(or the gzip member with it) starts, in a folder its ordinal.
+A source is named by what it holds, so that a moved file is known again: the BLAKE2b-128 of a file; of a folder, that of
+its sorted list of (URL, BLAKE2b-128). A page's offset is its ordinal in the source; its position the byte where its
+record (or the gzip member with it) starts, in a folder its ordinal.
 """
 
 import codecs
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,8 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
-
-import xxhash
 
 from neardup.errors import BadInput, BadPage
 from neardup.page import Page
@@ -294,7 +293,7 @@ def _folder_source(
     if base_url is not None and not base_url.endswith(("/", "=", "?")):
         base_url += "/"
     base = base_url or default_base_url(folder)
-    digest, size, files = xxhash.xxh3_128(), 0, []
+    digest, size, files = _digester(), 0, []
     for name in names:
         try:
             one = _digest(folder / name, on_bytes)
@@ -319,8 +318,19 @@ def _quoted(name: str) -> str:
     return quote(os.fsencode(name))
 
 
+def digest_of(data: bytes) -> str:
+    """32 hex digits: an id of a source. Cryptographic, as a source with the id of another one would be skipped."""
+    digest = _digester()
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _digester() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=16)
+
+
 def _digest(path: Path, on_bytes: Callable[[int], None] = lambda count: None) -> str:
-    digest = xxhash.xxh3_128()
+    digest = _digester()
     with path.open("rb") as file:
         while piece := file.read(_DIGEST_PIECE_BYTES):
             digest.update(piece)

@@ -22,7 +22,6 @@ from types import TracebackType
 from typing import Any
 
 import orjson
-import xxhash
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
@@ -33,7 +32,7 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.verdict import Coordinates, Verdict
 from streams.files.segments import SegmentLog
-from streams.files.sources import LocalSource, SourceRecord, unchanged
+from streams.files.sources import LocalSource, SourceRecord, digest_of, unchanged
 from streams.formats.message import (
     NewDecider,
     decode_verdicts,
@@ -193,7 +192,7 @@ class State:
             self._readable.clear()
         elif latest.finished:
             run = latest.run + 1
-            record = replace(found, run=run, id=xxhash.xxh3_128_hexdigest(f"{found.content} run {run}".encode()))
+            record = replace(found, run=run, id=digest_of(f"{found.content} run {run}".encode()))
         else:  # goes on where it stopped; the file may have moved
             record = replace(found, run=latest.run, id=latest.id)
             record.problems, record.problems_total = latest.problems, latest.problems_total

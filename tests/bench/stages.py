@@ -50,12 +50,12 @@ def to_tokens(body: bytes) -> Callable[[], None]:
     """A call that takes a page in UTF-8 to its tokens, and no further."""
     page = space_for(len(body), Scheme(seed=1)).page
     buffer = np.frombuffer(body + bytes(PADDING_BYTES), np.uint8)
-    host, facts, seed = np.frombuffer(b"s.example", np.uint8), np.zeros(FACTS, np.int64), np.uint64(1)
+    host, facts, key = np.frombuffer(b"s.example", np.uint8), np.zeros(FACTS, np.int64), shape_of(Scheme(seed=1)).token
     arrays = (page.fp, page.flags, page.block, page.span_start, page.span_end)
 
     def run() -> None:
         n_text = extract(buffer, 0, len(body), 0, host, 0, 9, tables(), page.text, facts)
-        tokenise(page.text, n_text, facts[TITLE_START], facts[TITLE_END], seed, tables(), *arrays)
+        tokenise(page.text, n_text, facts[TITLE_START], facts[TITLE_END], key, tables(), *arrays)
 
     run()
     return run
@@ -91,8 +91,8 @@ class OnePage:
     def tokenise(self) -> int:
         page, facts = self.space.page, self.facts
         arrays = (page.fp, page.flags, page.block, page.span_start, page.span_end)
-        seed, title = self.shape.seed[0], (facts[TITLE_START], facts[TITLE_END])
-        return int(tokenise(page.text, self.n_text, *title, seed, self.tables, *arrays))
+        title = (facts[TITLE_START], facts[TITLE_END])
+        return int(tokenise(page.text, self.n_text, *title, self.shape.token, self.tables, *arrays))
 
     def digest(self) -> None:
         xxh64_twice(self.space.page.fp, self.n, *self.shape.digest, self.space.work.shingle)

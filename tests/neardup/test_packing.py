@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.errors import BadPage
 from neardup.kernels.blake2b import blake2b
+from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.record import write_title
 from neardup.kernels.urls import find_hosts, is_plain, write_end
 from neardup.page import Page, host_of, normalise_url
@@ -22,6 +22,7 @@ from neardup.sketch.view import Sketch
 from neardup.text.decoding import decode, decode_into
 from tests.neardup.hostile import EXAMPLES, JIT_OFF
 from tests.neardup.sketch_inputs import SCHEME
+from tests.oracle.sketches import fingerprint
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 
@@ -98,11 +99,13 @@ def test_references_that_need_no_resolving(reference, url):
 
 
 @pytest.mark.parametrize("size", [0, 1, 8, 127, 128, 129, 256, 300])
-def test_blake2b_is_the_librarys(size):
+@pytest.mark.parametrize("key", [b"", b"sixteen bytes of", bytes(range(64))])
+def test_blake2b_is_the_librarys(size, key):
     data = bytes(i * 7 % 251 for i in range(size))
-    person = np.frombuffer(b"neardup-url".ljust(16, b"\0"), np.uint64)
-    words = blake2b(np.frombuffer(data + bytes(8), np.uint8), 0, size, person, np.empty(40, np.uint64))
-    assert np.array(words, np.uint64).tobytes() == hashlib.blake2b(data, digest_size=16, person=b"neardup-url").digest()
+    given = (np.frombuffer(key, np.uint64), np.frombuffer(b"neardup-url".ljust(16, b"\0"), np.uint64))
+    words = blake2b(np.frombuffer(data + bytes(8), np.uint8), 0, size, *given, np.empty(40, np.uint64))
+    expected = hashlib.blake2b(data, digest_size=16, key=key, person=b"neardup-url").digest()
+    assert np.array(words, np.uint64).tobytes() == expected
 
 
 def title_of(data, room=600):
@@ -173,11 +176,11 @@ def test_fields_that_a_record_names_its_page_by():
     links = "<link rel=canonical href=http://c.example/z>"
     page = Page("http://www.b.example/a/index.html?q=1", f"<html lang=de>{title}{links}words".encode(), "text/html")
     view = Sketch(sketch_pages([page], SCHEME)[0])
-    seed = int(SCHEME.constants("names", 1)[0])
+    key = SCHEME.constants("names", KEY_WORDS).tolist()
     assert (view.title, view.lang, view.canonical) == ("Ärger & Wolle", "de", "http://c.example/z")
-    assert view.titling == xxhash.xxh64_intdigest("Ärger & wolle".encode(), seed)
-    assert view.tail == xxhash.xxh64_intdigest(b"a/index.html?q=1", seed)
-    assert view.place == xxhash.xxh64_intdigest(b"%d b.example a/index.html" % view.naming, seed)
+    assert view.titling == fingerprint("Ärger & wolle".encode(), key)
+    assert view.tail == fingerprint(b"a/index.html?q=1", key)
+    assert view.place == fingerprint(b"%d b.example a/index.html" % view.naming, key)
     assert view.url_hash == hashlib.blake2b(page.url.encode(), digest_size=16, person=b"neardup-url").digest()
     for lang, expected in (("x" * 65, "x" * 64), ("d&amp;e", "d&e"), ("", "")):
         body = f"<html lang='{lang}'><link rel=canonical href='../y;z?#f'>words".encode()

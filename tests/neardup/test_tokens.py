@@ -8,16 +8,20 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.tokens import tokenise
+from neardup.scheme import Scheme
 from neardup.text import unicode
 from neardup.text.html import extract_page
 from neardup.text.tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tables, tokens_of, words
 from tests.neardup.hostile import EXAMPLES, needs_jit
+from tests.oracle import sketches
 from tests.oracle import text as oracle
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 
+KEY = Scheme(seed=5).constants("token", KEY_WORDS)
 ALPHABET = "aZ09 .-_éÉßẞİıΣςЖ漢字々〇ひカーｶﾞไทย๑ລາວខ្មម်မန٣०\u0301\u200d\ufe0f😀ȺȾⱥKÅ𐐀𝟘" + "\u3099\x7f\xa0\x85"
 texts = st.text(st.one_of(st.sampled_from(ALPHABET), st.sampled_from("ab cd")), max_size=200)
 
@@ -142,7 +146,7 @@ def test_fingerprints_blocks_and_flags(pieces, seed):
             run.extend((char, state["link"]) for char in piece)
     flush()
     tokens = tokens_of(extract_page(page.encode(), host="own.example"), seed)
-    assert tokens.fp.tolist() == [xxhash.xxh64_intdigest(word.encode(), seed) for word in tokens.words]
+    assert tokens.fp.tolist() == sketches.fingerprints(tokens.words, seed)
     assert tokens.words[:2] == ["t", "1"]
     assert tokens.flags[:2].tolist() == [IN_TITLE, IN_TITLE | ANY_DIGIT | ALL_DIGITS]
     found = list(zip(tokens.words[2:], tokens.flags[2:].tolist(), strict=True))
@@ -157,13 +161,13 @@ def test_fingerprints_blocks_and_flags(pieces, seed):
 PIECES = [b"ab", b"c" * 70, b" ", b"\x04", b"\x05", b"\x03", b"\x01q\x02", b"\xe6\xbc\xa2", b"\xe6"]
 
 
-def run_kernel(text: bytes, rest: int, seed: int = 5) -> list[tuple]:
+def run_kernel(text: bytes, rest: int) -> list[tuple]:
     """The kernel on a text whose array holds other bytes after it."""
     array = np.full(text_bytes_needed(len(text)), rest, np.uint8)
     array[: len(text)] = np.frombuffer(text, np.uint8)
     room = len(text) // 2 + 2
     out = [np.zeros(room, kind) for kind in (np.uint64, np.uint8, np.int32, np.uint32, np.uint32)]
-    n = tokenise(array, len(text), -1, -1, np.uint64(seed), tables(), *out)
+    n = tokenise(array, len(text), -1, -1, KEY, tables(), *out)
     return list(zip(*(column[:n].tolist() for column in out), strict=True))
 
 
@@ -179,7 +183,7 @@ def test_output_arrays_without_room_drop_tokens_only():
     array = np.zeros(text_bytes_needed(len(text)), np.uint8)
     array[: len(text)] = np.frombuffer(text, np.uint8)
     out = [np.zeros(7, kind) for kind in (np.uint64, np.uint8, np.int32, np.uint32, np.uint32)]
-    assert tokenise(array, len(text), -1, -1, np.uint64(5), tables(), *out) == 7
+    assert tokenise(array, len(text), -1, -1, KEY, tables(), *out) == 7
 
 
 @needs_jit

@@ -34,8 +34,47 @@ def chain(values, seed):
     return h
 
 
+def siphash(text, first, second):
+    """SipHash-1-3."""
+
+    def turned(x, by):
+        return (x << by | x >> 64 - by) & M64
+
+    def stir(v):
+        for a, b, x, y in ((0, 1, 2, 3), (2, 1, 0, 3)):
+            v[a] = v[a] + v[b] & M64
+            v[x] = v[x] + v[y] & M64
+            v[b] = turned(v[b], 13 if a == 0 else 17) ^ v[a]
+            v[y] = turned(v[y], 16 if a == 0 else 21) ^ v[x]
+            v[a] = turned(v[a], 32)
+
+    names = (b"somepseu", b"dorandom", b"lygenera", b"tedbytes")
+    v = [key ^ int.from_bytes(name) for key, name in zip((first, second) * 2, names, strict=True)]
+    padded = text + bytes(-(len(text) + 1) % 8) + bytes([len(text) % 256])
+    for at in range(0, len(padded), 8):
+        word = int.from_bytes(padded[at : at + 8], "little")
+        v[3] ^= word
+        stir(v)
+        v[0] ^= word
+    v[2] ^= 0xFF
+    for _ in range(3):
+        stir(v)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def fingerprint(text, key):
+    """Of bytes, under twelve words: see neardup/sketch/README.md."""
+    if len(text) > 15:
+        return siphash(text, *key[10:])
+    padded = text.ljust(15, b"\0") + bytes([len(text)])
+    words = [int.from_bytes(padded[at : at + 4], "little") for at in (0, 4, 8, 12)]
+    sums = [(first + sum(map(int.__mul__, factors, words))) & M64 for first, *factors in (key[:5], key[5:10])]
+    return splitmix(sums[0] >> 32 << 32 | sums[1] >> 32)
+
+
 def fingerprints(words, seed):
-    return [xxhash.xxh64_intdigest(word.encode(), seed) for word in words]
+    key = constants(seed, "token", 12)
+    return [fingerprint(word.encode(), key) for word in words]
 
 
 # algorithm B

@@ -117,10 +117,10 @@ def test_far_pairs_are_those_over_two_hundred_terms(crawl: Crawl) -> None:
     from neardup.evaluation.label_tables import far_apart
 
     study = crawl.study(labels_of(crawl))
-    table = far_apart(study, least=10).tables[0]
+    table = far_apart(study, least=3).tables[0]
     sizes = study.differences(zip(study.labels.a, study.labels.b, strict=True))
     similar = [pair.b_similarity >= 2 for pair in study.numbers]
-    far = sum((size or 0) > 10 and near for size, near in zip(sizes, similar, strict=True))
+    far = sum((size or 0) > 3 and near for size, near in zip(sizes, similar, strict=True))
     assert table.rows[0][1] == far > 0
 
 

@@ -133,7 +133,9 @@ def test_bits_agree_as_often_as_the_angle_says(variant: C, k: int) -> None:
         a, b = (variant.sketch(page_tokens(one, scheme), scheme) for one in pages)
         shares.append(variant.agreeing(a, b) / variant.bits)
     assert 0.6 < wanted < 0.98
-    assert np.mean(shares) == pytest.approx(wanted, abs=4 * math.sqrt(wanted * (1 - wanted) / (variant.bits * 60)))
+    # The formula is of normal numbers; bits are signs, which differ from it by up to .01 where few words are frequent.
+    chance = 4 * math.sqrt(wanted * (1 - wanted) / (variant.bits * 60))
+    assert np.mean(shares) == pytest.approx(wanted, abs=0.01 + chance)
 
 
 def common(a: Sequence[str], b: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""XXH64 in kernels against the xxhash package."""
+"""Hashes in kernels against the oracle, Python's own hash, and the xxhash package; and the masks of windows."""
 
 import subprocess
 import sys
@@ -10,45 +10,62 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.kernels import bits, windows
+from neardup.kernels.fingerprint import KEY_WORDS, fingerprint, siphash
 from neardup.kernels.spans import hash_spans
-from neardup.kernels.xxh64 import xxh64, xxh64_twice
+from neardup.kernels.xxh64 import xxh64_twice
 from tests.neardup.hostile import EXAMPLES
+from tests.oracle import sketches as oracle
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 
 U64 = np.uint64
-seeds = st.one_of(st.sampled_from([0, 1, 2**63, 2**64 - 1]), st.integers(0, 2**64 - 1))
-
-
-def test_every_length_up_to_a_few_stripes():
-    data = np.arange(7, 7 + 140, dtype=np.uint8) * np.uint8(37)
-    for length in range(130):
-        assert int(xxh64(data, 3, 3 + length, U64(99))) == xxhash.xxh64_intdigest(data[3 : 3 + length].tobytes(), 99)
+words = st.one_of(st.sampled_from([0, 1, 2**63, 2**64 - 1]), st.integers(0, 2**64 - 1))
+keys = st.lists(words, min_size=KEY_WORDS, max_size=KEY_WORDS)
+GOLDEN = [
+    *("0xca143668e22bb1c4", "0x1eb740020ec393e1", "0xe08c78c487ce8ed3", "0x401096826eab5595", "0x85facc33b4d66ed1"),
+    *("0x596ee52ba0028894", "0x792a99c9b8eca3e"),
+]
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(st.binary(max_size=300), st.integers(0, 9), seeds)
-def test_any_bytes_at_any_offset(data, offset, seed):
+@given(st.binary(max_size=300) | st.binary(max_size=20), st.integers(0, 9), keys)
+def test_any_bytes_at_any_offset(data, offset, key):
     array = np.frombuffer(b"#" * offset + data, np.uint8).copy()
-    assert int(xxh64(array, offset, array.size, U64(seed))) == xxhash.xxh64_intdigest(data, seed)
+    assert int(fingerprint(array, offset, array.size, np.array(key, U64))) == oracle.fingerprint(data, key)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(st.lists(st.binary(max_size=20), max_size=20), st.integers(0, 20), seeds)
-def test_spans_of_a_text_ignore_what_follows(parts, room, seed):
+@given(st.lists(st.binary(max_size=20), max_size=20), st.integers(0, 20), keys)
+def test_spans_of_a_text_ignore_what_follows(parts, room, key):
     text = np.frombuffer(b"".join(parts) + b"#" * room, np.uint8).copy()
     ends = np.cumsum([len(part) for part in parts], dtype=np.uint32) if parts else np.zeros(0, np.uint32)
     starts = ends - np.array([len(part) for part in parts], np.uint32)
     out = np.zeros(len(parts), np.uint64)
-    hash_spans(text, starts, ends, len(parts), U64(seed), out)
-    assert out.tolist() == [xxhash.xxh64_intdigest(part, seed) for part in parts]
+    hash_spans(text, starts, ends, len(parts), np.array(key, U64), out)
+    assert out.tolist() == [oracle.fingerprint(part, key) for part in parts]
+
+
+_PYTHONS = """
+import sys
+assert sys.hash_info.algorithm == "siphash13" and sys.hash_info.cutoff == 0
+print(*[hash(bytes(range(size))) % 2**64 for size in range(1, 70)])
+"""
+
+
+def test_siphash_is_the_one_that_python_hashes_bytes_with():
+    """Without a seed its key is zero; Python says -2 for -1."""
+    asked = {"PYTHONHASHSEED": "0", "PATH": ""}
+    found = subprocess.run([sys.executable, "-c", _PYTHONS], env=asked, capture_output=True, text=True, timeout=60)
+    data = np.arange(80, dtype=np.uint8)
+    for size, expected in enumerate(map(int, found.stdout.split()), 1):
+        assert int(siphash(data, 0, size, U64(0), U64(0))) == oracle.siphash(bytes(range(size)), 0, 0) == expected
 
 
 def test_golden():
-    """Published values of the algorithm: the empty input, and 'abc' with seed 0."""
-    array = np.frombuffer(b"abc", np.uint8).copy()
-    assert int(xxh64(array, 0, 0, U64(0))) == 0xEF46DB3751D8E999
-    assert int(xxh64(array, 0, 3, U64(0))) == 0x44BC2CF5AD770999
+    """Persisted in sketches: these values never change."""
+    key = np.array([oracle.splitmix(i) for i in range(KEY_WORDS)], U64)
+    array = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8).copy()
+    assert [hex(fingerprint(array, 0, size, key)) for size in (0, 1, 3, 8, 15, 16, 26)] == GOLDEN
 
 
 def test_words_and_masks_of_a_window():
