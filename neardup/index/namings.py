@@ -2,8 +2,6 @@
 
 import struct
 
-import numpy as np
-
 from neardup.errors import CorruptRecord
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import COUNT_MAX, Siblings
@@ -11,15 +9,6 @@ from neardup.sketch.header import Header
 
 _ROW = struct.Struct("<BBBBBQQQ")
 _KEY = struct.Struct("<BQQ")
-#: A row as a column's type.
-ROW = np.dtype(
-    [
-        *((name, "u1") for name in ("format", "others", "alike", "retitled", "moved")),
-        *((name, "<u8") for name in ("tail", "titling", "place")),
-    ]
-)
-assert ROW.names == ("format", *Siblings._fields)
-assert ROW.itemsize == _ROW.size
 assert COUNT_MAX < 256
 #: Persisted. Format 1 had no retitled, moved, titling, place.
 FORMAT = 2
@@ -27,6 +16,11 @@ FORMAT = 2
 
 def encode(siblings: Siblings) -> bytes:
     return _ROW.pack(FORMAT, *siblings)
+
+
+def encode_first(tail: int, titling: int, place: int) -> bytes:
+    """The row of a name that one page has alone."""
+    return _ROW.pack(FORMAT, 0, 1, 0, 0, tail, titling, place)
 
 
 def decode(row: bytes) -> Siblings:

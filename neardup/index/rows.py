@@ -8,8 +8,6 @@ Every row starts with a format byte; an unknown one raises CorruptRecord. Keys: 
 import struct
 from typing import NamedTuple
 
-import numpy as np
-
 from neardup.errors import CorruptRecord
 from neardup.verdict import Kind
 
@@ -69,9 +67,6 @@ def encode_url(page_id: int, cluster: int, member: int, standing: Kind, newest: 
 
 
 _URL = struct.Struct(">BBQQQqq")
-#: The same row as a column's type.
-URL_ROW = np.dtype([("format", "u1"), ("standing", "u1"), ("ids", ">u8", 3), ("newest", ">i8"), ("seen", ">i8")])
-UNIQUE_CODE = _CODES[Kind.UNIQUE]
 
 
 def decode_url(row: bytes) -> UrlRow:
@@ -106,18 +101,11 @@ class ClusterRow(NamedTuple):
 
 
 _CLUSTER = struct.Struct(">BQ16sQIIIQ16s")
-#: The same row, without a canonical URL, as a column's type.
-CLUSTER_ROW = np.dtype(
-    [
-        ("format", "u1"),
-        ("founding", ">u8"),
-        ("url_hash", "V16"),
-        ("current", ">u8"),
-        ("counts", ">u4", 3),  # size, revision, crowd
-        ("content_of", ">u8"),
-        ("wanted", "V16"),
-    ]
-)
+
+
+def encode_new_cluster(founder: int, url_hash: bytes, content_of: int, wanted: bytes) -> bytes:
+    """The row of a cluster that has its founder alone."""
+    return _CLUSTER.pack(1, founder, url_hash, founder, 1, 1, 0, content_of, wanted)
 
 
 def decode_cluster(row: bytes) -> ClusterRow:
@@ -176,18 +164,11 @@ class DigestRow(NamedTuple):
 
 
 _DIGEST = struct.Struct(">BIQIQ")
-#: The same row, of one page, as a column's type.
-DIGEST_ROW = np.dtype(
-    [("format", "u1"), ("live", ">u4"), ("rest", ">u8"), ("refs", ">u4"), ("check", ">u8"), ("page", "u1", 6)]
-)
 
 
 def encode_new_digest(page_id: int, check: int) -> bytes:
     """The row of a content that one page has, and that nobody had before."""
     return _DIGEST.pack(1, 1, page_id, 1, check) + page_id.to_bytes(6, "big")
-
-
-NO_DIGEST_ROW = DigestRow(0, NO_PAGE, 0, 0, ())
 
 
 def decode_digest(row: bytes) -> DigestRow:

@@ -46,11 +46,15 @@ def _middle(header: bytes) -> tuple[int, int, int]:
     return starts[Section.CONTENT_TAPE], starts[Section.BLOOM], starts[Section.URL]
 
 
-def shared_part(record: bytes) -> bytes:
-    """What all sketches of this record's digest have in common."""
-    tape, bloom, end = _middle(record)
-    fixed = record[_COUNTS] + record[_SKETCHES] + record[_TAPE] + record[_BLOOM]
-    return b"".join((fixed, record[_HEADER_BYTES:tape], record[bloom:end]))
+def shared_part(record: bytes, middle: tuple[int, int, int] | None = None) -> bytes:
+    """What all sketches of this record's digest have in common. middle: what `_middle` says of it, if known."""
+    tape, bloom, end = middle or _middle(record)
+    return b"".join(
+        (
+            *(record[_COUNTS], record[_SKETCHES], record[_TAPE], record[_BLOOM]),
+            *(record[_HEADER_BYTES:tape], record[bloom:end]),
+        )
+    )
 
 
 def own_part(record: bytes) -> bytes:

@@ -26,11 +26,10 @@ def candidates(batch: Records, store: Store, decider: Decider, threads: int = 1)
     overlay = Overlay(reads, decider)  # only looked through: nothing is put here
     known = _read_urls(overlay, store)
     found = _read_holders(overlay, store)
-    kinds = reads.batch.headers["kind"].tolist()
     seeking = [
         page_id
-        for place, page_id in enumerate(reads.batch)
-        if kinds[place] == RecordKind.PAGE and page_id not in found
+        for page_id, kind in zip(reads.batch, reads.batch.kinds, strict=True)
+        if kind == RecordKind.PAGE and page_id not in found
         if page_id not in known or not reads.batch[page_id].same_digest(overlay.header(known[page_id].page_id))
     ]
     leading = set(found.values()) | _read_candidates(overlay, store, seeking)
@@ -42,10 +41,10 @@ def candidates(batch: Records, store: Store, decider: Decider, threads: int = 1)
 def _read_urls(overlay: Overlay, store: Store) -> dict[int, UrlRow]:
     """Reads rows of the batch's URLs and digests, then what is held of live URLs; returns their rows by page id."""
     reads, batch = overlay.reads, overlay.reads.batch
-    hashes = list(compress(zip(batch, batch.url_hashes, strict=True), batch.named.tolist()))
+    hashes = list(compress(zip(batch, batch.url_hashes, strict=True), batch.named))
     wanted = Wanted()
     wanted.rows[Family.URLS] = {hashed for _, hashed in hashes}
-    wanted.rows[Family.KEYS] = set(filter(None, compress(batch.digest_keys, batch.named.tolist())))
+    wanted.rows[Family.KEYS] = set(filter(None, compress(batch.digest_keys, batch.named)))
     reads.read(store, wanted)
     held = reads.rows[Family.URLS]
     rows = {page_id: overlay.urls.need(hashed) for page_id, hashed in hashes if held[hashed] is not None}
@@ -69,7 +68,7 @@ def _read_holders(overlay: Overlay, store: Store) -> dict[int, int]:
     """Reads the sketches of pages whose content a page of the batch has; returns them by that page's id."""
     batch, held = overlay.reads.batch, overlay.reads.rows[Family.KEYS]
     found = {}
-    for page_id, key in compress(zip(batch, batch.digest_keys, strict=True), batch.named.tolist()):
+    for page_id, key in compress(zip(batch, batch.digest_keys, strict=True), batch.named):
         if key and held[key] is not None and (row := overlay.digests.need(key)).pages:
             found[page_id] = row.pages[0]
     overlay.reads.read_sketches(store, found.values())
@@ -82,14 +81,14 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
     reads.read_lists(store, seeking)
     if counts_names(overlay.decider):
         wanted = Wanted()
-        wanted.rows[Family.KEYS] = {batch.naming_keys[batch.place(page_id)] for page_id in seeking}
+        wanted.rows[Family.KEYS] = {batch.naming_keys[batch.at(page_id)] for page_id in seeking}
         reads.read(store, wanted)
     gathered = overlay.lists.gather_many(seeking, [False] * len(seeking))
     everyone = {candidate for candidates, _, _ in gathered.values() for candidate in candidates}
     reads.read_sketches(store, everyone)
     choice.score(overlay, ((page_id, candidates) for page_id, (candidates, _, _) in gathered.items()))
-    contents = {batch.digest_keys[batch.place(page_id)]: page_id for page_id in reversed(seeking)}
-    reads.founders = {page_id for page_id in seeking if contents[batch.digest_keys[batch.place(page_id)]] == page_id}
+    firsts = {batch.digest_keys[batch.at(page_id)]: page_id for page_id in reversed(seeking)}
+    reads.founders = {page_id for page_id in seeking if firsts[batch.digest_keys[batch.at(page_id)]] == page_id}
     if overlay.decider.crowd_min:
         return everyone
     chosen = {page_id: choice.choose(overlay, page_id, every).best for page_id, every in gathered.items()}

@@ -9,7 +9,15 @@ from neardup.limits import PAGE_ID_MAX
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import Names
 from neardup.sketch.header import Header, log_length
-from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind
+from neardup.sketch.layout import (
+    HEADER,
+    SECTION_LENGTHS,
+    SKETCH_VERSION,
+    RecordFlag,
+    RecordKind,
+    Section,
+    section_starts,
+)
 
 _DIGEST_KEY = np.dtype([("family", "u1"), ("digest", "V16")])
 _NAMING_KEY = np.dtype([("family", "u1"), ("site", "<u8"), ("naming", "<u8")])
@@ -20,10 +28,13 @@ Records = Sequence[tuple[int, bytes]]
 
 
 class Pages(Mapping[int, Header]):
-    """Pages of a batch by page id, in their order. ids int64[pages]; headers HEADER[pages]; records: bytes of each.
+    """Pages of a batch by page id, in their order; most is asked for by a page's place in that order, `at`.
 
-    url_hashes, digest_keys (b"" for none), naming_keys: keys of the rows of each; named bool[pages]: see
-    `Header.named`. names, sites: what is counted under its naming, its site's fingerprint.
+    ids int64[pages], page_ids: the same as a list; headers HEADER[pages]; records: bytes of each; kinds: values of
+    RecordKind. url_hashes, digest_keys (b"" for none), naming_keys: keys of the rows of each; named bool[pages]: see
+    `Header.named`. counted: values of `Names`, which are counted under its naming; sites: fingerprints. log_times,
+    newest: log time, and the fetch time that counts, ms. names_canonical: whether it has a rel=canonical. id_keys: page
+    ids as keys. starts: of the records' sections, int64[pages] each; middles: what `neardup.index.sharing` takes.
     Raises CorruptRecord for other bytes than records, InvariantBroken unless page ids ascend, from 0 to PAGE_ID_MAX.
     """
 
@@ -34,40 +45,49 @@ class Pages(Mapping[int, Header]):
                 raise InvariantBroken(f"page id {page_id} after {last}: ids of a batch ascend, up to {PAGE_ID_MAX}")
             last = page_id
         self.records = [record for _, record in batch]
-        self.ids = np.array([page_id for page_id, _ in batch], dtype=np.int64)
+        self.page_ids = [page_id for page_id, _ in batch]
+        self.ids = np.array(self.page_ids, dtype=np.int64)
         self.headers = _headers(self.records)
-        self._places = {page_id: place for place, (page_id, _) in enumerate(batch)}
+        self._at = {page_id: at for at, page_id in enumerate(self.page_ids)}
         self._headers: list[Header | None] = [None] * len(batch)
 
         headers = self.headers
+        self.kinds: list[int] = headers["kind"].tolist()
         self.url_hashes: list[bytes] = headers["url_hash"].tolist()
-        self.named = (headers["kind"] != RecordKind.REJECTED) | (headers["url_bytes"] > 0)
+        self.named: list[bool] = ((headers["kind"] != RecordKind.REJECTED) | (headers["url_bytes"] > 0)).tolist()
         self.digest_keys = _digest_keys(headers)
         namings = np.empty(len(batch), dtype=_NAMING_KEY)
         namings["family"], namings["site"], namings["naming"] = KeyFamily.NAMING, headers["site"], headers["naming"]
         self.naming_keys: list[bytes] = namings.view(f"V{_NAMING_KEY.itemsize}").tolist()
-        self.names = list(map(Names, *(headers[name].tolist() for name in Names._fields)))
+        self.counted = list(zip(*(headers[name].tolist() for name in Names._fields), strict=True))
         self.sites: list[int] = headers["site"].tolist()
+        self.log_times: list[int] = headers["log_time"].tolist()
+        self.newest: list[int] = np.minimum(headers["fetched_at"], headers["log_time"]).tolist()
+        self.id_keys: list[bytes] = self.ids.astype(">u8").view("V8").tolist()
+        self.starts = section_starts([headers[length].astype(np.int64) for length in SECTION_LENGTHS])
+        shared = (self.starts[section].tolist() for section in (Section.CONTENT_TAPE, Section.BLOOM, Section.URL))
+        self.middles: list[tuple[int, int, int]] = list(zip(*shared, strict=True))
+        self.names_canonical: list[bool] = (headers["canonical_bytes"] > 0).tolist()
 
     def __getitem__(self, page_id: int) -> Header:
-        place = self._places[page_id]
-        header = self._headers[place]
+        at = self._at[page_id]
+        header = self._headers[at]
         if header is None:
-            header = self._headers[place] = Header(self.records[place])
+            header = self._headers[at] = Header(self.records[at])
         return header
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._places)
+        return iter(self._at)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._at)
 
     def __contains__(self, page_id: object) -> bool:
-        return page_id in self._places
+        return page_id in self._at
 
-    def place(self, page_id: int) -> int:
-        """The page's place in the columns."""
-        return self._places[page_id]
+    def at(self, page_id: int) -> int:
+        """The page's place in the order of the batch."""
+        return self._at[page_id]
 
     def tape_logs(self) -> tuple[np.ndarray, np.ndarray]:
         """`Header.tape_logs` of all pages, as two int64[pages]."""

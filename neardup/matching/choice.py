@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 from neardup.decider import Decider
+from neardup.index.namings import encode_first
 from neardup.index.rows import id_key
 from neardup.matching.lists import Gathered
 from neardup.matching.overlay import Overlay
@@ -12,8 +13,7 @@ from neardup.matching.reads import Missing, Wanted
 from neardup.matching.scores import Scores
 from neardup.pairs.scoring import Pairs
 from neardup.rules import Pair, Ruling, rule_of, sites
-from neardup.rules.posted import counts_names
-from neardup.rules.siblings import NO_SIBLINGS, Siblings
+from neardup.rules.siblings import NO_SIBLINGS, Names, Siblings
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
@@ -102,6 +102,14 @@ def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
     return dict(Counter(overlay.lists.families(page_id, candidate)))
 
 
+def families_ahead(overlay: Overlay) -> dict[tuple[int, int], dict[str, int]]:
+    """`families` of pages and the candidates that were chosen for them ahead, as lists were read."""
+    chosen = overlay.reads.chosen.items()
+    return overlay.lists.families_many(
+        [(page_id, found[2].best.page_id) for page_id, found in chosen if found[2].best is not None]
+    )
+
+
 def scores_of(overlay: Overlay, page_id: int, others: Sequence[int]) -> Scores:
     """The numbers of a page against others, these among them; remembered. Raises Missing with all that was not read."""
     known = overlay.reads.scores.get(page_id)
@@ -114,10 +122,10 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
     """Works out and remembers the numbers of pages with others, all together. Raises Missing with all not read."""
     known, batch = overlay.reads.scores, overlay.reads.batch
     wanted = Wanted()
-    places, pairs = [], Pairs(overlay.reads.threads)
+    scored, pairs = [], Pairs(overlay.reads.threads)
 
     def record(page_id: int) -> bytes:
-        return batch.records[batch.place(page_id)] if page_id in batch else overlay.header(page_id).record
+        return batch.records[batch.at(page_id)] if page_id in batch else overlay.header(page_id).record
 
     for page_id, others in wanted_pairs:
         scores = known.get(page_id)
@@ -130,15 +138,15 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
             for other in fresh:
                 wanted.add(_lacking(overlay, other))
             continue
-        places.append((page_id, fresh))
+        scored.append((page_id, fresh))
     if wanted:
         raise Missing(wanted)
-    if not places:
+    if not scored:
         return
     numbers = overlay.reads.numbers
     at = len(numbers)
     numbers.add(pairs.numbers())
-    for page_id, others in places:
+    for page_id, others in scored:
         if page_id not in known:
             known[page_id] = Scores(numbers)
         known[page_id].add(others, at)
@@ -214,20 +222,23 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
 
 def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
     """How many pages go by the names of this one of the batch on its site, before it. Raises Missing."""
-    if not counts_names(overlay.decider):
+    if not overlay.counts_names:
         return NO_SIBLINGS
-    batch = overlay.reads.batch
-    return overlay.namings.get(batch.naming_keys[batch.place(page_id)]) or NO_SIBLINGS
+    pages = overlay.reads.batch
+    return overlay.namings.get(pages.naming_keys[pages.at(page_id)]) or NO_SIBLINGS
 
 
-def sight(overlay: Overlay, page_id: int) -> None:
+def sight(overlay: Overlay, at: int) -> None:
     """Counts a page of the batch among those of its names, if it can be found again. Raises Missing."""
-    if counts_names(overlay.decider) and page_id in overlay.reads.posted.place_of:
-        row = siblings_of(overlay, page_id)
-        if not row.full:
-            batch = overlay.reads.batch
-            place = batch.place(page_id)
-            overlay.namings.put(batch.naming_keys[place], row.with_one(batch.names[place]))
+    pages = overlay.reads.batch
+    if not overlay.counts_names or pages.page_ids[at] not in overlay.reads.posted.number_of:
+        return
+    key = pages.naming_keys[at]
+    row = overlay.namings.get(key)
+    if row is None:
+        overlay.namings.put_encoded(key, encode_first(*pages.counted[at]))
+    elif not row.full:
+        overlay.namings.put(key, row.with_one(Names(*pages.counted[at])))
 
 
 def _better(one: Scored, best: Scored) -> bool:

@@ -1,7 +1,18 @@
 """Clusters as stars: founding, joining, leaving, and who takes over when a representative goes."""
 
 from neardup.errors import InvariantBroken
-from neardup.index.rows import NO_PAGE, ClusterRow, MemberRow, UrlRow, id_key, member_key, member_of_key
+from neardup.index.keys import digest_key
+from neardup.index.rows import (
+    NO_PAGE,
+    ClusterRow,
+    UrlRow,
+    encode_member,
+    encode_new_cluster,
+    encode_url,
+    id_key,
+    member_key,
+    member_of_key,
+)
 from neardup.matching import digests
 from neardup.matching.overlay import Overlay
 from neardup.sketch.header import Header, url_hash
@@ -10,24 +21,41 @@ from neardup.verdict import Kind
 _NO_URL = bytes(16)
 
 
-def found(overlay: Overlay, page_id: int, header: Header, url: UrlRow, content_of: int = NO_PAGE) -> None:
-    """The page becomes the representative of a cluster of its own. url: the URL's row to be."""
-    digests.arrive(overlay, page_id, header)
+def found(overlay: Overlay, at: int, content_of: int = NO_PAGE) -> None:
+    """A page of the batch becomes the representative of a cluster of its own.
+
+    content_of: founding page id of the representative whose main content it has, if any.
+    """
+    pages = overlay.reads.batch
+    page_id, hashed = pages.page_ids[at], pages.url_hashes[at]
     overlay.post(page_id)
-    row = ClusterRow(page_id, header.url_hash, page_id, 1, 1, 0, content_of, _wanted(header), "")
-    overlay.clusters.put(id_key(page_id), row)
-    overlay.urls.put(header.url_hash, url)
+    digests.arrive(overlay, at)
+    wanted = _wanted(pages[page_id]) if pages.names_canonical[at] else _NO_URL
+    overlay.clusters.put_encoded(pages.id_keys[at], encode_new_cluster(page_id, hashed, content_of, wanted))
+    standing = Kind.UNIQUE if content_of == NO_PAGE else Kind.SAME_CONTENT
+    row = encode_url(page_id, page_id, 0, standing, pages.newest[at], pages.log_times[at])
+    overlay.urls.put_encoded(hashed, row)
 
 
-def join(overlay: Overlay, page_id: int, header: Header, url: UrlRow, verified: int) -> None:
-    """The page becomes a member, verified against the founding sketch `verified`. url: the URL's row to be."""
-    cluster = overlay.clusters.need(id_key(url.cluster))
-    digests.arrive(overlay, page_id, header)
-    counted = is_counted(overlay, page_id, header, cluster)
-    overlay.members.put(member_key(url.cluster, url.member), MemberRow(verified, header.url_hash, counted))
-    canonical = header.url if header.url_hash == cluster.wanted else cluster.canonical
-    change(overlay, url.cluster, size=cluster.size + 1, crowd=cluster.crowd + counted, canonical=canonical)
-    overlay.urls.put(header.url_hash, url)
+def join(overlay: Overlay, at: int, cluster_id: int, standing: Kind, verified: int) -> ClusterRow:
+    """A page of the batch becomes a member, verified against the founding sketch `verified`. Returns the new row."""
+    pages = overlay.reads.batch
+    page_id, hashed = pages.page_ids[at], pages.url_hashes[at]
+    key = id_key(cluster_id)
+    founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical = overlay.clusters.need(key)
+    counted = digests.arrive(overlay, at) and _is_sibling(
+        pages.sites[at], pages.digest_keys[at], overlay.header(founding)
+    )
+    overlay.members.put_encoded(key + pages.id_keys[at], encode_member(verified, hashed, counted))
+    row = encode_url(page_id, cluster_id, page_id, standing, pages.newest[at], pages.log_times[at])
+    overlay.urls.put_encoded(hashed, row)
+    if hashed == wanted:
+        canonical = pages[page_id].url
+    joined = ClusterRow(
+        founding, url_hash, current, size + 1, revision + 1, crowd + counted, content_of, wanted, canonical
+    )
+    overlay.clusters.put(key, joined)
+    return joined
 
 
 def verified_against(overlay: Overlay, row: UrlRow) -> int:
@@ -39,9 +67,12 @@ def verified_against(overlay: Overlay, row: UrlRow) -> int:
 
 def is_counted(overlay: Overlay, page_id: int, header: Header, cluster: ClusterRow) -> bool:
     """Whether a live page adds to the crowd that its representative stands for: same site, a content of its own."""
-    founding = overlay.header(cluster.founding)
-    own = digests.holder(overlay, header) == page_id
-    return own and header.site == founding.site and not header.same_digest(founding)
+    own = digests.holder(overlay, digest_key(header)) == page_id
+    return own and _is_sibling(header.site, digest_key(header), overlay.header(cluster.founding))
+
+
+def _is_sibling(site: int, digest: bytes, founding: Header) -> bool:
+    return site == founding.site and digest != digest_key(founding)
 
 
 def change(overlay: Overlay, cluster_id: int, **values: object) -> ClusterRow:

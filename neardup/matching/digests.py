@@ -2,31 +2,46 @@
 
 from neardup.errors import InvariantBroken
 from neardup.index import keys, sharing
-from neardup.index.rows import DIGEST_PAGES_MAX, NO_DIGEST_ROW, NO_PAGE, DigestRow, id_key
+from neardup.index.rows import DIGEST_PAGES_MAX, NO_PAGE, DigestRow, encode_new_digest, id_key
 from neardup.matching.overlay import Overlay
 from neardup.sketch.header import Header
 
 
-def holder(overlay: Overlay, header: Header) -> int | None:
-    """The oldest live page with the content of `header`, None if there is none or the content duplicates nothing."""
-    key = keys.digest_key(header)
+def holder(overlay: Overlay, key: bytes) -> int | None:
+    """The oldest live page of a digest, named by its key; None if there is none, or the key is b""."""
     row = overlay.digests.get(key) if key else None
-    return row.pages[0] if row and row.pages else None
+    return row.pages[0] if row is not None and row.pages else None
 
 
-def arrive(overlay: Overlay, page_id: int, header: Header) -> None:
-    """A page with this content is live from now on; its sketch is stored."""
-    key = keys.digest_key(header)
+def arrive(overlay: Overlay, at: int) -> bool:
+    """A page of the batch is live from now on, and its sketch stored. Returns whether it is its digest's holder.
+
+    The sketch lies whole where it is the first of its digest, else its own part.
+    """
+    pages = overlay.reads.batch
+    id_key, key, record = pages.id_keys[at], pages.digest_keys[at], pages.records[at]
+    stored = sharing.whole_row(record)
     if not key:
-        overlay.sketches.put(id_key(page_id), sharing.whole_row(header.record))
-        return
-    row = _stored(overlay, page_id, header, overlay.digests.get(key) or NO_DIGEST_ROW)
-    pages = row.pages
-    if row.live == len(pages) < DIGEST_PAGES_MAX:
-        pages = (*pages, page_id)
+        overlay.sketches.put_encoded(id_key, stored)
+        return False
+    row, check = overlay.digests.get(key), sharing.check_of(sharing.shared_part(record, pages.middles[at]))
+    if row is None:
+        overlay.sketches.put_encoded(id_key, stored)
+        overlay.digests.put_encoded(key, encode_new_digest(pages.page_ids[at], check))
+        return True
+    live, rest, refs, shared, listed = row
+    if rest == NO_PAGE:
+        rest, refs, shared = pages.page_ids[at], 1, check
+    elif shared == check:
+        stored = sharing.own_row(record, rest)
+        refs += 1
+    overlay.sketches.put_encoded(id_key, stored)
+    if live == len(listed) < DIGEST_PAGES_MAX:
+        listed = (*listed, pages.page_ids[at])
     else:
-        overlay.more.put(keys.more_prefix(key) + id_key(page_id), keys.MORE)
-    overlay.digests.put(key, row._replace(live=row.live + 1, pages=pages))
+        overlay.more.put_encoded(keys.more_prefix(key) + id_key, keys.MORE)
+    overlay.digests.put(key, DigestRow(live + 1, rest, refs, shared, listed))
+    return not live
 
 
 def leave(overlay: Overlay, page_id: int, header: Header) -> None:
@@ -78,20 +93,6 @@ def forget(overlay: Overlay, page_id: int) -> None:
         overlay.sketches.put(id_key(digest.rest), None)
         digest = digest._replace(rest=NO_PAGE, check=0)
     _put(overlay, key, digest)
-
-
-def _stored(overlay: Overlay, page_id: int, header: Header, digest: DigestRow) -> DigestRow:
-    """Stores a sketch: whole for the first of its digest, else its own part. Returns the digest's row."""
-    record = header.record
-    check = sharing.check_of(sharing.shared_part(record))
-    if digest.rest == NO_PAGE:
-        overlay.sketches.put(id_key(page_id), sharing.whole_row(record))
-        return digest._replace(rest=page_id, refs=1, check=check)
-    if digest.check != check:
-        overlay.sketches.put(id_key(page_id), sharing.whole_row(record))
-        return digest
-    overlay.sketches.put(id_key(page_id), sharing.own_row(record, digest.rest))
-    return digest._replace(refs=digest.refs + 1)
 
 
 def _put(overlay: Overlay, key: bytes, row: DigestRow) -> None:

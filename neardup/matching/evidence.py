@@ -3,34 +3,14 @@
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.index.rows import ClusterRow, UrlRow, id_key
+from neardup.index.rows import UrlRow, id_key
 from neardup.matching.choice import Scored, Search, families
 from neardup.matching.overlay import Overlay
 from neardup.rules import Pair, Ruling, rule_of
 from neardup.sketch.header import Header
-from neardup.verdict import Kind, Representative, Verdict
+from neardup.verdict import Kind, Representative
 
-
-def frame(overlay: Overlay, kind: Kind, page_id: int, n: int, header: Header) -> Verdict:
-    """A verdict with everything that the page's own sketch tells."""
-    decider = overlay.decider
-    page = kind is not Kind.GONE and kind is not Kind.REJECTED
-    return Verdict(
-        kind,
-        page_id,
-        n,
-        header.url,
-        header.fetched_at,
-        header.coordinates,
-        decider.scheme,
-        decider.digest,
-        title=header.title or None,
-        site=header.site_name or None,
-        lang=header.lang or None,
-        thin=page and not header.opaque and header.tokens < decider.thin_tokens,
-        opaque=header.opaque,
-        truncated=header.truncated,
-    )
+Evidence = dict[str, Any]
 
 
 def representative(overlay: Overlay, founding: int) -> Representative:
@@ -58,38 +38,21 @@ def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
     return out
 
 
-def tell_cluster(overlay: Overlay, verdict: Verdict, cluster_id: int) -> ClusterRow:
-    """Fills in id, size, canonical URL and revision of a cluster as it is now."""
-    cluster = overlay.clusters.need(id_key(cluster_id))
-    verdict.cluster = cluster_id
-    verdict.cluster_size = cluster.size
-    verdict.canonical = cluster.canonical or overlay.header(cluster.founding).url
-    verdict.revision = cluster.revision
-    return cluster
-
-
 def score_of(decider: Decider, pair: Pair) -> float:
     """The number that the rule looks at first; it tells which of the rejected candidates was nearest."""
     score: float = round(rule_of(decider).nearness(pair), 4)
     return score
 
 
-def of_pair(decider: Decider, header: Header, other: Header, pair: Pair, ruling: Ruling) -> dict[str, Any]:
+def of_pair(decider: Decider, header: Header, other: Header, pair: Pair, ruling: Ruling) -> Evidence:
     """The numbers of one pair and the step that decided."""
     return rule_of(decider).evidence(pair, ruling) | _langs(header.lang, other.lang)
 
 
-def of_search(overlay: Overlay, page_id: int, header: Header, search: Search) -> dict[str, Any]:
-    """Evidence of a page whose content nobody has, as the index is before the page is in it."""
-    if search.best is None:
-        return of_none(overlay, header, search)
-    return of_choice(overlay, page_id, header.lang, search, search.best)
-
-
 def of_choice(
     overlay: Overlay, page_id: int, lang: str, search: Search, best: Scored, shared: dict[str, int] | None = None
-) -> dict[str, Any]:
-    """Evidence of a page that repeats `best`. shared: families of the keys that both have, if known."""
+) -> Evidence:
+    """Evidence of a page that repeats `best`. lang: its own. shared: families of the keys that both have, if known."""
     out = rule_of(overlay.decider).evidence(best.pair, best.ruling)
     if lang:
         out |= _langs(lang, overlay.header(best.page_id).lang)
@@ -98,7 +61,7 @@ def of_choice(
     return out | _crowds(overlay.decider, search)
 
 
-def _crowds(decider: Decider, search: Search) -> dict[str, Any]:
+def _crowds(decider: Decider, search: Search) -> Evidence:
     """How many pages like this one there are, where the rule may have asked."""
     out: dict[str, Any] = {}
     if decider.crowd_min:
@@ -108,8 +71,11 @@ def _crowds(decider: Decider, search: Search) -> dict[str, Any]:
     return out
 
 
-def of_none(overlay: Overlay, header: Header, search: Search) -> dict[str, Any]:
-    """Evidence of a page that repeats nothing: how many candidates there were, and what rejected the nearest."""
+def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
+    """Evidence of a page that repeats nothing: how many candidates there were, and what rejected the nearest.
+
+    lang: its own.
+    """
     out: dict[str, Any] = {"candidates": len(search.candidates)}
     if search.candidates:
         out |= _crowds(overlay.decider, search)
@@ -117,25 +83,26 @@ def of_none(overlay: Overlay, header: Header, search: Search) -> dict[str, Any]:
         nearest = search.nearest(overlay)
         other = overlay.header(nearest.page_id)
         out["nearest"] = {
-            **_place(nearest.page_id, other),
+            **_where(nearest.page_id, other),
             "score": score_of(decider, nearest.pair),
-            **of_pair(decider, header, other, nearest.pair, nearest.ruling),
+            **rule_of(decider).evidence(nearest.pair, nearest.ruling),
+            **_langs(lang, other.lang),
         }
     return out
 
 
-def of_digest(site: int, lang: str, holder_id: int, holder: Header, founding: Header) -> dict[str, Any]:
+def of_digest(site: int, lang: str, holder_id: int, holder: Header, founding: Header) -> Evidence:
     """Evidence of an exact duplicate: whose content it has. site, lang: its own."""
-    out: dict[str, Any] = {"by": "digest", "holder": _place(holder_id, holder), "same_site": site == founding.site}
+    out: dict[str, Any] = {"by": "digest", "holder": _where(holder_id, holder), "same_site": site == founding.site}
     if lang:
         out |= _langs(lang, founding.lang)
     return out
 
 
-def _place(page_id: int, header: Header) -> dict[str, Any]:
+def _where(page_id: int, header: Header) -> Evidence:
     """Enough of a page to find and read it again."""
     return {"page_id": page_id, "url": header.url, "fetched_at": header.fetched_at, "coordinates": header.coordinates}
 
 
-def _langs(one: str, other: str) -> dict[str, Any]:
+def _langs(one: str, other: str) -> Evidence:
     return {"langs": [one, other]} if one and other else {}

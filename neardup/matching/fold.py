@@ -18,12 +18,10 @@ from neardup.matching import choice
 from neardup.matching.ahead import candidates
 from neardup.matching.batch import Records
 from neardup.matching.choice import Weighed
-from neardup.matching.frames import Frames
-from neardup.matching.lifecycle import Check, Life, Told
+from neardup.matching.lifecycle import Check, Judged, Life
 from neardup.matching.overlay import Overlay
 from neardup.matching.reads import Missing, ReadSet, Wanted
-from neardup.matching.short_founders import Firsts, Newcomers
-from neardup.matching.short_joiners import Joiners
+from neardup.matching.telling import Teller
 from neardup.rules import Pair, Ruling
 from neardup.sketch.header import Header
 from neardup.verdict import Verdict
@@ -145,21 +143,17 @@ def judge(
     outcome = Outcome([], {})
     traces = []
     wanted = Wanted()
-    frames = Frames(reads.batch, decider) if tell else None
-    firsts = Firsts(overlay)
-    newcomers, joiners = Newcomers(overlay, firsts, frames), Joiners(overlay, firsts, frames)
-    for place, (page_id, _) in enumerate(batch):
+    life = Life(overlay, Teller(overlay) if tell else None)
+    for at, page_id in enumerate(reads.batch):
         try:
-            if place % _AHEAD == 0:
-                choice.look_ahead(overlay, reads.batch.ids[place : place + _AHEAD].tolist())
-            told = newcomers.live(place) or joiners.live(place)
-            if told is None:
-                told = Life(overlay, page_id, reads.batch[page_id], telling=tell).live()
+            if at % _AHEAD == 0:
+                choice.look_ahead(overlay, reads.batch.page_ids[at : at + _AHEAD])
+            judged = life.live(at)
             if trace is not None:
-                traces.append(_trace(overlay, page_id, reads.batch[page_id], told))
-            if weigh and told.search is not None and told.search.candidates:
-                headers = [overlay.header(candidate) for candidate in told.search.candidates]
-                outcome.weighed.append(Weighed(page_id, reads.batch[page_id], told.search.choice(overlay), headers))
+                traces.append(_trace(overlay, page_id, reads.batch[page_id], judged))
+            if weigh and judged.search is not None and judged.search.candidates:
+                headers = [overlay.header(candidate) for candidate in judged.search.candidates]
+                outcome.weighed.append(Weighed(page_id, reads.batch[page_id], judged.search.choice(overlay), headers))
         except Missing as missing:
             # The remaining pages are judged on a state that lacks this one's effects, only to learn what they need too.
             wanted.add(missing.wanted)
@@ -168,11 +162,11 @@ def judge(
             if not wanted:
                 raise
             continue
-        outcome.verdicts += told.verdicts
-        outcome.scored_by_page.append(len(told.search.candidates) if told.search else 0)
-        if told.search is not None:
-            outcome.scored += len(told.search.candidates)
-            outcome.cut += told.search.cut
+        outcome.verdicts += judged.verdicts
+        outcome.scored_by_page.append(len(judged.search.candidates) if judged.search else 0)
+        if judged.search is not None:
+            outcome.scored += len(judged.search.candidates)
+            outcome.cut += judged.search.cut
     if wanted:
         raise Missing(wanted)
     outcome.writes = overlay.writes()
@@ -183,9 +177,9 @@ def judge(
     return outcome
 
 
-def _trace(overlay: Overlay, page_id: int, header: Header, told: Told) -> Trace:
+def _trace(overlay: Overlay, page_id: int, header: Header, judged: Judged) -> Trace:
     weighed = []
-    found = told.search.choice(overlay) if told.search else None
+    found = judged.search.choice(overlay) if judged.search else None
     for one in found.scored if found else ():
         other = overlay.header(one.page_id)
         weighed.append(
@@ -201,4 +195,4 @@ def _trace(overlay: Overlay, page_id: int, header: Header, told: Told) -> Trace:
             )
         )
     cut = bool(found and found.cut)
-    return Trace(page_id, header.url, weighed, told.checks, told.holder, cut)
+    return Trace(page_id, header.url, weighed, list(judged.checks), judged.holder, cut)

@@ -15,13 +15,18 @@ A URL that is `gone` is held for its fetch time alone: a later fetch goes as unk
 
 from typing import NamedTuple
 
-from neardup.index.rows import NO_PAGE, ClusterRow, UrlRow, id_key, member_key
+from neardup.index.keys import digest_key
+from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
 from neardup.matching import choice, clusters, digests, evidence
 from neardup.matching.overlay import Overlay
-from neardup.rules import Pair, Ruling
+from neardup.matching.telling import Teller
+from neardup.pairs.pair import Pair
+from neardup.rules.base import Ruling
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.verdict import Kind, Verdict
+
+_PAGE, _REJECTED = int(RecordKind.PAGE), int(RecordKind.REJECTED)
 
 
 class Check(NamedTuple):
@@ -34,107 +39,106 @@ class Check(NamedTuple):
     held: bool
 
 
-class Told(NamedTuple):
+class Judged(NamedTuple):
     """What one record led to. verdicts: the page's own first. search: its candidates, if any were looked for."""
 
     verdicts: list[Verdict]
-    search: choice.Search | None
-    checks: list[Check]
-    holder: int | None
+    search: choice.Search | None = None
+    checks: tuple[Check, ...] = ()
+    holder: int | None = None
 
 
 class Life:
-    """One record of the log on its way through the table; make a new one for each.
+    """The records of a batch on their way through the table, one after another; `at`: a record's place in the batch.
 
-    telling: make verdicts; without, only the effects come about.
+    teller: makes verdicts; without, only the effects come about.
     """
 
-    def __init__(self, overlay: Overlay, page_id: int, header: Header, *, telling: bool = True) -> None:
+    def __init__(self, overlay: Overlay, teller: Teller | None) -> None:
         self._overlay = overlay
-        self._telling = telling
-        self._said: Verdict | None = None
-        self._page_id = page_id
-        self._header = header
-        self._checks: list[Check] = []
-        self._search: choice.Search | None = None
-        self._holder: int | None = None
-        self._promoted: int | None = None
+        self._teller = teller
+        self._pages = overlay.reads.batch
+        self._shared = choice.families_ahead(overlay) if teller is not None else {}
 
-    def live(self) -> Told:
-        """Applies the record to the overlay. Raises Missing, InvariantBroken."""
-        self._judge()
-        verdicts = [] if self._said is None else [self._said]
-        if self._telling and self._promoted is not None:
-            verdicts.append(self._tell_promoted(self._promoted))
-        return Told(verdicts, self._search, self._checks, self._holder)
+    def live(self, at: int) -> Judged:
+        """Applies a record to the overlay. Raises Missing, InvariantBroken."""
+        pages, kind = self._pages, self._pages.kinds[at]
+        row = self._overlay.urls.get(pages.url_hashes[at]) if pages.named[at] else None
+        if kind == _REJECTED:
+            return self._stands(Kind.REJECTED, at, row)
+        if kind != _PAGE:
+            return self._gone(at, row)
+        if row is None:
+            judged = self._unknown(at)
+            if judged.holder is None:
+                choice.sight(self._overlay, at)
+            return judged
+        if pages.newest[at] < row.newest:
+            return self._stands(Kind.STALE, at, row)
+        return self._known(at, row) if row.live else self._unknown(at)
 
-    def _judge(self) -> None:
-        header, overlay = self._header, self._overlay
-        row = overlay.urls.get(header.url_hash) if header.named else None
-        if header.kind is RecordKind.REJECTED:
-            self._tell(Kind.REJECTED, row)
-        elif header.kind is RecordKind.TOMBSTONE:
-            self._gone(row)
-        elif row is None:
-            self._unknown(header.clamped, None)
-            if self._holder is None:
-                choice.sight(overlay, self._page_id)
-        elif header.clamped < row.newest:
-            self._tell(Kind.STALE, row)
-        elif not row.live:
-            self._unknown(header.clamped, None)
-        else:
-            cluster = overlay.clusters.need(id_key(row.cluster))
-            same = header.same_digest(overlay.header(row.page_id))
-            if not (self._unchanged(row, cluster) if same else self._edited(row, cluster)):
-                self._otherwise(row)
+    def _stands(self, kind: Kind, at: int, row: UrlRow | None) -> Judged:
+        return Judged([] if self._teller is None else [self._teller.stands(kind, at, row)])
 
-    # ---- rows of the table -----------------------------------------------------------------------------------------
-
-    def _gone(self, row: UrlRow | None) -> None:
-        header = self._header
-        newest = header.clamped
+    def _gone(self, at: int, row: UrlRow | None) -> Judged:
+        pages, hashed = self._pages, self._pages.url_hashes[at]
+        newest, promoted = pages.newest[at], None
         if row is not None:
             newest = max(newest, row.newest)
             if row.live:
-                self._promoted = clusters.retire(self._overlay, header.url_hash, row)
-        gone = UrlRow(self._page_id, 0, 0, Kind.GONE, newest, header.log_time)
-        self._overlay.urls.put(header.url_hash, gone)
-        if self._telling:
-            self._said = evidence.frame(self._overlay, Kind.GONE, self._page_id, 0, header)
+                promoted = clusters.retire(self._overlay, hashed, row)
+        self._overlay.urls.put(hashed, UrlRow(pages.page_ids[at], 0, 0, Kind.GONE, newest, pages.log_times[at]))
+        judged = Judged([] if self._teller is None else [self._teller.gone(at)])
+        return self._and_promoted(judged, at, promoted)
 
-    def _unchanged(self, row: UrlRow, cluster: ClusterRow) -> bool:
-        """False if the founding sketch is another since, and what is held does not verify against it."""
-        overlay, header = self._overlay, self._header
-        check = None
+    # ---- a known URL -----------------------------------------------------------------------------------------------
+
+    def _known(self, at: int, row: UrlRow) -> Judged:
+        overlay, key = self._overlay, self._pages.digest_keys[at]
+        held = overlay.header(row.page_id)
+        # Without a digest two pages may still be opaque, and empty, or not.
+        same = key == digest_key(held) and (bool(key) or self._pages[self._pages.page_ids[at]].opaque == held.opaque)
+        cluster = overlay.clusters.need(id_key(row.cluster))
+        checks: list[Check] = []
+        judged = self._unchanged(at, row, cluster, checks) if same else self._edited(at, row, cluster, checks)
+        if judged is None:
+            promoted = clusters.retire(overlay, self._pages.url_hashes[at], row)
+            judged = self._and_promoted(self._unknown(at, row.page_id), at, promoted)
+        return judged._replace(checks=tuple(checks)) if checks else judged
+
+    def _unchanged(self, at: int, row: UrlRow, cluster: ClusterRow, checks: list[Check]) -> Judged | None:
+        """None if the founding sketch is another since, and what is held does not verify against it."""
+        overlay, pages, standing = self._overlay, self._pages, row.standing
         if row.member:
             key = member_key(row.cluster, row.member)
             member = overlay.members.need(key)
             if member.verified != cluster.founding:
-                check = self._check("founding", row.page_id, cluster.founding)
-                if not check.held:
-                    return False
+                checks.append(self._check("founding", row.page_id, cluster.founding))
+                if not checks[-1].held:
+                    return None
                 held = overlay.header(row.page_id)
                 counted = clusters.is_counted(overlay, row.page_id, held, cluster)
                 overlay.members.put(key, member._replace(verified=cluster.founding, counted=counted))
                 crowd = cluster.crowd - member.counted + counted
                 cluster = clusters.change(overlay, row.cluster, crowd=crowd)
-                row = row._replace(standing=_member_standing(cluster, held, overlay.header(cluster.founding)))
-        row = row._replace(newest=header.clamped, seen=header.log_time)
-        overlay.urls.put(header.url_hash, row)
-        self._tell(Kind.UNCHANGED, row, check)
-        return True
+                standing = _member_standing(cluster, held, overlay.header(cluster.founding))
+        row = UrlRow(row.page_id, row.cluster, row.member, standing, pages.newest[at], pages.log_times[at])
+        overlay.urls.put(pages.url_hashes[at], row)
+        return self._kept(Kind.UNCHANGED, at, row, checks)
 
-    def _edited(self, row: UrlRow, cluster: ClusterRow) -> bool:
-        """False if the new content is not that of the cluster any more."""
-        overlay, header, page_id = self._overlay, self._header, self._page_id
-        if row.member and not self._check("previous", page_id, row.page_id).held:
-            return False
-        check = self._check("founding", page_id, cluster.founding)
-        if not check.held:
-            return False
+    def _edited(self, at: int, row: UrlRow, cluster: ClusterRow, checks: list[Check]) -> Judged | None:
+        """None if the new content is not that of the cluster any more."""
+        overlay, pages, page_id = self._overlay, self._pages, self._pages.page_ids[at]
+        header = pages[page_id]
+        if row.member:
+            checks.append(self._check("previous", page_id, row.page_id))
+            if not checks[-1].held:
+                return None
+        checks.append(self._check("founding", page_id, cluster.founding))
+        if not checks[-1].held:
+            return None
         digests.leave(overlay, row.page_id, overlay.header(row.page_id))
-        digests.arrive(overlay, page_id, header)
+        digests.arrive(overlay, at)
         standing = row.standing
         if row.member:
             key = member_key(row.cluster, row.member)
@@ -148,105 +152,88 @@ class Life:
             clusters.change(overlay, row.cluster, current=page_id, wanted=wanted, canonical=canonical)
         if row.page_id != cluster.founding:
             digests.forget(overlay, row.page_id)
-        row = row._replace(page_id=page_id, standing=standing, newest=header.clamped, seen=header.log_time)
-        overlay.urls.put(header.url_hash, row)
-        self._tell(Kind.EDITED, row, check)
-        return True
+        row = UrlRow(page_id, row.cluster, row.member, standing, pages.newest[at], pages.log_times[at])
+        overlay.urls.put(pages.url_hashes[at], row)
+        return self._kept(Kind.EDITED, at, row, checks)
 
-    def _otherwise(self, row: UrlRow) -> None:
-        self._promoted = clusters.retire(self._overlay, self._header.url_hash, row)
-        self._unknown(self._header.clamped, row.page_id)
-
-    def _unknown(self, newest: int, replaces: int | None) -> None:
-        self._holder = digests.holder(self._overlay, self._header)
-        if self._holder is None:
-            self._alone_or_near(newest)
-        else:
-            self._exact(self._holder, newest)
-        if self._said is not None:
-            self._said.replaces = replaces
-
-    def _exact(self, holder: int, newest: int) -> None:
-        """A live page has this very content: into its cluster, verified as it was."""
-        overlay, header, page_id = self._overlay, self._header, self._page_id
-        held = overlay.header(holder)
-        row = overlay.urls.need(held.url_hash)
-        cluster = overlay.clusters.need(id_key(row.cluster))
-        verified = clusters.verified_against(overlay, row)
-        url = UrlRow(page_id, row.cluster, page_id, Kind.EXACT_DUPLICATE, newest, header.log_time)
-        clusters.join(overlay, page_id, header, url, verified)
-        if self._telling:
-            proof = evidence.of_digest(header.site, header.lang, holder, held, overlay.header(cluster.founding))
-            self._tell_member(Kind.EXACT_DUPLICATE, row.cluster, proof)
-
-    def _alone_or_near(self, newest: int) -> None:
-        overlay, header, page_id = self._overlay, self._header, self._page_id
-        chosen = self._search = choice.choose(overlay, page_id)
-        best = chosen.best
-        proof: dict[str, object] = {}
-        if self._telling:  # before the page is posted itself
-            proof = evidence.of_search(overlay, page_id, header, chosen)
-        if best is not None and best.ruling.kind is Kind.NEAR_DUPLICATE:
-            cluster_id = overlay.urls.need(overlay.header(best.page_id).url_hash).cluster
-            url = UrlRow(page_id, cluster_id, page_id, Kind.NEAR_DUPLICATE, newest, header.log_time)
-            clusters.join(overlay, page_id, header, url, best.page_id)
-            self._tell_member(Kind.NEAR_DUPLICATE, cluster_id, proof)
-        else:
-            kind = Kind.UNIQUE if best is None else Kind.SAME_CONTENT
-            url = UrlRow(page_id, page_id, 0, kind, newest, header.log_time)
-            clusters.found(overlay, page_id, header, url, NO_PAGE if best is None else best.page_id)
-            self._tell_founder(kind, best, proof)
-        if self._said is not None:
-            self._said.candidates_cut = chosen.cut
-
-    # ---- telling ---------------------------------------------------------------------------------------------------
-
-    def _tell(self, kind: Kind, row: UrlRow | None, check: Check | None = None) -> None:
-        """Says that the URL stays where it stands, and where that is. check: what proved it, if it had to be."""
-        if not self._telling:
-            return
-        overlay, header = self._overlay, self._header
-        verdict = self._said = evidence.frame(overlay, kind, self._page_id, 0, header)
-        if kind is Kind.REJECTED:
-            verdict.reason = header.reason
-        if row is not None:
-            verdict.standing = evidence.standing(overlay, row)
-            if row.live:
-                evidence.tell_cluster(overlay, verdict, row.cluster)
-            if check is not None:
-                held, other = overlay.header(row.page_id), overlay.header(check.page_id)
-                verdict.evidence = evidence.of_pair(overlay.decider, held, other, check.pair, check.ruling)
-
-    def _tell_member(self, kind: Kind, cluster_id: int, proof: dict[str, object]) -> None:
-        if not self._telling:
-            return
-        verdict = self._said = evidence.frame(self._overlay, kind, self._page_id, 0, self._header)
-        cluster = evidence.tell_cluster(self._overlay, verdict, cluster_id)
-        verdict.representative = evidence.representative(self._overlay, cluster.founding)
-        verdict.evidence = proof
-
-    def _tell_founder(self, kind: Kind, best: choice.Scored | None, proof: dict[str, object]) -> None:
-        if not self._telling:
-            return
-        verdict = self._said = evidence.frame(self._overlay, kind, self._page_id, 0, self._header)
-        evidence.tell_cluster(self._overlay, verdict, self._page_id)
-        if best is not None:
-            verdict.content_of = evidence.representative(self._overlay, best.page_id)
-        verdict.evidence = proof
-
-    def _tell_promoted(self, cluster_id: int) -> Verdict:
-        founding = self._overlay.clusters.need(id_key(cluster_id)).founding
-        header = self._overlay.header(founding)
-        verdict = evidence.frame(self._overlay, Kind.PROMOTED, self._page_id, 1, header)
-        evidence.tell_cluster(self._overlay, verdict, cluster_id)
-        verdict.representative = evidence.representative(self._overlay, founding)
-        return verdict
+    def _kept(self, kind: Kind, at: int, row: UrlRow, checks: list[Check]) -> Judged:
+        """Says that the URL stays in its cluster, and what proved it, if it had to be."""
+        if self._teller is None:
+            return Judged([])
+        proof = None
+        if checks:
+            overlay, check = self._overlay, checks[-1]
+            headers = overlay.header(row.page_id), overlay.header(check.page_id)
+            proof = evidence.of_pair(overlay.decider, *headers, check.pair, check.ruling)
+        return Judged([self._teller.stands(kind, at, row, proof)])
 
     def _check(self, of: str, page_id: int, other: int) -> Check:
         held, pair, ruling = choice.verify(self._overlay, page_id, other)
-        check = Check(of, other, pair, ruling, held)
-        self._checks.append(check)
-        return check
+        return Check(of, other, pair, ruling, held)
+
+    def _and_promoted(self, judged: Judged, at: int, cluster_id: int | None) -> Judged:
+        """cluster_id: of a cluster that another page had to take over."""
+        if cluster_id is not None and self._teller is not None:
+            judged.verdicts.append(self._teller.promoted(at, cluster_id))
+        return judged
+
+    # ---- an unknown one --------------------------------------------------------------------------------------------
+
+    def _unknown(self, at: int, replaces: int | None = None) -> Judged:
+        holder = digests.holder(self._overlay, self._pages.digest_keys[at])
+        judged = self._alone_or_near(at) if holder is None else self._exact(at, holder)
+        if replaces is not None and judged.verdicts:
+            judged.verdicts[0].replaces = replaces
+        return judged
+
+    def _exact(self, at: int, holder: int) -> Judged:
+        """A live page has this very content: into its cluster, verified as it was."""
+        overlay, teller, kind = self._overlay, self._teller, Kind.EXACT_DUPLICATE
+        held = overlay.header(holder)
+        row = overlay.urls.need(held.url_hash)
+        cluster = clusters.join(overlay, at, row.cluster, kind, clusters.verified_against(overlay, row))
+        if teller is None:
+            return Judged([], holder=holder)
+        site, founding = self._pages.sites[at], overlay.header(cluster.founding)
+        proof = evidence.of_digest(site, teller.lang(at), holder, held, founding)
+        return Judged([teller.member(kind, at, row.cluster, cluster, proof)], holder=holder)
+
+    def _alone_or_near(self, at: int) -> Judged:
+        overlay, page_id = self._overlay, self._pages.page_ids[at]
+        search = None if overlay.is_lonely(page_id) else choice.choose(overlay, page_id)
+        best = search.best if search is not None else None
+        if search is None or best is None:
+            proof = self._proof_of_none(at, search)
+            clusters.found(overlay, at)
+            cut = search is not None and search.cut
+            return Judged([] if self._teller is None else [self._teller.founder(at, proof, cut=cut)], search)
+        return self._near(at, search, best)
+
+    def _proof_of_none(self, at: int, search: choice.Search | None) -> evidence.Evidence:
+        if search is None or self._teller is None:
+            return {"candidates": 0}
+        return evidence.of_none(self._overlay, self._teller.lang(at), search)
+
+    def _near(self, at: int, search: choice.Search, best: choice.Scored) -> Judged:
+        """The rule has accepted a candidate."""
+        overlay, teller, page_id = self._overlay, self._teller, self._pages.page_ids[at]
+        proof = {}
+        if teller is not None:  # before the page is posted itself
+            as_read = overlay.lists.is_as_read(page_id)
+            shared = self._shared.get((page_id, best.page_id)) if as_read else None
+            proof = evidence.of_choice(overlay, page_id, teller.lang(at), search, best, shared)
+        kind = best.ruling.kind
+        if kind is not Kind.NEAR_DUPLICATE:
+            clusters.found(overlay, at, best.page_id)
+            if teller is None:
+                return Judged([], search)
+            content_of = evidence.representative(overlay, best.page_id)
+            return Judged([teller.founder(at, proof, cut=search.cut, content_of=content_of)], search)
+        cluster_id = overlay.urls.need(overlay.header(best.page_id).url_hash).cluster
+        cluster = clusters.join(overlay, at, cluster_id, kind, best.page_id)
+        if teller is None:
+            return Judged([], search)
+        return Judged([teller.member(kind, at, cluster_id, cluster, proof, cut=search.cut)], search)
 
 
 def _member_standing(cluster: ClusterRow, header: Header, founding: Header) -> Kind:

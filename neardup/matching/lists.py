@@ -25,8 +25,8 @@ _MORE_ROOM = 8
 class Posted:
     """What the pages of a batch post, and the rows of their keys as far as they were read.
 
-    families: names of the family of each of a page's keys. keys: all keys of all pages, in byte order; the place of a
-    key there is its slot. place_of: page id -> row of the following arrays, for pages with keys. slots int64[pages,
+    families: names of the family of each of a page's keys. keys: all keys of all pages, in byte order; the number of a
+    key there is its slot. number_of: page id -> row of the following arrays, for pages with keys. slots int64[pages,
     keys]; tape, content (log-lengths) int64[pages]; entries uint64[pages]: the page's posting; firsts bool[pages,
     keys]: no earlier page of the batch has the key, first bool[pages]: nor any of its keys. uses int64[slots]: pages
     with this key. read bool[slots].
@@ -36,7 +36,7 @@ class Posted:
         posted, columns = similarity_columns(pages.headers, decider)
         self.families = families_of(decider)
         ids = pages.ids[posted]
-        self.place_of = {page_id: place for place, page_id in enumerate(ids.tolist())}
+        self.number_of = {page_id: number for number, page_id in enumerate(ids.tolist())}
         unique, slots, self.uses = np.unique(columns, return_inverse=True, return_counts=True)
         self.keys = keys_of_columns(unique)
         self.slots = slots.reshape(columns.shape).astype(np.int64)
@@ -54,8 +54,8 @@ class Posted:
         self._slot_of: dict[bytes, int] | None = None
 
     def of_page(self, page_id: int) -> list[bytes]:
-        place = self.place_of.get(page_id)
-        return [] if place is None else [self.keys[slot] for slot in self.slots[place].tolist()]
+        number = self.number_of.get(page_id)
+        return [] if number is None else [self.keys[slot] for slot in self.slots[number].tolist()]
 
     def slot_of(self, key: bytes) -> int | None:
         """The slot of a key; None if no page of the batch posts it."""
@@ -65,9 +65,9 @@ class Posted:
 
     def unread_of(self, page_ids: Iterable[int]) -> list[int]:
         """Slots of these pages whose rows were not read, ascending."""
-        places = [place for page_id in page_ids if (place := self.place_of.get(page_id)) is not None]
+        numbers = [number for page_id in page_ids if (number := self.number_of.get(page_id)) is not None]
         wanted = np.zeros(len(self.read), dtype=np.bool_)
-        wanted[self.slots[places].reshape(-1)] = True
+        wanted[self.slots[numbers].reshape(-1)] = True
         unread: list[int] = np.nonzero(wanted & ~self.read)[0].tolist()
         return unread
 
@@ -114,7 +114,8 @@ class Lists:
             row = rows[bad] or b""
             raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
         counts = self._count[posted.slots]
-        self._lonely: np.ndarray = ((posted.firsts & (counts == 0)) | (counts == kernels.HOT)).all(axis=1)
+        lonely: np.ndarray = ((posted.firsts & (counts == 0)) | (counts == kernels.HOT)).all(axis=1)
+        self._lonely: list[bool] = lonely.tolist()
         self._touched = False  # somebody was posted, or went
         self._disturbed = False  # a page of the store was posted
         self._thinned = False  # a page went
@@ -139,9 +140,9 @@ class Lists:
     def _gap(self) -> int:
         return length_gap(self._decider)
 
-    def is_lonely(self, place: int) -> bool:
+    def is_lonely(self, number: int) -> bool:
         """Whether all lists of a page, named by its row of `Posted`, are empty or hot when its turn comes."""
-        return not self._disturbed and bool(self._lonely[place])
+        return self._lonely[number] and not self._disturbed
 
     @property
     def is_untouched(self) -> bool:
@@ -152,11 +153,11 @@ class Lists:
         """Whether nothing in the lists of a page of the batch is another than was read."""
         if self.is_untouched:
             return True
-        place = self.posted.place_of.get(page_id)
-        if place is None or not (self._disturbed or self._thinned or not self.posted.first[place]):
+        number = self.posted.number_of.get(page_id)
+        if number is None or not (self._disturbed or self._thinned or not self.posted.first[number]):
             return True
         self._settle()
-        return not self._changed[self.posted.slots[place]].any()
+        return not self._changed[self.posted.slots[number]].any()
 
     # ---- looking ---------------------------------------------------------------------------------------------------
 
@@ -165,18 +166,18 @@ class Lists:
 
         None if a list was not read.
         """
-        place = self.posted.place_of.get(page_id)
-        if place is None:
+        number = self.posted.number_of.get(page_id)
+        if number is None:
             return [], [], False
         self._settle()
         posted, (table, words, shared) = self.posted, self._scratch
         many = kernels.gather(
-            posted.slots[place],
+            posted.slots[number],
             self._begin,
             self._count,
             self._words,
-            posted.tape[place],
-            posted.content[place],
+            posted.tape[number],
+            posted.content[number],
             self._gap,
             table,
             words,
@@ -189,8 +190,8 @@ class Lists:
 
     def meet(self, page_ids: Sequence[int]) -> bool:
         """Whether one of these pages has a key of an earlier page of the batch."""
-        places = [place for page_id in page_ids if (place := self.posted.place_of.get(page_id)) is not None]
-        return not self.posted.first[places].all()
+        numbers = [number for page_id in page_ids if (number := self.posted.number_of.get(page_id)) is not None]
+        return not self.posted.first[numbers].all()
 
     def gather_many(self, page_ids: Sequence[int], posts: Sequence[bool]) -> dict[int, Gathered]:
         """What `gather` gives for those pages that have candidates, as far as lists were read. Changes no list.
@@ -199,16 +200,16 @@ class Lists:
         """
         self._settle()
         posted = self.posted
-        places = np.array([posted.place_of.get(page_id, -1) for page_id in page_ids], dtype=np.int64)
-        known = places >= 0
+        numbers = np.array([posted.number_of.get(page_id, -1) for page_id in page_ids], dtype=np.int64)
+        known = numbers >= 0
         posting = np.zeros(len(posted.entries), dtype=np.bool_)
-        posting[places[known]] = np.array(posts, dtype=np.bool_)[known]
+        posting[numbers[known]] = np.array(posts, dtype=np.bool_)[known]
         most = self._decider.candidates_max
         found = np.empty((int(known.sum()), most), dtype=np.uint64)
         times = np.empty(found.shape, dtype=np.int64)
         many = np.zeros(len(found), dtype=np.int64)
         kernels.gather_many(
-            places[known],
+            numbers[known],
             posted.slots,
             (self._begin, self._count.copy(), self._words),
             (posted.tape, posted.content),
@@ -230,10 +231,10 @@ class Lists:
     def families(self, page_id: int, other: int) -> list[str]:
         """Families of the keys of a page of the batch under which another is posted, in the order of the keys."""
         self._settle()
-        place = self.posted.place_of.get(page_id)
-        if place is None:
+        number = self.posted.number_of.get(page_id)
+        if number is None:
             return []
-        slots = self.posted.slots[place]
+        slots = self.posted.slots[number]
         found = np.empty(len(slots), dtype=np.uint8)
         kernels.holds(slots, self._begin, self._count, self._words, other, found)
         return [family for family, shared in zip(self.posted.families, found.tolist(), strict=True) if shared]
@@ -244,7 +245,7 @@ class Lists:
         posted = self.posted
         found = np.empty((len(pairs), len(posted.families)), dtype=np.uint8)
         kernels.holds_many(
-            np.array([posted.place_of[page_id] for page_id, _ in pairs], dtype=np.int64),
+            np.array([posted.number_of[page_id] for page_id, _ in pairs], dtype=np.int64),
             posted.slots,
             (self._begin, self._count, self._words),
             np.array([other for _, other in pairs], dtype=np.int64),
@@ -261,9 +262,9 @@ class Lists:
 
     # ---- changing --------------------------------------------------------------------------------------------------
 
-    def post_lonely(self, place: int) -> None:
+    def post_lonely(self, number: int) -> None:
         """Posts a lonely page of the batch; this is done with others, before anybody looks again."""
-        self._due.append(place)
+        self._due.append(number)
 
     def _settle(self) -> None:
         if self._due:
@@ -323,5 +324,8 @@ class Lists:
         encoded = rows.tobytes()
         slots, cuts = changed.tolist(), [0, *ends.tolist()]
         names, known = self.posted.keys, self.posted.rows
-        made = [(slot, encoded[start:end] or None) for slot, (start, end) in zip(slots, pairwise(cuts), strict=True)]
-        return {names[slot]: row for slot, row in made if row != known[slot]}
+        return {
+            names[slot]: row
+            for slot, (start, end) in zip(slots, pairwise(cuts), strict=True)
+            if (row := encoded[start:end] or None) != known[slot]
+        }

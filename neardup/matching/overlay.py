@@ -4,7 +4,8 @@
 """
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family
 from neardup.matching.lists import Lists
 from neardup.matching.reads import FIRST_MIN, Missing, ReadSet, Wanted
-from neardup.rules.posted import similarity_keys
+from neardup.rules.posted import counts_names, similarity_keys
 from neardup.sketch.header import Header
 from neardup.verdict import Representative
 
@@ -40,19 +41,21 @@ class Table(Generic[Row]):
 
     def get(self, key: bytes) -> Row | None:
         """The row as it is now, None if there is none. Raises Missing if it was not read."""
-        row: Any = self._now.get(key, _UNKNOWN)
-        if row is not _UNKNOWN:
-            return cast("Row | None", row)
-        if key in self._encoded:
+        row: Any
+        if key in self._now:
+            row = self._now[key]
+        elif key in self._encoded:
             row = self._now[key] = self._decode(self._encoded[key])
-            return cast("Row | None", row)
-        row = self._held.get(key, _UNKNOWN)
-        if row is _UNKNOWN:
-            value: Any = self._read.get(key, _UNKNOWN)
-            if value is _UNKNOWN:
+        elif key in self._held:
+            row = self._held[key]
+        else:
+            row = self._read.get(key, _UNKNOWN)
+            if row is None:
+                return None
+            if row is _UNKNOWN:
                 raise Missing.row(self._family, key)
-            row = self._held[key] = None if value is None else self._decode(value)
-        return cast("Row | None", row)
+            row = self._held[key] = self._decode(row)
+        return row  # type: ignore[no-any-return]
 
     def need(self, key: bytes) -> Row:
         """Like `get`; raises InvariantBroken where there must be a row and is none."""
@@ -66,16 +69,11 @@ class Table(Generic[Row]):
         self._changed.add(key)
 
     def put_encoded(self, key: bytes, row: bytes) -> None:
-        """Like `put`, of a row that there is none of yet, in the store or here."""
+        """Like `put`, of a row that is not what the store has."""
         self._encoded[key] = row
-
-    def is_fresh(self, key: bytes) -> bool:
-        """Whether there is no such row, and never was one."""
-        return self.is_absent(key) and key not in self._encoded and key not in self._changed
-
-    def is_absent(self, key: bytes) -> bool:
-        """Whether it was read, and the store has no such row."""
-        return self._read.get(key, _UNKNOWN) is None
+        if key in self._now:
+            del self._now[key]
+            self._changed.discard(key)
 
     def first(self, prefix: bytes, limit: int, *, fresh: bool) -> list[bytes]:
         """The smallest `limit` keys with a prefix. fresh: the store cannot hold any. Raises Missing."""
@@ -123,16 +121,14 @@ class Overlay:
         self.namings = Table(Family.KEYS, reads, namings.decode, namings.encode)
         self.postings = Table(Family.KEYS, reads, _same, _same)
         self.sketches = Table(Family.SKETCHES, reads, _same, _same)
-        self._lists: Lists | None = None
+        self.counts_names = counts_names(decider)
         self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page
         self._turned = 0  # keys of pages of the store alone that turned hot
 
-    @property
+    @cached_property
     def lists(self) -> Lists:
         """The batch's posting lists, as they had been read when first asked for."""
-        if self._lists is None:
-            self._lists = self.reads.posted.lists(self.decider)
-        return self._lists
+        return self.reads.posted.lists(self.decider)
 
     def header(self, page_id: int) -> Header:
         """The sketch of a page of this batch or of the store. Raises Missing, InvariantBroken."""
@@ -156,11 +152,22 @@ class Overlay:
             known[page_id] = similarity_keys(self.header(page_id), self.decider)
         return known[page_id]
 
+    def is_lonely(self, page_id: int) -> bool:
+        """Whether it is known without a look that a page of the batch, whose turn it is, meets no candidate."""
+        number = self.reads.posted.number_of.get(page_id)
+        return number is None or self.lists.is_lonely(number)
+
     def post(self, page_id: int) -> None:
         """Posts a founding sketch under its similarity keys. Raises Missing with every list that was not read."""
+        number = self.reads.posted.number_of.get(page_id)
+        if number is None and page_id in self.reads.batch:
+            return
+        if number is not None and self.lists.is_lonely(number):
+            self.lists.post_lonely(number)
+            return
         header = self.header(page_id)
         word, entry = keys.word_of(page_id, header), keys.posting(page_id, header)
-        slots, others = self._places(page_id)
+        slots, others = self._slots(page_id)
         if not self.lists.post(slots, word, foreign=page_id not in self.reads.batch):
             raise self.lacking(page_id)
         for key, row in others:
@@ -172,18 +179,18 @@ class Overlay:
         """Takes a founding sketch out of its lists, hot ones excepted. Raises Missing like `post`, InvariantBroken."""
         header = self.header(page_id)
         word, entry = keys.word_of(page_id, header), keys.posting(page_id, header)
-        slots, others = self._places(page_id)
+        slots, others = self._slots(page_id)
         if not self.lists.unpost(slots, word):
             raise self.lacking(page_id)
         for key, row in others:
             self.postings.put(key, keys.without_posting(row, entry))
 
-    def _places(self, page_id: int) -> tuple[np.ndarray, list[tuple[bytes, bytes | None]]]:
+    def _slots(self, page_id: int) -> tuple[np.ndarray, list[tuple[bytes, bytes | None]]]:
         """Keys of a page: slots of those that the batch has, and the others with their rows. Raises Missing."""
         posted = self.reads.posted
-        place = posted.place_of.get(page_id)
-        if place is not None:
-            return posted.slots[place], []
+        number = posted.number_of.get(page_id)
+        if number is not None:
+            return posted.slots[number], []
         slots, others, wanted = [], [], Wanted()
         for key in self.posted_keys(page_id):
             slot = posted.slot_of(key)
@@ -210,13 +217,12 @@ class Overlay:
 
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """What this batch changed, ready for `Store.write`."""
+        posted: dict[bytes, bytes | None] = {}
+        # In the order of their families' bytes: what is sorted but for small parts is quickly sorted.
+        for part in (self.digests, self.more, self.namings, self.lists, self.postings):
+            posted.update(part.writes())
         out = {
-            # In the order of their families' bytes: what is sorted but for small parts is quickly sorted.
-            Family.KEYS: self.digests.writes()
-            | self.more.writes()
-            | self.namings.writes()
-            | self.lists.writes()
-            | self.postings.writes(),
+            Family.KEYS: posted,
             Family.SKETCHES: self.sketches.writes(),
             Family.URLS: self.urls.writes(),
             Family.CLUSTERS: self.clusters.writes(),

@@ -24,8 +24,6 @@ from neardup.matching.ahead import candidates
 from neardup.matching.batch import Pages
 from neardup.matching.fold import fold, judge
 from neardup.matching.reads import FIRST_MIN, Missing, ReadSet
-from neardup.matching.short_founders import Newcomers
-from neardup.matching.short_joiners import Joiners
 from neardup.pairs import scoring as pairs
 from neardup.rules import RULES
 
@@ -91,6 +89,33 @@ def test_slicing_changes_no_verdict_and_no_stored_byte(seed, decider):
         assert contents_of(store) == contents_of(expected)
     assert [verdict.page_id for verdict in singly if verdict.n == 0] == list(range(1, len(records) + 1))
     no_page_repeats_itself(singly)
+
+
+def repeats(seed):
+    """Pages under URLs of their own: a text alone, and others that each come again, word for word and all but one."""
+    rng = random.Random(seed)
+    out = [record(f"http://new{i}.org/", f"alone{i} " * 30, title=f"t{i}") for i in range(9)]
+    for i in range(12):
+        words = [f"{rng.choice(VOCABULARY)}{i}" for _ in range(30)]
+        for j in range(4):
+            edited = [*words[:20], f"edit{j // 2}", *words[21:]]
+            place = f"http://again{i}.s9.org/"
+            canonical = f"{place}{rng.randrange(4)}"
+            out.append(record(f"{place}{j}", " ".join(edited), canonical=canonical, at=10**5, log_time=10**5))
+    return out
+
+
+@pytest.mark.parametrize("name", ["plain", "hot", "simhash64", "crowd", "sites"])
+def test_what_was_worked_out_ahead_is_what_would_be_worked_out_now(name):
+    records = [*crawl(3, 60), *repeats(3)]
+    singly, expected = folded(records, endless(1), decider=DECIDERS[name], checked=False)
+    for size in (50, len(records)):
+        verdicts, store = folded(records, endless(size), decider=DECIDERS[name])
+        assert [verdict.to_json() for verdict in verdicts] == [verdict.to_json() for verdict in singly]
+        assert contents_of(store) == contents_of(expected)
+    kinds = Counter(str(verdict.verdict) for verdict in singly)
+    assert min(kinds["unique"], kinds["exact_duplicate"]) >= 9
+    assert kinds["near_duplicate"] >= 3
 
 
 def test_the_streams_of_these_tests_come_to_everything_that_can_happen():
@@ -288,48 +313,6 @@ def test_traces_come_once_however_often_a_batch_is_judged():
 
 
 # ---- ways of doing the same ----------------------------------------------------------------------------------------
-
-
-def repeats(seed):
-    """Pages under URLs of their own: a text alone, and others that each come again, word for word and all but one."""
-    rng = random.Random(seed)
-    out = [record(f"http://new{i}.org/", f"alone{i} " * 30, title=f"t{i}") for i in range(9)]
-    for i in range(12):
-        words = [f"{rng.choice(VOCABULARY)}{i}" for _ in range(30)]
-        for j in range(4):
-            edited = [*words[:20], f"edit{j // 2}", *words[21:]]
-            place = f"http://again{i}.s9.org/"
-            canonical = f"{place}{rng.randrange(4)}"
-            out.append(record(f"{place}{j}", " ".join(edited), canonical=canonical, at=10**5, log_time=10**5))
-    return out
-
-
-@pytest.mark.parametrize("name", ["plain", "hot", "simhash64", "crowd", "sites"])
-@pytest.mark.parametrize("way", [Newcomers, Joiners])
-def test_the_short_ways_end_where_the_long_way_does(way, name, monkeypatch):
-    decider, settled = DECIDERS[name], Counter()
-    live = way.live
-
-    def counted(*given):
-        told = live(*given)
-        settled[told and str(told.verdicts[0].verdict)] += 1
-        return told
-
-    for seed in range(4):
-        records = crawl(seed, 120) + repeats(seed)
-        monkeypatch.setattr(way, "live", counted)
-        quick, store = folded(records, endless(50), decider=decider)
-        monkeypatch.setattr(way, "live", lambda *given: None)
-        slow, other = folded(records, endless(50), decider=decider, checked=False)
-        assert [verdict.to_json() for verdict in quick] == [verdict.to_json() for verdict in slow]
-        assert contents_of(store) == contents_of(other)
-    assert settled[None] > 100, "the long way is needed, too"
-    kinds = {"unique"} if way is Newcomers else {"exact_duplicate", "near_duplicate", "unchanged", "stale"}
-    if name == "crowd":  # follows from all rows of the index, so nothing is chosen ahead
-        kinds -= {"near_duplicate"}
-    for kind in kinds:
-        assert settled[kind] >= 3, settled
-    assert settled.keys() <= kinds | {None}
 
 
 def test_threads_change_nothing(monkeypatch):

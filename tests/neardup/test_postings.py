@@ -84,10 +84,10 @@ def test_keys_in_columns_are_the_keys_of_each_page(rule):
     posted = Posted(batch, decider)
     for page_id, header in batch.items():
         assert posted.of_page(page_id) == similarity_keys(header, decider)
-        assert (page_id in posted.place_of) == bool(posted.of_page(page_id))
+        assert (page_id in posted.number_of) == bool(posted.of_page(page_id))
     assert posted.keys == sorted(set(posted.keys))
     seen = set()
-    for page_id, place in posted.place_of.items():
+    for page_id, place in posted.number_of.items():
         assert posted.first[place] == seen.isdisjoint(posted.of_page(page_id))
         assert int(posted.entries[place]) == keys.word_of(page_id, batch[page_id])
         seen.update(posted.of_page(page_id))
@@ -119,7 +119,7 @@ def test_lists_do_what_rows_do(seed):
         expected = rows.gather(header)
         assert lists.gather(page_id) == expected
         assert many == ({page_id: expected} if expected[0] else {})
-        place = posted.place_of.get(page_id)
+        place = posted.number_of.get(page_id)
         if place is not None and lists.is_lonely(place):
             assert expected[0] == []
         for other in expected[0]:
@@ -160,7 +160,7 @@ def test_hot_keys_are_counted_once():
     posted.put(range(len(posted.keys)), [None] * len(posted.keys))
     lists = posted.lists(decider)
     for page_id in batch:
-        lists.post(posted.slots[posted.place_of[page_id]], keys.word_of(page_id, batch[page_id]))
+        lists.post(posted.slots[posted.number_of[page_id]], keys.word_of(page_id, batch[page_id]))
     shared = sum(uses == 3 for uses in posted.uses.tolist())
     assert lists.hot_turned == shared > 0
     assert list(lists.writes().values()).count(keys.HOT) == shared

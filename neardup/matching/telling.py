@@ -1,0 +1,151 @@
+"""Verdicts of a batch's pages: what they say of their pages alone is taken by columns, not page by page."""
+
+from neardup.index.rows import ClusterRow, UrlRow, id_key
+from neardup.matching import evidence
+from neardup.matching.evidence import Evidence
+from neardup.matching.overlay import Overlay
+from neardup.sketch.layout import RecordFlag, RecordKind, Section
+from neardup.verdict import Coordinates, Kind, Representative, Verdict
+
+#: Id, size, canonical URL (empty: the page's own) and revision, as a verdict has them.
+_Cluster = tuple[int | None, int | None, str | None, int | None]
+_NO_CLUSTER: _Cluster = (None, None, None, None)
+
+
+class Teller:
+    """Makes the verdicts of an overlay's batch; `at` is a page's place in it. Clusters are told as they are now."""
+
+    def __init__(self, overlay: Overlay) -> None:
+        self._overlay = overlay
+        pages, decider = overlay.reads.batch, overlay.decider
+        self._page_ids, self._records = pages.page_ids, pages.records
+        self._scheme, self._decider = decider.scheme, decider.digest
+        headers = pages.headers
+        opaque = headers["flags"] & RecordFlag.OPAQUE != 0
+        readable = headers["kind"] == RecordKind.PAGE
+        columns = [
+            headers["fetched_at"],
+            headers["partition"],
+            headers["offset"],
+            headers["position"],
+            readable & ~opaque & (headers["tokens"] < decider.thin_tokens),
+            opaque,
+            headers["flags"] & RecordFlag.TRUNCATED != 0,
+            *pages.starts[Section.URL : Section.REASON + 1],
+        ]
+        hexes: dict[bytes, str] = {}
+        sources = [hexes.get(source) or hexes.setdefault(source, source.hex()) for source in headers["source"].tolist()]
+        self._columns = list(zip(sources, *(column.tolist() for column in columns), strict=True))
+
+    def lang(self, at: int) -> str:
+        start, end = self._columns[at][-2:]
+        return self._records[at][start:end].decode("utf-8", "replace")
+
+    # ---- of pages of the batch -------------------------------------------------------------------------------------
+
+    def founder(self, at: int, proof: Evidence, cut: bool = False, content_of: Representative | None = None) -> Verdict:
+        """A page that has founded a cluster of its own."""
+        kind = Kind.UNIQUE if content_of is None else Kind.SAME_CONTENT
+        cluster = self._page_ids[at], 1, "", 1
+        return self._verdict(kind, at, cluster, proof, content_of=content_of, cut=cut)
+
+    def member(
+        self, kind: Kind, at: int, cluster_id: int, cluster: ClusterRow, proof: Evidence, cut: bool = False
+    ) -> Verdict:
+        """A page that has joined a cluster."""
+        representative = evidence.representative(self._overlay, cluster.founding)
+        told = _of_cluster(cluster_id, cluster, representative)
+        return self._verdict(kind, at, told, proof, representative=representative, cut=cut)
+
+    def stands(self, kind: Kind, at: int, row: UrlRow | None, proof: Evidence | None = None) -> Verdict:
+        """A record that leaves its URL where it stands. row: of the URL, if it is known; proof: of what had to be."""
+        standing, cluster = None, _NO_CLUSTER
+        if row is not None:
+            standing = evidence.standing(self._overlay, row)
+        if row is not None and row.live:
+            found = self._overlay.clusters.need(id_key(row.cluster))
+            cluster = _of_cluster(row.cluster, found, evidence.representative(self._overlay, found.founding))
+        verdict = self._verdict(kind, at, cluster, proof or {}, standing=standing)
+        if kind is Kind.REJECTED:
+            verdict.reason = self._records[at][self._columns[at][-1] :].decode("utf-8", "replace")
+        return verdict
+
+    def gone(self, at: int) -> Verdict:
+        return self._verdict(Kind.GONE, at, _NO_CLUSTER, {})
+
+    def _verdict(
+        self,
+        kind: Kind,
+        at: int,
+        cluster: _Cluster,
+        proof: Evidence,
+        *,
+        standing: Evidence | None = None,
+        representative: Representative | None = None,
+        content_of: Representative | None = None,
+        cut: bool = False,
+    ) -> Verdict:
+        record = self._records[at]
+        (source, fetched_at, partition, offset, position, thin, opaque, truncated, *starts) = self._columns[at]
+        at_url, at_site, at_title, at_canonical, at_lang, at_reason = starts
+        url = record[at_url:at_site].decode("utf-8", "replace")
+        cluster_id, size, canonical, revision = cluster
+        return Verdict(
+            kind,
+            self._page_ids[at],
+            0,
+            url,
+            fetched_at,
+            Coordinates(source, partition, offset, position),
+            self._scheme,
+            self._decider,
+            None,
+            standing,
+            representative,
+            cluster_id,
+            size,
+            url if canonical == "" else canonical,
+            revision,
+            content_of,
+            None,
+            proof,
+            record[at_title:at_canonical].decode("utf-8", "replace") or None,
+            record[at_site:at_title].decode("utf-8", "replace") or None,
+            record[at_lang:at_reason].decode("utf-8", "replace") or None,
+            thin,
+            opaque,
+            truncated,
+            cut,
+        )
+
+    # ---- of any page -----------------------------------------------------------------------------------------------
+
+    def promoted(self, at: int, cluster_id: int) -> Verdict:
+        """The page that took a cluster over, because of a page of the batch."""
+        cluster = self._overlay.clusters.need(id_key(cluster_id))
+        header = self._overlay.header(cluster.founding)
+        return Verdict(
+            Kind.PROMOTED,
+            self._page_ids[at],
+            1,
+            header.url,
+            header.fetched_at,
+            header.coordinates,
+            self._scheme,
+            self._decider,
+            representative=evidence.representative(self._overlay, cluster.founding),
+            cluster=cluster_id,
+            cluster_size=cluster.size,
+            canonical=cluster.canonical or header.url,
+            revision=cluster.revision,
+            title=header.title or None,
+            site=header.site_name or None,
+            lang=header.lang or None,
+            thin=not header.opaque and header.tokens < self._overlay.decider.thin_tokens,
+            opaque=header.opaque,
+            truncated=header.truncated,
+        )
+
+
+def _of_cluster(cluster_id: int, cluster: ClusterRow, representative: Representative) -> _Cluster:
+    return cluster_id, cluster.size, cluster.canonical or representative.url, cluster.revision
