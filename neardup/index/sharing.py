@@ -11,7 +11,7 @@ import xxhash
 
 from neardup.errors import CorruptRecord
 from neardup.index.rows import id_key
-from neardup.sketch.layout import HEADER, Section, field_at, section_starts
+from neardup.sketch.layout import HEADER, RecordSection, field_at, section_starts
 
 _WHOLE, _OWN = b"\x01", b"\x02"
 
@@ -43,7 +43,7 @@ def _middle(header: bytes) -> tuple[int, int, int]:
     """End of the tape, start and end of the Bloom filter, of a record with this header."""
     title, head, tape, content, bloom = _LENGTHS.unpack_from(header, _TITLE_NAMES)
     starts = section_starts((tape, content, title, head, bloom))
-    return starts[Section.CONTENT_TAPE], starts[Section.BLOOM], starts[Section.URL]
+    return starts[RecordSection.CONTENT_TAPE], starts[RecordSection.BLOOM], starts[RecordSection.URL]
 
 
 def shared_part(record: bytes, middle: tuple[int, int, int] | None = None) -> bytes:

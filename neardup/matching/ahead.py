@@ -14,8 +14,8 @@ from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
 from neardup.matching import choice
 from neardup.matching.batch import Pages, Records
 from neardup.matching.overlay import Overlay
-from neardup.matching.reads import FIRST_MIN, ReadSet, Wanted
-from neardup.rules.posted import counts_names
+from neardup.matching.reads import FIRST_MIN, Needs, ReadSet
+from neardup.rules.posted import counts_siblings
 from neardup.sketch.header import Header, url_hash
 from neardup.sketch.layout import RecordKind
 
@@ -42,10 +42,10 @@ def _read_urls(overlay: Overlay, store: Store) -> dict[int, UrlRow]:
     """Reads rows of the batch's URLs and digests, then what is held of live URLs; returns their rows by page id."""
     reads, batch = overlay.reads, overlay.reads.batch
     hashes = list(compress(zip(batch, batch.url_hashes, strict=True), batch.named))
-    wanted = Wanted()
-    wanted.rows[Family.URLS] = {hashed for _, hashed in hashes}
-    wanted.rows[Family.KEYS] = set(filter(None, compress(batch.digest_keys, batch.named)))
-    reads.read(store, wanted)
+    needs = Needs()
+    needs.rows[Family.URLS] = {hashed for _, hashed in hashes}
+    needs.rows[Family.KEYS] = set(filter(None, compress(batch.digest_keys, batch.named)))
+    reads.read(store, needs)
     held = reads.rows[Family.URLS]
     rows = {page_id: overlay.urls.need(hashed) for page_id, hashed in hashes if held[hashed] is not None}
     known = {page_id: row for page_id, row in rows.items() if row.live}
@@ -56,12 +56,12 @@ def _read_urls(overlay: Overlay, store: Store) -> dict[int, UrlRow]:
 
 def _read_stars(overlay: Overlay, store: Store, urls: Iterable[UrlRow]) -> None:
     """Reads cluster and member rows of live URLs."""
-    wanted = Wanted()
+    needs = Needs()
     for row in urls:
-        wanted.row(Family.CLUSTERS, id_key(row.cluster))
+        needs.row(Family.CLUSTERS, id_key(row.cluster))
         if row.member:
-            wanted.row(Family.MEMBERS, member_key(row.cluster, row.member))
-    overlay.reads.read(store, wanted)
+            needs.row(Family.MEMBERS, member_key(row.cluster, row.member))
+    overlay.reads.read(store, needs)
 
 
 def _read_holders(overlay: Overlay, store: Store) -> dict[int, int]:
@@ -79,10 +79,10 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
     """Reads posting lists and candidates' sketches; returns the candidates whose clusters a verdict may name."""
     reads, batch = overlay.reads, overlay.reads.batch
     reads.read_lists(store, seeking)
-    if counts_names(overlay.decider):
-        wanted = Wanted()
-        wanted.rows[Family.KEYS] = {batch.naming_keys[batch.at(page_id)] for page_id in seeking}
-        reads.read(store, wanted)
+    if counts_siblings(overlay.decider):
+        needs = Needs()
+        needs.rows[Family.KEYS] = {batch.naming_keys[batch.at(page_id)] for page_id in seeking}
+        reads.read(store, needs)
     gathered = overlay.lists.gather_many(seeking, [False] * len(seeking))
     everyone = {candidate for candidates, _, _ in gathered.values() for candidate in candidates}
     reads.read_sketches(store, everyone)
@@ -101,9 +101,9 @@ def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], 
     """Reads the clusters that a page may join, and the founding sketches of all clusters in question."""
     reads = overlay.reads
     hashes = [overlay.header(page_id).url_hash for page_id in leading]
-    wanted = Wanted()
-    wanted.rows[Family.URLS] = set(hashes)
-    reads.read(store, wanted)
+    needs = Needs()
+    needs.rows[Family.URLS] = set(hashes)
+    reads.read(store, needs)
     rows = [row for hashed in hashes if (row := overlay.urls.get(hashed)) is not None and row.live]
     _read_stars(overlay, store, rows)
     ids = {row.cluster for row in (*rows, *known.values())}
@@ -114,7 +114,7 @@ def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], 
 def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -> None:
     """Reads what goes with fetches that their URL's next one replaces: digests, postings, and who would take over."""
     reads = overlay.reads
-    wanted = Wanted()
+    needs = Needs()
     lost = set()  # clusters whose representative goes
     leaving: Counter[int] = Counter()
     for page_id, row in known.items():
@@ -127,17 +127,17 @@ def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -
         if not row.member and not _stays(overlay, page_id, cluster):
             founding = overlay.header(cluster.founding)
             gone.append(founding)
-            wanted.rows.setdefault(Family.KEYS, set()).update(overlay.posted_keys(cluster.founding))
+            needs.rows.setdefault(Family.KEYS, set()).update(overlay.posted_keys(cluster.founding))
             if cluster.size > 1:
                 lost.add(row.cluster)
         for one in gone:
             if one.digest:
-                wanted.row(Family.KEYS, keys.digest_key(one))
+                needs.row(Family.KEYS, keys.digest_key(one))
     # Where a mirror goes page by page, each heir goes next: found out one by one, each would cost a pass of `judge`.
     heirs = {cluster: leaving[cluster] for cluster in lost}
     for cluster_id, count in heirs.items():
-        wanted.prefixes[Family.MEMBERS, id_key(cluster_id)] = max(FIRST_MIN, count + 1)
-    reads.read(store, wanted)
+        needs.prefixes[Family.MEMBERS, id_key(cluster_id)] = max(FIRST_MIN, count + 1)
+    reads.read(store, needs)
     _read_heirs(overlay, store, heirs)
 
 
@@ -160,13 +160,13 @@ def _read_heirs(overlay: Overlay, store: Store, heirs: Mapping[int, int]) -> Non
     firsts = [reads.prefixes[Family.MEMBERS, id_key(cluster)][0][:count] for cluster, count in heirs.items()]
     members = [overlay.members.get(key) for found in firsts for key in found]
     hashes = [member.url_hash for member in members if member is not None]
-    wanted = Wanted()
-    wanted.rows[Family.URLS] = set(hashes)
-    reads.read(store, wanted)
+    needs = Needs()
+    needs.rows[Family.URLS] = set(hashes)
+    reads.read(store, needs)
     pages = [row.page_id for hashed in hashes if (row := overlay.urls.get(hashed)) is not None]
     reads.read_sketches(store, pages)
-    wanted = Wanted()
-    wanted.rows[Family.KEYS] = {key for page_id in pages for key in overlay.posted_keys(page_id)}
+    needs = Needs()
+    needs.rows[Family.KEYS] = {key for page_id in pages for key in overlay.posted_keys(page_id)}
     canonical = (url_hash(overlay.header(page_id).canonical) for page_id in pages if overlay.header(page_id).canonical)
-    wanted.rows[Family.URLS] = set(canonical)
-    reads.read(store, wanted)
+    needs.rows[Family.URLS] = set(canonical)
+    reads.read(store, needs)

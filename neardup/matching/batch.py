@@ -7,7 +7,7 @@ import numpy as np
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.limits import PAGE_ID_MAX
 from neardup.rules.families import KeyFamily
-from neardup.rules.siblings import Names
+from neardup.rules.siblings import Traits
 from neardup.sketch.header import Header, log_length
 from neardup.sketch.layout import (
     HEADER,
@@ -15,7 +15,7 @@ from neardup.sketch.layout import (
     SKETCH_VERSION,
     RecordFlag,
     RecordKind,
-    Section,
+    RecordSection,
     section_starts,
 )
 
@@ -32,7 +32,7 @@ class Pages(Mapping[int, Header]):
 
     ids int64[pages], page_ids: the same as a list; headers HEADER[pages]; records: bytes of each; kinds: values of
     RecordKind. url_hashes, digest_keys (b"" for none), naming_keys: keys of the rows of each; named bool[pages]: see
-    `Header.named`. counted: values of `Names`, which are counted under its naming; sites: fingerprints. log_times,
+    `Header.named`. counted: values of `Traits`, which are counted under its naming; sites: fingerprints. log_times,
     newest: log time, and the fetch time that counts, ms. names_canonical: whether it has a rel=canonical. id_keys: page
     ids as keys. starts: of the records' sections, int64[pages] each; middles: what `neardup.index.sharing` takes.
     Raises CorruptRecord for other bytes than records, InvariantBroken unless page ids ascend, from 0 to PAGE_ID_MAX.
@@ -59,13 +59,14 @@ class Pages(Mapping[int, Header]):
         namings = np.empty(len(batch), dtype=_NAMING_KEY)
         namings["family"], namings["site"], namings["naming"] = KeyFamily.NAMING, headers["site"], headers["naming"]
         self.naming_keys: list[bytes] = namings.view(f"V{_NAMING_KEY.itemsize}").tolist()
-        self.counted = list(zip(*(headers[name].tolist() for name in Names._fields), strict=True))
+        self.counted = list(zip(*(headers[name].tolist() for name in Traits._fields), strict=True))
         self.sites: list[int] = headers["site"].tolist()
         self.log_times: list[int] = headers["log_time"].tolist()
         self.newest: list[int] = np.minimum(headers["fetched_at"], headers["log_time"]).tolist()
         self.id_keys: list[bytes] = self.ids.astype(">u8").view("V8").tolist()
         self.starts = section_starts([headers[length].astype(np.int64) for length in SECTION_LENGTHS])
-        shared = (self.starts[section].tolist() for section in (Section.CONTENT_TAPE, Section.BLOOM, Section.URL))
+        middle = RecordSection.CONTENT_TAPE, RecordSection.BLOOM, RecordSection.URL
+        shared = (self.starts[section].tolist() for section in middle)
         self.middles: list[tuple[int, int, int]] = list(zip(*shared, strict=True))
         self.names_canonical: list[bool] = (headers["canonical_bytes"] > 0).tolist()
 

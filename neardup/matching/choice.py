@@ -9,11 +9,11 @@ from neardup.index.namings import encode_first
 from neardup.index.rows import id_key
 from neardup.matching.lists import Gathered
 from neardup.matching.overlay import Overlay
-from neardup.matching.reads import Missing, Wanted
+from neardup.matching.reads import Missing, Needs
 from neardup.matching.scores import Scores
-from neardup.pairs.scoring import Pairs
+from neardup.pairs.scoring import PairScorer
 from neardup.rules import Pair, Ruling, rule_of, sites
-from neardup.rules.siblings import NO_SIBLINGS, Names, Siblings
+from neardup.rules.siblings import NO_SIBLINGS, Siblings, Traits
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
@@ -98,7 +98,7 @@ class Search:
 
 
 def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
-    """Names of the key families that two pages share, with the number of shared keys that are not hot."""
+    """Traits of the key families that two pages share, with the number of shared keys that are not hot."""
     return dict(Counter(overlay.lists.families(page_id, candidate)))
 
 
@@ -121,8 +121,8 @@ def scores_of(overlay: Overlay, page_id: int, others: Sequence[int]) -> Scores:
 def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -> None:
     """Works out and remembers the numbers of pages with others, all together. Raises Missing with all not read."""
     known, batch = overlay.reads.scores, overlay.reads.batch
-    wanted = Wanted()
-    scored, pairs = [], Pairs(overlay.reads.threads)
+    needs = Needs()
+    scored, pairs = [], PairScorer(overlay.reads.threads)
 
     def record(page_id: int) -> bytes:
         return batch.records[batch.at(page_id)] if page_id in batch else overlay.header(page_id).record
@@ -136,11 +136,11 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
             pairs.add(page_id, fresh, record)
         except Missing:
             for other in fresh:
-                wanted.add(_lacking(overlay, other))
+                needs.add(_lacking(overlay, other))
             continue
         scored.append((page_id, fresh))
-    if wanted:
-        raise Missing(wanted)
+    if needs:
+        raise Missing(needs)
     if not scored:
         return
     numbers = overlay.reads.numbers
@@ -153,13 +153,13 @@ def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -
         at += len(others)
 
 
-def _lacking(overlay: Overlay, page_id: int) -> Wanted:
+def _lacking(overlay: Overlay, page_id: int) -> Needs:
     """What was not read of a page."""
     try:
         overlay.header(page_id)
     except Missing as missing:
-        return missing.wanted
-    return Wanted()
+        return missing.needs
+    return Needs()
 
 
 def look_ahead(overlay: Overlay, page_ids: Sequence[int]) -> None:
@@ -222,7 +222,7 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
 
 def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
     """How many pages go by the names of this one of the batch on its site, before it. Raises Missing."""
-    if not overlay.counts_names:
+    if not overlay.counts_siblings:
         return NO_SIBLINGS
     pages = overlay.reads.batch
     return overlay.namings.get(pages.naming_keys[pages.at(page_id)]) or NO_SIBLINGS
@@ -231,14 +231,14 @@ def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
 def sight(overlay: Overlay, at: int) -> None:
     """Counts a page of the batch among those of its names, if it can be found again. Raises Missing."""
     pages = overlay.reads.batch
-    if not overlay.counts_names or pages.page_ids[at] not in overlay.reads.posted.number_of:
+    if not overlay.counts_siblings or pages.page_ids[at] not in overlay.reads.posted.number_of:
         return
     key = pages.naming_keys[at]
     row = overlay.namings.get(key)
     if row is None:
         overlay.namings.put_encoded(key, encode_first(*pages.counted[at]))
     elif not row.full:
-        overlay.namings.put(key, row.with_one(Names(*pages.counted[at])))
+        overlay.namings.put(key, row.with_one(Traits(*pages.counted[at])))
 
 
 def _better(one: Scored, best: Scored) -> bool:

@@ -116,9 +116,9 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
     key = id_key(row.cluster)
     cluster = overlay.clusters.need(key)
     if row.member:
-        place = member_key(row.cluster, row.member)
-        member = overlay.members.need(place)
-        overlay.members.put(place, None)
+        member_at = member_key(row.cluster, row.member)
+        member = overlay.members.need(member_at)
+        overlay.members.put(member_at, None)
         canonical = "" if hashed == cluster.wanted else cluster.canonical
         change(overlay, row.cluster, size=cluster.size - 1, crowd=cluster.crowd - member.counted, canonical=canonical)
         digests.forget(overlay, row.page_id)

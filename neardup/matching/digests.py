@@ -75,20 +75,20 @@ def forget(overlay: Overlay, page_id: int) -> None:
     """Drops the stored sketch of a page that is neither live nor a founding one; its shared part with the last user."""
     header = overlay.header(page_id)
     key = keys.digest_key(header)
-    place = id_key(page_id)
+    row_key = id_key(page_id)
     if not key:
-        overlay.sketches.put(place, None)
+        overlay.sketches.put(row_key, None)
         return
     digest = overlay.digests.need(key)
-    rest = sharing.rest_of_row(overlay.sketches.need(place))
+    rest = sharing.rest_of_row(overlay.sketches.need(row_key))
     if rest is None and digest.rest != page_id:  # a record of its own: it shared nothing
-        overlay.sketches.put(place, None)
+        overlay.sketches.put(row_key, None)
         return
     if rest not in (None, digest.rest):
         raise InvariantBroken(f"sketch {page_id} leans on {rest}, its digest's row on {digest.rest}")
     digest = digest._replace(refs=digest.refs - 1)
     if rest is not None:
-        overlay.sketches.put(place, None)
+        overlay.sketches.put(row_key, None)
     if not digest.refs:
         overlay.sketches.put(id_key(digest.rest), None)
         digest = digest._replace(rest=NO_PAGE, check=0)

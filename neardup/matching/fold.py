@@ -20,7 +20,7 @@ from neardup.matching.batch import Records
 from neardup.matching.choice import Weighed
 from neardup.matching.lifecycle import Check, Judged, Life
 from neardup.matching.overlay import Overlay
-from neardup.matching.reads import Missing, ReadSet, Wanted
+from neardup.matching.reads import Missing, Needs, ReadSet
 from neardup.matching.telling import Teller
 from neardup.rules import Pair, Ruling
 from neardup.sketch.header import Header
@@ -109,7 +109,7 @@ def fold(
             try:
                 outcome = judge(batch, reads, decider, trace=trace, weigh=weigh, tell=tell)
             except Missing as missing:
-                if not reads.read(store, missing.wanted):
+                if not reads.read(store, missing.needs):
                     raise InvariantBroken("judging asks again for what was read") from missing
                 continue
             outcome.effort = (passes, sum(map(len, reads.rows.values())))
@@ -142,7 +142,7 @@ def judge(
     overlay = Overlay(reads, decider)
     outcome = Outcome([], {})
     traces = []
-    wanted = Wanted()
+    needs = Needs()
     life = Life(overlay, Teller(overlay) if tell else None)
     for at, page_id in enumerate(reads.batch):
         try:
@@ -156,10 +156,10 @@ def judge(
                 outcome.weighed.append(Weighed(page_id, reads.batch[page_id], judged.search.choice(overlay), headers))
         except Missing as missing:
             # The remaining pages are judged on a state that lacks this one's effects, only to learn what they need too.
-            wanted.add(missing.wanted)
+            needs.add(missing.needs)
             continue
         except InvariantBroken:
-            if not wanted:
+            if not needs:
                 raise
             continue
         outcome.verdicts += judged.verdicts
@@ -167,8 +167,8 @@ def judge(
         if judged.search is not None:
             outcome.scored += len(judged.search.candidates)
             outcome.cut += judged.search.cut
-    if wanted:
-        raise Missing(wanted)
+    if needs:
+        raise Missing(needs)
     outcome.writes = overlay.writes()
     outcome.hot_turned = overlay.hot_turned
     if trace is not None:

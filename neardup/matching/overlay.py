@@ -14,8 +14,8 @@ from neardup.errors import InvariantBroken
 from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family
 from neardup.matching.lists import Lists
-from neardup.matching.reads import FIRST_MIN, Missing, ReadSet, Wanted
-from neardup.rules.posted import counts_names, similarity_keys
+from neardup.matching.reads import FIRST_MIN, Missing, Needs, ReadSet
+from neardup.rules.posted import counts_siblings, similarity_keys
 from neardup.sketch.header import Header
 from neardup.verdict import Representative
 
@@ -85,9 +85,9 @@ class Table(Generic[Row]):
         # Beyond the last key that was read the store may hold keys that we do not know of.
         safe = ordered if complete else [key for key in ordered if known and key <= known[-1]]
         if not complete and len(safe) < limit:
-            wanted = Wanted()
-            wanted.prefixes[self._family, prefix] = max(limit, FIRST_MIN, 2 * len(known))
-            raise Missing(wanted)
+            needs = Needs()
+            needs.prefixes[self._family, prefix] = max(limit, FIRST_MIN, 2 * len(known))
+            raise Missing(needs)
         return safe
 
     def writes(self) -> dict[bytes, bytes | None]:
@@ -121,7 +121,7 @@ class Overlay:
         self.namings = Table(Family.KEYS, reads, namings.decode, namings.encode)
         self.postings = Table(Family.KEYS, reads, _same, _same)
         self.sketches = Table(Family.SKETCHES, reads, _same, _same)
-        self.counts_names = counts_names(decider)
+        self.counts_siblings = counts_siblings(decider)
         self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page
         self._turned = 0  # keys of pages of the store alone that turned hot
 
@@ -191,7 +191,7 @@ class Overlay:
         number = posted.number_of.get(page_id)
         if number is not None:
             return posted.slots[number], []
-        slots, others, wanted = [], [], Wanted()
+        slots, others, needs = [], [], Needs()
         for key in self.posted_keys(page_id):
             slot = posted.slot_of(key)
             if slot is not None:
@@ -200,8 +200,8 @@ class Overlay:
             try:
                 others.append((key, self.postings.get(key)))
             except Missing as missing:
-                wanted.add(missing.wanted)
-        if wanted:
+                needs.add(missing.needs)
+        if needs:
             raise self.lacking(page_id)
         return np.array(slots, dtype=np.int64), others
 
@@ -211,9 +211,9 @@ class Overlay:
 
     def lacking(self, page_id: int) -> Missing:
         """The lists of a page, some of which were not read."""
-        wanted = Wanted()
-        wanted.rows[Family.KEYS] = set(self.posted_keys(page_id))
-        return Missing(wanted)
+        needs = Needs()
+        needs.rows[Family.KEYS] = set(self.posted_keys(page_id))
+        return Missing(needs)
 
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """What this batch changed, ready for `Store.write`."""

@@ -1,4 +1,4 @@
-"""What one batch has read of the store, and what is still wanted.
+"""What one batch has read of the store, and what it still needs.
 
 What judging needs and was not read raises Missing, so that it stays a pure function of the batch and its read set.
 """
@@ -23,8 +23,8 @@ FIRST_MIN = 4
 _PART_KEYS = 48
 
 
-class Wanted:
-    """Rows and prefixes to read. Prefixes carry how many of their first rows are wanted."""
+class Needs:
+    """Rows and prefixes to read. Prefixes carry how many of their first rows are needed."""
 
     def __init__(self) -> None:
         self.rows: dict[Family, set[bytes]] = {}
@@ -36,7 +36,7 @@ class Wanted:
     def sketches(self, page_ids: Iterable[int]) -> None:
         self.rows.setdefault(Family.SKETCHES, set()).update(map(rows.id_key, page_ids))
 
-    def add(self, other: "Wanted") -> None:
+    def add(self, other: "Needs") -> None:
         for family, wanted in other.rows.items():
             self.rows.setdefault(family, set()).update(wanted)
         for prefix, limit in other.prefixes.items():
@@ -47,17 +47,17 @@ class Wanted:
 
 
 class Missing(Exception):
-    """What judging needed and the read set does not hold. Not an error: `fold` reads `wanted` and judges again."""
+    """What judging needed and the read set does not hold. Not an error: `fold` reads `needs` and judges again."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, needs: Needs) -> None:
         super().__init__("the read set lacks rows")
-        self.wanted = wanted
+        self.needs = needs
 
     @classmethod
     def row(cls, family: Family, key: bytes) -> "Missing":
-        wanted = Wanted()
-        wanted.row(family, key)
-        return cls(wanted)
+        needs = Needs()
+        needs.row(family, key)
+        return cls(needs)
 
 
 class ReadSet:
@@ -85,19 +85,19 @@ class ReadSet:
         self.founders: set[int] = set()
         self.threads = threads
 
-    def read(self, store: Store, wanted: Wanted) -> int:
-        """Reads what is wanted and not here yet; returns the number of rows and prefixes read."""
+    def read(self, store: Store, needs: Needs) -> int:
+        """Reads what is needed and not here yet; returns the number of rows and prefixes read."""
         # Sorted: neighbours share a block of the file.
         absent = {
             family: sorted(key for key in keys_wanted if key not in self.rows[family])
-            for family, keys_wanted in wanted.rows.items()
+            for family, keys_wanted in needs.rows.items()
         }
         for family, values in self._get(store, absent).items():
             self.rows[family].update(zip(absent[family], values, strict=True))
         if absent.get(Family.KEYS):
             self.posted.learn(absent[Family.KEYS], self.rows[Family.KEYS])
         read = sum(map(len, absent.values()))
-        for (family, prefix), limit in wanted.prefixes.items():
+        for (family, prefix), limit in needs.prefixes.items():
             known, complete = self.prefixes.get((family, prefix), ([], False))
             if complete or len(known) >= limit:
                 continue
@@ -133,12 +133,12 @@ class ReadSet:
 
     def read_sketches(self, store: Store, page_ids: Iterable[int]) -> None:
         """Reads sketches rows and the rows that hold their shared parts."""
-        wanted = Wanted()
-        wanted.sketches(page_id for page_id in page_ids if page_id not in self.headers and page_id not in self.batch)
-        self.read(store, wanted)
+        needs = Needs()
+        needs.sketches(page_id for page_id in page_ids if page_id not in self.headers and page_id not in self.batch)
+        self.read(store, needs)
         held = self.rows[Family.SKETCHES]
-        shared = Wanted()
-        for key in wanted.rows[Family.SKETCHES]:
+        shared = Needs()
+        for key in needs.rows[Family.SKETCHES]:
             row = held[key]
             rest = None if row is None else sharing.rest_of_row(row)
             if rest is not None:

@@ -33,48 +33,48 @@ class Numbers:
         self._blocks.append(numbers)
         self._ends.append(len(self))
 
-    def pair(self, place: int) -> Pair:
-        block = bisect_right(self._ends, place)
-        return pair_of(self._blocks[block][place - self._ends[block]])
+    def pair(self, at: int) -> Pair:
+        block = bisect_right(self._ends, at)
+        return pair_of(self._blocks[block][at - self._ends[block]])
 
 
 class Scores:
     """The numbers of one page against others."""
 
-    __slots__ = ("_all", "_hopeless", "_places")
+    __slots__ = ("_all", "_at", "_hopeless")
 
     def __init__(self, numbers: Numbers) -> None:
         self._all = numbers
-        self._places: dict[int, int] = {}
+        self._at: dict[int, int] = {}
         self._hopeless = True  # none of them may be accepted
 
     def __contains__(self, other: int) -> bool:
-        return other in self._places
+        return other in self._at
 
     def lacking(self, others: Sequence[int]) -> list[int]:
         """Those of `others` that are not among them."""
-        return [other for other in others if other not in self._places]
+        return [other for other in others if other not in self._at]
 
     def add(self, others: Sequence[int], first: int) -> None:
-        """The pairs with `others` begin at this place of all numbers."""
+        """The pairs with `others` begin there in all numbers."""
         last = first + len(others)
-        self._places.update(zip(others, range(first, last), strict=True))
+        self._at.update(zip(others, range(first, last), strict=True))
         self._hopeless = self._hopeless and True not in self._all.possible[first:last]
 
     def pair(self, other: int) -> Pair:
-        return self._all.pair(self._places[other])
+        return self._all.pair(self._at[other])
 
     def possible(self, others: Sequence[int]) -> list[int]:
         """Those of `others` that the rule may accept, in their order."""
         if self._hopeless:
             return []
-        may, places = self._all.possible, self._places
-        return [other for other in others if may[places[other]]]
+        may, at = self._all.possible, self._at
+        return [other for other in others if may[at[other]]]
 
     def nearest(self, others: Sequence[int]) -> int:
         """Of others that are not accepted the one nearest to it: by nearness to four digits, then the oldest."""
-        near, places = self._all.nearness, self._places
-        scores = [near[places[other]] for other in others]
+        near, at = self._all.nearness, self._at
+        scores = [near[at[other]] for other in others]
         most = max(scores)
         if min(scores) == most:  # of unrelated pages nothing is alike
             return min(others)

@@ -16,7 +16,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.matching.choice import Scored, Weighed, rule_on
 from neardup.rules import RULES, Ruling
-from neardup.rules.posted import counts_names
+from neardup.rules.posted import counts_siblings
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
@@ -89,7 +89,7 @@ def shadow_of(live: Decider, rule: str | None, numbers: Mapping[str, int | float
     shadow = replace(live, rule=rule or live.rule, **numbers)  # type: ignore[arg-type]
     if shadow.crowd_min and not live.crowd_min:
         raise BadInput("the live rule counts no crowds, so the shadow rule's crowd_min has nothing to compare with")
-    if counts_names(shadow) and not counts_names(live):
+    if counts_siblings(shadow) and not counts_siblings(live):
         raise BadInput(
             "the live rule counts no pages by name, so the shadow rule cannot ask for them; set its siblings_min to 0"
         )
@@ -105,7 +105,7 @@ _ORDER: dict[str, int] = dict.fromkeys(Disagreement, 0) | {Stratum.ACCEPTED: 1, 
 class _Drawn(NamedTuple):
     order: int
     rank: int
-    place: int
+    at: int
     line: bytes
 
 
@@ -133,12 +133,10 @@ class Auditor:
             if rank < self._below:
                 pairs = self._pairs(one, rulings, kind)
                 self.counts.left_out += max(0, len(pairs) - PAGE_PAIRS_MAX)
-                for sample, place in pairs[:PAGE_PAIRS_MAX]:
-                    drawn.append(
-                        _Drawn(_ORDER[sample], rank, len(drawn), self._line(one, place, rulings, kind, sample))
-                    )
+                for sample, at in pairs[:PAGE_PAIRS_MAX]:
+                    drawn.append(_Drawn(_ORDER[sample], rank, len(drawn), self._line(one, at, rulings, kind, sample)))
         # Of a full message the pages of least hash stay in each order, not its first ones; lines are in its order.
-        kept = sorted(sorted(drawn)[:MESSAGE_PAIRS_MAX], key=lambda one: one.place)
+        kept = sorted(sorted(drawn)[:MESSAGE_PAIRS_MAX], key=lambda one: one.at)
         self.counts.drawn += len(kept)
         self.counts.left_out += len(drawn) - len(kept)
         return [one.line for one in kept]
@@ -161,17 +159,17 @@ class Auditor:
     def _pairs(
         self, one: Weighed, rulings: list[Ruling] | None, kind: Disagreement | None
     ) -> list[tuple[Disagreement | Stratum, int]]:
-        """(why, place among the candidates) of the pairs worth a look: first what the rules disagree about."""
+        """(why, number among the candidates) of the pairs worth a look: first what the rules disagree about."""
         scored = one.choice.scored
         out: list[tuple[Disagreement | Stratum, int]] = []
         if kind is not None and rulings is not None:
             best = {found.page_id for found in (one.choice.best, _best(scored, rulings)) if found is not None}
-            out += [(kind, place) for place, pair in enumerate(scored) if pair.page_id in best]
-        taken = {place for _, place in out}
-        for place, pair in enumerate(scored):
+            out += [(kind, at) for at, pair in enumerate(scored) if pair.page_id in best]
+        taken = {at for _, at in out}
+        for at, pair in enumerate(scored):
             stratum = self._stratum(pair)
-            if stratum is not None and place not in taken:
-                out.append((stratum, place))
+            if stratum is not None and at not in taken:
+                out.append((stratum, at))
         return sorted(out, key=lambda one: _ORDER[one[0]])
 
     def _stratum(self, one: Scored) -> Stratum | None:
@@ -183,21 +181,21 @@ class Auditor:
         return Stratum.REJECTED if over >= -MARGIN else None
 
     def _line(
-        self, one: Weighed, place: int, rulings: list[Ruling] | None, kind: Disagreement | None, sample: str
+        self, one: Weighed, at: int, rulings: list[Ruling] | None, kind: Disagreement | None, sample: str
     ) -> bytes:
-        scored = one.choice.scored[place]
+        scored = one.choice.scored[at]
         out: dict[str, Any] = {
             "version": AUDIT_VERSION,
             "audit": "pair",
             "sample": sample,
-            "a": _page(scored.page_id, one.headers[place]),
+            "a": _page(scored.page_id, one.headers[at]),
             "b": _page(one.page_id, one.header),
             "pair": {name: _rounded(value) for name, value in scored.pair._asdict().items()},
             "crowd": one.choice.crowd,
             "live": {"rule": self.live.rule, "decider": self.live.digest, **_ruling(scored, one.choice.best)},
         }
         if self.shadow is not None and rulings is not None:
-            told = scored._replace(ruling=rulings[place])
+            told = scored._replace(ruling=rulings[at])
             best = _best(one.choice.scored, rulings)
             out["shadow"] = {"rule": self.shadow.rule, "decider": self.shadow.digest, **_ruling(told, best)}
             if kind is not None:

@@ -4,7 +4,7 @@ from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.matching import evidence
 from neardup.matching.evidence import Evidence
 from neardup.matching.overlay import Overlay
-from neardup.sketch.layout import RecordFlag, RecordKind, Section
+from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection
 from neardup.verdict import Coordinates, Kind, Representative, Verdict
 
 #: Id, size, canonical URL (empty: the page's own) and revision, as a verdict has them.
@@ -31,7 +31,7 @@ class Teller:
             readable & ~opaque & (headers["tokens"] < decider.thin_tokens),
             opaque,
             headers["flags"] & RecordFlag.TRUNCATED != 0,
-            *pages.starts[Section.URL : Section.REASON + 1],
+            *pages.starts[RecordSection.URL : RecordSection.REASON + 1],
         ]
         hexes: dict[bytes, str] = {}
         sources = [hexes.get(source) or hexes.setdefault(source, source.hex()) for source in headers["source"].tolist()]

@@ -16,10 +16,10 @@ class Pair(NamedTuple):
     word that the other lacks. heading_veto: each heading has a token that is neither in the other's heading nor title;
     1: a word, 2: at least on one side digits alone.
 
-    gaps: places where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
+    gaps: where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
     tokens with digits in them; loose_words: words in them beyond 3 for each token with digits of the same gap, as in
     time stamps, and tokens of common runs in another order. Of the page that has more, and scaled up by the tapes'
-    level. end_differs: one of the places is the end of a text. All are 0 of tapes two levels apart.
+    level. end_differs: one of them is the end of a text. All are 0 of tapes two levels apart.
 
     same_address: one URL is the other with more of a query. same_canonical: the pages of two URLs want to go by one:
     rel=canonical, or their own where that is missing or a front page. same_heading: both have headings, of the same

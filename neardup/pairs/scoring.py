@@ -17,9 +17,9 @@ _AT = np.array([field_at(name) for name in kernels.FIELDS], dtype=np.int64)
 #: tape_bytes and content_bytes of a header, side by side.
 _TAPES, _TAPES_AT = struct.Struct("<HH"), field_at("tape_bytes")
 assert field_at("content_bytes") == _TAPES_AT + 2
-#: Places of a Pair's fields that are no whole numbers.
-_SHARES = tuple(place for place, kind in enumerate(get_type_hints(Pair).values()) if kind is float)
-_TRUTHS = tuple(place for place, kind in enumerate(get_type_hints(Pair).values()) if kind is bool)
+#: Columns of a Pair's fields that are no whole numbers.
+_SHARES = tuple(at for at, kind in enumerate(get_type_hints(Pair).values()) if kind is float)
+_TRUTHS = tuple(at for at, kind in enumerate(get_type_hints(Pair).values()) if kind is bool)
 #: Records that one call of the kernel gets, in bytes, about; what is more goes in further calls.
 _BUFFER_BYTES_MAX = 16 << 20
 #: Fewer pairs are not worth another thread.
@@ -32,24 +32,24 @@ def compare(a: Sketch, b: Sketch) -> Pair:
 
 
 def compare_records(a: bytes, others: Sequence[bytes]) -> list[Pair]:
-    """The numbers of `a` with each of the other records, in their order; see `Pairs`."""
-    wanted, records = Pairs(), [*others, a]
+    """The numbers of `a` with each of the other records, in their order; see `PairScorer`."""
+    wanted, records = PairScorer(), [*others, a]
     wanted.add(len(others), range(len(others)), records.__getitem__)
     return list(map(pair_of, wanted.numbers()))
 
 
 def pair_of(numbers: np.ndarray) -> Pair:
-    """The Pair of one row of `Pairs.numbers`."""
+    """The Pair of one row of `PairScorer.numbers`."""
     values: list[float] = numbers.astype(np.int64).tolist()
-    for place in _SHARES:
-        values[place] = numbers.item(place)
-    for place in _TRUTHS:
-        values[place] = values[place] != 0
+    for at in _SHARES:
+        values[at] = numbers.item(at)
+    for at in _TRUTHS:
+        values[at] = values[at] != 0
     return Pair._make(values)
 
 
-class Pairs:
-    """Pairs of records whose numbers are wanted. A record of several pairs is copied once.
+class PairScorer:
+    """Works out the numbers of pairs of records, all together. A record of several pairs is copied once.
 
     All are valid records of one scheme: lengths are trusted. B-, C- and 64-bit similarity are 0 where a page has no
     tokens. In vetoes, a filter with more than half of its bits set proves nothing, but a name of the other page is
@@ -63,22 +63,22 @@ class Pairs:
 
     def _clear(self) -> None:
         self._records: list[bytes] = []
-        self._places: dict[int, int] = {}
+        self._starts: dict[int, int] = {}
         self._size = 0
         self._a: list[int] = []
         self._b: list[int] = []
 
     def add(self, one: int, others: Sequence[int], record: Callable[[int], bytes]) -> None:
         """A record with each of others, all by names of their own; record: by its name. What that raises, adds none."""
-        places = self._places
+        starts = self._starts
         for name in (one, *others):
-            if name not in places:
+            if name not in starts:
                 found = record(name)
-                places[name] = self._size
+                starts[name] = self._size
                 self._records.append(found)
                 self._size += len(found)
-        self._a += [places[one]] * len(others)
-        self._b += map(places.__getitem__, others)
+        self._a += [starts[one]] * len(others)
+        self._b += map(starts.__getitem__, others)
         if self._size > _BUFFER_BYTES_MAX:
             self._score()
 

@@ -13,7 +13,7 @@ from neardup.partition.signatures import signatures
 from neardup.partition.texts import document_of
 from neardup.partition.trustable import compare
 from neardup.scheme import Scheme
-from neardup.sketch.addresses import identify
+from neardup.sketch.addresses import addresses_of
 from neardup.sketch.layout import RecordKind
 
 #: What of a page is read, and how its URL is told from others, is the same in every partition.
@@ -65,7 +65,7 @@ class Compared(NamedTuple):
 
 def sign(pages: Sequence[tuple[int, Page]], parameters: Parameters) -> Iterator[Signed | Refused]:
     """What the relations need of each page, in order. Never raises for what a page holds."""
-    named = identify([page for _, page in pages], _SCHEME)
+    named = addresses_of([page for _, page in pages], _SCHEME)
     urls, ends = named.urls[0].tobytes(), named.urls[1].tolist()
     starts = [0, *ends]
     for i, (doc, page) in enumerate(pages):

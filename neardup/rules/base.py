@@ -90,7 +90,7 @@ class Rule:
     was measured; in the rule's own unit. in_short: a pair's numbers, and those that are needed. evidence: what a
     verdict has of a pair. drawn: thresholds by field of the evidence, for charts.
 
-    reads_tapes: thin pages are no candidates, nor are pages of too different a length. counts_names: whether it asks
+    reads_tapes: thin pages are no candidates, nor are pages of too different a length. counts_siblings: whether it asks
     for siblings.
     """
 
@@ -106,7 +106,7 @@ class Rule:
     evidence: Callable[[Pair, Ruling], dict[str, Any]]
     drawn: Callable[[Decider], Mapping[str, float]] = lambda decider: {}
     reads_tapes: bool = False
-    counts_names: Callable[[Decider], bool] = lambda decider: False
+    counts_siblings: Callable[[Decider], bool] = lambda decider: False
 
 
 def refused(by: str, score: float, demand: float) -> Ruling:

@@ -27,14 +27,14 @@ def length_gap(decider: Decider) -> int:
     return decider.length_gap_max if rule_of(decider).reads_tapes else ANY_LENGTH
 
 
-def counts_names(decider: Decider) -> bool:
+def counts_siblings(decider: Decider) -> bool:
     """Whether the rule asks for siblings, so that the index has rows of names."""
-    return rule_of(decider).counts_names(decider)
+    return rule_of(decider).counts_siblings(decider)
 
 
 def keeps_the_same(one: Decider, other: Decider) -> bool:
     """Whether two deciders keep the same of each page in the index, so that one can go on where the other stopped."""
-    if counts_names(one) != counts_names(other) or rule_of(one).posts(one) != rule_of(other).posts(other):
+    if counts_siblings(one) != counts_siblings(other) or rule_of(one).posts(one) != rule_of(other).posts(other):
         return False
     return fewest_tokens(one) == fewest_tokens(other)
 

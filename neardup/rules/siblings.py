@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 COUNT_MAX = 255
 
 
-class Named(Protocol):
+class HasTraits(Protocol):
     """What of a page counts beside its site and naming: see `neardup.sketch.layout.HEADER`."""
 
     @property
@@ -20,8 +20,8 @@ class Named(Protocol):
     def place(self) -> int: ...
 
 
-class Names(NamedTuple):
-    """`Named` without the page."""
+class Traits(NamedTuple):
+    """`HasTraits` without the page."""
 
     tail: int
     titling: int
@@ -58,16 +58,16 @@ class Siblings(NamedTuple):
         """Whether more pages change nothing."""
         return self.others + self.alike >= COUNT_MAX
 
-    def with_one(self, head: Named) -> "Siblings":
+    def with_one(self, page: HasTraits) -> "Siblings":
         """The counts after one more page."""
         if not self.alike:
-            return Siblings(0, 1, 0, 0, head.tail, head.titling, head.place)
+            return Siblings(0, 1, 0, 0, page.tail, page.titling, page.place)
         others, alike, retitled, moved, tail, titling, place = self
         if others + alike >= COUNT_MAX:
             return self
-        same = head.tail == tail
-        retitled += head.titling != titling
-        moved += head.place != place
+        same = page.tail == tail
+        retitled += page.titling != titling
+        moved += page.place != place
         return Siblings(others + (not same), alike + same, retitled, moved, tail, titling, place)
 
 

@@ -235,5 +235,5 @@ RULE = Rule(
     evidence=_evidence,
     drawn=tape.RULE.drawn,
     reads_tapes=True,
-    counts_names=lambda decider: decider.siblings_min > 0,
+    counts_siblings=lambda decider: decider.siblings_min > 0,
 )

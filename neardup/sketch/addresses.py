@@ -32,8 +32,8 @@ Texts = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 
 
 @dataclass(slots=True)
-class Identities:
-    """What sketches say of pages besides their texts; kinds are values of RecordKind.
+class Addresses:
+    """Who a batch's pages are, and what they are; kinds are values of RecordKind.
 
     hosts: for each page five words (fingerprints of its site and of Henzinger's site, lengths of host and site, number
     of the host's tokens), then tokens, host and site.
@@ -50,7 +50,7 @@ class Identities:
         return sum(int(ends[last - 1]) for _, ends in (self.urls, self.hosts, self.reasons)) - sum(starts)
 
 
-def identify(pages: Sequence[Page], scheme: Scheme) -> Identities:
+def addresses_of(pages: Sequence[Page], scheme: Scheme) -> Addresses:
     """What their URLs, statuses and problems make of pages. Never raises for what they hold."""
     urls = [page.url for page in pages]
     joined = texts_of([url if url.isascii() else "" for url in urls])
@@ -77,7 +77,7 @@ def identify(pages: Sequence[Page], scheme: Scheme) -> Identities:
                 reason = f"HTTP status {page.status}"
             kinds[i] = _REJECTED if reason else _TOMBSTONE
             reasons[i] = cut(reason, _REASON_BYTES_MAX)
-    return Identities(kinds, texts_of(urls) if changed else joined, _joined(hosts), _joined(reasons))
+    return Addresses(kinds, texts_of(urls) if changed else joined, _joined(hosts), _joined(reasons))
 
 
 def cut(text: str, bytes_max: int) -> bytes:

@@ -17,7 +17,7 @@ from neardup.sketch.layout import (
     SKETCH_VERSION,
     RecordFlag,
     RecordKind,
-    Section,
+    RecordSection,
     section_starts,
 )
 from neardup.verdict import Coordinates
@@ -99,7 +99,7 @@ class Header:
     @property
     def named(self) -> bool:
         """False for a rejected record whose URL is none: no row can be kept of it."""
-        return self.kind is not RecordKind.REJECTED or self._lengths[Section.URL] > 0
+        return self.kind is not RecordKind.REJECTED or self._lengths[RecordSection.URL] > 0
 
     @property
     def whole(self) -> bool:
@@ -124,29 +124,29 @@ class Header:
 
     @property
     def url(self) -> str:
-        return self._text(Section.URL)
+        return self._text(RecordSection.URL)
 
     @property
     def site_name(self) -> str:
-        return self._text(Section.SITE)
+        return self._text(RecordSection.SITE)
 
     @property
     def title(self) -> str:
-        return self._text(Section.TITLE)
+        return self._text(RecordSection.TITLE)
 
     @property
     def canonical(self) -> str:
-        return self._text(Section.CANONICAL)
+        return self._text(RecordSection.CANONICAL)
 
     @property
     def lang(self) -> str:
-        return self._text(Section.LANG)
+        return self._text(RecordSection.LANG)
 
     @property
     def reason(self) -> str:
-        return self._text(Section.REASON)
+        return self._text(RecordSection.REASON)
 
-    def _text(self, section: Section) -> str:
+    def _text(self, section: RecordSection) -> str:
         if not self._lengths[section]:
             return ""
         starts = self.starts

@@ -1,6 +1,6 @@
 """The bytes of a sketch record, version 1, little-endian.
 
-HEADER, then the sections of `Section` without padding, lengths in the header. Where each lies is worked out here
+HEADER, then the sections of `RecordSection` without padding, lengths in the header. Where each lies is worked out here
 alone; kernels, which write and read the same bytes, are told the offsets of HEADER's fields.
 """
 
@@ -88,7 +88,7 @@ class NameFlag(IntFlag):
     IN_HEADING = 16
 
 
-class Section(IntEnum):
+class RecordSection(IntEnum):
     """The sections of a record, in their order: samples, NAME entries, filter; from URL on, texts in UTF-8."""
 
     TAPE = 0

@@ -20,9 +20,9 @@ from neardup.kernels.record import CANONICAL_LEFT, LANG_LEFT
 from neardup.kernels.spans import hash_spans
 from neardup.page import Page, normalise_url
 from neardup.scheme import Scheme
-from neardup.sketch.addresses import Identities, cut, identify
+from neardup.sketch.addresses import Addresses, addresses_of, cut
 from neardup.sketch.header import Header
-from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind, Section
+from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind, RecordSection
 from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into
 from neardup.text.html import unescape_value
@@ -68,8 +68,8 @@ def sketch_pages(
     left = iter(list(enumerate(parts)))
 
     def take() -> None:
-        for place, (i, j) in left:
-            done[place] = _sketch_part(pages[i:j], scheme, coordinates and coordinates[i:j], times[i:j])
+        for part, (i, j) in left:
+            done[part] = _sketch_part(pages[i:j], scheme, coordinates and coordinates[i:j], times[i:j])
 
     with ThreadPoolExecutor(threads - 1) as pool:
         others = [pool.submit(take) for _ in range(threads - 1)]
@@ -105,7 +105,7 @@ def of_words(
     Raises BadPage for a bad URL.
     """
     pages = [Page(normalise_url(url, scheme.url_bytes_max), b"")]
-    named = identify(pages, scheme)
+    named = addresses_of(pages, scheme)
     n = len(words)
     encoded = [word.encode() for word in words]
     # Writable, as the text of a batch: the kernels are compiled for that.
@@ -143,12 +143,12 @@ def _calls(bodies: Sequence[bytes | None]) -> Iterator[tuple[int, int]]:
 
 
 def _sketch_part(
-    pages: Sequence[Page], scheme: Scheme, places: Sequence[Coordinates] | None, times: Sequence[int]
+    pages: Sequence[Page], scheme: Scheme, coordinates: Sequence[Coordinates] | None, times: Sequence[int]
 ) -> list[bytes]:
-    named, most = identify(pages, scheme), scheme.body_bytes_max
+    named, most = addresses_of(pages, scheme), scheme.body_bytes_max
     bodies = [page.body if kind == _PAGE else None for page, kind in zip(pages, named.kinds, strict=True)]
     content_types = [page.content_type for page in pages]
-    headers = _headers(pages, named, places, times)
+    headers = _headers(pages, named, coordinates, times)
     for i in [i for i, body in enumerate(bodies) if body and len(body) > most]:
         bodies[i] = (bodies[i] or b"")[:most]
         headers["flags"][i] = _TRUNCATED
@@ -167,7 +167,7 @@ def _sketch_part(
 
 
 def _headers(
-    pages: Sequence[Page], named: Identities, places: Sequence[Coordinates] | None, times: Sequence[int]
+    pages: Sequence[Page], named: Addresses, coordinates: Sequence[Coordinates] | None, times: Sequence[int]
 ) -> npt.NDArray[np.void]:
     """What is known of records beforehand."""
     h = np.zeros(len(pages), dtype=HEADER)
@@ -178,15 +178,15 @@ def _headers(
         time if page.fetched_at is None else min(max(page.fetched_at, _INT64[0]), _INT64[1])
         for page, time in zip(pages, times, strict=True)
     ]
-    if places:
-        h["source"] = np.frombuffer(b"".join([bytes.fromhex(place.source) for place in places]), dtype="V16")
-        h["partition"] = [place.partition for place in places]
-        h["offset"] = [place.offset for place in places]
-        h["position"] = [place.position for place in places]
+    if coordinates:
+        h["source"] = np.frombuffer(b"".join([bytes.fromhex(one.source) for one in coordinates]), dtype="V16")
+        h["partition"] = [one.partition for one in coordinates]
+        h["offset"] = [one.offset for one in coordinates]
+        h["position"] = [one.position for one in coordinates]
     return h
 
 
-def _batch(named: Identities, headers: npt.NDArray[np.void]) -> batches.Batch:
+def _batch(named: Addresses, headers: npt.NDArray[np.void]) -> batches.Batch:
     """All but the bodies, and room for the records."""
     n = len(headers)
     nothing = np.empty(0, np.uint8)
@@ -229,12 +229,12 @@ def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -
     """The record of a page with the canonical URL and the language that the kernel left out, each cut to its length."""
     row = batch.facts[page].tolist()
 
-    def value(place: int) -> str:
-        start, end = row[place], row[place + 1]
+    def value(fact: int) -> str:
+        start, end = row[fact], row[fact + 1]
         return unescape_value(batch.buffer[start:end].tobytes()) if start >= 0 else ""
 
     header, known = np.frombuffer(record, HEADER, 1).copy(), Header(record)
-    keep, lang_at, end = known.starts[Section.CANONICAL : Section.REASON + 1]
+    keep, lang_at, end = known.starts[RecordSection.CANONICAL : RecordSection.REASON + 1]
     canonical, lang = record[keep:lang_at], record[lang_at:end]
     if batch.left[page] & CANONICAL_LEFT and (named := value(CANONICAL_START)):
         canonical = _resolve(known.url, value(BASE_START), named, scheme.url_bytes_max).encode()

@@ -13,7 +13,7 @@ from neardup.sketch.layout import (
     NameFlag,
     RecordFlag,
     RecordKind,
-    Section,
+    RecordSection,
     section_starts,
 )
 from neardup.verdict import Coordinates
@@ -45,16 +45,16 @@ class Sketch:
         if self._starts[-1] != len(record):
             raise CorruptRecord(f"a sketch record of {len(record)} bytes has sections up to byte {self._starts[-1]}")
 
-    def _section(self, section: Section) -> bytes:
+    def _section(self, section: RecordSection) -> bytes:
         return self.record[self._starts[section] : self._starts[section + 1]]
 
-    def _text(self, section: Section) -> str:
+    def _text(self, section: RecordSection) -> str:
         return self._section(section).decode("utf-8", "replace")
 
     def _words(self, name: str) -> tuple[int, ...]:
         return tuple(self._header[name].tolist())
 
-    def _names(self, section: Section) -> list[Name]:
+    def _names(self, section: RecordSection) -> list[Name]:
         data = self._section(section)
         return [
             Name(int.from_bytes(data[i : i + 6], "little"), data[i + 6], NameFlag(data[i + 7]))
@@ -189,53 +189,53 @@ class Sketch:
 
     @property
     def tape(self) -> bytes:
-        return self._section(Section.TAPE)
+        return self._section(RecordSection.TAPE)
 
     @property
     def content_tape(self) -> bytes:
-        return self._section(Section.CONTENT_TAPE)
+        return self._section(RecordSection.CONTENT_TAPE)
 
     @property
     def title_names(self) -> list[Name]:
-        return self._names(Section.TITLE_NAMES)
+        return self._names(RecordSection.TITLE_NAMES)
 
     @property
     def head_names(self) -> list[Name]:
-        return self._names(Section.HEAD_NAMES)
+        return self._names(RecordSection.HEAD_NAMES)
 
     @property
     def bloom(self) -> bytes:
         """Filter of the distinct tokens."""
-        return self._section(Section.BLOOM)
+        return self._section(RecordSection.BLOOM)
 
     @property
     def url(self) -> str:
         """Normalised; of a rejected page as it came, cut."""
-        return self._text(Section.URL)
+        return self._text(RecordSection.URL)
 
     @property
     def site(self) -> str:
         """Registrable domain."""
-        return self._text(Section.SITE)
+        return self._text(RecordSection.SITE)
 
     @property
     def title(self) -> str:
         """At most title_bytes_max bytes, white space collapsed."""
-        return self._text(Section.TITLE)
+        return self._text(RecordSection.TITLE)
 
     @property
     def canonical(self) -> str:
         """Normalised URL of rel=canonical, or empty."""
-        return self._text(Section.CANONICAL)
+        return self._text(RecordSection.CANONICAL)
 
     @property
     def lang(self) -> str:
-        return self._text(Section.LANG)
+        return self._text(RecordSection.LANG)
 
     @property
     def reason(self) -> str:
         """Why a page was rejected."""
-        return self._text(Section.REASON)
+        return self._text(RecordSection.REASON)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field by name, as JSON takes it: bytes in hex, kind and flags by name."""

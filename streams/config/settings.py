@@ -27,7 +27,7 @@ _NAME = r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,200}"  # Kafka's own rule, with room for
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """What a value may be. `parse` takes what a flag, the environment or TOML gave; ValueError or TypeError: no."""
 
     allowed: str
@@ -35,7 +35,7 @@ class Kind:
     secret: bool = False
 
 
-def _whole(low: int, high: int) -> Kind:
+def _whole(low: int, high: int) -> ValueKind:
     def parse(raw: Any) -> int:
         if isinstance(raw, bool) or not isinstance(raw, int | str):
             raise TypeError
@@ -44,7 +44,7 @@ def _whole(low: int, high: int) -> Kind:
             raise ValueError
         return value
 
-    return Kind(f"a whole number from {low} to {high}", parse)
+    return ValueKind(f"a whole number from {low} to {high}", parse)
 
 
 def _share(raw: Any) -> float:
@@ -63,16 +63,16 @@ def _seed(raw: Any) -> int:
     return value
 
 
-def _text(pattern: str, allowed: str) -> Kind:
+def _text(pattern: str, allowed: str) -> ValueKind:
     def parse(raw: Any) -> str:
         if not re.fullmatch(pattern, raw):
             raise ValueError
         return str(raw)
 
-    return Kind(allowed, parse)
+    return ValueKind(allowed, parse)
 
 
-def _choice(*values: str) -> Kind:
+def _choice(*values: str) -> ValueKind:
     return _text("|".join(map(re.escape, values)), "one of " + ", ".join(values))
 
 
@@ -104,16 +104,16 @@ def _flag(raw: Any) -> bool:
     return bool(raw.lower() == "true")
 
 
-_SHARE = Kind("a number from 0 to 1", _share)
-_FLAG = Kind("true or false", _flag)
+_SHARE = ValueKind("a number from 0 to 1", _share)
+_FLAG = ValueKind("true or false", _flag)
 _TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
 _MS = _whole(1, 3_600_000)
 _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
 
-_SITES = Kind('{"<registrable domain>": {"never_merge": true or false, "tape_min": 0 to 1}}', _sites)
+_SITES = ValueKind('{"<registrable domain>": {"never_merge": true or false, "tape_min": 0 to 1}}', _sites)
 
 
-def _of_decider() -> Iterator[tuple[str, tuple[Kind, str]]]:
+def _of_decider() -> Iterator[tuple[str, tuple[ValueKind, str]]]:
     """What each number of the decider may be, and what it does, as the decider has them."""
     given = {"rule": _choice(*RULE_NAMES), "sites": _SITES}
     for name, hint in get_type_hints(Decider, include_extras=True).items():
@@ -179,7 +179,7 @@ class Settings:
     codec: Annotated[str, _choice(*CODECS), "How a record of the pages topic holds a page"] = "raw"
     body_ref_prefixes: Annotated[
         tuple[str, ...],
-        Kind("URLs that end with a slash, with commas or as a list", _prefixes),
+        ValueKind("URLs that end with a slash, with commas or as a list", _prefixes),
         "Where bodies may lie that a record only names; none: nowhere",
     ] = ()
 
@@ -187,7 +187,7 @@ class Settings:
     # control record in the log.
     seed: Annotated[
         int | None,
-        Kind("a whole number from 0 to 18446744073709551615, or 0x and 16 hex digits", _seed, secret=True),
+        ValueKind("a whole number from 0 to 18446744073709551615, or 0x and 16 hex digits", _seed, secret=True),
         "Secret of the deployment that token hashes start from",
     ] = field(default=None, repr=False)
     body_bytes_max: Annotated[int, _whole(1_000, 100_000_000), "Of a longer body only this first part is sketched"] = (
@@ -254,7 +254,7 @@ class Settings:
     views_state: Annotated[str, _text(r"[^\0]+", "a folder"), "Folder of the views' tables"] = "neardup-views"
     views_token: Annotated[
         str | None,
-        Kind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True),
+        ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True),
         "What requests to the views' pages must bear (Authorization: Bearer)",
     ] = field(default=None, repr=False)
 
@@ -340,7 +340,7 @@ class Option:
     """One setting as the command line needs it. `parameter` is the key in `load`'s flags."""
 
     name: str
-    kind: Kind
+    kind: ValueKind
     help: str
     default: Any = None
 
@@ -421,6 +421,6 @@ def _kafka_value(raw: Any) -> str:
 def kafka_option(name: str) -> Option:
     return Option(
         "kafka." + name,
-        Kind("a string, a number, true or false", _kafka_value, secret=_is_secret(name)),
+        ValueKind("a string, a number, true or false", _kafka_value, secret=_is_secret(name)),
         "Passed on to librdkafka",
     )

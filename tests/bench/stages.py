@@ -21,7 +21,7 @@ from neardup.kernels.xxh64 import xxh64_twice
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch import making as sketching
-from neardup.sketch.addresses import identify
+from neardup.sketch.addresses import addresses_of
 from neardup.sketch.shape import record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into
 from neardup.text.tables import tables
@@ -32,7 +32,7 @@ Stage = tuple[str, Callable[[], object]]
 def batch_of(pages: Sequence[Page], scheme: Scheme) -> Callable[[], None]:
     """A call of the one kernel that `sketch_pages` makes for these pages (HTML in UTF-8), and of nothing else."""
     bodies, n = [page.body for page in pages], len(pages)
-    named = identify(pages, scheme)
+    named = addresses_of(pages, scheme)
     headers = sketching._headers(pages, named, None, [0] * n)
     batch = decode_into(sketching._batch(named, headers), bodies, [page.content_type for page in pages], 0)
     shape, constants = shape_of(scheme), tables()

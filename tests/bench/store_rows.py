@@ -22,7 +22,7 @@ from neardup.index.rocks import RocksStore
 from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.sketch.layout import HEADER, SECTION_LENGTHS, Section, section_starts
+from neardup.sketch.layout import HEADER, SECTION_LENGTHS, RecordSection, section_starts
 from neardup.sketch.making import sketch_pages
 from tests.bench.documents import documentation_page, plain_pages, texts
 from tests.bench.generated import Log, fill, mixed
@@ -168,7 +168,9 @@ def by_field(scheme: Scheme) -> list[Row]:
         header = np.frombuffer(b"".join(record[: HEADER.itemsize] for record in records), HEADER)
         starts = section_starts([header[length].astype(np.int64) for length in SECTION_LENGTHS])
         sizes = [round(float(np.mean(end - start))) for start, end in pairwise(starts)]
-        notes: dict[str, float | str] = dict(zip([section.name.lower() for section in Section], sizes, strict=True))
+        notes: dict[str, float | str] = dict(
+            zip([section.name.lower() for section in RecordSection], sizes, strict=True)
+        )
         keys = sum(HEADER[field].itemsize for field in ("supershingles", "simhash", "wide", "logtf", "head", "place"))
         notes = {"identity and counts": HEADER.itemsize - keys, "B, C and index keys": keys, **notes}
         size = sum(map(len, records)) / len(records)

@@ -15,7 +15,7 @@ from neardup.sketch.layout import (
     SECTION_LENGTHS,
     NameFlag,
     RecordFlag,
-    Section,
+    RecordSection,
     field_at,
     section_starts,
 )
@@ -57,7 +57,7 @@ def test_sections_follow_one_another_as_the_header_says():
         assert section_starts(mine) == Header(found).starts == expected
         assert [int(start[row]) for start in section_starts(lengths)] == expected
         assert expected[-1] == len(found)
-    texts = [one[start:end] for start, end in pairwise(Header(one).starts)][Section.URL :]
+    texts = [one[start:end] for start, end in pairwise(Header(one).starts)][RecordSection.URL :]
     assert texts == [b"http://a.example/x", b"a.example", b"A title", b"http://a.example/c", b"en", b""]
 
 

@@ -168,7 +168,7 @@ def judged(batch, reads, store):
         try:
             return passes, judge(batch, reads, SMALL)
         except Missing as missing:
-            learned = reads.read(store, missing.wanted)
+            learned = reads.read(store, missing.needs)
         assert learned
 
 

@@ -15,7 +15,7 @@ from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.record import write_title
 from neardup.kernels.urls import find_hosts, is_plain, write_end
 from neardup.page import Page, host_of, normalise_url
-from neardup.sketch.addresses import identify
+from neardup.sketch.addresses import addresses_of
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import _batch, _headers, _resolve, sketch_pages
 from neardup.sketch.view import Sketch
@@ -62,7 +62,7 @@ def test_hosts_of_normal_urls(urls):
     first, last = np.empty(len(urls), np.int64), np.empty(len(urls), np.int64)
     buffer, ends = texts([url.encode("utf-8", "replace") for url in urls])
     find_hosts(buffer, ends, first, last)
-    named = identify([Page(url, b"x") for url in urls], SCHEME)
+    named = addresses_of([Page(url, b"x") for url in urls], SCHEME)
     start = 0
     for i, url in enumerate(urls):
         normal = normal_form(url)
@@ -159,7 +159,7 @@ TYPES = st.sampled_from(
 def test_a_batch_is_decoded_as_each_body(pages):
     bodies, types = zip(*pages, strict=True)
     made = [Page("http://a.example/", b"") for _ in pages]
-    named = identify(made, SCHEME)
+    named = addresses_of(made, SCHEME)
     batch = decode_into(_batch(named, _headers(made, named, None, [0] * len(made))), bodies, types, 0)
     for i, (body, content_type) in enumerate(pages):
         found = batch.buffer[batch.starts[i] : batch.ends[i]].tobytes()

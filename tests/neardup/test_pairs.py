@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neardup.page import Page
-from neardup.pairs.scoring import Pairs, compare, compare_records, pair_of
+from neardup.pairs.scoring import PairScorer, compare, compare_records, pair_of
 from neardup.sketch.layout import HEADER, SKETCH_VERSION
 from neardup.sketch.making import sketch_pages, sketch_words
 from neardup.sketch.view import Sketch
@@ -208,7 +208,7 @@ def test_what_is_known_of_a_page_from_the_pair_before_changes_no_number():
             header["tape_bytes"], header["content_bytes"] = len(tape), len(content)
             header["size"] = HEADER.itemsize + len(tape) + len(content)
             records.append(header.tobytes() + tape + content)
-    wanted = Pairs()
+    wanted = PairScorer()
     pairs = [(a, [rng.randrange(len(records)) for _ in range(9)]) for a in (*range(len(records)), 0, 3, 0)]
     for a, others in pairs:
         wanted.add(a, others, records.__getitem__)
