@@ -80,7 +80,8 @@ def replay(
                 topic=to_topic or "",
                 progress=shown.folded,
             )
-    kept = f"; {done.told:,} of them are kept, {done.otherwise:,} otherwise" if scan is not None else ""
+    compared = scan is not None and not settings.decider_values
+    kept = f"; {done.told:,} of them are kept, {done.otherwise:,} otherwise" if compared else ""
     typer.echo(f"neardup: {done.verdicts:,} verdicts{kept}", err=True)
     if done.otherwise:
         raise typer.Exit(1)

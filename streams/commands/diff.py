@@ -124,7 +124,10 @@ def _evidence(verdict: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     for name in ("representative", "content_of"):
         if place := verdict.get(name):
             rows.append((name.replace("_", " "), str(place["url"])))
-    rows += [(name, orjson.dumps(value).decode()) for name, value in sorted(verdict.get("evidence", {}).items())]
+    rows += [
+        (name.replace("_", " "), value if isinstance(value, str) else orjson.dumps(value).decode())
+        for name, value in sorted(verdict.get("evidence", {}).items())
+    ]
     if verdict.get("reason"):
         rows.append(("reason", str(verdict["reason"])))
     return rows
