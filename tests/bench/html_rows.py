@@ -5,7 +5,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -32,9 +32,8 @@ def _edited(page: Page) -> Page:
     return Page(page.url + "/copy", (page.body or b"").replace(b"</body>", b"<p>one more</body>"), page.content_type, 0)
 
 
-def speed(scheme: Scheme) -> list[Row]:
+def speed(scheme: Scheme) -> Iterator[Row]:
     """HTML to a whole record, a core, against both rivals."""
-    rows = []
     for name, make, limit in (("documentation page", documentation_page, 53.0), ("web page", web_page, 28.0)):
         pages = _pages(make)
         size = sum(len(page.body or b"") for page in pages) / _PAGES
@@ -54,18 +53,13 @@ def speed(scheme: Scheme) -> list[Row]:
         each = 1e6 * ours / _PAGES
         what = f"HTML to sketch, {name} of {size / 1000:.0f} kB, a core"
         stages = {"kernels alone": kernels_alone(pages, scheme)}
-        rows.append(
-            Row(what, "us a page", each, limit, "prototype's B + C alone", limit / each, "0.5 x", found, notes=stages)
-        )
+        yield Row(what, "us a page", each, limit, "prototype's B + C alone", limit / each, "0.5 x", found, notes=stages)
         for peer, taken, reach in (
             ("regex + numpy, B + C alone", regex, "10 x"),
             ("lexbor + our kernels", lexbor, "3 x"),
         ):
-            rows.append(Row(what, "us a page", each, 5e4 * taken, peer, taken / few_ours, reach, found))
-        rows.append(
-            Row(f"two threads, {name}", "pages/s", _PAGES / two, _PAGES / ours, "one thread", ours / two, "1.8 x")
-        )
-    return rows
+            yield Row(what, "us a page", each, 5e4 * taken, peer, taken / few_ours, reach, found)
+        yield Row(f"two threads, {name}", "pages/s", _PAGES / two, _PAGES / ours, "one thread", ours / two, "1.8 x")
 
 
 def kernels_alone(pages: list[Page], scheme: Scheme) -> float:
@@ -91,11 +85,10 @@ def _rivals_find(pages: list[Page], scheme: Scheme) -> str:
     return text + f"; others taken for copies: {sum(other for _, other in found)}"
 
 
-def worst(scheme: Scheme) -> list[Row]:
+def worst(scheme: Scheme) -> Iterator[Row]:
     """ns a byte of inputs made to be slow, to tokens and to sketches, and what a byte costs in four times as many."""
     size = 500_000
     small, large = worst_cases(size), worst_cases(4 * size)
-    rows = []
 
     def sketched(body: bytes) -> Callable[[], object]:
         page = [Page("https://w.example/", body, "text/html; charset=utf-8", 0)]
@@ -116,11 +109,8 @@ def worst(scheme: Scheme) -> list[Row]:
         if limit:
             row.peer, row.peer_name, row.ratio, row.reach = limit, "limit", limit / slowest, "1 x"
         crooked = max(growth, key=growth.__getitem__)
-        rows += [
-            row,
-            Row(f"four times the bytes {what}, a byte: {crooked}", "times", growth[crooked], reach="1.2 at most"),
-        ]
-    return rows
+        yield row
+        yield Row(f"four times the bytes {what}, a byte: {crooked}", "times", growth[crooked], reach="1.2 at most")
 
 
 _FIRST = """
@@ -135,27 +125,17 @@ print(i - t, time.perf_counter() - i)
 """
 
 
-def start() -> list[Row]:
+def start() -> Iterator[Row]:
     """Fresh processes: the first sketch with a warm cache, and with an empty one."""
     taken = []
     for _ in range(5):
         done = subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, check=True)
         taken.append([float(word) for word in done.stdout.split()])
     imports, first = (statistics.median(column) for column in zip(*taken, strict=True))
+    notes: dict[str, float | str] = {"imports before it": imports}
+    yield Row("first sketch, warm cache", "s", first, 0.5, "limit", 0.5 / first, "1 x", notes=notes)
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
         command = [sys.executable, "-m", "neardup.warm"]
         cold = seconds(lambda: subprocess.run(command, env=environment, check=True))
-    return [
-        Row(
-            "first sketch, warm cache",
-            "s",
-            first,
-            0.5,
-            "limit",
-            0.5 / first,
-            "1 x",
-            notes={"imports before it": imports},
-        ),
-        Row("all kernels compiled, empty cache", "s", cold, 15, "limit", 15 / cold, "1 x"),
-    ]
+    yield Row("all kernels compiled, empty cache", "s", cold, 15, "limit", 15 / cold, "1 x")

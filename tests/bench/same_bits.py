@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from neardup.page import Page
@@ -47,8 +48,8 @@ def same_bits() -> list[Row]:
     told: dict[str, dict[str, str]] = {}
 
     def run() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            running = {}
+        running = {}
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as ends:
             for name, change in _CPUS.items():
                 environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / name), **change}
                 if name == "this machine":
@@ -62,6 +63,7 @@ def same_bits() -> list[Row]:
                     stderr=subprocess.DEVNULL,
                     text=True,
                 )
+                ends.callback(running[name].kill)
             for name, process in running.items():
                 output, _ = process.communicate()
                 told[name] = dict(line.split() for line in output.splitlines()) if not process.returncode else {}

@@ -1,6 +1,7 @@
 """Rows of threads and processes: pages a second from HTML to sketches, against one of them."""
 
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -12,6 +13,7 @@ from tests.bench.documents import documentation_page
 from tests.bench.table import Row, in_turn, seconds
 
 _PAGES, _ROUNDS, _REPEATS = 200, 3, 5
+_COUNTS = (1, 2, 4)
 #: What two of them are to give; four are shown.
 _REACH = {2: "1.8 x"}
 
@@ -37,14 +39,18 @@ def _rounds(seed: int) -> int:
     return _ROUNDS * len(_made)
 
 
-def scaling(scheme: Scheme) -> list[Row]:
+def scaling(scheme: Scheme) -> Iterator[Row]:
     """Threads share one batch; processes have each their own, as a group of sketchers has."""
-    pages, counts = _pages(), (1, 2, 4)
+    pages = _pages()
     sketch_pages(pages, scheme, threads=4)
-    threads = in_turn(
-        [lambda n=n: seconds(lambda: sketch_pages(pages, scheme, threads=n)) / len(pages) for n in counts], _REPEATS
+    yield from _rows(
+        "threads",
+        in_turn(
+            [lambda n=n: seconds(lambda: sketch_pages(pages, scheme, threads=n)) / len(pages) for n in _COUNTS],
+            _REPEATS,
+        ),
     )
-    pools = [ProcessPoolExecutor(n, mp_context=get_context("spawn"), initializer=_prepare) for n in counts]
+    pools = [ProcessPoolExecutor(n, mp_context=get_context("spawn"), initializer=_prepare) for n in _COUNTS]
 
     def together(pool: ProcessPoolExecutor, workers: int) -> float:
         started = time.perf_counter()
@@ -52,18 +58,19 @@ def scaling(scheme: Scheme) -> list[Row]:
         return (time.perf_counter() - started) / done
 
     try:
-        for pool, n in zip(pools, counts, strict=True):
+        for pool, n in zip(pools, _COUNTS, strict=True):
             together(pool, n)  # starts them
         processes = in_turn(
-            [lambda pool=pool, n=n: together(pool, n) for pool, n in zip(pools, counts, strict=True)], _REPEATS
+            [lambda pool=pool, n=n: together(pool, n) for pool, n in zip(pools, _COUNTS, strict=True)], _REPEATS
         )
     finally:
         for pool in pools:
             pool.shutdown()
-    rows = []
-    for what, each in (("threads", threads), ("processes", processes)):
-        for n, taken in list(zip(counts, each, strict=True))[1:]:
-            row = Row(f"documentation pages, {n} {what}", "pages/s", 1 / taken, 1 / each[0], "one")
-            row.ratio, row.reach = each[0] / taken, _REACH.get(n, "")
-            rows.append(row)
-    return rows
+    yield from _rows("processes", processes)
+
+
+def _rows(what: str, each: Sequence[float]) -> Iterator[Row]:
+    for n, taken in list(zip(_COUNTS, each, strict=True))[1:]:
+        row = Row(f"documentation pages, {n} {what}", "pages/s", 1 / taken, 1 / each[0], "one")
+        row.ratio, row.reach = each[0] / taken, _REACH.get(n, "")
+        yield row

@@ -4,11 +4,10 @@ import gc
 import os
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,14 +73,14 @@ class Folding:
         return (clock() - started) / len(batch)
 
 
-def growth(scheme: Scheme, sizes: Sequence[int], scratch: Path | None = None) -> list[Row]:
+def growth(scheme: Scheme, sizes: Sequence[int], scratch: Path | None = None) -> Iterator[Row]:
     """Sketches a second into stores of these sizes; each grows out of the one before.
 
     scratch: folder for the index, which takes some 2 kB a page and goes afterwards. Raises BadInput if the disk has no
     room for it.
     """
     decider, log = Decider(scheme=scheme.digest), Log()
-    rows, filled = [], 0
+    filled = 0
     good = same_as_folding(decider)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         enough_room(Path(folder), max(sizes))
@@ -116,10 +115,8 @@ def growth(scheme: Scheme, sizes: Sequence[int], scratch: Path | None = None) ->
             row.check = f"{duplicates} of {round(0.3 * folding.pages)} planted found"
             if not good or duplicates < 0.29 * folding.pages:
                 row.void = "wrong verdicts, or fill differs from fold"
-            rows.append(row)
-            print(f"{row.name}: {row.ours:,.0f} a second; {notes}", file=sys.stderr, flush=True)
+            yield row
         store.close()
-    return rows
 
 
 #: Compaction that has not ended by then goes on beside what is measured.

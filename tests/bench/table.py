@@ -5,9 +5,8 @@ import os
 import platform
 import statistics
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -87,26 +86,67 @@ def _number(value: float | None) -> str:
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
-def markdown(rows: Sequence[Row], about: dict[str, object]) -> str:
+_HEADER = ["| what | unit | neardup | peer | ratio | reach | check |", "|---|---|---|---|---|---|---|"]
+
+
+def line(row: Row) -> str:
+    """One row of the table for people."""
+    peer = f"{_number(row.peer)} ({row.peer_name})" if row.peer is not None else ""
+    ratio = f"void: {row.void}" if row.void else f"{row.ratio:.2f} x" if row.ratio is not None else ""
+    notes = "; ".join(f"{k} {_number(v) if isinstance(v, float) else v}" for k, v in row.notes.items())
+    check = "; ".join(part for part in (row.check, notes) if part)
+    return f"| {row.name} | {row.unit} | {_number(row.ours)} | {peer} | {ratio} | {row.reach} | {check} |"
+
+
+def markdown(rows: Sequence[Row], about: Mapping[str, object]) -> str:
     """The table for people."""
-    lines = ["# How fast", ""]
-    lines += [f"* {name}: {value}" for name, value in about.items()]
-    lines += ["", "| what | unit | neardup | peer | ratio | reach | check |", "|---|---|---|---|---|---|---|"]
-    for row in rows:
-        peer = f"{_number(row.peer)} ({row.peer_name})" if row.peer is not None else ""
-        ratio = f"void: {row.void}" if row.void else f"{row.ratio:.2f} x" if row.ratio is not None else ""
-        notes = "; ".join(f"{k} {_number(v) if isinstance(v, float) else v}" for k, v in row.notes.items())
-        check = "; ".join(part for part in (row.check, notes) if part)
-        lines.append(f"| {row.name} | {row.unit} | {_number(row.ours)} | {peer} | {ratio} | {row.reach} | {check} |")
-    return "\n".join(lines) + "\n"
+    lines = ["# How fast", "", *(f"* {name}: {value}" for name, value in about.items()), "", *_HEADER]
+    return "\n".join([*lines, *map(line, rows)]) + "\n"
 
 
-def write(rows: Sequence[Row], about: dict[str, object], folder: Path, name: str) -> None:
-    """`name`.md and `name`.json in a folder, made if missing; the table also goes to the terminal."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = markdown(rows, about)
-    (folder / f"{name}.md").write_text(text)
-    (folder / f"{name}.json").write_text(
-        json.dumps({"about": about, "rows": [asdict(row) for row in rows]}, indent=1) + "\n"
-    )
-    sys.stdout.write(text)
+class Sheet:
+    """The table in two files, `name`.md and `name`.json, written anew with each row: a run that is stopped leaves what
+    it has measured, and the files say that it is not all.
+    """
+
+    def __init__(self, about: Mapping[str, object], folder: Path, name: str) -> None:
+        """about: what the numbers are of. folder: made if missing."""
+        self.path = folder / f"{name}.md"
+        self.rows: list[Row] = []
+        self.seconds: dict[str, int] = {}
+        self._about = dict(about)
+        folder.mkdir(parents=True, exist_ok=True)
+        print("\n".join(_HEADER), flush=True)
+        self._write(finished=False)
+
+    def add(self, row: Row) -> None:
+        """The row also goes to the terminal."""
+        self.rows.append(row)
+        self._write(finished=False)
+        print(line(row), flush=True)
+
+    def finish(self) -> None:
+        self._write(finished=True)
+
+    def _write(self, *, finished: bool) -> None:
+        about = {**self._about, "seconds": sum(self.seconds.values())}
+        if not finished:
+            about["stopped"] = f"before its end; whole groups: {', '.join(self.seconds) or 'none'}"
+        whole = {"about": about, "seconds": self.seconds, "rows": [asdict(row) for row in self.rows]}
+        _replace(self.path, markdown(self.rows, about))
+        _replace(self.path.with_suffix(".json"), json.dumps(whole, indent=1) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Whoever stops us while we write leaves the text as it was."""
+    part = path.with_suffix(".part")
+    part.write_text(text)
+    part.replace(path)
+
+
+def seconds_of(path: Path) -> dict[str, int]:
+    """How long the groups took whose rows a `Sheet` has written there; none if there is no such file."""
+    try:
+        return dict(json.loads(path.with_suffix(".json").read_text())["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}

@@ -1,7 +1,7 @@
 """Rows of texts: to sketches and to verdicts, against peers that start from the same strings."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def _verdict_of_peer(told: dict[str, float]) -> tuple[str, str]:
     return check, "" if good else f"peer {check}"
 
 
-def sketches(peers: Peers, missing: dict[str, str], scheme: Scheme) -> list[Row]:
+def sketches(peers: Peers, missing: dict[str, str], scheme: Scheme) -> Iterator[Row]:
     """Texts of 350 words to sketches, a core: ours are whole records, theirs 84 minvalues of shingles of 8 words."""
     originals = texts(900)
     planted = copies(originals[:100])
@@ -45,12 +45,10 @@ def sketches(peers: Peers, missing: dict[str, str], scheme: Scheme) -> list[Row]
     found = sum(compare(records[a], records[b]).tape_score >= 0.74 for a, b in pairs)
     wrong = sum(compare(records[a], records[a + 1]).tape_score >= 0.74 for a, _ in pairs)
     ours_check = f"ours found {found}, wrong {wrong} of 100"
-    rows = []
     with tempfile.TemporaryDirectory() as folder:
         peers.load(everything, len(planted), Path(folder))
         for name in PACKAGES:
             row = Row(f"text to sketch, a core, against {name}", "us a text", 0.0, reach=_REACH.get(name, ""))
-            rows.append(row)
             try:
                 if name in missing:
                     raise RuntimeError(missing[name])
@@ -64,14 +62,14 @@ def sketches(peers: Peers, missing: dict[str, str], scheme: Scheme) -> list[Row]
                 )
             except RuntimeError as error:
                 row.void = str(error)
-                continue
-            row.ours, row.peer = 1e6 * ours / len(pages), 1e6 * peer / len(pages)
-            row.peer_name, row.ratio = name, peer / ours
-            check, row.void = _verdict_of_peer(told)
-            row.check = f"{ours_check}; theirs {check}"
-            if found < 95 or wrong > 1:
-                row.void = ours_check
-    return rows
+            else:
+                row.ours, row.peer = 1e6 * ours / len(pages), 1e6 * peer / len(pages)
+                row.peer_name, row.ratio = name, peer / ours
+                check, row.void = _verdict_of_peer(told)
+                row.check = f"{ours_check}; theirs {check}"
+                if found < 95 or wrong > 1:
+                    row.void = ours_check
+            yield row
 
 
 def _stream(pages: Sequence[Page], scheme: Scheme, folder: Path, *, ahead: bool) -> tuple[float, list[Verdict], int]:

@@ -1,7 +1,7 @@
 """`python -m tests.bench.worst`: inputs made to be slow, of 1, 2, 4 and 8 MB: ns a byte to tokens and to sketches."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from time import process_time
 
@@ -79,46 +79,42 @@ def _spent(run: Callable[[], object]) -> float:
     return process_time() - started
 
 
-def table(scheme: Scheme, sizes: tuple[int, ...] = SIZES) -> dict[str, dict[str, list[float]]]:
-    """ns a byte of every input, by size: {"to tokens": {input: [...]}, "to sketch": {...}}."""
+def tables(scheme: Scheme, sizes: tuple[int, ...] = SIZES) -> Iterator[tuple[str, dict[str, list[float]]]]:
+    """ns a byte of every input, by size: ("to tokens", {input: [...]}), ("to sketch", {...})."""
     inputs = [{**worst_cases(size), **more_cases(size)} for size in sizes]
 
     def sketched(body: bytes) -> Callable[[], object]:
         page = [Page("https://w.example/", body, "text/html; charset=utf-8", 0)]
         return lambda: sketch_pages(page, scheme)
 
-    found: dict[str, dict[str, list[float]]] = {"to tokens": {}, "to sketch": {}}
-    for each, make in zip(found.values(), (to_tokens, sketched), strict=True):
+    for what, make in (("to tokens", to_tokens), ("to sketch", sketched)):
+        each = {}
         for name in inputs[0]:
             bodies = [bodies[name] for bodies in inputs]
             runs = [make(body) for body in bodies]
             taken = in_turn([lambda run=run: _spent(run) for run in runs], _REPEATS)
             each[name] = [1e9 * spent / len(body) for spent, body in zip(taken, bodies, strict=True)]
-    return found
+        yield what, each
 
 
-def rows(scheme: Scheme) -> list[Row]:
+def rows(scheme: Scheme) -> Iterator[Row]:
     """The slowest inputs of the largest size, and the one that costs most a byte against the smallest size."""
-    out = []
-    for what, each in table(scheme).items():
+    for what, each in tables(scheme):
         ordered = sorted(each, key=lambda name: -each[name][-1])
         for name in ordered[:_SHOWN]:
             row = Row(f"bytes {what}, input made to be slow: {name}", "ns/byte", each[name][-1])
             row.notes = {f"{size // 1_000_000} MB": value for size, value in zip(SIZES, each[name], strict=True)}
             row.peer, row.peer_name, row.ratio, row.reach = _LIMIT, "limit", _LIMIT / each[name][-1], "1 x"
-            out.append(row)
+            yield row
         growth = {name: values[-1] / values[0] for name, values in each.items()}
         crooked = max(growth, key=growth.__getitem__)
-        out.append(
-            Row(f"eight times the bytes {what}, a byte: {crooked}", "times", growth[crooked], reach="1.2 at most")
-        )
-    return out
+        yield Row(f"eight times the bytes {what}, a byte: {crooked}", "times", growth[crooked], reach="1.2 at most")
 
 
 def main() -> None:
     argparse.ArgumentParser(prog="tests.bench.worst", description=__doc__).parse_args()
     names = " | ".join(f"{size // 1_000_000} MB" for size in SIZES)
-    for what, each in table(Scheme(seed=1)).items():
+    for what, each in tables(Scheme(seed=1)):
         print(f"\n| bytes {what}, ns a byte | {names} |\n|---|" + "---|" * len(SIZES))
         for name in sorted(each, key=lambda name: -each[name][-1]):
             print(f"| {name} | " + " | ".join(f"{value:.1f}" for value in each[name]) + " |")

@@ -4,7 +4,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,11 +92,10 @@ def _run(records: Sequence[bytes], decider: Decider) -> tuple[list[float], Foldi
     return times[1:], folding
 
 
-def matching(scheme: Scheme) -> list[Row]:
+def matching(scheme: Scheme) -> Iterator[Row]:
     """Each case, in turns with pages like any others."""
     decider = Decider(scheme=scheme.digest)
     plain = Log().records(0, _BATCH * _BATCHES)
-    rows = []
     for case in CASES:
         records = case.make(plain, 0)
         normal, slow, growth = [], [], []
@@ -108,8 +107,7 @@ def matching(scheme: Scheme) -> list[Row]:
         row = Row(f"matcher: {case.name}", "us a page", statistics.median(slow), statistics.median(normal))
         _judge(row, case, statistics.median(growth))
         row.notes |= {"candidates a page": folding.scored / folding.pages, **folding.kinds}
-        rows.append(row)
-    return rows
+        yield row
 
 
 def _judge(row: Row, case: Case, growth: float) -> None:
