@@ -6,19 +6,21 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser lint types imports unit plain bounds test gate web corpora test-cluster test-spark soak bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka lock clean
+.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate web corpora soak \
+	bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
-	@echo "make test        lint, types, import rules, all tests"
+	@echo "make check       lint, types, import rules, quick tests: a minute or so; for after each change"
+	@echo "make test        the same, and all tests: ten minutes; for before a change is handed on"
 	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live"
+	@echo "make test-NAME   the tests of one folder of tests/: test-kafka, test-crash, test-streams, ..."
 	@echo "make gate        how many pages of known truth each class of templates loses"
 	@echo "make web         evaluate all rules on a made-up web with mirrors, PAGES=10000"
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
-	@echo "make bench       speed against peers, as ratios; bench-large: with 10,000,000 pages"
-	@echo "make soak        the stream under random kills, MINUTES=5"
-	@echo "make test-cluster  the same with one of three brokers lost"
-	@echo "make test-spark    the partition on Spark, with real executors"
+	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
+	@echo "make soak        the stream under random kills, MINUTES=5; test-cluster: with one of three brokers lost"
+	@echo "make test-spark  the partition on Spark, with real executors"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
 
@@ -32,6 +34,10 @@ $(READY): requirements.lock pyproject.toml
 browser:
 	@deploy/browser.sh
 
+# Kafka's jars before the tests begin, which would all wait for them. Without Java or Maven they say what is missing.
+jars:
+	-@$(PYTHON) deploy/kafka/broker.py --fetch
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,25 +48,43 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-unit: $(READY) browser
-	$(BIN)/pytest -n auto --dist worksteal
+# Tests wait for brokers and processes, so there are more workers than cores; see tests/conftest.py for their order.
+PYTEST  := $(BIN)/pytest --dist loadgroup --no-loadscope-reorder
+WAITING := -n auto
+WORKING := -n logical
+SLOWEST := --durations 20 --durations-min 1
+
+# No broker, no browser, nothing slow: what breaks is found here first. All else is for `make test`.
+quick: $(READY)
+	$(PYTEST) $(WORKING) -m "not slow and not broker and not browser" --ignore tests/gate
+
+check: lint types imports quick
+
+unit: $(READY) browser jars
+	$(PYTEST) $(WAITING) $(SLOWEST)
 
 # The kernels again without the JIT (as plain Python, small inputs), and with every array access checked. The checked
 # run compiles into a cache of its own: a warm cache of unchecked code would be used as it is.
 plain: $(READY)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --dist worksteal -m kernel tests/neardup
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(WORKING) $(SLOWEST) -m kernel tests/neardup
 
+bounds: CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/numba-boundscheck
 bounds: $(READY)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/numba-boundscheck $(BIN)/pytest -n auto --dist worksteal -m kernel tests/neardup
+	$(CHECKED) $(BIN)/python -m neardup.warm
+	$(CHECKED) $(PYTEST) $(WORKING) $(SLOWEST) -m kernel tests/neardup
 
 test: lint types imports unit plain bounds
+
+# One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
+test-%: $(READY) browser jars
+	$(PYTEST) $(WAITING) $(SLOWEST) tests/$*
 
 demo: $(READY)
 	@$(BIN)/python deploy/demo/demo.py demo
 
 # The accuracy gate alone: pages of known truth by class of template. NEARDUP_GATE_PAGES=10000 makes it longer.
 gate: $(READY)
-	$(BIN)/pytest -n auto --dist worksteal tests/gate
+	$(PYTEST) $(WORKING) tests/gate
 
 # All rules on pages whose truth is known: a made-up web (docs beside it: see tests/gate/web.py), and public archives.
 PAGES ?= 10000
@@ -84,12 +108,14 @@ MINUTES ?= 5
 soak: $(READY)
 	$(BIN)/python tests/kafka/soak.py --minutes $(MINUTES)
 
-# Against peers and formulas: build/bench.md. Peers get an environment of their own.
+# Against peers and formulas: build/bench.md, row by row. Peers get an environment of their own. ONLY names groups of
+# rows by a part of their name: `make bench ONLY=worst`.
+ONLY ?=
 bench: $(READY)
-	$(BIN)/python -m tests.bench --out build
+	$(BIN)/python -m tests.bench --out build --only "$(ONLY)"
 
 bench-large: $(READY)
-	$(BIN)/python -m tests.bench --out build --large
+	$(BIN)/python -m tests.bench --out build --only "$(ONLY)" --large
 
 # How many keys should a page post? PAGES, and CRAWLS: folders of HTML that the pages are drawn from, too; and RUNS, how
 # many choices of keys are folded for their cost. RocksDB's options under the matcher's load, each against its default.

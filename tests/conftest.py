@@ -1,11 +1,76 @@
 """What holds for all tests; and hooks that the controller of a distributed run needs, which loads no other conftest."""
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.browser import browser
 from tests.gate.table import pytest_terminal_summary
 
-__all__ = ["pytest_terminal_summary"]
+__all__ = ["browser", "pytest_terminal_summary"]
 
 # No test may fail because the machine is busy: hypothesis asks for 200 ms an example by default.
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")
+
+HERE = Path(__file__).parent
+
+#: Suites whose tests wait for most of their time, for brokers and for processes.
+WAITING = ("tests/kafka/", "tests/crash/")
+#: Suites that run only when they are asked for by name: they need the machine for minutes, or what nothing else needs.
+ON_DEMAND = ("cluster", "spark")
+#: Fixtures that stand for a marker.
+NEEDS = {"broker": "broker", "own_broker": "broker", "browser": "browser"}
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """More workers than cores, since tests wait; as many as cores for `-n logical`, where they compute."""
+    cores = len(os.sched_getaffinity(0))
+    return cores if config.option.numprocesses == "logical" else cores + min(cores, 4)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    suite = collection_path.name if collection_path.parent == HERE else ""
+    return True if suite in ON_DEMAND and not any(suite in Path(each).parts for each in config.args) else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for fixture, marker in NEEDS.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(marker)
+    if hasattr(config, "workerinput"):
+        items[:] = spread(items)
+
+
+def spread(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The order in which workers take tests: the slow first, and what waits evenly among what computes.
+
+    Tests of a file that share a fixture, or kernels that must be compiled where none are kept, stay in one worker.
+    """
+    units: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        name = item.nodeid
+        if item.get_closest_marker("kernel") or _shares_fixtures(item):
+            name = name.partition("::")[0]
+            item.add_marker(pytest.mark.xdist_group(name))
+        units.setdefault(name, []).append(item)
+    slow = [unit for unit in units.values() if any(item.get_closest_marker("slow") for item in unit)]
+    quick = [unit for unit in units.values() if not any(item.get_closest_marker("slow") for item in unit)]
+    return [item for part in (slow, quick) for unit in _mixed(part) for item in unit]
+
+
+def _shares_fixtures(item: pytest.Item) -> bool:
+    found = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
+    return any(fixture.scope in ("class", "module") for fixtures in found for fixture in fixtures)
+
+
+def _mixed(units: list[list[pytest.Item]]) -> Iterator[list[pytest.Item]]:
+    waits = [unit for unit in units if unit[0].nodeid.startswith(WAITING)]
+    works = [unit for unit in units if not unit[0].nodeid.startswith(WAITING)]
+    place = [((number + 0.5) / len(part), unit) for part in (waits, works) for number, unit in enumerate(part)]
+    yield from (unit for _, unit in sorted(place, key=lambda each: each[0]))

@@ -301,9 +301,9 @@ class PortTaken(BrokerFailed):
 class Cluster:
     """One broker, or several nodes that are broker and controller at once, in a folder of their own.
 
-    settings: broker settings beyond SETTINGS. The folder keeps data, settings and logs; `start` on a folder that was
-    used before takes its data up again, on the same ports if this object chose them. A context manager: leaving it
-    stops everything.
+    settings: broker settings beyond SETTINGS, see `set`. The folder keeps data, settings and logs; `start` on a folder
+    that was used before takes its data up again, on the same ports if this object chose them. A context manager:
+    leaving it stops everything.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class Cluster:
         cache: Path | None = None,
     ) -> None:
         self.folder = folder
-        self._settings = dict(settings or {})
+        self.settings = dict(settings or {})
         libs = jars(cache)
         self.nodes = [Node(folder / str(number), number, libs) for number in range(1, nodes + 1)]
         self._lock = threading.Lock()
@@ -349,11 +349,11 @@ class Cluster:
                 "share.coordinator.state.topic.replication.factor": replicas,
                 "share.coordinator.state.topic.min.isr": in_sync,
             }
-            node.write_settings({**SETTINGS, **own, **self._settings})
+            node.write_settings({**SETTINGS, **own, **self.settings})
 
     def set(self, **settings: object) -> None:
         """Further broker settings, in force from the next `start` or `restart` on."""
-        self._settings.update(settings)
+        self.settings.update(settings)
         self._write_settings()
 
     def start(self) -> "Cluster":
@@ -403,6 +403,10 @@ class Cluster:
         """Starts a node that was killed or stopped, on its ports and data; returns when it serves again."""
         with self._lock:
             self._launch([self.nodes[node_id - 1]])
+
+    def running(self, node_id: int = 1) -> bool:
+        """Whether there is such a process, be it paused or not."""
+        return self.nodes[node_id - 1].pid is not None
 
     def pause(self, node_id: int = 1) -> None:
         """SIGSTOP: connections stay open and nothing answers."""
@@ -485,6 +489,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=1, help="1, or 3 for a cluster with replication")
     parser.add_argument("--folder", type=Path, help="keep data here (default: a temporary folder)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a further broker setting")
+    parser.add_argument("--fetch", action="store_true", help="only fetch what is needed")
     parser.add_argument("--while-used", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
 
@@ -493,6 +498,9 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, leave)
     try:
+        if given.fetch:
+            jars()
+            return 0
         if given.while_used:
             _serve_while_used(given.while_used)
             return 0

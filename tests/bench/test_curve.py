@@ -26,6 +26,7 @@ def mixture():
     return generated(1, 4000, 24)
 
 
+@pytest.mark.slow
 def test_a_page_depends_on_its_number_alone(mixture):
     fewer = generated(1, 2500, 24, threads=1)
     for name in ("minvalues", "blocks", "head", "tokens", "posted"):

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
@@ -15,6 +17,7 @@ from tests.bench.variants import VARIANTS, Variant
 DECIDER = Decider(scheme=Scheme(seed=1).digest)
 
 
+@pytest.mark.slow
 def test_what_any_variant_wrote_the_others_and_the_index_can_read(tmp_path):
     def rows_of(name: str) -> dict[bytes, bytes]:
         return {f"{name} {i}".encode(): name.encode() * 20 for i in range(50)}

@@ -1,4 +1,4 @@
-"""Three brokers, replication 3, two of them needed for a write. Only on demand: `make test-cluster`."""
+"""Three brokers, replication 3, two of them needed for a write. For minutes, so on demand: `make test-cluster`."""
 
 import sys
 from collections.abc import Iterator
@@ -12,11 +12,6 @@ if _KAFKA_TESTS not in sys.path:
     sys.path.insert(0, _KAFKA_TESTS)
 
 from broker import kafka  # noqa: E402
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves these tests out unless they are asked for by name: three brokers need the machine for minutes."""
-    return None if any("cluster" in argument for argument in config.args) else True
 
 
 @pytest.fixture(scope="session")

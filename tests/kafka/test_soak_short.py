@@ -7,6 +7,7 @@ import pytest
 from soak import soak
 
 
+@pytest.mark.broker
 @pytest.mark.slow
 def test_a_line_under_fire_gives_each_page_its_verdict(tmp_path: Path) -> None:
     seed = int(os.environ.get("SOAK_SEED") or int.from_bytes(os.urandom(3), "big"))

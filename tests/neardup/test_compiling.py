@@ -67,6 +67,7 @@ print(made.fill(values[:2], 3), values.tolist())
 """
 
 
+@pytest.mark.slow
 def test_what_a_kernel_calls_becomes_machine_code_with_it_alone(tmp_path: Path) -> None:
     first = run(tmp_path, _CALLS, _COUNTED).splitlines()
     assert first[0] == f"{10 + 5 * 42} 1"
@@ -110,6 +111,7 @@ def top(x):
 """
 
 
+@pytest.mark.slow
 def test_a_shared_part_is_not_compiled_again(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     hits = "print(sum(made.middle.part()._cache_hits.values()))"
@@ -130,6 +132,7 @@ def files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_used_where_nothing_can_be_written(tmp_path: Path) -> None:
     module = _CALLS + "from neardup.kernels import keeping\n"
     assert run(tmp_path, module, _USED) == "compiled True"
@@ -145,6 +148,7 @@ def test_what_is_kept_is_used_where_nothing_can_be_written(tmp_path: Path) -> No
     assert files(tmp_path / "cache") == before
 
 
+@pytest.mark.slow
 def test_what_is_kept_for_another_processor_is_not_ours(tmp_path: Path) -> None:
     module = _CALLS + "from neardup.kernels import keeping\n"
     holds = "print(made.total._cache.holds())"
@@ -155,6 +159,7 @@ def test_what_is_kept_for_another_processor_is_not_ours(tmp_path: Path) -> None:
     assert run(tmp_path, module, holds) == "True"
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_for_processors_that_are_not_here(tmp_path: Path) -> None:
     """As an image's are: by the types of the calls that this machine made, without a call there."""
     module = _CALLS + "from neardup.kernels import keeping\n"

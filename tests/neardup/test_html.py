@@ -33,6 +33,7 @@ def test_words_of_hostile_pages_are_those_of_a_browser(page):
 
 
 @needs_jit
+@pytest.mark.slow
 @pytest.mark.parametrize("archive", ARCHIVES)
 def test_words_of_real_pages_are_those_of_the_tree(archive):
     moved = 0

@@ -201,6 +201,7 @@ def test_closest_calls_are_the_closest() -> None:
     assert all(n["by"] == "title veto" for n in (v["evidence"]["nearest"] for v in tally.close_vetoed.chosen()))
 
 
+@pytest.mark.slow
 def test_many_verdicts_in_bounded_memory_and_a_small_file() -> None:
     crawl = MadeUpCrawl(512)
     block = list(crawl.verdicts())
@@ -221,6 +222,7 @@ def test_many_verdicts_in_bounded_memory_and_a_small_file() -> None:
     assert len(markup.encode()) < 1_000_000
 
 
+@pytest.mark.slow
 def test_long_texts_make_no_long_report() -> None:
     crawl = MadeUpCrawl(200)
     verdicts = list(crawl.verdicts())

@@ -1,7 +1,5 @@
 """The report in a real browser: it loads nothing, runs nothing, and fits."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,18 +7,6 @@ import pytest
 from neardup.report import build_report
 from tests.neardup.test_report import HOSTILE, INFO
 from tests.neardup.verdict_stream import MadeUpCrawl
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module", params=["friendly", "hostile", "empty"])

@@ -64,6 +64,7 @@ def pages(count=60):
     return made
 
 
+@pytest.mark.slow
 def test_a_page_is_sketched_as_its_words():
     for page in pages():
         record = Sketch(sketch_pages([page], SCHEME)[0])

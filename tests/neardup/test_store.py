@@ -94,7 +94,7 @@ class Stores(RuleBasedStateMachine):
 
 
 Stores.TestCase.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
-TestStores = Stores.TestCase
+TestStores = pytest.mark.slow(Stores.TestCase)
 
 
 @pytest.fixture(params=["memory", "rocks"])
@@ -141,6 +141,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flushed", [0, 399])
 def test_what_a_killed_process_leaves_is_of_one_moment(tmp_path, flushed):
     killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "index", str(flushed)], check=False)

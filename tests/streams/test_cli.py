@@ -48,6 +48,7 @@ def test_verdicts_in_a_pipe_are_all_that_is_printed(shell: Shell) -> None:
     assert not (shell.folder / "neardup-state").exists()
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_and_a_full_disk_end_a_scan_quietly(shell: Shell) -> None:
     site(shell.folder / "site")
     command = [sys.executable, "-c", "from streams.cli import main; main()", "scan", "site"]

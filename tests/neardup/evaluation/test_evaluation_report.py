@@ -4,7 +4,6 @@ import csv
 import html
 import json
 import re
-import shutil
 import xml.etree.ElementTree as xml
 from dataclasses import replace
 from itertools import combinations
@@ -240,30 +239,23 @@ def test_plots_need_points() -> None:
     assert all(float(text.attrib["y"]) < top + height for text in texts)
 
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
 @pytest.mark.parametrize("width", [360, 1200])
-def test_the_page_loads_nothing_and_fits(evaluation: Evaluation, tmp_path: Path, width: int) -> None:
+def test_the_page_loads_nothing_and_fits(browser, evaluation: Evaluation, tmp_path: Path, width: int) -> None:
     evaluation.notes.append(HOSTILE)
     path = tmp_path / "evaluation.html"
     path.write_text(to_html(evaluation), encoding="utf-8")
     evaluation.notes.pop()
     complaints, requests = [], []
-    with playwright.sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        view = browser.new_page(viewport={"width": width, "height": 900})
-        view.on("console", lambda message: complaints.append(message.text))
-        view.on("request", lambda request: requests.append(request.url))
-        view.goto(path.as_uri())
-        assert complaints == []
-        assert requests == [path.as_uri()]
-        assert view.evaluate("window.hurt") is None
-        assert view.evaluate("document.documentElement.scrollWidth") <= width
-        for target in view.eval_on_selector_all("nav a", "links => links.map(a => a.getAttribute('href'))"):
-            assert view.locator(target).count() == 1
-        assert view.locator("figure svg").first.is_visible()
-        assert view.locator("polyline.s0").first.evaluate("e => getComputedStyle(e).fill") == "none"
-        browser.close()
+    view = browser.new_page(viewport={"width": width, "height": 900})
+    view.on("console", lambda message: complaints.append(message.text))
+    view.on("request", lambda request: requests.append(request.url))
+    view.goto(path.as_uri())
+    assert complaints == []
+    assert requests == [path.as_uri()]
+    assert view.evaluate("window.hurt") is None
+    assert view.evaluate("document.documentElement.scrollWidth") <= width
+    for target in view.eval_on_selector_all("nav a", "links => links.map(a => a.getAttribute('href'))"):
+        assert view.locator(target).count() == 1
+    assert view.locator("figure svg").first.is_visible()
+    assert view.locator("polyline.s0").first.evaluate("e => getComputedStyle(e).fill") == "none"
+    view.close()

@@ -1,0 +1,54 @@
+"""The order in which workers take tests: nothing is lost, the slow begin, what waits runs beside what computes."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.conftest import spread
+
+
+class Item:
+    """As much of a test as is asked for."""
+
+    def __init__(self, nodeid: str, *marks: str, scopes: Sequence[str] = ("function",)) -> None:
+        self.nodeid = nodeid
+        self.marks = {name: pytest.mark.__getattr__(name) for name in marks}
+        fixtures = {scope: [SimpleNamespace(scope=scope)] for scope in scopes}
+        self._fixtureinfo = SimpleNamespace(name2fixturedefs=fixtures)
+
+    def get_closest_marker(self, name: str) -> Any:
+        return self.marks.get(name)
+
+    def add_marker(self, mark: Any) -> None:
+        self.marks[mark.name] = mark
+
+
+def order_of(*items: Item) -> list[str]:
+    found = [item.nodeid for item in spread(list(items))]  # type: ignore[misc]
+    assert sorted(found) == sorted(item.nodeid for item in items)
+    return found
+
+
+def test_the_slow_begin() -> None:
+    assert order_of(Item("a::1"), Item("a::2", "slow"), Item("b::1"), Item("b::2", "slow"))[:2] == ["a::2", "b::2"]
+
+
+def test_what_waits_runs_beside_what_computes() -> None:
+    items = [Item(f"tests/kafka/a::{number}") for number in range(3)] + [Item(f"b::{number}") for number in range(9)]
+    waits = [place for place, nodeid in enumerate(order_of(*items)) if "kafka" in nodeid]
+    assert waits == [1, 5, 9]
+
+
+@pytest.mark.parametrize("shared", [{"scopes": ["module"]}, {"scopes": ["class", "function"]}])
+def test_what_shares_a_fixture_stays_together_in_one_worker(shared: dict[str, Any]) -> None:
+    items = [Item("a::1", **shared), Item("b::1"), Item("a::2"), Item("a::3", "slow", **shared), Item("b::2")]
+    assert order_of(*items)[:2] == ["a::1", "a::3"]
+    groups = [item.marks["xdist_group"].args for item in items if "xdist_group" in item.marks]
+    assert groups == [("a",), ("a",)]
+
+
+def test_kernels_of_a_file_are_compiled_in_one_worker() -> None:
+    items = [Item("a::1", "kernel"), Item("tests/kafka/b::1"), Item("a::2", "kernel")]
+    assert order_of(*items) in (["a::1", "a::2", "tests/kafka/b::1"], ["tests/kafka/b::1", "a::1", "a::2"])
