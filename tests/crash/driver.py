@@ -24,6 +24,7 @@ from streams.files.scan import Progress, scan
 from streams.files.segments import SegmentLog
 from streams.files.sketcher import Sketcher
 from streams.files.state import State, VerdictLog
+from tests.processes import die_with_parent
 from tests.streams.archives import SCHEME, Noon, crawl, write_folder, write_json_lines, write_warc
 
 MESSAGE_PAGES = 3
@@ -73,6 +74,7 @@ def fork(child: Callable[[], None]) -> int:
     if pid:
         return pid
     status = 1
+    die_with_parent()
     try:
         child()
         status = 0

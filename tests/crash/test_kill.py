@@ -9,16 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from tests import processes
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["steps", "random"])
 def test_killed_and_resumed_is_as_if_uninterrupted(tmp_path: Path, mode: str) -> None:
     seed = os.environ.get("CRASH_SEED") or str(int.from_bytes(os.urandom(3), "big"))
     command = [sys.executable, "-m", "tests.crash.driver", mode, seed, str(tmp_path)]
     # A session of its own: a driver that hangs is ended with all its children.
-    driver = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    driver = processes.start(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
     )
     try:
         told, _ = driver.communicate(timeout=240)

@@ -1,4 +1,4 @@
-"""deploy/kafka/broker.py as a module, and waiting."""
+"""deploy/kafka/broker.py as a module, brokers to do anything to, and waiting."""
 
 import importlib.util
 import sys
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -27,6 +27,35 @@ def _load() -> ModuleType:
 
 
 kafka = _load()
+
+#: How often a broker looks for transactions that have timed out; by default each 10 s.
+LOOKS_MS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+
+
+class Own:
+    """One broker after another that a single test at a time may do anything to. Each serves until it is spoilt."""
+
+    def __init__(self, folders: Callable[[], Path]) -> None:
+        self._folders = folders
+        self._cluster: Any = None
+
+    def get(self) -> Any:
+        """A `Cluster` of one node that serves."""
+        try:
+            if self._cluster is None:
+                self._cluster = kafka.Cluster(self._folders(), settings={LOOKS_MS: 3_600_000})
+                self._cluster.start()
+            elif not self._cluster.running():
+                self._cluster.restart()
+        except kafka.BrokerFailed:
+            self.end()
+            raise
+        return self._cluster
+
+    def end(self) -> None:
+        if self._cluster is not None:
+            self._cluster.stop()
+            self._cluster = None
 
 
 def eventually(look: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS) -> T:

@@ -1,4 +1,4 @@
-"""A real broker: one for the whole suite, and one of its own for a test that kills it."""
+"""Real brokers: one for the whole suite, and in each worker one for tests that kill it."""
 
 import os
 import uuid
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import kafka
+from broker import Own, kafka
 from line import Line, Make
 
 from streams.config.settings import Topics
@@ -52,14 +52,30 @@ def _names() -> Topics:
     return Topics(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
 
 
+@pytest.fixture(scope="session")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
+    made = Own(lambda: tmp_path_factory.mktemp("kafka"))
+    yield made
+    made.end()
+
+
 @pytest.fixture
-def own_broker(tmp_path: Path) -> Iterator[Any]:
-    """A `Cluster` of one node for this test alone: it may be killed, paused and restarted."""
+def own_broker(own: Own) -> Iterator[Any]:
+    """A `Cluster` of one node for this test alone: it may be killed, paused, stopped, set otherwise and restarted.
+
+    What earlier tests wrote is still there, so topics and groups need names of their own. It does not look for
+    transactions that have timed out.
+    """
     try:
-        with kafka.Cluster(tmp_path / "kafka") as cluster:
-            yield cluster
+        cluster = own.get()
     except kafka.BrokerFailed as error:
         pytest.fail(str(error), pytrace=False)
+    settings = dict(cluster.settings)
+    yield cluster
+    if cluster.running():
+        cluster.resume()
+    if cluster.settings != settings:
+        own.end()
 
 
 @pytest.fixture

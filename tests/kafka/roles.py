@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
+from multiprocessing import forkserver
 from pathlib import Path
 from signal import Signals
 from typing import Any
@@ -27,6 +28,7 @@ from streams.roles import run_both, run_matcher, run_sketcher
 from streams.roles.match import MatchRole
 from streams.roles.sketch import SketchRole
 from tests.crash.driver import die, dying
+from tests.processes import die_with_parent
 
 ROLES: dict[str, Callable[..., None]] = {"sketch": run_sketcher, "match": run_matcher, "run": run_both}
 
@@ -82,6 +84,9 @@ STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
 
 def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How, options: dict[str, bool]) -> None:
     """The process: plays a role until it is stopped; exits with 1 after an error, whose text is the log's end."""
+    # The fork server ends when nobody but its own children could ask it for more; else they would wait for each other.
+    os.close(forkserver._forkserver._forkserver_alive_fd)
+    die_with_parent()
     with open(log, "ab", buffering=0) as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)

@@ -10,6 +10,9 @@ import pytest
 from broker import PATIENCE_SECONDS, SCRIPT, eventually, kafka
 
 from streams.kafka import Admin, Connection
+from tests import processes
+
+pytestmark = pytest.mark.broker
 
 USER = """
 import importlib.util, pathlib, sys
@@ -23,9 +26,7 @@ with broker.shared(pathlib.Path(sys.argv[2])) as address:
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    return processes.start([sys.executable, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def line(process: subprocess.Popen[str]) -> str:

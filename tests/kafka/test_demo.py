@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from broker import PATIENCE_SECONDS, eventually
 
+from tests import processes
 from tests.streams import archives
+
+pytestmark = pytest.mark.broker
 
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "demo" / "demo_kafka.py"
 CRAWL = archives.crawl(12)
@@ -24,22 +27,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def hear_ctrl_c() -> None:
-    """A shell has what it starts in the background, this suite for instance, ignore SIGINT, and children inherit it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-u", str(SCRIPT), str(folder), *arguments]
     environment = {**os.environ, "COLUMNS": "200"}
-    return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-        preexec_fn=hear_ctrl_c,
-    )
+    return processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
 
 
 def lines_to(demo: "subprocess.Popen[str]", wanted: str) -> list[str]:

@@ -6,13 +6,11 @@ import random
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-import pytest
-from broker import PATIENCE_SECONDS, eventually, kafka
+from broker import LOOKS_MS, PATIENCE_SECONDS, eventually
 from line import Make, story
 from roles import freeze
 
@@ -84,18 +82,8 @@ def test_sketchers_come_and_go(make: Make) -> None:
 # The broker.
 
 
-LOOKS_MS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Any]:
-    """A broker of this test's own; it does not look for timed-out transactions."""
-    with kafka.Cluster(tmp_path / "kafka", settings={LOOKS_MS: 3_600_000}) as cluster:
-        yield cluster
-
-
-def test_the_broker_dies_in_a_transaction(own: Any, make: Make) -> None:
-    line = make(bootstrap=own.bootstrap)
+def test_the_broker_dies_in_a_transaction(own_broker: Any, make: Make) -> None:
+    line = make(bootstrap=own_broker.bootstrap)
     line.publish(story(8))
     line.start("sketch")
     line.settle(judged=False)  # the one that is frozen may be so before the broker has any message of it
@@ -105,25 +93,25 @@ def test_the_broker_dies_in_a_transaction(own: Any, make: Make) -> None:
     matcher = line.start("match", step="3 offsets sent", call=1, how=freeze)
     sketcher.frozen()
     matcher.frozen()
-    own.kill()
+    own_broker.kill()
     matcher.thaw()
     sketcher.thaw()
-    own.restart()
+    own_broker.restart()
 
     line.check()
 
 
-def test_a_transaction_outlives_its_timeout(own: Any, make: Make) -> None:
-    line = make(bootstrap=own.bootstrap)
+def test_a_transaction_outlives_its_timeout(own_broker: Any, make: Make) -> None:
+    line = make(bootstrap=own_broker.bootstrap)
     line.publish(story())
     line.start("sketch")
     short = {"transaction_timeout_ms": 3_000}
     matcher = line.start("match", step="3 offsets sent", call=1, how=freeze, settings=short)
     matcher.frozen()
     assert line.in_transaction()
-    own.kill()
-    own.set(**{LOOKS_MS: 200})
-    own.restart()
+    own_broker.kill()
+    own_broker.set(**{LOOKS_MS: 200})
+    own_broker.restart()
     eventually(lambda: not line.in_transaction(), "the broker gives the transaction up")
     matcher.thaw()
 
@@ -153,20 +141,20 @@ def test_a_stop_finishes_the_batch(make: Make) -> None:
     line.check()
 
 
-def test_a_second_signal_does_not_wait(own: Any, make: Make) -> None:
-    line = make(bootstrap=own.bootstrap)
+def test_a_second_signal_does_not_wait(own_broker: Any, make: Make) -> None:
+    line = make(bootstrap=own_broker.bootstrap)
     line.publish(story())
     sketcher = line.start("sketch")
     matcher = line.start("match", step="3 offsets sent", how=freeze)
     matcher.frozen()
-    own.pause()
+    own_broker.pause()
     matcher.signal(signal.SIGTERM)
     matcher.thaw()
     eventually(lambda: not matcher.catches(signal.SIGTERM), "the first signal is heard")
     assert matcher.running, "it waits for the broker"
     matcher.signal(signal.SIGTERM)
     assert matcher.wait() == -signal.SIGTERM
-    own.resume()
+    own_broker.resume()
     assert sketcher.running
 
     line.start("match")

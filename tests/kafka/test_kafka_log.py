@@ -212,10 +212,10 @@ def test_after_a_refused_message_the_log_holds_nothing_of_its_writer(
     log.close()
 
 
-def test_a_writer_without_acknowledgements_gives_up_and_says_why(own_broker: Any) -> None:
+def test_a_writer_without_acknowledgements_gives_up_and_says_why(own_broker: Any, names: Topics) -> None:
     connection = Connection(own_broker.bootstrap)
-    Admin(connection).create("sketches", 1, 1, {})
-    writer = Writer(connection, "sketches", gapless=True, delivery_s=1.0)
+    Admin(connection).create(names.sketches, 1, 1, {})
+    writer = Writer(connection, names.sketches, gapless=True, delivery_s=1.0)
     own_broker.kill()
     writer.send(b"x")
 
@@ -225,11 +225,11 @@ def test_a_writer_without_acknowledgements_gives_up_and_says_why(own_broker: Any
     assert writer.acknowledged == 0
 
 
-def test_a_killed_broker_loses_and_repeats_nothing(own_broker: Any) -> None:
+def test_a_killed_broker_loses_and_repeats_nothing(own_broker: Any, names: Topics) -> None:
     connection = Connection(own_broker.bootstrap)
-    Admin(connection).create("sketches", 1, 1, {})
-    writer = Writer(connection, "sketches", gapless=True)
-    log = KafkaLog(connection, "sketches")
+    Admin(connection).create(names.sketches, 1, 1, {})
+    writer = Writer(connection, names.sketches, gapless=True)
+    log = KafkaLog(connection, names.sketches)
     log.follow(0)
     seen: list[tuple[int, bytes]] = []
     for number in range(3000):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import PATIENCE_SECONDS, eventually
+from broker import LOOKS_MS, PATIENCE_SECONDS, eventually
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from neardup.errors import NeardupError
@@ -20,6 +20,7 @@ from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge
 from streams.kafka import Admin, Connection, KafkaVerdicts, Reader, topics
 from streams.kafka.topics import Sizes
 from streams.process.watchdog import EXIT_CODE, Watchdog
+from tests import processes
 
 HERE = Path(__file__).parent
 
@@ -148,11 +149,8 @@ def test_a_second_matcher_fences_the_first(connection: Connection, made: Topics)
 @contextmanager
 def killed_in_a_transaction(broker: str, names: Topics) -> Iterator[None]:
     """Another process of the same transactional id has written verdicts, has not committed, and is dead."""
-    process = subprocess.Popen(
-        [sys.executable, str(HERE / "transaction.py"), broker, names.verdicts, names.sketches],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, str(HERE / "transaction.py"), broker, names.verdicts, names.sketches]
+    process = processes.start(command, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "open\n"
@@ -245,8 +243,7 @@ def test_more_verdicts_than_the_queue_holds(broker: str, made: Topics) -> None:
     verdicts.close()
 
 
-def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(own_broker: Any) -> None:
-    names = Topics()
+def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(own_broker: Any, names: Topics) -> None:
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
     verdicts = sink(connection, names)
@@ -282,8 +279,7 @@ def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(own_broker: A
     verdicts.close()
 
 
-def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(own_broker: Any) -> None:
-    names = Topics()
+def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(own_broker: Any, names: Topics) -> None:
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
     verdicts = sink(connection, names)
@@ -307,12 +303,7 @@ def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(o
     after.close()
 
 
-#: By default each 10 s.
-LOOKS_MS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
-
-
-def test_a_transaction_that_outlives_its_timeout_counts_as_fenced(own_broker: Any) -> None:
-    names = Topics()
+def test_a_transaction_that_outlives_its_timeout_counts_as_fenced(own_broker: Any, names: Topics) -> None:
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
     verdicts = sink(connection, names, transaction_timeout_ms=3_000)
@@ -341,9 +332,8 @@ import sys
 from streams.kafka import Connection, KafkaVerdicts
 from streams.process.watchdog import Watchdog
 
-verdicts = KafkaVerdicts(
-    Connection(sys.argv[1]), "verdicts", log_topic="sketches", group="g", transactional_id="t"
-)
+bootstrap, topic, log = sys.argv[1:]
+verdicts = KafkaVerdicts(Connection(bootstrap), topic, log_topic=log, group=log, transactional_id=log)
 verdicts.init()
 verdicts.commit([(b"a", b"before")], 1)
 print("ready", flush=True)
@@ -354,26 +344,27 @@ print("not reached", flush=True)
 """
 
 
-def test_a_transaction_that_hangs_ends_the_process(own_broker: Any) -> None:
-    names = Topics()
+def test_a_transaction_that_hangs_ends_the_process(own_broker: Any, names: Topics) -> None:
     connection = Connection(own_broker.bootstrap)
     topics.create(Admin(connection), names, Sizes(partitions=2))
-    process = subprocess.Popen(
-        [sys.executable, "-c", HUNG, own_broker.bootstrap],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = processes.start(
+        [sys.executable, "-c", HUNG, own_broker.bootstrap, names.verdicts, names.sketches], **pipes
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    own_broker.pause()
-    out, err = process.communicate("go\n", timeout=PATIENCE_SECONDS)
-    own_broker.resume()
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        own_broker.pause()
+        out, err = process.communicate("go\n", timeout=PATIENCE_SECONDS)
+    finally:
+        process.kill()
+        process.communicate()
+        own_broker.resume()
 
     assert process.returncode == EXIT_CODE
     assert "not reached" not in out
-    assert "error: the transaction up to offset 2 of sketches (t) has not ended in 2 s" in err
+    log = names.sketches
+    assert f"error: the transaction up to offset 2 of {log} ({log}) has not ended in 2 s" in err
     assert said(connection, names) == [b"before"]
 
 

@@ -17,6 +17,7 @@ from published import read_pages
 
 from streams.config.settings import Topics
 from streams.kafka import Admin, Connection
+from tests import processes
 
 pytest.importorskip("scrapy")
 
@@ -83,7 +84,7 @@ def open_site() -> Iterator[Callable[[dict[str, Answer]], Site]]:
 def start(site: Site, bootstrap: str, **settings: Any) -> subprocess.Popen[str]:
     given = json.dumps({"NEARDUP_BOOTSTRAP": bootstrap, **settings})
     command = [sys.executable, str(SCRIPT), f"{site.url}/", given]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, dict[str, Any], str]:

@@ -19,6 +19,7 @@ from streams.commands.tail import Wanted, parse_start, show, table, tail
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
+from tests import processes
 
 NOW = 1_700_000_000_000
 
@@ -151,14 +152,7 @@ print("ended", count > 0)
 
 def test_a_follower_shows_what_comes_until_ctrl_c(settings: Settings, broker: str) -> None:
     command = [sys.executable, "-c", FOLLOW, broker, settings.verdicts_topic]
-    follower = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A suite that runs in the background has been told to ignore it, and its children would be, too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    follower = processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert follower.stdout is not None
         for each in VERDICTS:

@@ -4,7 +4,6 @@ import asyncio
 import html
 import http.client
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -29,6 +28,7 @@ from neardup.evaluation.sampling import draw
 from neardup.page import Page
 from neardup.report.reasons import Reason
 from streams.commands.label import LabelFile, LabelViews, label_command
+from tests import processes
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
 #: What a page might try to run, to load, or to reach at CANARY.
@@ -331,28 +331,28 @@ label_command([sys.argv[1]], labels=Path(sys.argv[2]), base_url="https://m.examp
 """
 
 
+@pytest.mark.slow
 def test_the_command_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
     for one in manual(items=3, sites=("m.example",)):
         path = tmp_path / "site" / one.url.split("/", 3)[3]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(one.body or b"")
     command = [sys.executable, "-c", RUN, str(tmp_path / "site"), str(tmp_path / "labels.jsonl")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
-        url = process.stdout.readline().strip()
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), process.stderr.read() if process.stderr else ""
-        connection = http.client.HTTPConnection(url.split("/")[2], timeout=30)
-        connection.request("GET", "/pair?labeller=ana")
-        assert connection.getresponse().status == 200
-        connection.close()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
         assert process.stderr is not None
+        url = process.stdout.readline().strip()
+        try:
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), process.stderr.read()
+            connection = http.client.HTTPConnection(url.split("/")[2], timeout=30)
+            connection.request("GET", "/pair?labeller=ana")
+            assert connection.getresponse().status == 200
+            connection.close()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
         assert process.stderr.read() == ""
-
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
 
 
 def arrived(view: Any, number: int) -> None:
@@ -361,8 +361,7 @@ def arrived(view: Any, number: int) -> None:
     view.locator("form#judge[data-ready]").wait_for()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
-def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> None:
+def test_a_person_labels_with_the_keyboard(browser: Any, server: Server, tmp_path: Path) -> None:
     complaints: list[str] = []
     refused: list[str] = []
     requests: list[str] = []
@@ -374,62 +373,61 @@ def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> No
         framed = any(place in message.location["url"] + message.text for place in places)
         (refused if framed else complaints).append(message.text)
 
-    with playwright.sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        view = browser.new_page(viewport={"width": 1200, "height": 900})
-        view.on("console", heard)
-        view.on("pageerror", lambda error: complaints.append(str(error)))
-        view.on("request", lambda request: requests.append(request.url))
-        view.goto(f"http://{server.host}/")
-        view.fill("#labeller", "Ana Zoë")
-        view.press("#labeller", "Enter")
-        view.wait_for_url("**/pair?labeller=Ana*")
-        arrived(view, 1)
-        assert view.locator("del").first.is_visible()
-        assert "window.hurt=3" in view.locator(".row").first.inner_text()  # shown as text
-        assert view.locator("#save").is_disabled()
-        assert not view.locator('fieldset[data-for="correct"]').is_visible()
+    view = browser.new_page(viewport={"width": 1200, "height": 900})
+    view.on("console", heard)
+    view.on("pageerror", lambda error: complaints.append(str(error)))
+    view.on("request", lambda request: requests.append(request.url))
+    view.goto(f"http://{server.host}/")
+    view.fill("#labeller", "Ana Zoë")
+    view.press("#labeller", "Enter")
+    view.wait_for_url("**/pair?labeller=Ana*")
+    arrived(view, 1)
+    assert view.locator("del").first.is_visible()
+    assert "window.hurt=3" in view.locator(".row").first.inner_text()  # shown as text
+    assert view.locator("#save").is_disabled()
+    assert not view.locator('fieldset[data-for="correct"]').is_visible()
 
-        view.keyboard.press("a")  # takes the draft: a visitor's number differs
-        assert view.locator('input[value="visitor_count"]').is_checked()
-        view.keyboard.press("Enter")
-        arrived(view, 2)
-        view.keyboard.press("i")
-        assert view.locator('fieldset[data-for="incorrect"]').is_visible()
-        view.keyboard.press("1")
-        view.keyboard.press("Enter")
-        arrived(view, 3)
-        view.keyboard.press("s")
-        arrived(view, 4)
-        said = [(label.label, label.reasons, label.labeller) for label in read_labels(labels)]
-        assert said == [("correct", ("visitor_count",), "Ana Zoë"), ("incorrect", ("main_item",), "Ana Zoë")]
+    view.keyboard.press("a")  # takes the draft: a visitor's number differs
+    assert view.locator('input[value="visitor_count"]').is_checked()
+    view.keyboard.press("Enter")
+    arrived(view, 2)
+    view.keyboard.press("i")
+    assert view.locator('fieldset[data-for="incorrect"]').is_visible()
+    view.keyboard.press("1")
+    view.keyboard.press("Enter")
+    arrived(view, 3)
+    view.keyboard.press("s")
+    arrived(view, 4)
+    said = [(label.label, label.reasons, label.labeller) for label in read_labels(labels)]
+    assert said == [("correct", ("visitor_count",), "Ana Zoë"), ("incorrect", ("main_item",), "Ana Zoë")]
 
-        view.keyboard.press("z")
-        arrived(view, 2)
-        assert len(read_labels(labels)) == 1
-        view.keyboard.press("u")
-        view.click("#save")
-        arrived(view, 3)
-        view.goto(f"http://{server.host}/pair?labeller=Ana%20Zo%C3%AB&place=0")
-        assert view.locator('input[value="correct"]').is_checked()  # what was said before is shown
-        view.click("#whole summary")
-        assert view.locator("#whole .whole").first.is_visible()
-        view.click("#token-diff summary")
-        assert view.locator("#token-diff del").first.is_visible()
-        for width in (360, 1200):
-            view.set_viewport_size({"width": width, "height": 800})
-            assert view.evaluate("document.documentElement.scrollWidth") <= width
-        assert view.evaluate("window.hurt") is None
-        assert view.locator("img, object, article script, iframe:not([sandbox=''])").count() == 0
+    view.keyboard.press("z")
+    arrived(view, 2)
+    assert len(read_labels(labels)) == 1
+    view.keyboard.press("u")
+    view.click("#save")
+    arrived(view, 3)
+    view.goto(f"http://{server.host}/pair?labeller=Ana%20Zo%C3%AB&place=0")
+    assert view.locator('input[value="correct"]').is_checked()  # what was said before is shown
+    view.click("#whole summary")
+    assert view.locator("#whole .whole").first.is_visible()
+    view.click("#token-diff summary")
+    assert view.locator("#token-diff del").first.is_visible()
+    for width in (360, 1200):
+        view.set_viewport_size({"width": width, "height": 800})
+        assert view.evaluate("document.documentElement.scrollWidth") <= width
+    assert view.evaluate("window.hurt") is None
+    assert view.locator("img, object, article script, iframe:not([sandbox=''])").count() == 0
 
-        bob = browser.new_context(java_script_enabled=False).new_page()  # forms work without the script
-        bob.goto(f"http://{server.host}/pair?labeller=bob")
-        bob.check('input[value="incorrect"]')
-        bob.click("#save")
-        assert bob.locator("h1").inner_text() == "Pair 2 of 5"
-        bob.goto(f"http://{server.host}/")
-        assert "Ana Zoë, bob" in bob.locator("#agreement").inner_text()
-        browser.close()
+    bob = browser.new_context(java_script_enabled=False).new_page()  # forms work without the script
+    bob.goto(f"http://{server.host}/pair?labeller=bob")
+    bob.check('input[value="incorrect"]')
+    bob.click("#save")
+    assert bob.locator("h1").inner_text() == "Pair 2 of 5"
+    bob.goto(f"http://{server.host}/")
+    assert "Ana Zoë, bob" in bob.locator("#agreement").inner_text()
+    bob.context.close()
+    view.close()
     assert complaints == []
     assert refused
     assert server.nobody_came()
@@ -437,57 +435,54 @@ def test_a_person_labels_with_the_keyboard(server: Server, tmp_path: Path) -> No
     assert {f"http://{server.host}/page?place=0&side={side}" for side in ("left", "right")} <= set(own)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
-def test_pages_are_seen_as_by_a_visitor_and_reach_nothing(server: Server) -> None:
-    with playwright.sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        view = browser.new_page(viewport={"width": 1200, "height": 900})
-        view.goto(f"http://{server.host}/pair?labeller=ana&place=0")
-        view.locator("form#judge[data-ready]").wait_for()
-        for frame in view.frames[1:3]:
-            frame.locator("text=a link").wait_for()
-            assert frame.locator("h1").inner_text() == "Evil <b>"
-            assert frame.locator("h1").evaluate("h => getComputedStyle(h).fontWeight") == "700", "a heading, not a text"
-            frame.wait_for_load_state("networkidle")
-        assert view.locator("#visitor iframe").first.is_visible()
+def test_pages_are_seen_as_by_a_visitor_and_reach_nothing(browser: Any, server: Server) -> None:
+    view = browser.new_page(viewport={"width": 1200, "height": 900})
+    view.goto(f"http://{server.host}/pair?labeller=ana&place=0")
+    view.locator("form#judge[data-ready]").wait_for()
+    for frame in view.frames[1:3]:
+        frame.locator("text=a link").wait_for()
+        assert frame.locator("h1").inner_text() == "Evil <b>"
+        assert frame.locator("h1").evaluate("h => getComputedStyle(h).fontWeight") == "700", "a heading, not a text"
+        frame.wait_for_load_state("networkidle")
+    assert view.locator("#visitor iframe").first.is_visible()
 
-        # A click into a frame goes nowhere, and takes no keys along.
-        view.evaluate("addEventListener('blur', () => { window.left = true })")
-        link = view.frames[1].locator("text=a link")
-        link.scroll_into_view_if_needed()
-        view.mouse.click(*_middle(link))
-        view.wait_for_function("() => window.left && document.activeElement === document.body")
-        view.focus("#visitor summary")
-        view.keyboard.press("Tab")
-        assert view.evaluate("document.activeElement.tagName") not in ("IFRAME", "BODY"), "keys pass the frames by"
-        for key, judgement in (("c", "correct"), ("u", "undecided"), ("i", "incorrect")):
-            view.keyboard.press(key)
-            assert view.locator(f'input[value="{judgement}"]').is_checked()
-        assert view.url == f"http://{server.host}/pair?labeller=ana&place=0"
-        assert all(server.host in frame.url for frame in view.frames[1:3])
-        for name, reasons in REASONS.items():
-            view.keyboard.press(name[0])
-            for reason in reasons:
-                box = view.locator(f'fieldset[data-for="{name}"] input[value="{reason}"]')
-                assert box.is_visible()
-                view.keyboard.press(KEYS[name][reason])
-                assert box.is_checked(), reason
+    # A click into a frame goes nowhere, and takes no keys along.
+    view.evaluate("addEventListener('blur', () => { window.left = true })")
+    link = view.frames[1].locator("text=a link")
+    link.scroll_into_view_if_needed()
+    view.mouse.click(*_middle(link))
+    view.wait_for_function("() => window.left && document.activeElement === document.body")
+    view.focus("#visitor summary")
+    view.keyboard.press("Tab")
+    assert view.evaluate("document.activeElement.tagName") not in ("IFRAME", "BODY"), "keys pass the frames by"
+    for key, judgement in (("c", "correct"), ("u", "undecided"), ("i", "incorrect")):
+        view.keyboard.press(key)
+        assert view.locator(f'input[value="{judgement}"]').is_checked()
+    assert view.url == f"http://{server.host}/pair?labeller=ana&place=0"
+    assert all(server.host in frame.url for frame in view.frames[1:3])
+    for name, reasons in REASONS.items():
+        view.keyboard.press(name[0])
+        for reason in reasons:
+            box = view.locator(f'fieldset[data-for="{name}"] input[value="{reason}"]')
+            assert box.is_visible()
+            view.keyboard.press(KEYS[name][reason])
+            assert box.is_checked(), reason
 
-        view.keyboard.press("v")
-        assert not view.locator("#visitor iframe").first.is_visible()
-        view.keyboard.press("?")
-        assert view.get_by_text(MEANINGS[Reason.OWN_URL]).is_visible()
-        view.keyboard.press("s")
-        view.wait_for_url("**after=0")
-        view.locator("form#judge[data-ready]").wait_for()
-        assert not view.locator("#visitor iframe").first.is_visible(), "what is folded stays folded"
+    view.keyboard.press("v")
+    assert not view.locator("#visitor iframe").first.is_visible()
+    view.keyboard.press("?")
+    assert view.get_by_text(MEANINGS[Reason.OWN_URL]).is_visible()
+    view.keyboard.press("s")
+    view.wait_for_url("**after=0")
+    view.locator("form#judge[data-ready]").wait_for()
+    assert not view.locator("#visitor iframe").first.is_visible(), "what is folded stays folded"
 
-        alone = browser.new_page()  # opened outside its frame it is as harmless
-        alone.goto(f"http://{server.host}/page?place=0&side=left")
-        alone.wait_for_load_state("networkidle")
-        assert alone.locator("h1").inner_text() == "Evil <b>"
-        assert alone.evaluate("[window.hurt, window.origin]") == [None, "null"]
-        browser.close()
+    alone = browser.new_page()  # opened outside its frame it is as harmless
+    alone.goto(f"http://{server.host}/page?place=0&side=left")
+    alone.wait_for_load_state("networkidle")
+    assert alone.locator("h1").inner_text() == "Evil <b>"
+    assert alone.evaluate("[window.hurt, window.origin]") == [None, "null"]
+    view.close()
     assert server.nobody_came()
 
 
