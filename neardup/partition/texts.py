@@ -9,14 +9,19 @@ import numpy.typing as npt
 import xxhash
 
 from neardup.kernels.facts import TITLE_END, TITLE_START
+from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.writing import ANCHOR_END, ANCHOR_START, BLOCK, TERM_END, TERM_START
 from neardup.page import Page, host_of, site_of
 from neardup.partition.parameters import Parameters
+from neardup.scheme import Scheme
 from neardup.sketch.content import main_content
 from neardup.text.decoding import decode
 from neardup.text.extraction import Extracted, extract_page
 from neardup.text.tables import tables
+
+#: Texts of one archive meet nobody else's: no secret is needed, and the same sets come out everywhere.
+_KEY = Scheme(0).constants("token", KEY_WORDS)
 
 _TERM = re.compile(b"%c[^%c]*%c" % (TERM_START, TERM_END, TERM_END))
 _ANCHORS = bytes([ANCHOR_START, ANCHOR_END])
@@ -149,6 +154,6 @@ def _content_blocks(extracted: Extracted) -> list[int]:
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
-    n = tokenise(text, extracted.n_text, *title, np.uint64(0), tables(), fp, flags, block, start, end)
+    n = tokenise(text, extracted.n_text, *title, _KEY, tables(), fp, flags, block, start, end)
     content = main_content(flags[:n], block[:n], text, start[:n], end[:n])
     return np.unique(block[:n][content]).tolist()  # type: ignore[no-any-return]
