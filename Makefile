@@ -20,6 +20,7 @@ help:
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
 	@echo "make soak        the stream under random kills, MINUTES=5; test-cluster: with one of three brokers lost"
+	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-spark  the partition on Spark, with real executors"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
@@ -78,6 +79,11 @@ test: lint types imports unit plain bounds
 # One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
 test-%: $(READY) browser jars
 	$(PYTEST) $(WAITING) $(SLOWEST) tests/$*
+
+# One after another: they build images, and run a cluster's parts beside a broker. What is built stays for the next time.
+test-deploy: $(READY) jars
+	$(BIN)/python tests/deploy/tools.py
+	NEARDUP_TEST_DEPLOY=1 $(BIN)/pytest -n 0 tests/deploy
 
 demo: $(READY)
 	@$(BIN)/python deploy/demo/demo.py demo
@@ -139,11 +145,11 @@ demo-kafka: $(READY)
 	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay)
 
 # The lock file again, after a dependency has changed: needs uv. What is pinned stays pinned where it can. Spark brings
-# an engine of 480 MB: only who tests it fetches it.
-LOCKED := kafka scrapy label batch
+# an engine of 480 MB: only who tests it fetches it. Annotated: deploy/image/locked.py reads who needs what.
+LOCKED := kafka scrapy label batch views
 lock:
 	uv pip compile pyproject.toml $(foreach extra,$(LOCKED),--extra $(extra)) --group dev --universal --python-version 3.11 --generate-hashes \
-	  --no-annotate --custom-compile-command "make lock" --quiet --output-file requirements.lock
+	  --custom-compile-command "make lock" --quiet --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) demo

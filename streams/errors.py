@@ -52,3 +52,7 @@ class WrongScheme(StateError):
 
     Set the seed and the limits that the log was begun with, or begin another generation.
     """
+
+
+class NoVerdict(NeardupError):
+    """A page was published and its verdict did not come in time. Look at the roles: the text says where."""

@@ -18,7 +18,7 @@ MATCHING = ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "tr
 DECIDER = tuple(name for name in OPTIONS if name.startswith("decider.") and name != "decider.sites")
 CHECKPOINTS = ("checkpoints", "checkpoint_messages", "checkpoints_kept")
 AUDITING = ("audit", "audit_rate", "audit_bytes_max", "shadow", "shadow_set")
-WATCHING = ("stall_ms", "metrics_host", "metrics_port", "log_level", "log_format")
+WATCHING = ("stall_ms", "hold_ms", "metrics_host", "metrics_port", "log_level", "log_format")
 
 
 def examples(*commands: str, codes: str = "") -> str:

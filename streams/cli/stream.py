@@ -222,6 +222,30 @@ def audit(
 
 
 @app.command(
+    short_help="Kafka: send a page through the line.",
+    epilog=options.examples("neardup ping --bootstrap 127.0.0.1:9092"),
+)
+@takes_settings((*options.CONNECTION, "pages_topic", "verdicts_topic", "codec"))
+def ping(
+    settings: Settings,
+    *,
+    timeout: Annotated[float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="To wait for it.")] = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Send a page through the line, wait for its verdict, and take the page back: does the line stand?
+
+    Exit codes: 0 the verdict came, 1 it did not, or Kafka refused.
+    """
+    from streams.commands.ping import ping as send
+
+    pong = send(settings, timeout_s=timeout)
+    if as_json:
+        sys.stdout.write(json.dumps(dataclasses.asdict(pong)) + "\n")
+    else:
+        typer.echo(f"{pong.verdict}, page id {pong.page_id}, after {pong.seconds:.2f} s")
+
+
+@app.command(
     "accept-gap",
     short_help="Kafka: go on over pages that are missing.",
     epilog=options.examples("neardup accept-gap 1234"),

@@ -241,6 +241,11 @@ class Settings:
 
     # Watching.
     stall_ms: Annotated[int, _MS, "/live fails after this long without progress"] = 60_000
+    hold_ms: Annotated[
+        int,
+        _whole(0, 3_600_000),
+        "After an error that starting again does not mend the process stays so long, not ready, for metrics to tell",
+    ] = 0
     metrics_host: Annotated[
         str, _text(r"[A-Za-z0-9.:_-]+", "a host or address"), "Address of /metrics, /live, /ready"
     ] = "127.0.0.1"
@@ -406,8 +411,12 @@ RESERVED = {
 )
 
 
+#: How the names of librdkafka's secrets end; a pattern that every dialect understands.
+SECRET = r"(password|passphrase|secret|key\.pem|oauthbearer\.config)$"
+
+
 def _is_secret(kafka_name: str) -> bool:
-    return bool(re.search(r"(password|passphrase|secret|key\.pem|oauthbearer\.config)\Z", kafka_name))
+    return bool(re.search(SECRET, kafka_name))
 
 
 def _kafka_value(raw: Any) -> str:

@@ -87,6 +87,16 @@ class Health:
         ok, answer = self._answer(roles)
         return (ok and bool(roles)), {**answer, "ok": ok and bool(roles)}
 
+    def standing(self) -> dict[str, bool]:
+        """Whether each role is ready."""
+        return {name: role.state()[0] for name, role in self._roles.items()}
+
+    def stopped(self, reason: str) -> None:
+        """No role goes on, and that is known: none is ready, and none has to turn at this moment."""
+        for role in self._roles.values():
+            role.not_ready(reason)
+            role.turned()
+
     @staticmethod
     def _answer(roles: dict[str, dict[str, Any]]) -> tuple[bool, dict[str, Any]]:
         ok = all(role["ok"] for role in roles.values())
@@ -102,7 +112,7 @@ class HealthServer:
     def __init__(self, host: str, port: int, health: Health, metrics: Metrics) -> None:
         class Handler(_Handler):
             pages: ClassVar[_Pages] = {
-                "/metrics": lambda: (200, "text/plain; version=0.0.4; charset=utf-8", metrics.render()),
+                "/metrics": lambda: (200, "text/plain; version=0.0.4; charset=utf-8", _rendered(metrics, health)),
                 "/live": lambda: _json(*health.live()),
                 "/ready": lambda: _json(*health.ready()),
             }
@@ -131,6 +141,12 @@ class HealthServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _rendered(metrics: Metrics, health: Health) -> bytes:
+    for role, ready in health.standing().items():
+        metrics.ready.labels(role).set(ready)
+    return metrics.render()
 
 
 def _json(ok: bool, answer: dict[str, Any]) -> tuple[int, str, bytes]:

@@ -27,6 +27,8 @@ STEPS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 #: Why a role began again at its committed position without a new process.
 RESTARTS: Final = (("sketch", "rebalance"), ("match", "abort"))
+#: Why a role stopped and starting it again would not help: an operator has to.
+STOPS: Final = ("source_gap", "corrupt_record", "wrong_scheme", "position_lost", "topic", "state")
 #: Classes of reasons, each with the words that tell it; the first that fits counts.
 REASONS: Final[Mapping[str, str]] = {
     "unreadable": r"\Acannot read\b",  # first: a path follows, without quotes
@@ -102,7 +104,7 @@ class Metrics:
         self.pages = {role: pages.labels(role) for role in roles}
         self.bytes = {role: size.labels(role) for role in roles}
         self.verdicts = {kind: verdicts.labels(kind.value) for kind in Kind}
-        self._rejected = {reason: rejected.labels(reason) for reason in REASONS}
+        self.rejections = {reason: rejected.labels(reason) for reason in REASONS}
 
         # How fast it goes.
         self.latency = BatchHistogram(
@@ -116,7 +118,7 @@ class Metrics:
             "neardup_lag_records", "Records behind the end, all partitions together", ["role"], registry=registry
         )
         self.batch_pages = {role: batch.labels(role) for role in roles}
-        self._steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
+        self.steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
         self.lag = {role: lag.labels(role) for role in roles}
 
         # What the index meets.
@@ -149,7 +151,17 @@ class Metrics:
         )
         self.restarts = {(role, cause): restarts.labels(role, cause) for role, cause in RESTARTS}
 
-        # RocksDB.
+        # Of the roles that this process has, alone: 0 means that somebody waits for one.
+        self.ready = Gauge("neardup_ready", "1 while the role is ready, as /ready says", ["role"], registry=registry)
+        stopped = Gauge(
+            "neardup_stopped", "1 once the role has stopped for good, until it ends", ["cause"], registry=registry
+        )
+        self.stopped = {cause: stopped.labels(cause) for cause in STOPS}
+
+        # RocksDB, and the disk that it is on.
+        self.state_free = Gauge(
+            "neardup_state_free_bytes", "Free bytes of the file system with the state directory", registry=registry
+        )
         stored = Gauge("neardup_rocksdb_bytes", "Table files of a column family", ["family"], registry=registry)
         self.rocksdb_bytes = {family: stored.labels(family) for family in FAMILIES}
         self.rocksdb_pending = Gauge(
@@ -185,11 +197,11 @@ class Metrics:
 
     def rejected(self, reason: str) -> None:
         """Counts one page by the class of its reason."""
-        self._rejected[reason_class(reason)].inc()
+        self.rejections[reason_class(reason)].inc()
 
     def step(self, role: str, name: str) -> AbstractContextManager[object]:
         """Times what is done inside."""
-        return self._steps[role, name].time()
+        return self.steps[role, name].time()
 
     def render(self) -> bytes:
         """Prometheus' text format."""

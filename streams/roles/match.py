@@ -10,6 +10,7 @@ outcome of 3 is not known the process ends, and the next start believes the comm
 One matcher writes: it assigns itself the one partition, and its transactional id fences whoever had it before.
 """
 
+import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
@@ -246,6 +247,7 @@ class MatchRole:
             pending, stopped = self._store.pressure()
             self._metrics.rocksdb_pending.set(pending)
             self._metrics.rocksdb_stopped.set(stopped)
+            self._metrics.state_free.set(shutil.disk_usage(self._settings.state).free)
             self._metrics.rocksdb_stall_seconds.inc(self._store.stalled_s - self._stalled_s)
             self._stalled_s = self._store.stalled_s
 

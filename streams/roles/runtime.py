@@ -1,13 +1,16 @@
 """What every role has around it: logging, metrics, health, a way to be stopped, connections."""
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.warm import make_ready
 from streams.config.settings import Role, Settings
+from streams.errors import PositionLost, SourceGap, TopicError, WrongScheme
 from streams.kafka import Connection
 from streams.process import logs
 from streams.process.health import Health, HealthServer
@@ -20,6 +23,17 @@ _log = logs.get("roles")
 STOP_SECONDS_MAX = 8.0
 #: A wait for records: so long a signal may go unseen.
 WAIT_SECONDS = 0.2
+
+
+#: Errors that starting again does not mend, and what the metrics call them; the first that fits counts.
+_CAUSES: Mapping[type[NeardupError], str] = {
+    SourceGap: "source_gap",
+    CorruptRecord: "corrupt_record",
+    WrongScheme: "wrong_scheme",
+    PositionLost: "position_lost",
+    TopicError: "topic",
+    StateError: "state",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +78,26 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             make_ready(_log.info)
             host, port = server.address
             _log.info("started", role=role, metrics=f"http://{host}:{port}/metrics", scheme=scheme.digest)
-            yield Runtime(settings, metrics, health, stop)
+            runtime = Runtime(settings, metrics, health, stop)
+            try:
+                yield runtime
+            except tuple(_CAUSES) as error:
+                _hold(runtime, error)
+                raise
             _log.info("stopped", role=role)
     finally:
         logs.release(handler)
+
+
+def _hold(runtime: Runtime, error: NeardupError) -> None:
+    """Stays for `hold_ms`, or until it is told to stop: else whoever scrapes would rarely meet the process alive."""
+    cause = next(name for kind, name in _CAUSES.items() if isinstance(error, kind))
+    runtime.metrics.stopped[cause].set(1)
+    until = time.monotonic() + runtime.settings.hold_ms / 1000
+    if runtime.settings.hold_ms:
+        _log.error("stopped for good", cause=cause, reason=str(error), ends_in_s=runtime.settings.hold_ms // 1000)
+    while time.monotonic() < until and not runtime.stop.wait(WAIT_SECONDS):
+        runtime.health.stopped(str(error))
 
 
 def connect(settings: Settings, role: Role, *, reading: bool = False) -> Connection:

@@ -97,12 +97,16 @@ class SketchRole:
         while left > self._settings.inflight_batches:
             self._health.turned()
             left = self._acknowledge(_ACKNOWLEDGE_SECONDS)
+            self._tell_lag()  # a log that takes nothing can hold us here for long
         self._commit()  # (6)
         assigned = self._pages.assigned()
         if assigned:
             self._health.ready(f"reads {len(assigned)} partitions")
+        elif self._pages.rebalances:
+            # One too many, or one to take over: whoever upgrades waits for it before an old one is stopped.
+            self._health.ready("stands by: all partitions are read by others")
         else:
-            self._health.not_ready("no partition of the pages topic is assigned to this sketcher yet")
+            self._health.not_ready("has not joined the group of sketchers yet")
         return batch is not None
 
     def _poll(self, wait_s: float) -> tuple[Sequence[Record], list[Range]] | None:
@@ -117,8 +121,11 @@ class SketchRole:
                 wait_s=min(wait_s, 0.02) if self._inflight else wait_s,
             )
         self._metrics.restarts["sketch", "rebalance"].inc(self._pages.rebalances - before)
-        self._metrics.lag["sketch"].set(sum(self._pages.lag().values()))
+        self._tell_lag()
         return None if batch is None else (batch.records, batch.ranges)
+
+    def _tell_lag(self) -> None:
+        self._metrics.lag["sketch"].set(sum(self._pages.lag().values()))
 
     def _decode(self, records: Sequence[Record]) -> list[Page]:
         with self._metrics.step("sketch", "decode"):

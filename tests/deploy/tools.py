@@ -129,17 +129,10 @@ def _kubernetes(folder: Path) -> None:
         imports = "".join(f'import _ "k8s.io/kubernetes/cmd/{command}"\n' for command in commands)
         (source / "tools.go").write_text(f"//go:build tools\n\npackage tools\n\n{imports}")
         run(go, "mod", "tidy", cwd=source)
+        version = f"-X k8s.io/component-base/version.gitVersion={KUBERNETES}"  # charts ask for it
         for command in commands:
-            run(
-                go,
-                "build",
-                "-trimpath",
-                "-ldflags=-s -w",
-                "-o",
-                folder / command,
-                f"k8s.io/kubernetes/cmd/{command}",
-                cwd=source,
-            )
+            package = f"k8s.io/kubernetes/cmd/{command}"
+            run(go, "build", "-trimpath", f"-ldflags=-s -w {version}", "-o", folder / command, package, cwd=source)
 
 
 def _unpacked(folder: Path, *packages: str) -> None:
@@ -173,8 +166,12 @@ def _kubernetes_validate(folder: Path) -> None:
     _python(folder, f"kubernetes-validate=={KUBERNETES_VALIDATE}")
 
 
+#: The fixture `tool`: where a program is, or why the test is not run.
+Tool = Callable[[str], Path]
+
+
 @dataclass(frozen=True, slots=True)
-class Tool:
+class Recipe:
     """make: fills an empty folder. programs: where in it they are, by name. seconds: what making takes, about."""
 
     version: str
@@ -183,22 +180,22 @@ class Tool:
     seconds: int
 
 
-TOOLS: Mapping[str, Tool] = {
-    "helm": Tool(HELM, _helm, {"helm": "helm"}, 90),
-    "helm-unittest": Tool(HELM_UNITTEST, _helm_unittest, {"helm-unittest": "helm-unittest"}, 60),
-    "compose": Tool(COMPOSE, _compose, {"docker-compose": "docker-compose"}, 120),
-    "hadolint": Tool(HADOLINT, _hadolint, {"hadolint": "bin/hadolint"}, 10),
-    "kubernetes-validate": Tool(
+TOOLS: Mapping[str, Recipe] = {
+    "helm": Recipe(HELM, _helm, {"helm": "helm"}, 90),
+    "helm-unittest": Recipe(HELM_UNITTEST, _helm_unittest, {"helm-unittest": "helm-unittest"}, 60),
+    "compose": Recipe(COMPOSE, _compose, {"docker-compose": "docker-compose"}, 120),
+    "hadolint": Recipe(HADOLINT, _hadolint, {"hadolint": "bin/hadolint"}, 10),
+    "kubernetes-validate": Recipe(
         KUBERNETES_VALIDATE, _kubernetes_validate, {"kubernetes-validate": "bin/kubernetes-validate"}, 20
     ),
-    "prometheus": Tool(
+    "prometheus": Recipe(
         "debian",
         _prometheus,
         {name: f"usr/bin/{name}" for name in ("prometheus", "promtool", "amtool", "prometheus-alertmanager")},
         20,
     ),
-    "etcd": Tool("debian", _etcd, {"etcd": "usr/bin/etcd"}, 10),
-    "kubernetes": Tool(
+    "etcd": Recipe("debian", _etcd, {"etcd": "usr/bin/etcd"}, 10),
+    "kubernetes": Recipe(
         KUBERNETES, _kubernetes, {name: name for name in ("kube-apiserver", "kube-controller-manager")}, 300
     ),
 }

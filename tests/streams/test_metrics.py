@@ -26,6 +26,7 @@ neardup_info gauge decider generation role scheme version
 neardup_lag_records gauge role
 neardup_pages counter role
 neardup_read_bytes counter role
+neardup_ready gauge role
 neardup_rejected counter reason
 neardup_restarts counter cause role
 neardup_rocksdb_bytes gauge family
@@ -34,7 +35,9 @@ neardup_rocksdb_stall_seconds counter
 neardup_rocksdb_write_stopped gauge
 neardup_shadow_disagreements counter kind
 neardup_source_gaps counter
+neardup_state_free_bytes gauge
 neardup_step_seconds histogram le role step
+neardup_stopped gauge cause
 neardup_verdict_latency_seconds histogram le
 neardup_verdicts counter verdict
 """
@@ -52,6 +55,7 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
 def test_the_golden_list_of_names_types_and_labels():
     metrics = Metrics()
     metrics.info(version="1", role="match")
+    metrics.ready.labels("match").set(1)
     found = []
     for name, family in families(metrics).items():
         labels = {label for sample in family.samples for label in sample.labels}

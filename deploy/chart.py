@@ -1,0 +1,178 @@
+"""Writes what of the chart follows from its values.yaml and from the settings of the roles:
+
+values.schema.json     so that Helm refuses a key that does not exist, and a value that may not be
+files/kafka.json       which settings of librdkafka are secret or not ours to change, for the same
+README.md              the table of values, between its two marks
+
+    python deploy/chart.py            # writes them
+    python deploy/chart.py --check    # says whether they are as they would be written, and writes nothing
+
+A value's type is that of its default. Comments above it: `# -- text` describes it; `# @schema {...}` adds to its JSON
+Schema, and `# @schema NAME` one of SHAPES, where `settings` and `decider` stand for everything that can be set.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from streams.config.settings import OPTIONS, RESERVED, SECRET, Option
+
+CHART = Path(__file__).resolve().parents[1] / "helm" / "neardup"
+BEGIN, END = "<!-- values -->", "<!-- end of values -->"
+
+#: Settings that the chart itself makes of other values.
+OWN = {
+    *("bootstrap", "generation", "group", "state", "seed", "metrics_host", "metrics_port"),
+    *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
+    "audit",  # a file, and no folder for it is there: kafka.topics.audit serves
+}
+_QUANTITY = {"type": ["string", "number"], "pattern": r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"}
+_AMOUNTS = {"type": "object", "additionalProperties": _QUANTITY}
+SHAPES: Mapping[str, Mapping[str, Any]] = {
+    "topic": {"pattern": "^[A-Za-z0-9._-]{1,200}$"},
+    "name": {"pattern": r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$"},
+    "resources": {
+        "properties": {"requests": _AMOUNTS, "limits": _AMOUNTS, "claims": {"type": "array"}},
+        "additionalProperties": False,
+    },
+}
+
+
+def schema_of_setting(option: Option) -> dict[str, Any]:
+    """What a setting may be, as JSON Schema; what its kind says in words is held to."""
+    allowed = option.kind.allowed
+    found: dict[str, Any] = {"description": f"{option.help}: {allowed}"}
+    if whole := re.fullmatch(r"a whole number from (\d+) to (\d+)", allowed):
+        return found | {"type": "integer", "minimum": int(whole[1]), "maximum": int(whole[2])}
+    if allowed == "a number from 0 to 1":
+        return found | {"type": "number", "minimum": 0, "maximum": 1}
+    if allowed == "true or false":
+        return found | {"type": "boolean"}
+    if allowed.startswith("one of "):
+        words = allowed.removeprefix("one of ").split(", ")
+        return found | {
+            "enum": [*(word for word in words if word != "or nothing"), *([""] if ", or" in allowed else [])]
+        }
+    if isinstance(option.default, Mapping):
+        return found | {"type": "object"}
+    return found | {"type": "string"}
+
+
+def schema_of_settings(*, decider: bool) -> dict[str, Any]:
+    properties = {}
+    for name, option in OPTIONS.items():
+        table, dot, short = name.rpartition(".")
+        if option.kind.secret or name in OWN or (table == "decider") is not decider:
+            continue
+        assert dot == ("." if decider else "")
+        properties[short] = schema_of_setting(option)
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+class Value:
+    """One key of values.yaml. path: with dots; default: as parsed; text, annotations: what its comments say."""
+
+    def __init__(self, path: str, default: Any, comments: list[str]) -> None:
+        self.path, self.default = path, default
+        self.text = " ".join(line[3:] for line in comments if line.startswith("-- "))
+        self.annotations = [line.removeprefix("@schema ") for line in comments if line.startswith("@schema ")]
+
+    def schema(self) -> dict[str, Any]:
+        kinds = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+        found: dict[str, Any] = {"type": kinds[type(self.default)]}
+        if self.text:
+            found["description"] = self.text
+        for annotation in self.annotations:
+            if annotation in ("settings", "decider"):
+                found |= schema_of_settings(decider=annotation == "decider")
+            else:
+                found |= json.loads(annotation) if annotation.startswith("{") else SHAPES[annotation]
+        return found
+
+
+def values(text: str) -> Iterator[tuple[Value, bool]]:
+    """Every key of values.yaml in order, and whether it is a leaf: its default is to be taken as a whole."""
+    lines = text.splitlines()
+
+    def comments(line: int) -> list[str]:
+        found: list[str] = []
+        while line and (stripped := lines[line - 1].strip()).startswith("#"):
+            found.insert(0, stripped.lstrip("# "))
+            line -= 1
+        return found
+
+    def walk(node: yaml.MappingNode, prefix: str) -> Iterator[tuple[Value, bool]]:
+        for key, value in node.value:
+            path = f"{prefix}{key.value}"
+            default = yaml.safe_load(yaml.serialize(value))
+            made = Value(path, default, comments(key.start_mark.line))
+            deeper = isinstance(value, yaml.MappingNode) and bool(value.value) and not made.annotations
+            yield made, not deeper
+            if deeper:
+                yield from walk(value, f"{path}.")
+
+    root = yaml.compose(text)
+    assert isinstance(root, yaml.MappingNode)
+    yield from walk(root, "")
+
+
+def schema(text: str) -> str:
+    """values.schema.json."""
+    title = "Values of neardup's chart"
+    root: dict[str, Any] = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
+    objects: dict[str, dict[str, Any]] = {
+        "": root | {"type": "object", "properties": {}, "additionalProperties": False}
+    }
+    # Charts that contain this one hand these down to it.
+    objects[""]["properties"]["global"] = {"type": "object"}
+    for value, leaf in values(text):
+        above, _, name = value.path.rpartition(".")
+        made = value.schema()
+        if not leaf:
+            made = objects[value.path] = made | {"properties": {}, "additionalProperties": False}
+        objects[above]["properties"][name] = made
+    return json.dumps(objects[""], indent=2) + "\n"
+
+
+def table(text: str) -> str:
+    """The values as rows of Markdown."""
+    rows = ["| value | default | |", "|---|---|---|"]
+    for value, leaf in values(text):
+        if leaf:
+            default = json.dumps(value.default)
+            rows.append(f"| `{value.path}` | `{default}` | {value.text.replace('|', chr(92) + '|')} |")
+    return "\n".join(rows)
+
+
+def written() -> dict[Path, str]:
+    """What each file is to hold."""
+    text = (CHART / "values.yaml").read_text()
+    readme = (CHART / "README.md").read_text()
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return {
+        CHART / "values.schema.json": schema(text),
+        CHART / "files" / "kafka.json": json.dumps({"secret": SECRET, "reserved": RESERVED}, indent=2) + "\n",
+        CHART / "README.md": f"{before}{BEGIN}\n{table(text)}\n{END}{after}",
+    }
+
+
+def main() -> int:
+    stale = [path for path, text in written().items() if not path.exists() or path.read_text() != text]
+    if "--check" in sys.argv[1:]:
+        for path in stale:
+            print(f"{path} is not what {Path(__file__).name} writes: run it", file=sys.stderr)
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(written()[path])
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

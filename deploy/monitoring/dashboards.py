@@ -1,0 +1,245 @@
+"""Grafana's dashboards, as JSON that it takes from a file, a ConfigMap or its import page."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from names import INFO, M
+
+from streams.process.metrics import REASONS, STEPS
+
+#: Columns of a row in Grafana, and the height of a panel.
+_COLUMNS, _HEIGHT = 24, 7
+_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+#: Grafana's own word for a window that a scrape or two are in.
+RATE = "$__rate_interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One picture. exprs: PromQL with its legend; unit: Grafana's name for it; kind: timeseries, stat or table."""
+
+    title: str
+    exprs: Sequence[tuple[str, str]]
+    unit: str = "short"
+    kind: str = "timeseries"
+    stacked: bool = False
+    about: str = ""
+    width: int = 8
+
+    def json(self, number: int, x: int, y: int) -> dict[str, Any]:
+        custom = {"drawStyle": "line", "fillOpacity": 30 if self.stacked else 0, "showPoints": "never"}
+        if self.stacked:
+            custom |= {"stacking": {"mode": "normal", "group": "A"}}
+        made: dict[str, Any] = {
+            "id": number,
+            "type": self.kind,
+            "title": self.title,
+            "description": self.about,
+            "datasource": _SOURCE,
+            "gridPos": {"h": 4 if self.kind == "stat" else _HEIGHT, "w": self.width, "x": x, "y": y},
+            "targets": [
+                {
+                    "refId": chr(ord("A") + place),
+                    "datasource": _SOURCE,
+                    "expr": expr,
+                    "legendFormat": legend,
+                    **({"format": "table", "instant": True} if self.kind == "table" else {}),
+                }
+                for place, (expr, legend) in enumerate(self.exprs)
+            ],
+            "fieldConfig": {"defaults": {"unit": self.unit, "min": 0}, "overrides": []},
+            "options": {},
+        }
+        if self.kind == "timeseries":
+            made["fieldConfig"]["defaults"]["custom"] = custom
+            made["options"] = {
+                "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
+                "tooltip": {"mode": "multi", "sort": "desc"},
+            }
+        elif self.kind == "stat":
+            made["options"] = {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}}
+        return made
+
+
+def by(label: str, expr: str) -> list[tuple[str, str]]:
+    return [(f"sum by ({label}) ({expr})", f"{{{{{label}}}}}")]
+
+
+def rate(metric: str) -> str:
+    return f"rate({metric}[{RATE}])"
+
+
+def quantiles(metric: str, *of: float, where: str = "") -> list[tuple[str, str]]:
+    return [
+        (f"histogram_quantile({each}, sum by (le) (rate({metric}{where}[{RATE}])))", f"{each * 100:g} of 100")
+        for each in of
+    ]
+
+
+def steps(role: str) -> list[tuple[str, str]]:
+    """Of a second, the part that goes into each step."""
+    return by("step", rate(f'{M.steps.sum}{{role="{role}"}}'))
+
+
+def of_process(expr: str) -> list[tuple[str, str]]:
+    """What prometheus-client tells of every process, with its role."""
+    return [(f"{expr} * on (instance, job) group_left (role) {INFO}", "{{role}} {{instance}}")]
+
+
+LINE = (
+    Panel("Pages judged", [("neardup:pages:rate{role='match'}", "")], "reqps", "stat", width=6),
+    Panel("Duplicates of the last hour", [("neardup:duplicate_share", "")], "percentunit", "stat", width=6),
+    Panel("99 of 100 verdicts within", [("neardup:verdict_latency_seconds:p99", "")], "s", "stat", width=6),
+    Panel("Pages behind", [("neardup:lag_records{role='sketch'}", "")], "short", "stat", width=6),
+    Panel(
+        "Verdicts by kind",
+        [("neardup:verdicts:rate", "{{verdict}}")],
+        "reqps",
+        stacked=True,
+        width=16,
+        about="Committed ones. `promoted` comes on top of a page's own.",
+    ),
+    Panel("Pages read and judged", [("neardup:pages:rate", "{{role}}")], "reqps"),
+    Panel(
+        "From log time to verdict",
+        quantiles(M.latency.bucket, 0.5, 0.9, 0.99),
+        "s",
+        about="Log time is the broker's when the page came; what waits in Kafka counts.",
+    ),
+    Panel(
+        "Behind the end of the topic",
+        [("neardup:lag_records", "{{role}}")],
+        about="sketch: pages. match: messages of the log, each of up to 512 pages.",
+    ),
+    Panel("Bytes read", by("role", rate(M.bytes)), "Bps"),
+    Panel(
+        "Rejected, by reason",
+        by("reason", rate(M.rejections)),
+        "reqps",
+        stacked=True,
+        about=f"Reasons: {', '.join(REASONS)}. The pages themselves are in the topic of rejected pages.",
+    ),
+    Panel("A sketcher's second", steps("sketch"), "percentunit", stacked=True, about=f"{', '.join(STEPS['sketch'])}."),
+    Panel("The matcher's second", steps("match"), "percentunit", stacked=True, about=f"{', '.join(STEPS['match'])}."),
+)
+
+INDEX = (
+    Panel("Index on disk", by("family", M.rocksdb_bytes), "bytes", stacked=True),
+    Panel("Disk left", [(f"min({M.state_free})", "left")], "bytes"),
+    Panel("Bytes that wait for compaction", [(f"sum({M.rocksdb_pending})", "pending")], "bytes"),
+    Panel(
+        "Writes that wait for RocksDB",
+        [(f"sum({rate(M.rocksdb_stall_seconds)})", "share of time"), (f"max({M.rocksdb_stopped})", "stopped")],
+        "percentunit",
+    ),
+    Panel(
+        "Candidates of a page",
+        quantiles(M.candidates.bucket, 0.5, 0.9, 0.99),
+        about="Earlier pages that a page was verified against.",
+    ),
+    Panel(
+        "Pages with too many candidates",
+        [("neardup:candidates_cut_share", "cut")],
+        "percentunit",
+        about="A repeat among those that were left out is not found.",
+    ),
+    Panel("Keys that turned hot", [(f"sum({rate(M.hot_keys)})", "keys")], "reqps"),
+    Panel("Pages in a batch", quantiles(M.batch_pages.bucket, 0.5, 0.99, where='{role="match"}')),
+    Panel("Where a shadow rule disagrees", by("kind", rate(M.disagreements)), "reqps"),
+)
+
+PROCESSES = (
+    Panel("Ready", [(f"min by (role) ({M.ready})", "{{role}}")], "bool_yes_no"),
+    Panel("Stopped for good", [(f"max by (cause) ({M.stopped})", "{{cause}}")], "bool_yes_no"),
+    Panel(
+        "Starts again at the committed position",
+        [(f"sum by (role, cause) ({rate(M.restarts)})", "{{role}}: {{cause}}")],
+        "reqps",
+        about="rebalance: partitions moved from one sketcher to another. abort: a transaction was given up.",
+    ),
+    Panel(
+        "Processors in use",
+        [
+            (
+                f"rate(process_cpu_seconds_total[{RATE}]) * on (instance, job) group_left (role) {INFO}",
+                "{{role}} {{instance}}",
+            )
+        ],
+        about="A role with one thread uses one at most.",
+    ),
+    Panel(
+        "Memory",
+        of_process("process_resident_memory_bytes"),
+        "bytes",
+    ),
+    Panel(
+        "Ranges that the log had already",
+        [(f"sum({rate(M.duplicate_ranges)})", "ranges")],
+        "reqps",
+        about="After a sketcher's restart: the matcher takes each page once.",
+    ),
+    Panel("What runs", [(INFO, "")], kind="table", width=24),
+)
+
+ALL = {
+    "neardup-line": ("neardup: the line", LINE),
+    "neardup-index": ("neardup: the index", INDEX),
+    "neardup-processes": ("neardup: processes", PROCESSES),
+}
+
+
+def placed(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+    """One after another, a new row where the next does not fit."""
+    x = y = 0
+    height = _HEIGHT
+    for number, panel in enumerate(panels, 1):
+        if x + panel.width > _COLUMNS:
+            x, y = 0, y + height
+        made = panel.json(number, x, y)
+        height = made["gridPos"]["h"]
+        x += panel.width
+        yield made
+
+
+def dashboard(uid: str) -> dict[str, Any]:
+    title, panels = ALL[uid]
+    return {
+        "uid": uid,
+        "title": title,
+        "tags": ["neardup"],
+        "schemaVersion": 39,
+        "version": 1,
+        "editable": True,
+        "refresh": "30s",
+        "time": {"from": "now-6h", "to": "now"},
+        "timezone": "browser",
+        "templating": {
+            "list": [
+                {
+                    "name": "datasource",
+                    "label": "Prometheus",
+                    "type": "datasource",
+                    "query": "prometheus",
+                    "current": {},
+                    "hide": 0,
+                }
+            ]
+        },
+        "links": [
+            {
+                "title": "neardup",
+                "type": "dashboards",
+                "tags": ["neardup"],
+                "asDropdown": True,
+                "includeVars": True,
+                "keepTime": True,
+                "icon": "dashboard",
+                "targetBlank": False,
+                "url": "",
+                "tooltip": "",
+            }
+        ],
+        "annotations": {"list": []},
+        "panels": list(placed(panels)),
+    }

@@ -1,0 +1,211 @@
+"""Recording rules and alerts, as Prometheus takes them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from names import INFO, M
+
+from neardup.verdict import Kind
+
+RUNBOOK = "deploy/monitoring/README.md"
+_PAGES = [kind.value for kind in Kind if kind is not Kind.PROMOTED]  # `promoted` answers no page
+_DUPLICATES = [Kind.EXACT_DUPLICATE.value, Kind.NEAR_DUPLICATE.value]
+_ROLES = {"sketch": "sketcher", "match": "matcher"}
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """name: also its heading in the runbook. holds: how long `expr` must be so. says: may use Prometheus' templates."""
+
+    name: str
+    expr: str
+    holds: str
+    severity: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long things take. The tests let them pass faster.
+
+    window: of rates; long, day: for what is usual; wait, patience: how long something must be so; behind_s: how far
+    sketchers may be behind.
+    """
+
+    window: str = "5m"
+    long: str = "1h"
+    day: str = "1d"
+    wait: str = "5m"
+    patience: str = "15m"
+    behind_s: int = 600
+
+
+def one_of(words: list[str]) -> str:
+    return "|".join(words)
+
+
+def records(pace: Pace) -> dict[str, str]:
+    """Recording rules by name. What is divided by nothing is left out, not 0."""
+    rate = pace.window
+    verdicts = f'{M.verdicts}{{verdict=~"{one_of(_PAGES)}"}}'
+    duplicates = f'{M.verdicts}{{verdict=~"{one_of(_DUPLICATES)}"}}'
+    rejected = f'{M.verdicts}{{verdict="{Kind.REJECTED.value}"}}'
+    return {
+        "neardup:pages:rate": f"sum by (role) (rate({M.pages}[{rate}]))",
+        "neardup:lag_records": f"sum by (role) ({M.lag})",
+        "neardup:verdicts:rate": f"sum by (verdict) (rate({M.verdicts}[{rate}]))",
+        "neardup:duplicate_share": f"sum(rate({duplicates}[{pace.long}])) / (sum(rate({verdicts}[{pace.long}])) > 0)",
+        "neardup:rejected_share": f"sum(rate({rejected}[{rate}])) / (sum(rate({verdicts}[{rate}])) > 0)",
+        "neardup:verdict_latency_seconds:p50": (
+            f"histogram_quantile(0.5, sum by (le) (rate({M.latency.bucket}[{rate}])))"
+        ),
+        "neardup:verdict_latency_seconds:p99": (
+            f"histogram_quantile(0.99, sum by (le) (rate({M.latency.bucket}[{rate}])))"
+        ),
+        "neardup:candidates_cut_share": (
+            f'sum(rate({M.candidates_cut}[{pace.long}])) / (sum(rate({M.pages}{{role="match"}}[{pace.long}])) > 0)'
+        ),
+    }
+
+
+def alerts(pace: Pace) -> Iterator[Alert]:
+    for role, word in _ROLES.items():
+        yield Alert(
+            f"Neardup{word.capitalize()}Absent",
+            f'absent({INFO}{{role=~"{role}|run"}})',
+            pace.wait,
+            "critical",
+            f"No {word} has been scraped for {pace.wait}: pages wait in Kafka.",
+        )
+    yield Alert(
+        "NeardupSourceGap",
+        f'max(max_over_time({M.stopped}{{cause="source_gap"}}[{pace.wait}])) > 0',
+        "0s",
+        "critical",
+        "The log of sketches leaves out pages that were read: the matcher has stopped before them.",
+    )
+    yield Alert(
+        "NeardupStopped",
+        f'max by (cause) (max_over_time({M.stopped}{{cause!="source_gap"}}[{pace.wait}])) > 0',
+        "0s",
+        "critical",
+        "A role has stopped for good ({{ $labels.cause }}): starting it again does not help.",
+    )
+    yield Alert(
+        "NeardupMatcherStuck",
+        '(neardup:lag_records{role="match"} > 0) and on (role) (neardup:pages:rate{role="match"} == 0)'
+        f' and on (role) (max by (role) ({M.ready}{{role="match"}}) == 1)',
+        pace.wait,
+        "critical",
+        "The log of sketches goes on, and the matcher judges nothing.",
+    )
+    yield Alert(
+        "NeardupNotReady",
+        f"min by (role) ({M.ready}) == 0",
+        pace.patience,
+        "warning",
+        f"A {{{{ $labels.role }}}} has not been ready for {pace.patience}.",
+    )
+    yield Alert(
+        "NeardupSketcherLag",
+        f'neardup:lag_records{{role="sketch"}} / neardup:pages:rate{{role="sketch"}} > {pace.behind_s}',
+        pace.wait,
+        "warning",
+        "Sketchers are {{ $value | humanizeDuration }} behind the crawl, at their present speed.",
+    )
+    yield Alert(
+        "NeardupMatcherLag",
+        'neardup:lag_records{role="match"} > 1000',
+        pace.wait,
+        "warning",
+        "The matcher is {{ $value }} messages behind the log, each of up to 512 pages.",
+    )
+    yield Alert(
+        "NeardupLatency",
+        "neardup:verdict_latency_seconds:p99 > 60",
+        pace.wait,
+        "warning",
+        "One page of a hundred waits {{ $value | humanizeDuration }} for its verdict.",
+    )
+    yield Alert(
+        "NeardupRejectedShare",
+        "neardup:rejected_share > 0.05",
+        pace.patience,
+        "warning",
+        "{{ $value | humanizePercentage }} of the pages cannot be read.",
+    )
+    yield Alert(
+        "NeardupDuplicateShareJump",
+        f"abs(neardup:duplicate_share - avg_over_time(neardup:duplicate_share[{pace.day}] offset {pace.long})) > 0.2",
+        pace.patience,
+        "warning",
+        "The share of duplicates is {{ $value | humanizePercentage }} away from what it was the day before.",
+    )
+    yield Alert(
+        "NeardupRocksdbStall",
+        f"max(rate({M.rocksdb_stall_seconds}[{pace.window}])) > 0.1 or max({M.rocksdb_stopped}) > 0",
+        pace.wait,
+        "warning",
+        "Writes wait for RocksDB: its disk does not keep up.",
+    )
+    yield Alert(
+        "NeardupDisk",
+        f"min({M.state_free}) < 0.5 * sum({M.rocksdb_bytes})"
+        f" or predict_linear({M.state_free}[{pace.day}], 4 * 86400) < 0",
+        pace.wait,
+        "warning",
+        "The disk of the index has less left than half of what the index takes, or will be full within four days.",
+    )
+    yield Alert(
+        "NeardupHotKeys",
+        f"sum(increase({M.hot_keys}[{pace.long}])) > 1000 or neardup:candidates_cut_share > 0.05",
+        pace.patience,
+        "warning",
+        "Many pages share their keys: a template, or spam. Repeats among them may not be found.",
+    )
+    yield Alert(
+        "NeardupRestarts",
+        f"sum by (role) (changes(process_start_time_seconds[{pace.long}]) * on (instance, job)"
+        f" group_left (role) {INFO}) > 4"
+        f' or sum by (role) (increase({M.restarts}{{cause="abort"}}[{pace.long}])) > 20',
+        "0s",
+        "warning",
+        "A {{ $labels.role }} starts again and again.",
+    )
+    yield Alert(
+        "NeardupAuditLost",
+        f"sum(increase({M.audit_lost}[{pace.long}])) > 0",
+        "0s",
+        "warning",
+        "Lines for the audit could not be written; no verdict is concerned.",
+    )
+
+
+def document(pace: Pace | None = None) -> dict[str, Any]:
+    """A rules file."""
+    pace = pace or Pace()
+    return {
+        "groups": [
+            {
+                "name": "neardup-records",
+                "rules": [{"record": name, "expr": expr} for name, expr in records(pace).items()],
+            },
+            {
+                "name": "neardup-alerts",
+                "rules": [
+                    {
+                        "alert": alert.name,
+                        "expr": alert.expr,
+                        **({} if alert.holds == "0s" else {"for": alert.holds}),
+                        "labels": {"severity": alert.severity},
+                        "annotations": {
+                            "summary": alert.says,
+                            "runbook": f"{RUNBOOK}#{alert.name.lower()}",
+                        },
+                    }
+                    for alert in alerts(pace)
+                ],
+            },
+        ]
+    }

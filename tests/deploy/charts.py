@@ -1,0 +1,136 @@
+"""Helm on our chart: what it renders, and what it refuses."""
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tools import need
+
+CHART = Path(__file__).resolve().parents[2] / "helm" / "neardup"
+#: The oldest version that Chart.yaml admits, one between, and the newest whose schemas are at hand.
+KUBERNETES = ("1.27", "1.32", "1.37")
+#: What a first installation gives.
+LEAST = {"kafka": {"bootstrap": "kafka-0.kafka:9092"}}
+
+#: Values that make every part of the chart say something, by what they are about.
+MATRIX: Mapping[str, Mapping[str, Any]] = {
+    "least": {},
+    "secured": {
+        "kafka": {
+            "bootstrap": "a.example:9094, b.example:9094",
+            "security": {"protocol": "SASL_SSL"},
+            "sasl": {"secret": "kafka-user", "username": "neardup"},
+            "ca": {"secret": "kafka-ca"},
+        },
+    },
+    "certificates": {
+        "kafka": {
+            "security": {"protocol": "SSL"},
+            "ca": {"secret": "cluster-ca-cert"},
+            "certificate": {
+                "secret": "kafka-user",
+                "certificateKey": "user.crt",
+                "keyKey": "user.key",
+                "passwordKey": "p",
+            },
+        },
+    },
+    "scaled": {"sketcher": {"autoscaling": {"enabled": True}}},
+    "scaled by lag": {
+        "kafka": {
+            "generation": "g2",
+            "security": {"protocol": "SASL_SSL"},
+            "sasl": {"secret": "u", "mechanism": "PLAIN"},
+        },
+        "sketcher": {"keda": {"enabled": True, "authenticationRef": "kafka"}},
+    },
+    "watched": {
+        "monitoring": {
+            "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+            "prometheusRule": {"enabled": True},
+            "dashboards": {"enabled": True},
+        },
+    },
+    "set": {
+        "settings": {
+            "batch_bytes": 1_000_000_000,
+            "flush_ms": 5000,
+            "codec": "json",
+            "threads": 3,
+            "log_format": "human",
+        },
+        "decider": {"tape_min": 0.8, "heading_veto": False, "rule": "tape"},
+        "kafka": {"topics": {"audit": "audit"}, "config": {"match.retry.backoff.ms": 5, "socket.nagle.disable": True}},
+    },
+    "bare": {
+        "topics": {"create": False},
+        "serviceAccount": {"create": False},
+        "podDisruptionBudget": {"enabled": False},
+        "networkPolicy": {"enabled": False},
+        "seed": {"existingSecret": "our-seed", "key": "number"},
+        "matcher": {"persistence": {"existingClaim": "old-index"}, "newDecider": True},
+    },
+    "placed": {
+        "commonLabels": {"team": "crawl"},
+        "image": {"digest": "sha256:" + 64 * "a", "pullSecrets": ["registry"]},
+        "sketcher": {
+            "resources": {"limits": {"cpu": "1500m", "memory": "1Gi"}},
+            "nodeSelector": {"kind": "compute"},
+            "tolerations": [{"key": "crawl", "operator": "Exists"}],
+            "podAnnotations": {"a": "b"},
+        },
+        "matcher": {
+            "persistence": {"storageClass": "local-nvme", "accessMode": "ReadWriteOncePod", "size": "2.5Ti"},
+            "affinity": {"nodeAffinity": {}},
+            "priorityClassName": "high",
+            "podLabels": {"disk": "nvme"},
+        },
+    },
+}
+
+
+class Refused(Exception):
+    """Helm said no; the text is what it said."""
+
+
+def helm(*arguments: str | Path, environment: Mapping[str, str] | None = None) -> str:
+    """What helm prints. Raises Refused."""
+    done = subprocess.run(
+        [need("helm"), *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment
+    )
+    if done.returncode:
+        raise Refused(done.stderr)
+    return done.stdout
+
+
+def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(base)
+    for key, value in more.items():
+        found[key] = (
+            merged(found[key], value) if isinstance(found.get(key), dict) and isinstance(value, dict) else value
+        )
+    return found
+
+
+def given(folder: Path, values: Mapping[str, Any]) -> list[str]:
+    """Arguments of helm for values beyond LEAST."""
+    path = folder / "values.json"
+    path.write_text(json.dumps(merged(LEAST, values)))
+    return ["--values", str(path)]
+
+
+def template(folder: Path, values: Mapping[str, Any], kubernetes: str = KUBERNETES[1]) -> str:
+    return helm("template", "r", CHART, "--namespace", "n", "--kube-version", f"{kubernetes}.0", *given(folder, values))
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def of(found: Sequence[Mapping[str, Any]], kind: str, name: str = "") -> Mapping[str, Any]:
+    """The one resource of a kind, or the one whose name ends so."""
+    (one,) = (each for each in found if each["kind"] == kind and each["metadata"]["name"].endswith(name))
+    return one

@@ -1,0 +1,179 @@
+"""What the chart renders and refuses, without a cluster."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import charts
+import pytest
+from charts import CHART, KUBERNETES, MATRIX, documents, of, template
+from tools import Tool
+
+from streams.config.load import load
+from streams.config.settings import OPTIONS
+
+REPOSITORY = CHART.parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _helm(tool: Tool) -> None:
+    tool("helm")
+
+
+def test_lint(tmp_path: Path) -> None:
+    for values in MATRIX.values():
+        charts.helm("lint", "--strict", CHART, "--kube-version", "1.32.0", *charts.given(tmp_path, values))
+
+
+def test_schema_and_readme_are_those_of_the_values() -> None:
+    told = subprocess.run(
+        [sys.executable, REPOSITORY / "deploy" / "chart.py", "--check"], capture_output=True, text=True
+    )
+    assert told.returncode == 0, told.stderr
+
+
+def test_the_version_stands_in_one_place() -> None:
+    version = re.search(r'^version = "(.*)"', (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE)
+    chart = (CHART / "Chart.yaml").read_text()
+    assert version is not None
+    assert f"\nversion: {version[1]}\n" in chart
+    assert f"\nappVersion: {version[1]}\n" in chart
+
+
+@pytest.mark.parametrize("kubernetes", KUBERNETES)
+def test_what_is_rendered_is_valid(tool: Tool, tmp_path: Path, kubernetes: str) -> None:
+    """Strictly: a field that Kubernetes does not know is an error. Of others' resources it has no schema."""
+    validate = tool("kubernetes-validate")
+    for name, values in MATRIX.items():
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(template(tmp_path, values, kubernetes))
+    command = [validate, "--strict", "--kubernetes-version", kubernetes, *sorted(tmp_path.glob("*.yaml"))]
+    told = subprocess.run(command, capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def environments(found: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any], dict[str, str]]]:
+    """Kind, pod's specification, and the variables of its container whose value is given."""
+    for document in found:
+        spec = (
+            document["spec"] if document["kind"] == "Pod" else document.get("spec", {}).get("template", {}).get("spec")
+        )
+        if spec:
+            variables = spec["containers"][0].get("env", [])
+            assert len({each["name"] for each in variables}) == len(variables), "a variable twice"
+            yield document["kind"], spec, {each["name"]: each.get("value", "1") for each in variables}
+
+
+@pytest.mark.parametrize("name", MATRIX)
+def test_what_pods_are_told_is_understood(tmp_path: Path, name: str) -> None:
+    """By the roles themselves: each variable is a setting, and its value one that it may have."""
+    for kind, _, environment in environments(documents(template(tmp_path, MATRIX[name]))):
+        for variable in [each for each in environment if each.endswith("_FILE")]:
+            secret = tmp_path / "secret"
+            secret.write_text("12345")
+            environment[variable] = str(secret)
+        settings = load(environment, role={"Deployment": "sketch", "StatefulSet": "match"}.get(kind, ""))
+        values = charts.merged(charts.LEAST, MATRIX[name])
+        assert settings.bootstrap == values["kafka"]["bootstrap"]
+        for setting, wanted in values.get("settings", {}).items():
+            if kind in ("Deployment", "StatefulSet"):
+                assert getattr(settings, setting) == wanted
+        if kind in ("Deployment", "StatefulSet"):
+            assert settings.decider_values == values.get("decider", {})
+            assert settings.metrics_port == 9464
+
+
+def test_every_setting_can_be_given(tmp_path: Path) -> None:
+    """Those that the chart makes of other values aside."""
+    schema = json.loads((CHART / "values.schema.json").read_text())["properties"]
+    given = {*schema["settings"]["properties"], *(f"decider.{name}" for name in schema["decider"]["properties"])}
+    own = {"bootstrap", "generation", "group", "state", "metrics_host", "metrics_port", "audit", "seed", "views_token"}
+    topics = {name for name in OPTIONS if name.endswith("_topic")}
+    assert given == set(OPTIONS) - own - topics
+
+
+@pytest.mark.parametrize("name", MATRIX)
+def test_pods_are_as_restricted_as_can_be(tmp_path: Path, name: str) -> None:
+    seen = set()
+    for kind, spec, _ in environments(documents(template(tmp_path, MATRIX[name]))):
+        seen.add(kind)
+        assert spec["automountServiceAccountToken"] is False
+        assert spec["enableServiceLinks"] is False
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        (container,) = spec["containers"]
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"]["requests"] or container["resources"]["limits"]
+        for mount in container["volumeMounts"]:
+            assert mount.get("readOnly") or mount["mountPath"] in ("/tmp", "/var/lib/neardup")
+    assert seen >= {"Deployment", "StatefulSet", "Pod"}
+
+
+def test_threads_follow_the_processors(tmp_path: Path) -> None:
+    """A container's process sees the processors of its node, not its own share of them."""
+
+    def threads(values: Mapping[str, Any]) -> Any:
+        deployment = of(documents(template(tmp_path, values)), "Deployment")
+        variables = deployment["spec"]["template"]["spec"]["containers"][0]["env"]
+        return next((each for each in variables if each["name"] == "NEARDUP_THREADS"), None)
+
+    assert threads({})["valueFrom"]["resourceFieldRef"]["resource"] == "requests.cpu"
+    assert threads(MATRIX["placed"])["valueFrom"]["resourceFieldRef"]["resource"] == "limits.cpu"
+    assert threads(MATRIX["set"])["value"] == "3"
+
+
+REFUSED = {
+    "kafka.bootstrap": ({"kafka": {"bootstrap": ""}}, r"kafka.*bootstrap"),
+    "no port": ({"kafka": {"bootstrap": "kafka"}}, r"kafka.*bootstrap"),
+    "misspelt at the top": ({"sketchers": {}}, r"sketchers"),
+    "misspelt below": ({"kafka": {"bootstraps": "a:1"}}, r"bootstraps"),
+    "misspelt deep": ({"matcher": {"persistence": {"storageclass": "x"}}}, r"storageclass"),
+    "misspelt setting": ({"settings": {"flush": 1}}, r"flush"),
+    "misspelt number": ({"decider": {"tape_minimum": 1}}, r"tape_minimum"),
+    "out of range": ({"settings": {"batch_pages": 513}}, r"batch_pages.*(512|maximum)"),
+    "no such rule": ({"decider": {"rule": "shingles"}}, r"decider.*rule.*(verified|one of)"),
+    "wrong type": ({"sketcher": {"replicas": "two"}}, r"sketcher.*replicas"),
+    "own setting": ({"settings": {"bootstrap": "a:1"}}, r"bootstrap"),
+    "a secret as a setting": ({"settings": {"seed": "5"}}, r"seed"),
+    "a secret in plain": ({"kafka": {"config": {"sasl.password": "x"}}}, r"kafka.*config"),
+    "a setting of ours": ({"kafka": {"config": {"match.group.id": "x"}}}, r"kafka\.config: match\.group\.id set group"),
+    "SASL without a secret": ({"kafka": {"security": {"protocol": "SASL_SSL"}}}, r"kafka\.sasl\.secret"),
+    "a secret without SASL": ({"kafka": {"sasl": {"secret": "x"}}}, r"kafka\.security\.protocol"),
+    "a certificate without TLS": ({"kafka": {"ca": {"secret": "x"}}}, r"kafka\.ca\.secret"),
+    "two scalers": ({"sketcher": {"autoscaling": {"enabled": True}, "keda": {"enabled": True}}}, r"sketcher\.keda"),
+    "least over greatest": ({"sketcher": {"keda": {"enabled": True, "minReplicas": 9}}}, r"keda\.minReplicas"),
+    "a port kept out": ({"kafka": {"bootstrap": "a:19092"}}, r"networkPolicy\.kafkaPorts: lacks port 19092"),
+    "no time for a batch": ({"matcher": {"terminationGracePeriodSeconds": 40}}, r"terminationGracePeriodSeconds"),
+    "topics alike": ({"kafka": {"topics": {"verdicts": "pages"}}}, r"kafka\.topics"),
+    "no size": ({"matcher": {"persistence": {"size": "big"}}}, r"persistence.*size"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_wrong_value_is_refused_by_its_name(tmp_path: Path, case: str) -> None:
+    values, told = REFUSED[case]
+    with pytest.raises(charts.Refused) as refused:
+        template(tmp_path, values)
+    assert re.search(told, str(refused.value).replace("\n", " ").replace("/", ".")), refused.value
+
+
+def test_each_rendering_without_a_cluster_draws_a_seed_that_cannot_get_in_twice(tmp_path: Path) -> None:
+    """`helm template` cannot ask for the one that is there; the API server refuses to change what is immutable."""
+    seeds = [of(documents(template(tmp_path, {})), "Secret") for _ in range(2)]
+    assert seeds[0]["data"] != seeds[1]["data"]
+    for seed in seeds:
+        assert seed["immutable"] is True
+        assert seed["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+
+
+def test_unit_tests(tool: Tool) -> None:
+    told = subprocess.run([tool("helm-unittest"), CHART], capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout + told.stderr

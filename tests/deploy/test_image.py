@@ -1,0 +1,209 @@
+"""The image: linted, built, looked into; and each role run in it, as nobody special and with nothing to write to."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import composed
+import images
+import pytest
+from broker import PATIENCE_SECONDS, eventually, kafka
+from images import REPOSITORY, Container
+from tools import Tool
+
+from neardup.kernels.keeping import LEVELS
+
+LOCKED = REPOSITORY / "deploy" / "image" / "locked.py"
+VERSION = "9.9.9"
+COMPILED = "/opt/neardup/lib/python3.11/site-packages/neardup/compiled"
+
+
+def test_the_dockerfile_is_clean(tool: Tool) -> None:
+    told = subprocess.run([tool("hadolint"), REPOSITORY / "deploy" / "Dockerfile"], capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout
+
+
+def locked(*extras: str) -> set[str]:
+    command = [sys.executable, LOCKED, REPOSITORY / "pyproject.toml", REPOSITORY / "requirements.lock", *extras]
+    told = subprocess.run(command, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert len(re.findall(r"--hash=", told.stdout)) >= len(re.findall(r"^\S+==", told.stdout, re.MULTILINE))
+    return set(re.findall(r"^([a-z0-9-]+)==", told.stdout, re.MULTILINE))
+
+
+def test_what_is_locked_for_running_is_whole_and_no_more() -> None:
+    runtime = locked("kafka")
+    assert {"numba", "llvmlite", "confluent-kafka", "rocksdict", "typer", "click", "markupsafe"} <= runtime
+    assert not {"pytest", "ruff", "mypy", "scrapy", "aiohttp", "playwright", "hatchling"} & runtime
+    assert locked("scrapy") == locked("kafka", "scrapy") >= runtime | {"scrapy", "twisted"}
+    assert {"hatchling", "pathspec"} <= locked("--build")
+
+
+@pytest.fixture(scope="module")
+def image(tool: Tool) -> Iterator[Container]:
+    for program in ("buildah", "debootstrap"):
+        tool(program)
+    tag = "localhost/neardup:test"
+    images.build("neardup", tag, VERSION=VERSION, REVISION="f00")
+    with Container(tag) as container:
+        yield container
+
+
+def run(image: Container, *arguments: str, **how: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(image.command(arguments, **how), capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+
+
+def volume(path: Path) -> Path:
+    """A folder as a volume is: its owner is the image's user."""
+    path.mkdir(parents=True, exist_ok=True)
+    for each in (path, *path.rglob("*")):
+        os.chown(each, 10001, 10001)
+    return path
+
+
+@pytest.mark.deploy
+def test_it_says_what_it_is(image: Container) -> None:
+    config = image.config
+    labels = config["Labels"]
+    assert labels["org.opencontainers.image.version"] == VERSION
+    assert labels["org.opencontainers.image.revision"] == "f00"
+    assert labels["org.opencontainers.image.base.name"] == images.STANDIN
+    assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert config["User"] == "10001:10001"
+    assert config["Entrypoint"] == ["neardup"]
+    assert config["Healthcheck"]["Test"][0] == "CMD"
+    told = run(image, "--version")
+    assert re.fullmatch(r"neardup \d+\.\d+\.\d+\S*\n", told.stdout), told.stderr
+
+
+@pytest.mark.deploy
+def test_nothing_in_it_compiles_or_can_be_written(image: Container) -> None:
+    for compiler in ("gcc", "cc", "g++", "clang", "ld", "as", "make"):
+        assert not list(image.root.glob(f"usr/**/bin/{compiler}")), compiler
+    assert not list((image.root / "opt/neardup").rglob("pip"))
+    own = image.root / "opt/neardup"
+    for path in (own, *own.rglob("*")):
+        status = path.lstat()
+        assert status.st_uid == 0, path
+        assert path.is_symlink() or not status.st_mode & 0o022, path
+    for place in ("/opt/neardup/x", "/etc/x", "/var/lib/neardup/x", "/run/neardup/x"):
+        told = run(image, "-c", f"open({place!r}, 'w')", entrypoint=["python3"])
+        assert "Read-only file system" in told.stderr, place
+
+
+@pytest.mark.deploy
+def test_volumes_of_the_compose_file_get_an_owner_that_may_write(image: Container, tool: Tool) -> None:
+    """An empty volume takes over the directory that it is mounted on."""
+    tool("docker-compose")
+    for name, service in composed.config("demo", "dev")["services"].items():
+        for mount in service.get("volumes", []):
+            if "build" in service and mount["type"] == "volume":
+                found = (image.root / mount["target"].lstrip("/")).stat()
+                assert (found.st_uid, found.st_gid) == (10001, 10001), f"{name}: {mount['target']}"
+
+
+def crawl(folder: Path) -> Path:
+    site = folder / "site"
+    site.mkdir(parents=True)
+    text = "".join(f"<p>{word} of the wool, as it is told in the book of {word}s" for word in map(str, range(40)))
+    for name, more in (("a", ""), ("b", " at 9:41"), ("c", "")):
+        (site / f"{name}.html").write_text(f"<title>Wool</title>{text}{more}")
+    return volume(folder)
+
+
+SCAN = ("scan", "/var/lib/neardup/site", "--base-url", "https://a.example/", "--memory", "--out", "-")
+
+
+def scanned(image: Container, folder: Path, *, empty: Sequence[str] = ("/tmp",)) -> tuple[list[dict[str, Any]], str]:
+    told = run(image, *SCAN, volumes={"/var/lib/neardup": folder}, empty=empty, environment={"NEARDUP_SEED": "7"})
+    assert told.returncode == 0, told.stderr
+    return [json.loads(line) for line in told.stdout.splitlines()], told.stderr
+
+
+@pytest.mark.deploy
+def test_a_scan_compiles_nothing_on_any_level_and_says_the_same(image: Container, tmp_path: Path) -> None:
+    folder = crawl(tmp_path / "state")
+    here, told = scanned(image, folder)
+    assert [row["verdict"] for row in here] == ["unique", "near_duplicate", "exact_duplicate"]
+    assert "compiling" not in told
+    levels = [name for name, level in LEVELS.items() if (image.root / f"{COMPILED}/{name}".lstrip("/")).is_dir()]
+    assert levels == ["x86-64-v4", "x86-64-v3"] or levels == ["arm64"]
+    hidden: list[str] = []
+    for best in levels[:-1]:  # as on a processor that does not have it
+        hidden.append(f"{COMPILED}/{best}")
+        lower, told = scanned(image, folder, empty=("/tmp", *hidden))
+        assert lower == here
+        assert "compiling" not in told
+    assert not (folder / ".cache").exists(), "something was compiled after all"
+
+
+@pytest.mark.deploy
+def test_a_processor_of_no_level_compiles_and_says_so(image: Container, tmp_path: Path) -> None:
+    folder = crawl(tmp_path / "state")
+    rows, told = scanned(image, folder, empty=("/tmp", COMPILED))
+    assert "compiling the kernels, once on this machine" in told
+    assert [row["verdict"] for row in rows] == ["unique", "near_duplicate", "exact_duplicate"]
+    assert (folder / ".cache" / "neardup").exists(), "kept in the volume"
+
+
+@pytest.mark.deploy
+def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
+    """Against a real broker; the health check that the image names is asked, too."""
+    with kafka.Cluster(tmp_path / "kafka") as cluster:
+        bootstrap = {"NEARDUP_BOOTSTRAP": cluster.bootstrap}
+        assert run(image, "topics", "create", environment=bootstrap).returncode == 0
+        state = volume(tmp_path / "state")
+        ports = dict(zip(("sketch", "match"), kafka.free_ports(2), strict=True))
+        check = image.config["Healthcheck"]["Test"][1:]
+
+        def healthy(role: str) -> bool:
+            port = {"NEARDUP_METRICS_PORT": str(ports[role])}
+            return run(image, *check[1:], entrypoint=check[:1], environment=port).returncode == 0
+
+        assert not healthy("match")
+        running: Mapping[str, subprocess.Popen[str]] = {
+            role: subprocess.Popen(
+                image.command(
+                    [role],
+                    environment={**bootstrap, "NEARDUP_SEED": "7", "NEARDUP_METRICS_PORT": str(port)},
+                    volumes={"/var/lib/neardup": state} if role == "match" else {},
+                ),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for role, port in ports.items()
+        }
+        try:
+            pong = run(image, "ping", "--json", "--timeout", "120", environment=bootstrap)
+            assert pong.returncode == 0, pong.stderr
+            assert json.loads(pong.stdout)["verdict"] == "unique"
+            for role in ports:
+                eventually(lambda role=role: healthy(role), f"{role} is healthy")
+        finally:
+            for process in running.values():
+                process.terminate()
+            said = {role: process.communicate(timeout=60)[0] for role, process in running.items()}
+        for role, process in running.items():
+            assert process.returncode == 0, said[role]
+            assert "compiling" not in said[role]
+            assert '"stopped"' in said[role]
+        assert sorted(path.name for path in (state / "state").iterdir() if path.name != "lock") >= ["decider.json"]
+        assert (state / "state" / "index").stat().st_uid == 10001
+
+
+@pytest.mark.deploy
+def test_the_crawler_is_an_image_too(image: Container) -> None:
+    tag = "localhost/neardup-crawler:test"
+    images.build("crawler", tag, VERSION=VERSION, REVISION="f00")
+    with Container(tag) as crawler:
+        told = run(crawler, "/opt/demo/crawl.py", "--help")
+        assert told.returncode == 2
+        assert "NEARDUP_BOOTSTRAP" in told.stdout, told.stderr
+        told = run(crawler, "-c", "import scrapy, streams.scrapy, neardup.kernels.keeping as k; print(k.KEPT)")
+        assert told.stdout == "False\n", told.stderr
