@@ -75,7 +75,9 @@ GATES = (
     Gate(boards.shop, 0.96, 4, "a name, a price and some words differ, and so do the queries"),
     Gate(boards.forum_threads, 0.96, 6, "likewise; the shortest threads are mostly signatures"),
     Gate(
-        *(boards.forum_profiles, 0.85, 12),
+        # Of 157 repeats: with other fingerprints of the same tokens it was .84 and .89. Which of them a hot key hides
+        # is luck, so the bound leaves two standard deviations.
+        *(boards.forum_profiles, 0.80, 12),
         "a name, dates and a count differ, as in a stamp: the second pages of a site pass for the first",
     ),
     Gate(boards.linked_profiles, 0.85, 12, "an own URL in the text does not make them one, as it does soft 404s"),
