@@ -12,6 +12,8 @@ from tests.gate.sites import Sample
 
 _SUPPRESSED = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
 _BATCH = 250
+#: Of the scheme.
+SEED = 20060806
 
 
 @dataclass
@@ -45,9 +47,9 @@ class Tally:
         return 1000 * (self.wrong + self.wrong_content) / max(1, self.items)
 
 
-def measure(samples: Sequence[Sample], rule: str = "verified", **decider: float) -> Tally:
-    """Streams `samples` in order through an index in memory. decider: fields of the Decider that are not the usual."""
-    scheme = Scheme(seed=20060806)
+def measure(samples: Sequence[Sample], rule: str = "verified", *, hashed: int = SEED, **decider: float) -> Tally:
+    """Streams `samples` in order through an index in memory. hashed: seed of the scheme. decider: fields of the Decider that are not the usual."""
+    scheme = Scheme(seed=hashed)
     tally = Tally()
     seen: set[str] = set()
     with open_index(scheme=scheme, decider=Decider(scheme.digest, rule=rule, **decider)) as index:
