@@ -48,7 +48,10 @@ class Tally:
 
 
 def measure(samples: Sequence[Sample], rule: str = "verified", *, hashed: int = SEED, **decider: float) -> Tally:
-    """Streams `samples` in order through an index in memory. hashed: seed of the scheme. decider: fields of the Decider that are not the usual."""
+    """Streams `samples` in order through an index in memory.
+
+    hashed: seed of the scheme. decider: fields of the Decider that are not the usual.
+    """
     scheme = Scheme(seed=hashed)
     tally = Tally()
     seen: set[str] = set()
