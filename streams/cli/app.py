@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.scheme import Scheme
-from streams.cli import evaluation, history, partition, stream, views
+from streams.cli import evaluation, history, partition, signals, stream, views
 from streams.cli.options import announce_compiler, examples
 from streams.config.settings import OPTIONS
 
@@ -44,6 +44,7 @@ app = typer.Typer(
 )
 
 app.add_typer(partition.app)
+app.add_typer(signals.app)
 app.add_typer(evaluation.app)
 app.add_typer(stream.app)
 app.add_typer(history.app)

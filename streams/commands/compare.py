@@ -210,7 +210,7 @@ def compare_command(
     """
     decider = decider or Decider(scheme=scheme.digest)
     files = Path(a), Path(b)
-    pages = [_page(path, url, scheme) for path, url in zip(files, (a_url, b_url), strict=True)]
+    pages = [page_of_file(path, url, scheme) for path, url in zip(files, (a_url, b_url), strict=True)]
     records = sketch_pages(pages, scheme)
     sketches = Sketch(records[0]), Sketch(records[1])
     for path, sketch in zip(files, sketches, strict=True):
@@ -236,7 +236,8 @@ def compare_command(
     )
 
 
-def _page(path: Path, url: str | None, scheme: Scheme) -> Page:
+def page_of_file(path: Path, url: str | None, scheme: Scheme) -> Page:
+    """A file as a page, without a URL under its own. Raises BadInput where it cannot be read, BadPage for no URL."""
     try:
         with path.open("rb") as file:
             body = file.read(scheme.body_bytes_max + 1)

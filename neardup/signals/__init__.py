@@ -1,0 +1,10 @@
+"""Huffman 2007: a pair of pages by many signals, and a learned classifier that decides on them.
+
+Pure functions. README.md beside this file says what each signal is.
+"""
+
+from neardup.signals.idf import Idf
+from neardup.signals.pages import Body, Result
+from neardup.signals.table import SETS, SIGNALS, Signal, signals_of
+
+__all__ = ["SETS", "SIGNALS", "Body", "Idf", "Result", "Signal", "signals_of"]

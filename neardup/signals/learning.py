@@ -1,0 +1,210 @@
+"""Huffman 2007's two learners, and its protocol of measuring them. scikit-learn and wittgenstein learn, nobody else.
+
+The paper's are C4.5 and RIPPER. A tree here is scikit-learn's by information gain, with leaves of LEAF_PAIRS or more
+and cost-complexity pruning instead of C4.5's (ours). RIPPER is wittgenstein's, which cuts numbers into bins that it
+never joins: it is told instead whether each signal is at most each of some bounds (ours), those that a tree over that
+signal alone would ask for.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from math import floor
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.errors import BadInput
+from neardup.signals.model import Branch, Columns, Condition, Leaf, Rule, Tree, along, any_rule
+from neardup.signals.table import STEPS
+
+SEEDS, FOLDS = 9, 10
+LEAF_PAIRS = 5
+PRUNING = 0.002
+#: Bounds of a signal that rules may ask for: one less.
+BINS = 16
+LEARNERS = ("tree", "rules")
+
+Truth = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Labelled pairs. columns: float64[pairs] by signal. truth: bool[pairs], whether they are duplicates."""
+
+    columns: Columns
+    truth: Truth
+
+    def of(self, signals: Iterable[str]) -> "Examples":
+        """The same pairs with some of their signals."""
+        return Examples({name: self.columns[name] for name in signals}, self.truth)
+
+    def at(self, places: npt.NDArray[np.int64]) -> "Examples":
+        """Some of the pairs."""
+        return Examples({name: column[places] for name, column in self.columns.items()}, self.truth[places])
+
+
+def learn_tree(examples: Examples, seed: int) -> Tree:
+    """A decision tree."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    names = list(examples.columns)
+    made = DecisionTreeClassifier(
+        criterion="entropy", min_samples_leaf=LEAF_PAIRS, ccp_alpha=PRUNING, random_state=seed
+    )
+    made.fit(np.column_stack(list(examples.columns.values())), examples.truth)
+    inner, at_duplicate = made.tree_, list(made.classes_).index(True) if True in made.classes_ else None
+
+    def tree(node: int) -> Tree:
+        if inner.children_left[node] < 0:
+            pairs = int(inner.n_node_samples[node])
+            share = 0.0 if at_duplicate is None else float(inner.value[node][0][at_duplicate])
+            duplicates = round(share * pairs)
+            return Leaf(2 * duplicates > pairs, pairs, duplicates)
+        bound = _between_steps(float(inner.threshold[node]))
+        then, otherwise = tree(int(inner.children_left[node])), tree(int(inner.children_right[node]))
+        return Branch(names[int(inner.feature[node])], bound, then, otherwise)
+
+    return tree(0)
+
+
+def learn_rules(examples: Examples, seed: int) -> tuple[Rule, ...]:
+    """The rules of RIPPER."""
+    import pandas
+    from wittgenstein import RIPPER
+
+    asked: dict[str, tuple[str, float]] = {}
+    table: dict[str, Any] = {}
+    for name, column in examples.columns.items():
+        for bound in _bounds(column, examples.truth, seed):
+            asked[key := f"{name} {bound!r}"] = name, bound
+            table[key] = column <= bound
+    if not table or examples.truth.all() or not examples.truth.any():
+        return ((),) if examples.truth.all() else ()
+    table["duplicate"] = examples.truth.astype(np.int64)
+    made = RIPPER(random_state=seed)
+    made.fit(pandas.DataFrame(table), class_feat="duplicate", pos_class=1)
+    return tuple(
+        tuple(Condition(asked[each.feature][0], bool(each.val), asked[each.feature][1]) for each in rule.conds)
+        for rule in made.ruleset_.rules
+    )
+
+
+def _bounds(column: npt.NDArray[np.float64], truth: Truth, seed: int) -> list[float]:
+    """At most BINS - 1 bounds of one signal, ascending."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    made = DecisionTreeClassifier(
+        criterion="entropy", max_leaf_nodes=BINS, min_samples_leaf=LEAF_PAIRS, random_state=seed
+    )
+    inner = made.fit(column.reshape(-1, 1), truth).tree_
+    return sorted({_between_steps(float(bound)) for bound in inner.threshold[inner.children_left >= 0]})
+
+
+def _between_steps(bound: float) -> float:
+    """The bound in the middle of two steps: no signal lies on it, whatever precision it is compared with."""
+    return (floor(bound * STEPS) + 0.5) / STEPS
+
+
+class Run(NamedTuple):
+    """One cross-validation. scores: float64[pairs], how sure of a duplicate; 0 or 1 by rules."""
+
+    precision: float
+    recall: float
+    f: float
+    scores: npt.NDArray[np.float64]
+
+
+class Task(NamedTuple):
+    """One cross-validation to be made."""
+
+    examples: Examples
+    learner: str
+    seed: int
+    folds: int
+
+
+def cross_validate(task: Task) -> Run:
+    """Each fold judged by what was learned of the others."""
+    from sklearn.model_selection import StratifiedKFold
+
+    examples, learner, seed, folds = task
+    said = np.zeros(len(examples.truth), np.bool_)
+    scores = np.zeros(len(examples.truth))
+    cut = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    for learned, judged in cut.split(np.zeros(len(said)), examples.truth):
+        said[judged], scores[judged] = judge(examples.at(learned), examples.at(judged), learner, seed)
+    return measured(said, scores, examples.truth)
+
+
+def judge(learned: Examples, judged: Examples, learner: str, seed: int) -> tuple[Truth, npt.NDArray[np.float64]]:
+    """(duplicate, score) of some pairs by what was learned of others."""
+    if learner == "tree":
+        return along(learn_tree(learned, seed), judged.columns)
+    found = any_rule(learn_rules(learned, seed), judged.columns)
+    return found, found.astype(np.float64)
+
+
+def measured(said: Truth, scores: npt.NDArray[np.float64], truth: Truth) -> Run:
+    """Precision, recall and F of what was said; 0 where nothing was found."""
+    right = int((said & truth).sum())
+    precision, recall = right / max(1, int(said.sum())), right / max(1, int(truth.sum()))
+    return Run(precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0, scores)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The paper's figure of a set of signals: runs by learner, each with its seeds' runs in order of F."""
+
+    runs: dict[str, list[Run]]
+
+    def median(self, learner: str) -> Run:
+        """The run with the median F."""
+        return self.runs[learner][(len(self.runs[learner]) - 1) // 2]
+
+    @property
+    def average(self) -> tuple[float, float, float]:
+        """Precision, recall and F, each the mean of both learners' median runs."""
+        chosen = [self.median(learner) for learner in LEARNERS]
+        return tuple(fmean(run[at] for run in chosen) for at in range(3))  # type: ignore[return-value]
+
+    def quartiles(self) -> tuple[float, float, float]:
+        """Of F over the runs of both learners: the lower quartile, the median, the upper one."""
+        f = [run.f for runs in self.runs.values() for run in runs]
+        return tuple(float(np.quantile(f, share)) for share in (0.25, 0.5, 0.75))  # type: ignore[return-value]
+
+
+#: Work over tasks, results in their order: `map`, or that of several processes.
+Each = Callable[[Callable[[Task], Run], Iterable[Task]], Iterator[Run]]
+
+
+def outcomes(
+    examples: Examples, sets: Sequence[Sequence[str]], *, seeds: int = SEEDS, folds: int = FOLDS, each: Each = map
+) -> list[Outcome]:
+    """The protocol of the paper for some sets of signals. Raises BadInput where a kind of pairs is too rare."""
+    rarer = min(int(examples.truth.sum()), int((~examples.truth).sum()))
+    if rarer < folds:
+        raise BadInput(
+            f"{rarer} labelled pairs of one kind: {folds} folds need {folds} of each; label more, or fewer folds"
+        )
+    tasks = [
+        Task(examples.of(names), learner, seed, folds)
+        for names in sets
+        for learner in LEARNERS
+        for seed in range(seeds)
+    ]
+    made = iter(each(cross_validate, tasks))
+    return [
+        Outcome({learner: sorted((next(made) for _ in range(seeds)), key=lambda run: run.f) for learner in LEARNERS})
+        for _ in sets
+    ]
+
+
+def versions() -> dict[str, str]:
+    """Of what a model was made with: gzip's is told, as signals hang on it."""
+    import zlib
+
+    names = ("neardup", "scikit-learn", "wittgenstein", "numpy")
+    return {name: version(name) for name in names} | {"zlib": zlib.ZLIB_RUNTIME_VERSION}

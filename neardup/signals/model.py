@@ -1,0 +1,301 @@
+"""A learned classifier of pairs as readable JSON, and what it says of a pair: no learner is needed for that.
+
+    {"version": 1, "signals": [...], "by": "tree",
+     "tree": {"signal": "mcd_fetched", "at_most": 0.31, "then": {"duplicate": true, "pairs": 40, "duplicates": 39},
+              "else": {...}},
+     "rules": [[{"signal": "mcd_fetched", "at_most": 0.31}, {"signal": "same_domain", "above": 0.5}], ...],
+     "idf": {"documents": ..., "terms": {...}}, "measured": {...}, "versions": {...}}
+
+by: which of the two decides. Of a tree a leaf says how many of the pairs it was learned from came there. Rules: a pair
+that fulfils all conditions of one is a duplicate, all others are none. measured and versions are for people.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from neardup.errors import BadInput, NewerProgram
+from neardup.signals.idf import Idf
+
+MODEL_VERSION = 1
+#: Bounds of a model that comes from elsewhere: every pair pays for them.
+DEPTH_MAX, NODES_MAX, RULES_MAX, CONDITIONS_MAX = 64, 10_000, 1000, 100
+MODEL_BYTES_MAX = 16_000_000
+
+
+class Condition(NamedTuple):
+    """A signal is at most `bound`, or above it."""
+
+    signal: str
+    at_most: bool
+    bound: float
+
+    def holds(self, value: Any) -> Any:
+        """Of a number, or of a numpy array of them."""
+        return value <= self.bound if self.at_most else value > self.bound
+
+    def __str__(self) -> str:
+        return f"{self.signal} {'<=' if self.at_most else '>'} {self.bound:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """pairs, duplicates: of those that the tree was learned from."""
+
+    duplicate: bool
+    pairs: int = 0
+    duplicates: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of duplicates, by Laplace's rule: what a curve of precision and recall is drawn by."""
+        return (self.duplicates + 1) / (self.pairs + 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """then: where the signal is at most `bound`; otherwise: where it is above."""
+
+    signal: str
+    bound: float
+    then: "Tree"
+    otherwise: "Tree"
+
+
+Tree = Leaf | Branch
+Rule = tuple[Condition, ...]
+
+
+Columns = Mapping[str, npt.NDArray[np.float64]]
+
+
+class Decision(NamedTuple):
+    """rule: the conditions that decided, in words. score: 0 to 1, how sure; 1 or 0 by rules."""
+
+    duplicate: bool
+    rule: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """A learned classifier. Raises BadInput where it names a signal that is not among its own."""
+
+    signals: tuple[str, ...]
+    tree: Tree
+    rules: tuple[Rule, ...] = ()
+    by: str = "tree"
+    idf: Idf = field(default_factory=Idf)
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def decide(self, values: Mapping[str, float]) -> Decision:
+        """What the model says of a pair with these signals."""
+        if self.by == "rules":
+            fired = next((rule for rule in self.rules if all(each.holds(values[each.signal]) for each in rule)), None)
+            return Decision(
+                fired is not None, told(fired) if fired is not None else "no rule holds", float(fired is not None)
+            )
+        path, leaf = _way(self.tree, values)
+        return Decision(leaf.duplicate, told(_shortest(path)), leaf.share)
+
+    def duplicates(self, columns: Columns) -> npt.NDArray[np.bool_]:
+        """`decide` for many pairs: bool[pairs] of float64[pairs] by signal."""
+        return any_rule(self.rules, columns) if self.by == "rules" else along(self.tree, columns)[0]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": MODEL_VERSION,
+            "signals": list(self.signals),
+            "by": self.by,
+            "tree": _tree_json(self.tree),
+            "rules": [[_condition_json(each) for each in rule] for rule in self.rules],
+            "idf": self.idf.to_json(),
+            "measured": dict(self.measured),
+            "versions": dict(self.versions),
+        }
+
+    def text(self) -> str:
+        """Both classifiers for people, a rule a line."""
+        lines = ["tree:"]
+        for path, leaf in _leaves(self.tree, ()):
+            said = "duplicate" if leaf.duplicate else "different"
+            lines.append(f"  {said} if {told(_shortest(path))}   ({leaf.duplicates} of {leaf.pairs} were duplicates)")
+        lines.append("rules, duplicate if one holds:")
+        lines += [f"  {told(rule)}" for rule in self.rules] or ["  none was learned"]
+        return "\n".join(lines)
+
+    def decided_by(self, by: str) -> "Model":
+        """The same model, decided by its tree or its rules. Raises BadInput for anything else."""
+        if by not in ("tree", "rules"):
+            raise BadInput(f"a model decides by its tree or its rules, not by {by!r}")
+        return replace(self, by=by)
+
+
+def along(tree: Tree, columns: Columns) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+    """(duplicate, share) of the leaf that each pair comes to: bool[pairs], float64[pairs]."""
+    many = len(next(iter(columns.values())))
+    duplicate, share = np.zeros(many, np.bool_), np.zeros(many)
+    waiting = [(tree, np.arange(many))]
+    while waiting:
+        node, at = waiting.pop()
+        if isinstance(node, Leaf):
+            duplicate[at], share[at] = node.duplicate, node.share
+            continue
+        below = columns[node.signal][at] <= node.bound
+        waiting += [(node.then, at[below]), (node.otherwise, at[~below])]
+    return duplicate, share
+
+
+def any_rule(rules: Sequence[Rule], columns: Columns) -> npt.NDArray[np.bool_]:
+    """Whether any of some rules holds: bool[pairs]."""
+    found = np.zeros(len(next(iter(columns.values()))), np.bool_)
+    for rule in rules:
+        holds = np.ones(len(found), np.bool_)
+        for each in rule:
+            holds &= each.holds(columns[each.signal])
+        found |= holds
+    return found
+
+
+def told(rule: Rule) -> str:
+    """The conditions of a rule in words; a rule without any always holds."""
+    return " and ".join(map(str, rule)) or "always"
+
+
+def read_model(path: Path) -> Model:
+    """The model in a file. Raises BadInput, and NewerProgram for a version that this program does not know."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MODEL_BYTES_MAX + 1)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+    if len(data) > MODEL_BYTES_MAX:
+        raise BadInput(f"{path}: a model has at most {MODEL_BYTES_MAX:,} bytes")
+    return model_of(data, str(path))
+
+
+def model_of(data: bytes | str, where: str) -> Model:
+    """The model that some JSON says; where: whose it is, for errors. Raises as `read_model`."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BadInput(f"{where}: no model, not JSON: {error}") from error
+    if not isinstance(value, dict) or "tree" not in value:
+        raise BadInput(f"{where}: no model; `neardup train` makes one")
+    if value.get("version") != MODEL_VERSION:
+        raise NewerProgram(f"{where}: a model of version {value.get('version')}; this program knows {MODEL_VERSION}")
+    signals = value.get("signals")
+    if not isinstance(signals, list) or not all(isinstance(name, str) for name in signals):
+        raise BadInput(f'{where}: "signals" is no list of names')
+    reader = _Reader(where, frozenset(signals))
+    told_of = [value.get(name, {}) for name in ("measured", "versions")]
+    if not all(isinstance(one, dict) for one in told_of):
+        raise BadInput(f'{where}: "measured" or "versions" is no object')
+    model = Model(
+        tuple(signals),
+        reader.tree(value["tree"], 0),
+        reader.rules(value.get("rules", [])),
+        "tree",
+        Idf.from_json(value["idf"], where) if "idf" in value else Idf(),
+        *told_of,
+    )
+    return model.decided_by(value.get("by", "tree"))
+
+
+class _Reader:
+    """Reads the parts of a model, within bounds. Raises BadInput that names the place."""
+
+    def __init__(self, where: str, signals: frozenset[str]) -> None:
+        self._where, self._signals, self._nodes = where, signals, 0
+
+    def tree(self, value: Any, depth: int) -> Tree:
+        self._nodes += 1
+        if depth > DEPTH_MAX or self._nodes > NODES_MAX:
+            raise BadInput(f"{self._where}: a tree has at most {NODES_MAX:,} nodes, {DEPTH_MAX} deep")
+        if isinstance(value, dict) and isinstance(value.get("duplicate"), bool):
+            counts = value.get("pairs", 0), value.get("duplicates", 0)
+            if not all(type(count) is int for count in counts) or not 0 <= counts[1] <= counts[0]:
+                raise BadInput(f"{self._where}: a leaf of {counts[1]!r} duplicates among {counts[0]!r} pairs")
+            return Leaf(value["duplicate"], *counts)
+        try:
+            signal, bound, then, otherwise = (value[name] for name in ("signal", "at_most", "then", "else"))
+        except (TypeError, KeyError):
+            raise BadInput(
+                f'{self._where}: a node of the tree is neither a leaf nor "at_most", "then", "else"'
+            ) from None
+        return Branch(
+            self._signal(signal), self._bound(bound), self.tree(then, depth + 1), self.tree(otherwise, depth + 1)
+        )
+
+    def rules(self, value: Any) -> tuple[Rule, ...]:
+        if not isinstance(value, list) or len(value) > RULES_MAX:
+            raise BadInput(f'{self._where}: "rules" is no list of at most {RULES_MAX:,} rules')
+        return tuple(self._rule(one) for one in value)
+
+    def _rule(self, value: Any) -> Rule:
+        if not isinstance(value, list) or len(value) > CONDITIONS_MAX:
+            raise BadInput(f"{self._where}: a rule is no list of at most {CONDITIONS_MAX} conditions")
+        return tuple(self._condition(each) for each in value)
+
+    def _condition(self, value: Any) -> Condition:
+        for name in ("at_most", "above"):
+            if isinstance(value, dict) and name in value:
+                return Condition(self._signal(value.get("signal")), name == "at_most", self._bound(value[name]))
+        raise BadInput(f'{self._where}: a condition has neither "at_most" nor "above"')
+
+    def _signal(self, name: Any) -> str:
+        if name not in self._signals:
+            raise BadInput(f"{self._where}: {name!r} is not among the model's signals")
+        return str(name)
+
+    def _bound(self, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadInput(f"{self._where}: a bound that is no number: {value!r}")
+        return float(value)
+
+
+def _way(tree: Tree, values: Mapping[str, float]) -> tuple[Rule, Leaf]:
+    path: list[Condition] = []
+    while isinstance(tree, Branch):
+        below = values[tree.signal] <= tree.bound
+        path.append(Condition(tree.signal, below, tree.bound))
+        tree = tree.then if below else tree.otherwise
+    return tuple(path), tree
+
+
+def _shortest(path: Rule) -> Rule:
+    """The same without conditions that others imply, in the order in which signals come first."""
+    bounds: dict[tuple[str, bool], float] = {}
+    for signal, at_most, bound in path:
+        key, better = (signal, at_most), min if at_most else max
+        bounds[key] = better(bounds.get(key, bound), bound)
+    return tuple(Condition(signal, at_most, bound) for (signal, at_most), bound in bounds.items())
+
+
+def _leaves(tree: Tree, path: Rule) -> Iterator[tuple[Rule, Leaf]]:
+    if isinstance(tree, Leaf):
+        yield path, tree
+        return
+    for at_most, below in ((True, tree.then), (False, tree.otherwise)):
+        yield from _leaves(below, (*path, Condition(tree.signal, at_most, tree.bound)))
+
+
+def _tree_json(tree: Tree) -> dict[str, Any]:
+    if isinstance(tree, Leaf):
+        return {"duplicate": tree.duplicate, "pairs": tree.pairs, "duplicates": tree.duplicates}
+    return {
+        "signal": tree.signal,
+        "at_most": tree.bound,
+        "then": _tree_json(tree.then),
+        "else": _tree_json(tree.otherwise),
+    }
+
+
+def _condition_json(one: Condition) -> dict[str, Any]:
+    return {"signal": one.signal, "at_most" if one.at_most else "above": one.bound}

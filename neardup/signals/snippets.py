@@ -1,0 +1,53 @@
+"""Huffman 2007: long passages of a page's visible text around the terms of a query (their length is ours)."""
+
+import re
+from bisect import bisect_left
+from typing import NamedTuple
+
+PASSAGES, PASSAGE_CHARACTERS = 3, 400
+#: Characters of a passage before the term that it was made for.
+_BEFORE = 100
+_TERMS_MAX, _PLACES_MAX = 32, 2000
+
+
+class _Passage(NamedTuple):
+    start: int
+    terms: int  # distinct ones
+    places: int
+
+
+def snippet(text: str, query: str) -> str:
+    """The passages with the most of the query's terms, in the text's order, a line each.
+
+    A term is a word of the query; where it is not ASCII it is found within words too, as scripts without spaces want
+    it. Passages do not overlap. Of a text that has no term, and without a query, the text's beginning.
+    """
+    terms = list(dict.fromkeys(term.lower() for term in re.findall(r"\w+", query)))[:_TERMS_MAX]
+    found = _places(text, terms) if terms else []
+    if not found:
+        return text[: PASSAGES * PASSAGE_CHARACTERS]
+    starts = [place for place, _ in found]
+    passages = []
+    for place in starts:
+        start = max(0, place - _BEFORE)
+        first, last = (bisect_left(starts, edge) for edge in (start, start + PASSAGE_CHARACTERS))
+        within = [term for _, term in found[first:last]]
+        passages.append(_Passage(start, len(set(within)), len(within)))
+    chosen: list[int] = []
+    for passage in sorted(passages, key=lambda one: (-one.terms, -one.places, one.start)):
+        if all(abs(passage.start - start) >= PASSAGE_CHARACTERS for start in chosen):
+            chosen.append(passage.start)
+        if len(chosen) == PASSAGES:
+            break
+    return "\n".join(text[start : start + PASSAGE_CHARACTERS] for start in sorted(chosen))
+
+
+def _places(text: str, terms: list[str]) -> list[tuple[int, str]]:
+    """Where the first terms stand: (place, term), in the order of the text."""
+    parts = [rf"\b{re.escape(term)}\b" if term.isascii() else re.escape(term) for term in terms]
+    found = []
+    for match in re.finditer("|".join(parts), text, re.IGNORECASE):
+        found.append((match.start(), match[0].lower()))
+        if len(found) == _PLACES_MAX:
+            break
+    return found

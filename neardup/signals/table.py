@@ -1,0 +1,114 @@
+"""The signals of Huffman 2007, by name, and the sets of them that the paper measured."""
+
+from collections.abc import Callable, Iterable, Mapping
+from math import floor
+from typing import NamedTuple
+
+from neardup.signals.compression import mcd
+from neardup.signals.idf import Idf, tfidf_distance
+from neardup.signals.pages import Body, Result, bodies
+from neardup.sketch.simhash import agreeing_bits
+
+#: Signals are cut to steps of so much: a threshold between two values decides alike in every learner.
+STEPS = 10_000
+
+
+def same_domain(a: Result, b: Result) -> float:
+    """1 if the registrable domains of the URLs are equal, else 0; `file:///` has none, which is equal to itself."""
+    return float(a.domain == b.domain)
+
+
+def same_title(a: Body, b: Body) -> float:
+    """1 if the titles are exactly equal, white space collapsed, else 0. No title equals no title."""
+    return float(a.title == b.title)
+
+
+def simhash_distance(a: Body, b: Body) -> float:
+    """Share of the 384 bits in which the similarity hashes differ."""
+    return 1 - agreeing_bits(a.simhash, b.simhash) / (64 * len(a.simhash))
+
+
+def body_length_distance(a: int, b: int) -> float:
+    """0 if both are empty, else abs(a - b) / max(a, b); a, b: bytes."""
+    return abs(a - b) / max(a, b) if a or b else 0.0
+
+
+class Signal(NamedTuple):
+    """name: in models. group: F, R, FS, RS, or "" for what stands in none. of: its value, about 0 to 1."""
+
+    name: str
+    group: str
+    of: Callable[[Result, Result, Idf], float]
+
+
+def _over(rendered: bool) -> Iterable[Signal]:
+    """The signals over one kind of bodies."""
+    end, group = ("_rendered", "R") if rendered else ("_fetched", "F")
+
+    def sides(a: Result, b: Result) -> tuple[Body, Body]:
+        return bodies(a, b, rendered=rendered)
+
+    def ranked(a: Result, b: Result, idf: Idf) -> float:
+        one, other = sides(a, b)
+        return tfidf_distance(idf.top(one.terms), idf.top(other.terms))
+
+    def lengths(a: Result, b: Result, idf: Idf) -> float:
+        one, other = sides(a, b)
+        return body_length_distance(len(one.utf8), len(other.utf8))
+
+    def distance(a: Result, b: Result, idf: Idf) -> float:
+        one, other = sides(a, b)
+        return mcd(one.utf8, other.utf8)
+
+    def snippets(a: Result, b: Result, idf: Idf) -> float:
+        if rendered and a.rendered is not None and b.rendered is not None:
+            return mcd(a.rendered_snippet, b.rendered_snippet)
+        return mcd(a.fetched_snippet, b.fetched_snippet)
+
+    yield Signal("same_title" + end, group, lambda a, b, idf: same_title(*sides(a, b)))
+    yield Signal("body_length" + end, "", lengths)
+    yield Signal("simhash" + end, group, lambda a, b, idf: simhash_distance(*sides(a, b)))
+    yield Signal("tfidf" + end, group, ranked)
+    yield Signal("mcd" + end, group, distance)
+    yield Signal("snippet_mcd" + end, group + "S", snippets)
+
+
+#: By name; those over fetched bodies first.
+SIGNALS: Mapping[str, Signal] = {
+    signal.name: signal
+    for signal in (
+        Signal("same_domain", "F", lambda a, b, idf: same_domain(a, b)),
+        *_over(rendered=False),
+        *_over(rendered=True),
+    )
+}
+
+
+def group(*names: str) -> tuple[str, ...]:
+    """The signals of some groups."""
+    return tuple(signal.name for signal in SIGNALS.values() if signal.group in names)
+
+
+#: The sets that the paper measured, by their names there.
+SETS: Mapping[str, tuple[str, ...]] = {
+    "simhash": ("simhash_fetched",),
+    "tf-idf": ("tfidf_fetched",),
+    "F": group("F"),
+    "F+R": group("F", "R"),
+    "F+R+RS": group("F", "R", "RS"),
+    "simhash+FS": ("simhash_fetched", *group("FS")),
+    "tf-idf+FS": ("tfidf_fetched", *group("FS")),
+    "F+FS": group("F", "FS"),
+    "F+R+FS": group("F", "R", "FS"),
+    "F+R+FS+RS": group("F", "R", "FS", "RS"),
+}
+
+
+def signals_of(a: Result, b: Result, idf: Idf, names: Iterable[str] = tuple(SIGNALS)) -> dict[str, float]:
+    """The named signals of a pair, in steps of 1 / STEPS. Only these are worked out. Raises KeyError for no signal."""
+    return {name: in_steps(SIGNALS[name].of(a, b, idf)) for name in names}
+
+
+def in_steps(value: float) -> float:
+    """The nearest step, by sums that numpy does alike."""
+    return floor(value * STEPS + 0.5) / STEPS

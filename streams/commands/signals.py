@@ -1,0 +1,91 @@
+"""`neardup signals`: every signal of two files, and what a model says of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+
+from neardup.errors import BadInput
+from neardup.page import normalise_url
+from neardup.pairs.scoring import compare
+from neardup.scheme import Scheme
+from neardup.signals.idf import Idf
+from neardup.signals.model import Decision, Model
+from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
+from neardup.signals.pages import Body, Result
+from neardup.signals.table import SIGNALS, signals_of
+from neardup.sketch.layout import RecordKind
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
+from streams.commands.compare import SCHEME, page_of_file
+from streams.commands.terminal import safe
+
+
+@dataclass(frozen=True)
+class Given:
+    """One page of the pair. url: of the file itself where none is given."""
+
+    path: Path
+    url: str | None = None
+    rendered: Path | None = None
+
+
+@dataclass(frozen=True)
+class PairSignals:
+    """The signals of two pages. of_sketches: what their sketches tell; empty where one has none."""
+
+    urls: tuple[str, str]
+    values: dict[str, float]
+    of_sketches: dict[str, float]
+    decision: Decision | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        told = None if self.decision is None else self.decision._asdict()
+        return {"urls": list(self.urls), "signals": self.values, "of_sketches": self.of_sketches, "decision": told}
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table(box=None, pad_edge=False)
+        table.add_column("signal")
+        table.add_column("group")
+        table.add_column("value", justify="right")
+        for name, value in self.values.items():
+            table.add_row(name, SIGNALS[name].group or "–", f"{value:.4f}")
+        for name, value in self.of_sketches.items():
+            table.add_row(name, "of sketches", f"{value:.4f}")
+        yield table
+        if self.decision is not None:
+            said = "duplicate" if self.decision.duplicate else "different"
+            yield safe(f"{said}: {self.decision.rule}", 4000)
+
+
+def signals_command(a: Given, b: Given, *, query: str = "", model: Model | None = None) -> PairSignals:
+    """All signals of two pages. Without a model terms rank by frequency. Raises BadInput for what cannot be read."""
+    one, other = _result(a, query), _result(b, query)
+    values = signals_of(one, other, Idf() if model is None else model.idf)
+    of_sketches = _of_sketches(a, b, SCHEME)
+    decision = None
+    if model is not None:
+        known = of_sketches if set(model.signals) <= set(OF_SKETCHES) else values
+        if missing := set(model.signals) - set(known):
+            raise BadInput(f"the model asks for {', '.join(sorted(missing))}, which these two have not")
+        decision = model.decide(known)
+    return PairSignals((one.url, other.url), values, of_sketches, decision)
+
+
+def _result(given: Given, query: str) -> Result:
+    page = page_of_file(given.path, given.url, SCHEME)
+    rendered = None
+    if given.rendered is not None:
+        document = page_of_file(given.rendered, None, SCHEME)
+        rendered = Body.of(document.body or b"", "text/html; charset=utf-8")
+    return Result(normalise_url(page.url), Body.of(page.body or b"", page.content_type), rendered, query)
+
+
+def _of_sketches(a: Given, b: Given, scheme: Scheme) -> dict[str, float]:
+    records = sketch_pages([page_of_file(one.path, one.url, scheme) for one in (a, b)], scheme)
+    sketches = [Sketch(record) for record in records]
+    if any(sketch.kind is not RecordKind.PAGE for sketch in sketches):
+        return {}
+    return sketch_signals(compare(*sketches))

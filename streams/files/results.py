@@ -1,0 +1,159 @@
+"""Results of queries as JSON lines: a page as elsewhere, with the query that found it and its rendered body.
+
+    {"query": TEXT, "url": ..., "body": TEXT or {"base64": ...}, "content_type": ..., "rendered": TEXT or
+     {"base64": ...} or null, "lang": TEXT}
+
+All but url and body may be left out. A rendered body is the document as a browser serialises it.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from neardup.errors import BadInput, BadPage
+from neardup.evaluation.labels import lines_of
+from neardup.page import Page, normalise_url
+from neardup.signals.pages import Body, Result
+from streams.files.sources import open_sources
+from streams.formats.json import decode_line
+
+LINE_BYTES_MAX = 64_000_000
+BODY_BYTES_MAX = 10_000_000
+#: Results of one query are compared with each other.
+RESULTS_MAX = 1000
+_GONE = "no body: the page is gone"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One result as it was read. page: under its normalised URL. rendered: UTF-8."""
+
+    page: Page
+    query: str = ""
+    rendered: bytes | None = None
+    lang: str = ""
+
+    def result(self) -> Result:
+        rendered = None if self.rendered is None else Body.of(self.rendered, "text/html; charset=utf-8")
+        body = Body.of(self.page.body or b"", self.page.content_type)
+        return Result(self.page.url, body, rendered, self.query, self.lang)
+
+
+def decode_result(line: bytes) -> Line:
+    """Raises BadPage for what is no result that can be read."""
+    page = decode_line(line)
+    if page.problem or page.body is None:
+        raise BadPage(page.problem or _GONE)
+    value = orjson.loads(line)
+    query, lang = (_text(value, name) for name in ("query", "lang"))
+    return Line(_normal(page), query, _rendered(value.get("rendered")), lang)
+
+
+def _normal(page: Page) -> Page:
+    return Page(normalise_url(page.url), page.body, page.content_type)
+
+
+def _text(value: dict[str, Any], name: str) -> str:
+    found = value.get(name)
+    if found is not None and not isinstance(found, str):
+        raise BadPage(f"{name} is no text")
+    return found or ""
+
+
+def _rendered(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace")
+    try:
+        return base64.b64decode(value["base64"], validate=True)
+    except (TypeError, KeyError, binascii.Error, ValueError):
+        raise BadPage("rendered is neither text, nor an object with base64, nor null") from None
+
+
+class ResultFile:
+    """The results of a file by query; of each query's only the places are held. problems: lines left out, and why."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises BadInput for what cannot be read."""
+        self._path = path
+        self.problems: list[str] = []
+        self._places: dict[str, list[int]] = {}
+        at = 0
+        try:
+            with path.open("rb") as file:
+                if file.read(2) == b"\x1f\x8b":
+                    raise BadInput(f"{path}: compressed; unpack it: results of one query may lie far apart")
+                file.seek(0)
+                for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
+                    self._note(number, at, line)
+                    at = file.tell()
+        except OSError as error:
+            raise BadInput(f"{path}: {error.strerror or error}") from error
+
+    def _note(self, number: int, at: int, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            if len(line) > LINE_BYTES_MAX:
+                raise BadPage(f"a line of more than {LINE_BYTES_MAX:,} bytes")
+            self._places.setdefault(decode_result(line).query, []).append(at)
+        except BadPage as error:
+            self.problems.append(f"{self._path}:{number}: {error}")
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def lists(self) -> Iterator[tuple[str, list[Result]]]:
+        """Each query with its results in their order, of one URL the first. Raises BadInput where they are too many."""
+        with self._path.open("rb") as file:
+            for query, places in self._places.items():
+                if len(places) > RESULTS_MAX:
+                    raise BadInput(
+                        f"{self._path}: {len(places):,} results of {query!r}; at most {RESULTS_MAX:,} can be"
+                    )
+                found: dict[str, Result] = {}
+                for place in places:
+                    file.seek(place)
+                    result = decode_result(file.readline()).result()
+                    found.setdefault(result.url, result)
+                yield query, list(found.values())
+
+
+def read_results(paths: Sequence[Path], base_url: str | None, problems: list[str]) -> Iterator[Line]:
+    """All results of some files; pages of other sources (see `open_sources`) are results of no query.
+
+    What cannot be read is noted in `problems`. Raises BadInput for what is no source.
+    """
+    for path in paths:
+        for source in open_sources(path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX):
+            plain = Path(source.record.path)
+            if source.record.kind == "jsonl" and not plain.name.endswith((".gz", ".zst")):
+                yield from _lines(plain, problems)
+                continue
+            for sourced in source.read():
+                page = sourced.page
+                try:
+                    if page.problem or page.body is None:
+                        raise BadPage(page.problem or _GONE)
+                    yield Line(_normal(page))
+                except BadPage as error:
+                    problems.append(f"{page.url or path}: {error}")
+            problems += map(str, source.problems)
+
+
+def _lines(path: Path, problems: list[str]) -> Iterator[Line]:
+    with path.open("rb") as file:
+        for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
+            try:
+                if len(line) > LINE_BYTES_MAX:
+                    raise BadPage(f"a line of more than {LINE_BYTES_MAX:,} bytes")
+                if line.strip():
+                    yield decode_result(line)
+            except BadPage as error:
+                problems.append(f"{path}:{number}: {error}")
