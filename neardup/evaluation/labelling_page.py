@@ -8,7 +8,7 @@ from neardup.errors import NeardupError
 from neardup.evaluation.criteria import JUDGEMENTS, KEYS, MEANINGS
 from neardup.evaluation.labelling import Labelling
 from neardup.evaluation.labels import REASONS
-from neardup.evaluation.report import environment
+from neardup.evaluation.report import templates
 from neardup.evaluation.texts import Texts
 from neardup.report.differ import TEXT_CHARS_MAX, Difference, Text, compare_texts, marks, text_words
 from neardup.report.passages import PASSAGES_MAX, Passages, clipped, passages
@@ -119,7 +119,7 @@ def _listed(words: list[str], marked: list[bool]) -> str:
 
 def pair_html(labelling: Labelling, view: PairView, labeller: str, prefix: str, token: str, problem: str = "") -> str:
     """The page of one pair, with its form."""
-    return environment.get_template("label.html.j2").render(
+    return templates.get_template("label.html.j2").render(
         view=view,
         labeller=labeller,
         progress=labelling.progress(labeller),
@@ -133,7 +133,7 @@ def pair_html(labelling: Labelling, view: PairView, labeller: str, prefix: str, 
 
 def home_html(labelling: Labelling, prefix: str, problem: str = "", done: str = "") -> str:
     """The first page: who labels, how far everybody is, how far they agree. done: who has labelled every pair."""
-    return environment.get_template("labellers.html.j2").render(
+    return templates.get_template("labellers.html.j2").render(
         labelling=labelling,
         everybody=[labelling.progress(name) for name in labelling.labellers],
         agreement=labelling.agreement(),

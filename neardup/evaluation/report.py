@@ -10,7 +10,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from neardup.errors import BadInput
@@ -34,7 +33,7 @@ from neardup.evaluation.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
 from neardup.evaluation.site_tables import hosts_section, worst_sites
 from neardup.evaluation.study import LabelledStudy, Study
-from neardup.report import visible
+from neardup.report import environment
 from neardup.verdict import Kind
 
 
@@ -123,7 +122,7 @@ def to_html(evaluation: Evaluation, title: str = "Evaluation") -> str:
     """The page. Its Content-Security-Policy forbids everything but its own style sheet."""
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     style += resources.files("neardup.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8")
-    return environment.get_template("evaluation.html.j2").render(
+    return templates.get_template("evaluation.html.j2").render(
         title=title,
         evaluation=evaluation,
         counts=evaluation.counts,
@@ -180,13 +179,6 @@ def _numbers(kinds: Sequence[str]) -> list[bool]:
     return [kind != "text" for kind in kinds]
 
 
-environment = Environment(
-    loader=PackageLoader("neardup.evaluation", "."),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    finalize=visible,
-)
-environment.filters["shown"] = shown
-environment.filters["numbers"] = _numbers
+templates = environment("neardup.evaluation")
+templates.filters["shown"] = shown
+templates.filters["numbers"] = _numbers

@@ -80,14 +80,19 @@ def visible(value: Any) -> Any:
     return value
 
 
-_environment = Environment(
-    loader=PackageLoader("neardup.report", "."),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    finalize=visible,
-)
+def environment(package: str) -> Environment:
+    """The templates beside a package's code: what they are given is escaped, and shown as `visible` has it."""
+    return Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=visible,
+    )
+
+
+_environment = environment(__name__)
 _environment.filters["percent"] = prose.percent
 _environment.filters["key_name"] = prose.key_name
 

@@ -20,6 +20,7 @@ from neardup.sketch.layout import (
     RecordSection,
     section_starts,
 )
+from neardup.sketch.texts import Texts
 from neardup.verdict import Coordinates
 
 #: Fields that `Header` takes, in HEADER's order; the others are skipped.
@@ -64,7 +65,7 @@ def url_hash(url: str | bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16, person=b"neardup-url").digest()
 
 
-class Header:
+class Header(Texts):
     """What matching reads of one record; texts are decoded when asked for.
 
     digest is b"" for what duplicates nothing: no token, or an empty opaque body. tape_logs: log-length of the whole
@@ -123,28 +124,8 @@ class Header:
         return Coordinates(self.source.hex(), self.partition, self.offset, self.position)
 
     @property
-    def url(self) -> str:
-        return self._text(RecordSection.URL)
-
-    @property
     def site_name(self) -> str:
         return self._text(RecordSection.SITE)
-
-    @property
-    def title(self) -> str:
-        return self._text(RecordSection.TITLE)
-
-    @property
-    def canonical(self) -> str:
-        return self._text(RecordSection.CANONICAL)
-
-    @property
-    def lang(self) -> str:
-        return self._text(RecordSection.LANG)
-
-    @property
-    def reason(self) -> str:
-        return self._text(RecordSection.REASON)
 
     def _text(self, section: RecordSection) -> str:
         if not self._lengths[section]:

@@ -16,6 +16,7 @@ from neardup.sketch.layout import (
     RecordSection,
     section_starts,
 )
+from neardup.sketch.texts import Texts
 from neardup.verdict import Coordinates
 
 
@@ -27,7 +28,7 @@ class Name(NamedTuple):
     flags: NameFlag
 
 
-class Sketch:
+class Sketch(Texts):
     """A read-only view of one record. Field access decodes; nothing is copied before."""
 
     __slots__ = ("_header", "_starts", "record")
@@ -209,33 +210,9 @@ class Sketch:
         return self._section(RecordSection.BLOOM)
 
     @property
-    def url(self) -> str:
-        """Normalised; of a rejected page as it came, cut."""
-        return self._text(RecordSection.URL)
-
-    @property
     def site(self) -> str:
         """Registrable domain."""
         return self._text(RecordSection.SITE)
-
-    @property
-    def title(self) -> str:
-        """At most title_bytes_max bytes, white space collapsed."""
-        return self._text(RecordSection.TITLE)
-
-    @property
-    def canonical(self) -> str:
-        """Normalised URL of rel=canonical, or empty."""
-        return self._text(RecordSection.CANONICAL)
-
-    @property
-    def lang(self) -> str:
-        return self._text(RecordSection.LANG)
-
-    @property
-    def reason(self) -> str:
-        """Why a page was rejected."""
-        return self._text(RecordSection.REASON)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field by name, as JSON takes it: bytes in hex, kind and flags by name."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from rich.console import Group
 from rich.table import Table
@@ -15,7 +14,7 @@ from rich.text import Text
 
 from neardup.errors import BadInput
 from neardup.evaluation.runs import LINE_BYTES_MAX
-from neardup.report import visible
+from neardup.report import environment
 from streams.commands.terminal import safe
 from streams.config.settings import Settings
 from streams.files.state import State
@@ -102,16 +101,10 @@ def shown(found: Diff) -> Group:
 
 def page(found: Diff, before: str, after: str) -> str:
     """The same as one HTML file that loads nothing, with samples side by side."""
-    environment = Environment(
-        loader=PackageLoader("streams.commands", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        finalize=visible,
-    )
-    environment.globals["evidence"] = _evidence
+    templates = environment("streams.commands")
+    templates.globals["evidence"] = _evidence
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
-    return environment.get_template("diff.html.j2").render(
+    return templates.get_template("diff.html.j2").render(
         found=found, before=before, after=after, style=Markup(style), sites=found.worst_sites(50)
     )
 

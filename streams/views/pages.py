@@ -5,13 +5,12 @@ from dataclasses import replace
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import BadPage
 from neardup.page import normalise_url
-from neardup.report import prose, visible
+from neardup.report import environment, prose
 from neardup.report.samples import instant
 from streams.views.rows import EVERYTHING, Row, Verdict, cluster_id, cluster_of, counts_of, url_of
 from streams.views.source import Source
@@ -141,14 +140,7 @@ def cluster(source: Source, number: int) -> Facts | None:
     }
 
 
-_environment = Environment(
-    loader=PackageLoader("streams.views", "."),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    finalize=visible,
-)
+_environment = environment("streams.views")
 _environment.filters["instant"] = instant
 _environment.globals["kinds"] = prose.KINDS
 

@@ -17,8 +17,8 @@ from confluent_kafka import Producer
 from neardup.decider import Decider
 from streams.config.settings import Topics
 from streams.views import pages
-from streams.views.rows import EVERYTHING, MemoryRows, Row, apply, counts_of
-from tests.streams.said import said
+from streams.views.rows import EVERYTHING, counts_of
+from tests.streams.said import Held, said
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
@@ -55,6 +55,10 @@ class Worker:
     def taken(self) -> int:
         return int(self("/overview.json")["verdicts"])
 
+    def log(self) -> str:
+        size = os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), size, 0).decode()
+
     def end(self, number: int) -> int:
         self.process.send_signal(number)
         code = self.process.wait(60)
@@ -62,26 +66,8 @@ class Worker:
         return code
 
 
-class Model:
-    """The rows as if every verdict had come once, in one partition."""
-
-    where, partitions = "a model", 1
-
-    def __init__(self, verdicts: list[dict[str, Any]]) -> None:
-        self._rows = MemoryRows()
-        for verdict in verdicts:
-            apply(verdict, self._rows)
-
-    def rows(self, table: str, key: str) -> list[Row]:
-        row = self._rows.get(table, key)
-        return [] if row is None else [row]
-
-    async def lag(self) -> dict[int, int] | None:
-        return None
-
-
 def assert_alike(worker: Worker, verdicts: list[dict[str, Any]]) -> None:
-    model = Model(verdicts)
+    model = Held(verdicts)
     overview, (kinds, reasons) = worker("/overview.json"), counts_of(model.rows("counts", EVERYTHING))
     assert overview["kinds"] == kinds
     assert overview["rejected"] == reasons
@@ -143,4 +129,5 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(broker: str, made: Topics, tmp
         eventually(lambda: worker.taken() >= len(verdicts), "all restored")
         assert_alike(worker, verdicts)
     finally:
+        print(worker("/overview.json") if worker.process.poll() is None else "ended", worker.log())
         worker.end(signal.SIGKILL)

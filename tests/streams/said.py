@@ -4,8 +4,28 @@ import random
 from typing import Any
 
 from neardup.decider import Decider
+from streams.views.rows import MemoryRows, Row, apply
 
 DECIDER = Decider(scheme="5" * 32)
+
+
+class Held:
+    """The rows as if every verdict had come once, in one partition, as a source of pages."""
+
+    partitions: int | None = None
+
+    def __init__(self, verdicts: list[dict[str, Any]], where: str = "a test") -> None:
+        self.where = where
+        self._rows = MemoryRows()
+        for verdict in verdicts:
+            apply(verdict, self._rows)
+
+    def rows(self, table: str, key: str) -> list[Row]:
+        row = self._rows.get(table, key)
+        return [] if row is None else [row]
+
+    async def lag(self) -> dict[int, int] | None:
+        return None
 
 
 def said(count: int, seed: int = 1, *, urls: int = 40) -> list[dict[str, Any]]:

@@ -15,33 +15,14 @@ import pytest
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from neardup.errors import BadInput
-from streams.views.rows import MemoryRows, Row, apply
 from streams.views.source import ScanSource
 from streams.views.web import listen, serve
 from tests.neardup.test_report import HOSTILE, Outline
-from tests.streams.said import DECIDER, said
+from tests.streams.said import DECIDER, Held, said
 from tests.streams.shell import Shell, site
 
 TOKEN = "0123456789abcdef"
 EVIL = "https://evil.example/" + HOSTILE
-
-
-class Held:
-    """Rows in memory as a source."""
-
-    where, partitions = "a test" + HOSTILE, None
-
-    def __init__(self, verdicts: list[dict[str, Any]]) -> None:
-        self._rows = MemoryRows()
-        for verdict in verdicts:
-            apply(verdict, self._rows)
-
-    def rows(self, table: str, key: str) -> list[Row]:
-        row = self._rows.get(table, key)
-        return [] if row is None else [row]
-
-    async def lag(self) -> dict[int, int] | None:
-        return None
 
 
 class Server:
@@ -103,7 +84,7 @@ PATHS = KNOWN + UNKNOWN
 
 @pytest.fixture(scope="module")
 def evil() -> Iterator[Server]:
-    server = Server(Held(hostile()))
+    server = Server(Held(hostile(), "a test" + HOSTILE))
     yield server
     server.close()
 
