@@ -58,12 +58,12 @@ class Own:
             self._cluster = None
 
 
-def eventually(look: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS) -> T:
-    """The first result of `look` that is true; fails when there is none in time."""
+def eventually(look: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS, *, pause: float = 0.01) -> T:
+    """The first result of `look` that is true; fails when there is none in time. pause: seconds between two looks."""
     deadline = time.monotonic() + seconds
     while True:
         found = look()
         if found:
             return found
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.01)
+        time.sleep(pause)
