@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from neardup import installed
 from neardup.limits import BODY_BYTES_MAX
 from neardup.written import read, written
 
@@ -32,12 +33,15 @@ class Scheme:
 
     One that comes after the first release is a `neardup.written.later` one, so that no digest changes.
     seed: 64-bit secret of a deployment; it makes collisions with other people's pages hard to build.
-    body_bytes_max: of a longer body only this first part is sketched, and the sketch is marked truncated.
+    body_bytes_max, tokens_max: of a body that is longer, or longer as UTF-8, and of more tokens only so much is
+    sketched, and the sketch is marked truncated.
+    own_url_words_max: tapes leave out so many words of what a page prints of its own URL.
+    public_suffixes, charsets, charset_detection: what sites and texts were told by, see `neardup.installed`.
     The other numbers are those of the papers (Henzinger 2006, section 2) or of the default rule.
     """
 
     seed: int
-    version: int = 2  # 1: tapes also hold what a page prints of its own URL
+    version: int = 1
     shingle_tokens: int = 8  # k
     minvalues: int = 84  # m
     supershingles: int = 6  # m': each of 14 minvalues
@@ -51,11 +55,16 @@ class Scheme:
     head_tokens: int = 16
     head_key_tokens: int = 8
     title_names_max: int = 24
+    own_url_words_max: int = 16
     bloom_bits_min: int = 512
     bloom_bits_max: int = 8192
     body_bytes_max: int = BODY_BYTES_MAX
+    tokens_max: int = 1_000_000
     url_bytes_max: int = 2048
     title_bytes_max: int = 512
+    public_suffixes: str = field(default_factory=installed.public_suffixes)
+    charsets: str = field(default_factory=installed.charsets)
+    charset_detection: str = field(default_factory=installed.charset_detection)
 
     @classmethod
     def new(cls) -> Scheme:
@@ -81,11 +90,12 @@ class Scheme:
 
     def constants(self, what: str, count: int) -> npt.NDArray[np.uint64]:
         """uint64[count] pseudo-random words for one use, the same on every machine: a function of (seed, what)."""
-        return _constants(self.seed, what, count)
+        return constants(self.seed, what, count)
 
 
 @lru_cache(maxsize=64)
-def _constants(seed: int, what: str, count: int) -> npt.NDArray[np.uint64]:
+def constants(seed: int, what: str, count: int) -> npt.NDArray[np.uint64]:
+    """What `Scheme.constants` says of a scheme with this seed."""
     import numpy as np  # not needed to know a scheme, and slow to import
 
     start = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little") ^ (seed & _MASK)

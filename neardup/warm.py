@@ -34,6 +34,7 @@ from neardup.pairs.scoring import compare_records
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordKind
 from neardup.sketch.making import of_words, sketch_pages
+from neardup.text.decoding import decode
 from neardup.text.extraction import extract_page
 
 #: What is compiled last, as everything is part of it.
@@ -68,9 +69,13 @@ def make_ready(tell: Callable[[str], None]) -> None:
             warm()
 
 
+_CHINESE = "羊毛".encode("gbk")
+
+
 def _extraction() -> None:
     extract_page(b"<p>a")
     share(extract)
+    decode(_CHINESE, "text/html; charset=gbk")
 
 
 def _judging() -> None:
@@ -109,7 +114,9 @@ def warm() -> None:
     bodies = (text, text + " <a href=b>more</a><img src=b.png>", text, None)
     urls = (*(f"https://{host}.example/" for host in "abc"), "https://a.example/")
     pages = [Page(url, None if body is None else body.encode()) for url, body in zip(urls, bodies, strict=True)]
-    _judge(sketch_pages([*pages, Page("https://a.example/x", b"\x00\x01", "image/png")], Scheme(seed=1)))
+    pages.append(Page("https://a.example/x", b"\x00\x01", "image/png"))
+    pages.append(Page("https://a.example/y", _CHINESE, "text/html; charset=gbk"))
+    _judge(sketch_pages(pages, Scheme(seed=1)))
 
 
 #: Module and name of a kernel, and the types of arguments that it is called with.

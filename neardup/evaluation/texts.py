@@ -60,9 +60,9 @@ class PageTokens:
 def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
     """The tokens of a page, by the scheme's seed. None at all for a page that is neither HTML nor text."""
     body = (page.body or b"")[: scheme.body_bytes_max]
-    decoded = decode(body, page.content_type)
+    decoded = decode(body, page.content_type, scheme.body_bytes_max)
     extracted = extract_page(b"" if decoded.opaque else decoded.utf8, decoded.mode, host_of(page.url))
-    room = extracted.n_text // 2 + 2
+    room = min(extracted.n_text // 2 + 2, scheme.tokens_max)
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
@@ -143,7 +143,8 @@ class Texts:
     def text(self, number: int) -> str:
         """The text of a page for people, a line for each block. Raises BadInput where it cannot be read."""
         page = self.page(number)
-        decoded = decode((page.body or b"")[: self.scheme.body_bytes_max], page.content_type)
+        most = self.scheme.body_bytes_max
+        decoded = decode((page.body or b"")[:most], page.content_type, most)
         return "" if decoded.opaque else text_of(decoded.utf8, decoded.mode, terms=True)
 
 

@@ -9,8 +9,8 @@ from neardup.kernels.bits import word_at
 from neardup.kernels.blake2b import blake2b
 from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
 from neardup.kernels.html import extract
-from neardup.kernels.record import FLAGS, HOST_WORDS, OPAQUE_MODE, OWN_URL, write_record, write_title
-from neardup.kernels.sketch import DIGEST, sketch_tokens
+from neardup.kernels.record import FLAGS, HOST_WORDS, OPAQUE_MODE, OWN_URL, TRUNCATED, write_record, write_title
+from neardup.kernels.sketch import DIGEST, TOKENS_MAX, sketch_tokens
 from neardup.kernels.tokens import tokenise
 
 U64 = np.uint64
@@ -95,13 +95,16 @@ def record_of(batch, page, tokens, n, heading, text, title_bytes, shape, work, s
 def sketch_batch(batch, first, last, tables, shape, work, space):
     """Records of pages first to last - 1 of a batch. work and space: scratch that fits the largest of them."""
     at = np.int64(0)
-    tokens = (space.fp, space.flags, space.block, space.span_start, space.span_end)
+    most = shape.limits[TOKENS_MAX]
+    room = min(most + 1, len(space.fp))  # one more, to know whether there are more
+    tokens = (space.fp[:room], space.flags[:room], space.block[:room], space.span_start[:room], space.span_end[:room])
     for page in range(first, last):
         facts = batch.facts[page]
         facts[:] = -1
         batch.left[page] = 0
         n = title = np.int64(0)
         heading = (np.int64(0), np.int64(0))
+        truncated = False
         if batch.modes[page] < OPAQUE:
             _, host, host_end = _host_tokens(batch, page, space)
             n_text = extract(
@@ -119,18 +122,12 @@ def sketch_batch(batch, first, last, tables, shape, work, space):
             title_start, title_end = facts[TITLE_START], facts[TITLE_END]
             if title_start >= 0:
                 title = write_title(space.text, title_start, title_end, space.title)
-            n = tokenise(
-                space.text,
-                n_text,
-                title_start,
-                title_end,
-                shape.token,
-                tables,
-                space.fp,
-                space.flags,
-                space.block,
-                space.span_start,
-                space.span_end,
-            )
+            n = tokenise(space.text, n_text, title_start, title_end, shape.token, tables, *tokens)
+            if n > most:
+                n = most
+                truncated = True
             heading = _tokens_in(space.span_start, n, facts[HEADING_START], facts[HEADING_END])
+        start = at
         at = record_of(batch, page, tokens, n, heading, space.text, title, shape, work, space, at)
+        if truncated:
+            batch.out[start + shape.header[FLAGS]] |= U8(TRUNCATED)

@@ -103,17 +103,20 @@ def _next_place(text, at, limit, before, begin):
 
 
 @lean_kernel
-def write_others(ids, n, text, span_start, span_end, urls, path, url_end, left, byte, out, at, stop):
+def write_others(ids, n, text, span_start, span_end, urls, path, url_end, words_max, left, byte, out, at, stop):
     """Append the bytes of tokens to out[at:stop], as `neardup.kernels.tape.write` does, but for those of the own URL.
+
+    Its first words_max tokens in all places together are left out, not more: else whoever chooses a URL chooses how
+    much of his text counts as nothing.
 
     text uint8, lower case; span_start, span_end uint32[n]: where tokens begin and end in it. urls[path[0]:path[1]]: the
     path of the page's URL, empty for none; url_end: where the URL ends. Returns the new end, and whether the URL is
     printed.
     """
     first, last = path
-    done = np.int64(0)
+    done = words = np.int64(0)
     printed = False
-    if first < last and n > 0:
+    if words_max > 0 and first < last and n > 0:
         limit = np.int64(span_end[n - 1])
         # the first token of the path, and what precedes it there
         lead = np.int64(0)
@@ -123,7 +126,7 @@ def write_others(ids, n, text, span_start, span_end, urls, path, url_end, left, 
             before, begin = urls[first + lead - 1], _lower(urls[first + lead])
             i = places = np.int64(0)
             start = _next_place(text, max(lead, 1), limit, before, begin)
-            while start < limit and places < _PLACES_MAX:
+            while start < limit and places < _PLACES_MAX and words < words_max:
                 while i < n and np.int64(span_start[i]) < start:
                     i += 1
                 if i < n and np.int64(span_start[i]) == start:
@@ -131,8 +134,9 @@ def write_others(ids, n, text, span_start, span_end, urls, path, url_end, left, 
                     end = _end(text, start - lead, limit, urls, first, last, url_end)
                     if end >= 0:
                         at = write(ids, done, i, left, byte, out, at, stop)
-                        while i < n and np.int64(span_start[i]) < end:
+                        while i < n and np.int64(span_start[i]) < end and words < words_max:
                             i += 1
+                            words += 1
                         done = i
                         printed = True
                         start = max(start, end - 1)

@@ -109,7 +109,8 @@ def code_points(
 
     Returns (at, n_text, ordinal, link, write, n). Tokens are written lower-cased where they were read. Two capital
     letters grow by it (U+023A, U+023E); where they would run over unread text, the rest of the text moves to the end
-    of its array once: n_text changes then, and tokens are written one after another from `write` >= 0 on.
+    of its array once: n_text changes then, and tokens are written one after another from `write` >= 0 on. Ends early
+    where the arrays are full.
     """
     shift = np.int64(0)  # how far this call moved the text
     run = np.int64(NONE)  # class of the run that is open
@@ -118,7 +119,7 @@ def code_points(
     # Of the character before, in a run of a script without word breaks:
     previous_start, previous_tag, previous_digit = at, np.int64(0), np.int64(0)
     in_term = False
-    while at < n_text:
+    while at < n_text and n < flags.size:
         c = np.int64(text[at])
         if c == 4 or c == 5:
             # A link's border may lie within a token.

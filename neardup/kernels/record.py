@@ -30,7 +30,7 @@ _WIDTHS = np.array([4, 4, 4, 1, 1, 2, 2, 1, 1, 2], dtype=np.int64)
 #: Of a host (`Batch.hosts`): fingerprints of its sites, lengths of host and site, tokens; then tokens, host, site.
 HOST_WORDS = 5
 #: Flags of a record, those of `neardup.sketch.layout.RecordFlag`.
-OPAQUE, OWN_URL = 1, 4
+OPAQUE, TRUNCATED, OWN_URL = 1, 2, 4
 #: The mode of an opaque body, see `neardup.kernels.batch`.
 OPAQUE_MODE = 2
 #: What is left to Python: references that have to be resolved, and rare forms of a language.

@@ -36,15 +36,15 @@ class Shape(NamedTuple):
     person: Any  # [2] of the hash of a URL
     body: Any  # [2] of the digest of an opaque body, as person
     header: Any  # int64: places in a record, see `neardup.kernels.record.FIELDS`
-    limits: Any  # int64[14]: see below
+    limits: Any  # int64[15]: see below
 
 
 #: Places in Shape.limits.
 PER_SUPERSHINGLE, PER_WIDE, TAPE_MAX, CONTENT_MAX, OCCURRENCES_MAX = 0, 1, 2, 3, 4
 HEAD_TOKENS, HEAD_KEY_TOKENS, TITLE_NAMES_MAX, BLOOM_MIN, BLOOM_MAX = 5, 6, 7, 8, 9
 TITLE_MAX, URL_MAX, LANG_MAX = 10, 11, 12
-#: Whether tapes leave out what a page prints of its own URL.
-OWN_URL_OUT = 13
+#: How many words of what a page prints of its own URL tapes leave out; how many tokens of a page count.
+OWN_URL_WORDS_MAX, TOKENS_MAX = 13, 14
 
 
 class Workspace(NamedTuple):
@@ -160,12 +160,9 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     level, kept = prepare(work.mixed, work.counts, many, most, limits[TAPE_MAX], work.left, work.byte)
     numbers[TAPE_LEVEL] = level
     urls, url_start, url_end = url
-    path = (np.int64(0), np.int64(0))
-    if limits[OWN_URL_OUT]:
-        path = path_of(urls, url_start, url_end)
+    own = (urls, path_of(urls, url_start, url_end), url_end, limits[OWN_URL_WORDS_MAX])
     stop = at + kept
-    spans = (text, span_start, span_end)
-    end, printed = write_others(work.ids, n, *spans, urls, path, url_end, work.left, work.byte, out, at, stop)
+    end, printed = write_others(work.ids, n, text, span_start, span_end, *own, work.left, work.byte, out, at, stop)
     numbers[TAPE_BYTES] = end - at
 
     # content tape

@@ -110,11 +110,10 @@ def tokenise(
     text: uint8[...], text[:n_text] is read and lower-cased in place; with the capacity of `text_bytes_needed` every
     letter finds room for its lower case. The last 64 bytes of the array are scratch, unless the text needs them.
     title_start, title_end: the title's range in it, or -1. key: see `neardup.kernels.fingerprint`. Output arrays hold
-    n_text // 2 + 2 tokens: fp uint64 (fingerprint of the lower-cased UTF-8), flags uint8 (IN_TITLE, IN_LINK by the
-    token's first character, ALL_DIGITS, ANY_DIGIT, TERM), block int32 (ordinal, from 0, never falling), span_start,
-    span_end uint32. After the call
-    text[span_start:span_end] is the token's string. Scripts without word breaks give overlapping
-    pairs of characters.
+    n_text // 2 + 2 tokens, or the first ones of them if they are smaller: fp uint64 (fingerprint of the lower-cased
+    UTF-8), flags uint8 (IN_TITLE, IN_LINK by the token's first character, ALL_DIGITS, ANY_DIGIT, TERM), block int32
+    (ordinal, from 0, never falling), span_start, span_end uint32. After the call text[span_start:span_end] is the
+    token's string. Scripts without word breaks give overlapping pairs of characters.
     """
     n_text = np.int64(n_text)
     points = tables[2]
@@ -127,7 +126,7 @@ def tokenise(
     # In a pass of its own: a window that was just written cannot be read again before it has left for the cache.
     for i in range(0, min(n_text, size - 63), 64):
         lower_case(text, i)
-    while at < n_text:
+    while at < n_text and n < room:
         if write >= 0 or not wide or n + 36 > room:
             at, n_text, ordinal, link, write, n = code_points(
                 text, at, n_text, n_text, title_start, title_end, points, ordinal, link, write, n,

@@ -25,7 +25,7 @@ class Pair(NamedTuple):
     rel=canonical, or their own where that is missing or a front page. same_heading: both have headings, of the same
     words and numbers.
     tape_level: the greater of the two; at 0 tapes hold every word, up to 8 times. own_urls: both texts have their
-    page's own URL, which tapes leave out (from version 2 of the scheme on). same_but_sessions: the URLs are
+    page's own URL, which tapes leave out. same_but_sessions: the URLs are
     equal but for parameters that name a session, or a campaign that led there.
     """
 

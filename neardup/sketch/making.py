@@ -102,8 +102,10 @@ def of_words(
     """What `record_of` takes for a page of such words.
 
     The first title_words are its title; links: indices of words in links; blocks: the block number of each word.
-    Raises BadPage for a bad URL.
+    Raises BadPage for a bad URL, ValueError for more words than the scheme takes.
     """
+    if len(words) > scheme.tokens_max:
+        raise ValueError(f"{len(words)} words, of which the scheme takes {scheme.tokens_max}")
     pages = [Page(normalise_url(url, scheme.url_bytes_max), b"")]
     named = addresses_of(pages, scheme)
     n = len(words)
@@ -124,7 +126,7 @@ def of_words(
         title = " ".join(words[:title_words]).encode()[: scheme.title_bytes_max]
         space.page.title[: len(title)] = np.frombuffer(title, np.uint8)
         out = space.out(named.bytes_of(0, 1) + record_bytes_max(scheme))
-        batch = decode_into(_batch(named, headers), [None], [""], 0)._replace(out=out)
+        batch = decode_into(_batch(named, headers), [None], [""], 0, scheme.body_bytes_max)[0]._replace(out=out)
         heading = (np.int64(0), np.int64(0))
         yield batch, 0, tokens, n, heading, text, len(title), shape_of(scheme), space.work, space.page, 0
 
@@ -155,7 +157,8 @@ def _sketch_part(
     whole = _batch(named, headers)
     records: list[bytes] = []
     for i, j in _calls(bodies):
-        batch = decode_into(whole, bodies[i:j], content_types[i:j], i)
+        batch, cut_pages = decode_into(whole, bodies[i:j], content_types[i:j], i, most)
+        headers["flags"][cut_pages] = _TRUNCATED
         with space_for(int((batch.ends[i:j] - batch.starts[i:j]).max()), scheme) as space:
             out = space.out(named.bytes_of(i, j) + (j - i) * record_bytes_max(scheme))
             batch = batch._replace(out=out)

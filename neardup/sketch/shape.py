@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from neardup import installed
 from neardup.errors import BadInput
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
@@ -27,7 +28,10 @@ LANG_BYTES_MAX = 64
 
 @lru_cache(maxsize=8)
 def shape_of(scheme: Scheme) -> Shape:
-    """Seeds, multipliers and limits of a scheme. Raises BadInput if its sketches do not fit the record's layout."""
+    """Seeds, multipliers and limits of a scheme.
+
+    Raises BadInput if its sketches do not fit the record's layout, or were made with other tables than are installed.
+    """
     _check(scheme)
     products = -(-scheme.minvalues // (4 * LANES)) * LANES
     one = np.uint64(1)
@@ -45,7 +49,8 @@ def shape_of(scheme: Scheme) -> Shape:
         scheme.title_bytes_max,
         min(scheme.url_bytes_max, FACT_BYTES_MAX),
         LANG_BYTES_MAX,
-        scheme.version >= 2,
+        scheme.own_url_words_max,
+        scheme.tokens_max,
     )
     return Shape(
         token=scheme.constants("token", KEY_WORDS),
@@ -71,7 +76,7 @@ def _check(scheme: Scheme) -> None:
             raise BadInput(f"scheme: {name} must be {value}, as in the record's layout")
     bits = (scheme.bloom_bits_min, scheme.bloom_bits_max)
     ranges = {
-        "version": scheme.version in (1, 2),
+        "version": scheme.version == 1,
         "minvalues": scheme.minvalues % 6 == 0 and scheme.minvalues >= 8 * scheme.wide_minvalues,
         "shingle_tokens": scheme.shingle_tokens >= 1,
         "wide_minvalues": scheme.wide_minvalues >= 1,
@@ -81,8 +86,17 @@ def _check(scheme: Scheme) -> None:
         "head_tokens": 0 <= scheme.head_tokens <= 255,
         "head_key_tokens": scheme.head_key_tokens >= 1,
         "title_names_max": 0 <= scheme.title_names_max <= 127,
+        "own_url_words_max": 0 <= scheme.own_url_words_max < 1 << 16,
+        "tokens_max": 1 <= scheme.tokens_max < 1 << 31,
         "bloom_bits_min, bloom_bits_max": all(64 <= b <= _FILTER_BITS_MAX and b & (b - 1) == 0 for b in bits),
     }
+    for name, held in installed.NAMES.items():
+        if getattr(scheme, name) != held():
+            raise BadInput(
+                f"scheme: {name} is {getattr(scheme, name)!r}, installed is {held()!r}: pages would be read in another "
+                "way than before; install what was there when the scheme was made (requirements.lock of that version "
+                "of neardup names it), or begin anew with another state directory or generation"
+            )
     for name, good in ranges.items():
         if not good:
             raise BadInput(f"scheme: {name} is out of range")
@@ -97,20 +111,21 @@ def record_bytes_max(scheme: Scheme) -> int:
 
 
 class Space:
-    """Scratch of one thread for pages of up to `tokens` tokens; a context that gives it back."""
+    """Scratch of one thread for pages of up to so many bytes; a context that gives it back."""
 
-    def __init__(self, tokens: int, functions: int, title_bytes: int) -> None:
-        self.tokens = tokens
-        self.fits = (functions, title_bytes)
+    def __init__(self, page_bytes: int, tokens_max: int, functions: int, title_bytes: int) -> None:
+        self.page_bytes = page_bytes
+        self.fits = (tokens_max, functions, title_bytes)
+        tokens = min(page_bytes, tokens_max + _SPARE_BYTES)
         self.work = _workspace(tokens, functions)
-        self.page = _page_space(tokens, title_bytes)
+        self.page = _page_space(page_bytes, tokens, title_bytes)
         self._out = np.empty(0, dtype=np.uint8)
 
     def __enter__(self) -> "Space":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.tokens <= _KEPT_TOKENS_MAX:
+        if self.page_bytes <= _KEPT_BYTES_MAX:
             _spaces.append(self)
 
     def out(self, size: int) -> npt.NDArray[np.uint8]:
@@ -120,11 +135,11 @@ class Space:
         return self._out
 
 
-#: Tokens beside one for each byte of a page: the least that text and tokens of a page need.
-_SPARE_TOKENS = 33_000
+#: Beside those of a page: the least that its text needs, and its tokens, one for each byte.
+_SPARE_BYTES = 33_000
 #: Larger scratch is let go after use: a giant page must not cost memory for ever. A page of 4 MB touches some 40 bytes
 #: for each of a million tokens; to take them from the system anew costs such pages a third more.
-_KEPT_TOKENS_MAX = 1 << 22
+_KEPT_BYTES_MAX = 1 << 22
 #: Tokens of a host that can be told apart; bytes of a line that holds a title, or a site and the end of a URL, all of
 #: which the record's layout keeps below 2**16.
 _HOST_TOKENS_MAX, _LINE_BYTES = 1024, 1 << 18
@@ -134,19 +149,19 @@ _spaces: list[Space] = []
 
 def space_for(page_bytes: int, scheme: Scheme) -> Space:
     """Scratch for pages of up to page_bytes bytes, or as many tokens: used scratch if it is large enough."""
-    fits = (scheme.minvalues, scheme.title_bytes_max)
-    tokens = 1 << (page_bytes + _SPARE_TOKENS - 1).bit_length()
+    fits = (scheme.tokens_max, scheme.minvalues, scheme.title_bytes_max)
+    size = 1 << (page_bytes + _SPARE_BYTES - 1).bit_length()
     while _spaces:
         try:
             space = _spaces.pop()
         except IndexError:  # another thread was faster
             break
-        if space.tokens >= tokens and space.fits == fits:
+        if space.page_bytes >= size and space.fits == fits:
             return space
-        if tokens > _KEPT_TOKENS_MAX:  # what is made now will not take its place
+        if size > _KEPT_BYTES_MAX:  # what is made now will not take its place
             _spaces.append(space)
             break
-    return Space(tokens, *fits)
+    return Space(size, *fits)
 
 
 def _workspace(tokens: int, functions: int) -> Workspace:
@@ -178,9 +193,9 @@ def _workspace(tokens: int, functions: int) -> Workspace:
     )
 
 
-def _page_space(tokens: int, title_bytes: int) -> PageSpace:
+def _page_space(page_bytes: int, tokens: int, title_bytes: int) -> PageSpace:
     return PageSpace(
-        text=np.empty(text_bytes_needed(tokens), dtype=np.uint8),
+        text=np.empty(text_bytes_needed(page_bytes), dtype=np.uint8),
         fp=np.empty(tokens, dtype=np.uint64),
         flags=np.empty(tokens, dtype=np.uint8),
         block=np.empty(tokens, dtype=np.int32),

@@ -5,7 +5,7 @@ Nothing here raises for what a page holds.
 
 import codecs
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,9 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import webencodings
 
+from neardup.installed import WIDE, codec_of
 from neardup.kernels import batch as batches
 from neardup.kernels import sniffing
+from neardup.kernels.gb18030 import QUADS, gb18030
 from neardup.kernels.html import PADDING_BYTES
+from neardup.limits import BODY_BYTES_MAX
 
 HTML, PLAIN = 0, 1
 
@@ -25,19 +28,22 @@ class Decoded:
     """utf8: the page for the kernels, of `mode` HTML or PLAIN. Bytes in it that are no UTF-8 act as U+FFFD.
 
     charset: name by the encoding standard, "" if opaque. opaque: neither HTML nor text; utf8 is the body as it
-    came.
+    came. cut: utf8 is only the first part of it, as it would be too long.
     """
 
     utf8: bytes
     charset: str
     mode: int
     opaque: bool = False
+    cut: bool = False
 
 
 # Bytes that are looked at to tell binary from text and to guess a charset; bounds both whatever the page.
 _SAMPLE = 4096
 _GUESS_SAMPLE = 4096
 _HEADER_CHARS = 1024  # of a content type
+#: What is transcoded at once; an even number.
+_PIECE_BYTES = 1 << 16
 _PRESCAN = 1024  # "Prescan a byte stream to determine its encoding", HTML standard
 
 # Types that say nothing (MIME sniffing standard, section 7): the bytes decide.
@@ -104,11 +110,11 @@ _GUESSES = {
 _GUESS_MIN = 6  # fewer bytes beyond ASCII say nothing: windows-1252, as browsers do
 
 
-def decode(body: bytes, content_type: str) -> Decoded:
+def decode(body: bytes, content_type: str, bytes_max: int = BODY_BYTES_MAX) -> Decoded:
     """The page as UTF-8. Charset by byte order mark, `content_type`, `<meta>`, then detection.
 
-    Bodies in ASCII or declared as UTF-8 come back as they are, undecodable bytes included. Time is linear in the
-    body, at most some hundredths of a second a megabyte.
+    Bodies in ASCII or declared as UTF-8 come back as they are, undecodable bytes included; of others at most bytes_max
+    bytes of UTF-8. Time is linear in the body, at most some hundredths of a second a megabyte.
     """
     content_type = content_type[:_HEADER_CHARS]
     kind = _kind(content_type)
@@ -127,18 +133,18 @@ def decode(body: bytes, content_type: str) -> Decoded:
         if not charset and kind == "xml":
             charset = "utf-8"
     charset = charset or _detect(body)
-    utf8 = _transcode(body, charset)
+    utf8, cut = _transcode(body, charset, bytes_max)
     if kind == "unknown":
         kind = "html" if _TAG.search(utf8[:_PRESCAN]) else "plain"
-    return Decoded(utf8, charset, PLAIN if kind == "plain" else HTML)
+    return Decoded(utf8, charset, PLAIN if kind == "plain" else HTML, cut=cut)
 
 
 def decode_into(
-    batch: batches.Batch, bodies: Sequence[bytes | None], content_types: Sequence[str], first: int
-) -> batches.Batch:
+    batch: batches.Batch, bodies: Sequence[bytes | None], content_types: Sequence[str], first: int, bytes_max: int
+) -> tuple[batches.Batch, list[int]]:
     """The batch with a buffer of these bodies as `decode` says of each, places and modes of its pages from `first` on.
 
-    None is no body. Most bodies are seen to be UTF-8 and copied once.
+    None is no body. Most bodies are seen to be UTF-8 and copied once. Also the pages whose UTF-8 was cut.
     """
     given = [body or b"" for body in bodies]
     pages = slice(first, first + len(given))
@@ -147,19 +153,21 @@ def decode_into(
     claims = np.array([_claim(content_type[:_HEADER_CHARS]) for content_type in content_types], np.int64)
     doubts = np.empty(len(given), np.uint8)
     sniffing.sniff(buffer, starts, ends, claims, _FIRST_BYTES, modes, doubts)
-    changed = False
+    changed, cut = False, []
     for i in np.flatnonzero(doubts).tolist():
         body, doubt = given[i], doubts[i]
         if bodies[i] is None:
             modes[i] = batches.NOTHING
         elif doubt & sniffing.LOOK or _MAGIC.match(body):
-            decoded = decode(body, content_types[i])
+            decoded = decode(body, content_types[i], bytes_max)
+            if decoded.cut:
+                cut.append(first + i)
             changed = changed or decoded.utf8 is not body
             given[i] = decoded.utf8
             modes[i] = batches.OPAQUE if decoded.opaque else decoded.mode
         elif doubt & sniffing.LOOK_FOR_TAGS:
             modes[i] = HTML if _TAG.search(body[:_PRESCAN]) else PLAIN
-    return batch._replace(buffer=_joined(given, starts, ends) if changed else buffer)
+    return batch._replace(buffer=_joined(given, starts, ends) if changed else buffer), cut
 
 
 def _joined(
@@ -260,7 +268,7 @@ def _unmarked_utf16(sample: bytes) -> str:
         return ""
     first, second = sample[0::2].count(0), sample[1::2].count(0)
     charset = "utf-16le" if second > first else "utf-16be"
-    text = _from_utf16(sample, charset).decode()
+    text = _from_utf16(sample, charset)
     odd = len(text) - len(text.translate(_NO_TEXT)) + min(first, second)
     return charset if odd * 50 <= pairs else ""
 
@@ -303,22 +311,61 @@ def _guess(sample: bytes) -> str:
     return _GUESSES.get(best.encoding, "windows-1252") if best else "windows-1252"
 
 
-def _transcode(body: bytes, charset: str) -> bytes:
-    if charset == "utf-8":
-        return body
-    if charset.startswith("utf-16"):
-        return _from_utf16(body, charset)
-    if charset != "iso-2022-jp" and body.isascii():
-        return body
+def _transcode(body: bytes, charset: str, bytes_max: int) -> tuple[bytes, bool]:
+    """The body as UTF-8, of at most so many bytes, and whether it was cut: one byte of Thai becomes three."""
+    if charset == "utf-8" or (charset != "iso-2022-jp" and not charset.startswith("utf-16") and body.isascii()):
+        return body, False
+    parts, left = [], bytes_max
+    for utf8 in _pieces(body, charset, bytes_max):
+        if len(utf8) > left:
+            while left > 0 and utf8[left] & 0xC0 == 0x80:  # within a character
+                left -= 1
+            parts.append(utf8[:left])
+            return b"".join(parts), True
+        parts.append(utf8)
+        left -= len(utf8)
+    return b"".join(parts), False
+
+
+def _pieces(body: bytes, charset: str, bytes_max: int) -> Iterator[bytes]:
+    """The body as UTF-8 in pieces, so that not much more of it is made than is wanted."""
+    if charset in ("gbk", "gb18030"):
+        out = np.empty(min(3 * len(body), bytes_max) + 4, np.uint8)
+        yield out[: gb18030(np.frombuffer(body, np.uint8), *_characters_of_gb18030(), out)].tobytes()
+        return
     table = _table(charset)
-    if table:
-        return codecs.charmap_decode(body, "replace", table)[0].encode()
-    return _decoder(charset)(body, "replace")[0].encode("utf-8", "replace")
+    decoder = None if table or charset.startswith("utf-16") else codec_of(charset).incrementaldecoder
+    decode_piece = decoder("replace").decode if decoder else None
+    at = 0
+    while at < len(body):
+        end = at + _PIECE_BYTES
+        if table:
+            text = codecs.charmap_decode(body[at:end], "replace", table)[0]
+        elif decode_piece:
+            text = decode_piece(body[at:end], end >= len(body))
+        else:
+            high = 1 if charset == "utf-16le" else 0
+            if end < len(body) and body[end - 2 + high] & 0xFC == 0xD8:
+                end -= 2  # not between the two halves of a pair
+            text = _from_utf16(body[at:end], charset)
+        yield text.encode("utf-8", "replace")
+        at = end
 
 
-def _decoder(charset: str) -> Callable[[bytes, str], tuple[str, int]]:
-    name = {"gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs"}.get(charset)
-    return codecs.lookup(name).decode if name else webencodings.lookup(charset).codec_info.decode
+@lru_cache(maxsize=1)
+def _characters_of_gb18030() -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
+    """What Python's codec says of all characters of two and of four bytes, as `gb18030` takes them."""
+
+    def point(*code: int) -> int:
+        try:
+            return ord(bytes(code).decode("gb18030"))
+        except UnicodeDecodeError:
+            return 0 if len(code) == 2 else 0xFFFD
+
+    digits = range(0x30, 0x3A)
+    quads = (point(a, b, c, d) for a in range(0x81, 0x85) for b in digits for c in range(0x81, 0xFF) for d in digits)
+    pairs = [point(lead, trail) if trail > 0x39 else 0 for lead in range(0x81, 0xFF) for trail in range(256)]
+    return np.array(pairs, np.uint16), np.fromiter(quads, np.uint16, QUADS)
 
 
 @lru_cache(maxsize=64)
@@ -327,13 +374,13 @@ def _table(charset: str) -> str:
 
     Holes are U+FFFD here, so that no byte takes the slow path of the codec's error handling.
     """
-    if charset in ("gbk", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr"):
+    if charset in WIDE or charset.startswith("utf-16"):
         return ""
-    decoder = _decoder(charset)
+    decoder = codec_of(charset).decode
     return "".join(decoder(bytes([byte]), "replace")[0] for byte in range(256))
 
 
-def _from_utf16(body: bytes, charset: str) -> bytes:
+def _from_utf16(body: bytes, charset: str) -> str:
     """Lone surrogates become U+FFFD here: a page full of them takes seconds in the codec's error handling."""
     dtype = "<u2" if charset == "utf-16le" else ">u2"
     units = np.frombuffer(body[: len(body) & ~1], dtype=dtype).astype("<u2")
@@ -341,4 +388,4 @@ def _from_utf16(body: bytes, charset: str) -> bytes:
     if high.any() or low.any():
         units[high & ~np.append(low[1:], False)] = 0xFFFD
         units[low & ~np.append(False, high[:-1])] = 0xFFFD
-    return units.tobytes().decode("utf-16-le").encode()
+    return units.tobytes().decode("utf-16-le")

@@ -34,7 +34,9 @@ def batch_of(pages: Sequence[Page], scheme: Scheme) -> Callable[[], None]:
     bodies, n = [page.body for page in pages], len(pages)
     named = addresses_of(pages, scheme)
     headers = sketching._headers(pages, named, None, [0] * n)
-    batch = decode_into(sketching._batch(named, headers), bodies, [page.content_type for page in pages], 0)
+    batch, _ = decode_into(
+        sketching._batch(named, headers), bodies, [page.content_type for page in pages], 0, scheme.body_bytes_max
+    )
     shape, constants = shape_of(scheme), tables()
     space = space_for(max(len(body or b"") for body in bodies), scheme)
     batch = batch._replace(out=space.out(named.bytes_of(0, n) + n * record_bytes_max(scheme)))

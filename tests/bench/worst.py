@@ -1,4 +1,7 @@
-"""`python -m tests.bench.worst`: inputs made to be slow, of 1, 2, 4 and 8 MB: ns a byte to tokens and to sketches."""
+"""`python -m tests.bench.worst`: inputs made to be slow, of 1, 2, 4 and 8 MB: ns a byte to tokens and to sketches.
+
+The worst inputs of other charsets than UTF-8 are those of `tests.bench.charsets`.
+"""
 
 import argparse
 from collections.abc import Callable, Iterator

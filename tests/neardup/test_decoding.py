@@ -1,8 +1,12 @@
+import tracemalloc
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup.text import decoding
 from neardup.text.decoding import HTML, PLAIN, decode
+from tests.neardup.hostile import EXAMPLES, JIT_OFF
 
 RUSSIAN = "Съешь ещё этих мягких французских булок, да выпей чаю. Мощный толчок подъёму сельского хозяйства. "
 FRENCH = "Voilà où les élèves étudiaient déjà à côté de l'hôpital, être ou ne pas être. "
@@ -231,3 +235,94 @@ def test_hostile_bodies_of_a_megabyte_end(charset: str, unit: bytes) -> None:
     body = b"\xff\xfe" * (charset == "utf-16le") + b"<p>text of a page</p>" * 500 + unit * (1_000_000 // len(unit))
     decoded = decode(body, f"text/html; charset={charset}")
     assert len(decoded.utf8) <= 3 * len(body)
+
+
+CHARSETS = ["windows-874", "windows-1252", "koi8-r", "shift_jis", "gb18030", "big5", "euc-kr", "euc-jp", "iso-2022-jp"]
+PIECES = [
+    b"\xa1\xd2",
+    b"\x82\xa0",
+    b"\xb1",
+    b"\xff",
+    b"\x81",
+    b"\x1b$B0!",
+    b"\x1b(B",
+    b"\x8f\xb0\xa1",
+    b"\x81\x30\x81\x30",
+    b"a",
+]
+UNITS = [0x41, 0x0E01, 0xD83D, 0xDE00, 0xDC00, 0xFFFF]
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    st.lists(st.sampled_from(PIECES) | st.binary(max_size=3), max_size=30).map(b"".join),
+    st.sampled_from(CHARSETS),
+    st.integers(0, 120),
+    st.sampled_from([2, 4, 14]),
+)
+def test_a_body_is_transcoded_in_pieces_up_to_a_bound(body: bytes, charset: str, bytes_max: int, piece: int) -> None:
+    codec = {"gb18030": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs", "windows-874": "cp874"}
+    whole = body.decode(codec.get(charset, charset), "replace").encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoding, "_PIECE_BYTES", piece)
+        utf8, cut = decoding._transcode(body, charset, bytes_max)
+    if body.isascii() and charset != "iso-2022-jp":
+        assert (utf8, cut) == (body, False)
+        return
+    assert cut == (len(whole) > bytes_max)
+    assert whole.startswith(utf8)
+    assert len(utf8) <= bytes_max or not cut
+    assert len(whole) - len(utf8) < 4 or len(utf8) > bytes_max - 4
+    utf8.decode()
+
+
+OF_GB18030 = [0x0A, 0x30, 0x39, 0x40, 0x7F, 0x80, 0x81, 0x84, 0x85, 0x8F, 0x90, 0xA1, 0xE3, 0xFE, 0xFF]
+
+
+@pytest.mark.kernel
+@settings(max_examples=3 * EXAMPLES, deadline=None)
+@given(st.lists(st.sampled_from(OF_GB18030) | st.integers(0, 255), max_size=16).map(bytes))
+def test_gb18030_is_pythons(body: bytes) -> None:
+    """U+FFFD for each byte that is no part of a character, and one for what is cut at the end."""
+    assert decoding._transcode(body, "gb18030", 99)[0] == body.decode("gb18030", "replace").encode()
+
+
+@pytest.mark.kernel
+def test_gb18030_has_every_character() -> None:
+    points = range(0x80, 0x3000) if JIT_OFF else [*range(0x80, 0xD800), *range(0xE000, 0x110000, 7)]
+    text = "".join(map(chr, points))
+    assert decoding._transcode(text.encode("gb18030"), "gbk", 1 << 24) == (text.encode(), False)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    st.lists(st.sampled_from([0x41, 0x0E01, 0xD83D, 0xDE00, 0xDC00, 0xFFFF]), max_size=30),
+    st.booleans(),
+    st.integers(0, 90),
+)
+def test_utf16_in_pieces_keeps_its_pairs(units: list[int], little: bool, bytes_max: int) -> None:
+    order, charset = ("little", "utf-16le") if little else ("big", "utf-16be")
+    body = b"".join(unit.to_bytes(2, order) for unit in units)
+    whole = decoding._from_utf16(body, charset).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoding, "_PIECE_BYTES", 4)
+        utf8, cut = decoding._transcode(body, charset, bytes_max)
+    assert (utf8, cut) == (whole, False) if len(whole) <= bytes_max else whole.startswith(utf8) and cut
+
+
+@pytest.mark.parametrize(
+    ("byte", "charset"), [(0xA1, "windows-874"), (0xB1, "shift_jis"), (0xFF, "euc-jp"), (0x80, "windows-1252")]
+)
+def test_what_triples_as_utf8_takes_no_more_memory_than_others(byte: int, charset: str) -> None:
+    """One byte that becomes three: 10 MB once took 30 MB of UTF-8, of a text of 20 MB, and the tokens of all of it."""
+    body = bytes([byte]) * 1_000_000
+    decode(body[:1000], f"text/html; charset={charset}", 1000)
+    tracemalloc.start()
+    try:
+        decoded = decode(body, f"text/html; charset={charset}", len(body))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert decoded.cut
+    assert len(body) - 3 < len(decoded.utf8) <= len(body)
+    assert peak < 3 * len(body)

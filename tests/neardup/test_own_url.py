@@ -13,7 +13,8 @@ from neardup.sketch.view import Sketch
 
 pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 
-NOW, BEFORE = Scheme(seed=20060806), Scheme(seed=20060806, version=1)
+NOW, BEFORE = Scheme(seed=20060806), Scheme(seed=20060806, own_url_words_max=0)
+MOST = NOW.own_url_words_max
 
 
 def sketch(text: str, url: str, scheme: Scheme = NOW) -> Sketch:
@@ -21,7 +22,7 @@ def sketch(text: str, url: str, scheme: Scheme = NOW) -> Sketch:
 
 
 def without(text: str, url: str) -> str:
-    """The text with spaces where it prints the URL, by a regular expression."""
+    """The text with spaces where it prints the URL, of its first MOST words, by regular expressions."""
     path, _, query = url.partition("://")[2].partition("/")[2].lower().partition("?")
     printed = "/" + path.rstrip("/")
     if len(printed) < 4:
@@ -29,8 +30,9 @@ def without(text: str, url: str) -> str:
     more = "/?+" if path.endswith("/") else ""
     asked = rf"(?:\?{re.escape(query)})?+" if query else ""
     found = rf"(?=({re.escape(printed)}{more}{asked})(?![0-9a-z?&=\-_%+~#@]|[./:][0-9a-z]))"
-    for match in re.finditer(found, text.lower()):
-        start, end = match.span(1)
+    spans = [match.span(1) for match in re.finditer(found, text.lower())]
+    words = [match.span() for start, end in spans for match in re.compile("[0-9A-Za-z]+").finditer(text, start, end)]
+    for start, end in words[:MOST]:
         text = text[:start] + " " * (end - start) + text[end:]
     return text
 
@@ -75,6 +77,30 @@ def test_tapes_agree_with_a_regular_expression() -> None:
         assert page.own_url is (rest != text)
         seen += page.own_url
     assert 10 < seen < 110
+
+
+@pytest.mark.parametrize("words", [MOST, MOST + 1, 190])
+def test_a_url_takes_no_more_words_out_than_an_address_has(words: int) -> None:
+    url = "http://a.org/" + "-".join(f"w{i}" for i in range(words))
+    text = f"Some text. See {url}. And some more."
+    page = sketch(text, url)
+    assert page.own_url
+    assert len(sketch(text, url, BEFORE).tape) - len(page.tape) == MOST
+    assert page.tape == sketch(without(text, url), url, BEFORE).tape
+
+
+def test_a_url_printed_again_and_again_takes_out_no_more() -> None:
+    url = "http://a.org/buy-now"
+    assert len(sketch(f"words {url} " * 4, url).tape) == len(sketch(f"words {url} " * 4, url, BEFORE).tape) - 8
+    again = f"words {url} " * 40 + "".join(f"w{i} " for i in range(100))
+    assert sketch(again, url).tape == sketch(without(again, url), url, BEFORE).tape
+
+
+def test_spam_in_a_printed_url_counts() -> None:
+    text = " ".join(f"w{i}" for i in range(100))
+    url = "http://spam.example/" + "-".join(f"spam{i}" for i in range(190))
+    pair = compare(sketch(text, "http://a.org/page"), sketch(f"{text} {url}", url))
+    assert pair.tape_score < 0.5
 
 
 def test_a_url_begun_again_and_again_is_looked_for_only_so_often() -> None:

@@ -160,7 +160,7 @@ def test_a_batch_is_decoded_as_each_body(pages):
     bodies, types = zip(*pages, strict=True)
     made = [Page("http://a.example/", b"") for _ in pages]
     named = addresses_of(made, SCHEME)
-    batch = decode_into(_batch(named, _headers(made, named, None, [0] * len(made))), bodies, types, 0)
+    batch, _ = decode_into(_batch(named, _headers(made, named, None, [0] * len(made))), bodies, types, 0, 10**6)
     for i, (body, content_type) in enumerate(pages):
         found = batch.buffer[batch.starts[i] : batch.ends[i]].tobytes()
         if body is None:

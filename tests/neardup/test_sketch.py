@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from neardup.errors import BadInput, BadPage, CorruptRecord
+from neardup.evaluation.texts import page_tokens
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, RecordKind
@@ -170,6 +171,33 @@ def test_a_long_body_is_cut():
     )
     assert (cut.truncated, whole.truncated) == (True, False)
     assert cut.digest == whole.digest
+
+
+def test_what_is_long_as_utf8_is_cut():
+    scheme = Scheme(seed=SEED, body_bytes_max=50)
+    body = "ภาษาไทยนี้".encode("cp874") * 5
+    thai = Page("http://h.example/", body, "text/plain; charset=windows-874")
+    kept = Page("http://h.example/", body.decode("cp874")[:16].encode(), "text/plain; charset=utf-8")
+    small = Page("http://h.example/", body[:16], "text/plain; charset=windows-874")
+    cut, whole, few = (Sketch(record) for record in sketch_pages([thai, kept, small], scheme))
+    assert (cut.truncated, whole.truncated, few.truncated) == (True, False, False)
+    assert cut.digest == whole.digest == few.digest
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("text", ["a b c d ", "ภาษาไทย", "漢a字b", "Ⱥ Ⱥ a ", "aé é ", "<img src=x>"])
+@pytest.mark.parametrize("most", [1, 7, 40])
+def test_a_page_of_too_many_tokens_is_cut(text, most):
+    scheme, whole = Scheme(seed=SEED, tokens_max=most), text * 50
+    page = Page("http://h.example/", whole.encode(), "text/html; charset=utf-8")
+    cut = Sketch(sketch_pages([page], scheme)[0])
+    words = words_of_page(whole.encode(), 0, "h.example")
+    expected = oracle.sketch(words[:most], SEED)
+    assert (cut.tokens, cut.truncated) == (most, True)
+    assert (cut.digest.hex(), cut.tape) == (expected["digest"], expected["tape"])
+    full = Scheme(seed=SEED, tokens_max=len(words))
+    assert not Sketch(sketch_pages([page], full)[0]).truncated
+    assert page_tokens(page, scheme).fp.tolist() == oracle.fingerprints(words[:most], SEED)
 
 
 def test_internationalised_hosts_never_veto_by_what_people_read():
