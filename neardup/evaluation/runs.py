@@ -52,6 +52,9 @@ class Run:
     def take(self, verdict: dict[str, Any]) -> None:
         """Goes on with the next verdict in the order of the log; KeyError, TypeError, ValueError for what is none."""
         kind = Kind(verdict["verdict"])
+        if kind is Kind.REJECTED:  # of what could not be read, its URL perhaps among it
+            self.kinds[kind] += 1
+            return
         url = verdict["url"]
         if not isinstance(url, str) or not url:
             raise ValueError("a verdict without a URL")
@@ -62,7 +65,7 @@ class Run:
         self.kinds[kind] += 1
         if kind is Kind.GONE:
             self.clusters.pop(url, None)
-        elif kind not in (Kind.STALE, Kind.REJECTED) and cluster is not None:
+        elif kind is not Kind.STALE and cluster is not None:
             self.clusters[url] = cluster
         if kind is Kind.EXACT_DUPLICATE:
             self.exact.add(url)
@@ -117,7 +120,8 @@ def _take_line(run: Run, line: bytes, place: str) -> None:
         verdict = orjson.loads(line)
         version = verdict["version"]
         if version == VERDICT_VERSION:
-            run.take({**verdict, "url": normalise_url(verdict["url"])})
+            known = Kind(verdict["verdict"]) is not Kind.REJECTED
+            run.take({**verdict, "url": normalise_url(verdict["url"])} if known else verdict)
     except (ValueError, TypeError, KeyError, AttributeError, BadPage):
         run.unreadable += 1
         return

@@ -67,9 +67,14 @@ def build_report(verdicts: Iterable[Verdict], read_page: ReadPage, info: ReportI
     return _render(tally, read_page, info)
 
 
-# Controls, marks that override the direction of text, separators of lines, invisible tags, lone surrogates.
+# Controls, marks that override the direction of text, separators of lines, what has no width or no ink (soft hyphens,
+# fillers, invisible tags), lone surrogates. Joiners and variation selectors stay where a script or a picture needs
+# them.
+_JOINED = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\u2190-\u2bff\ua840-\ua87f\U0001f000-\U0001faff"
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+    f"|(?<![{_JOINED}])[\u200c\ufe00-\ufe0f]|(?<![{_JOINED}\ufe0f])\u200d|[\u200c\u200d](?![{_JOINED}])"
 )
 
 

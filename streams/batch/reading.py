@@ -34,11 +34,12 @@ class Chunk:
     bytes_done: int = 0
 
 
-def sources_of(paths: Sequence[Path], base_url: str | None) -> list[LocalSource]:
+def sources_of(paths: Sequence[Path], base_url: str | None, *, follow_links: bool = False) -> list[LocalSource]:
     """The sources of some paths, each once. Raises BadInput."""
     found: dict[str, LocalSource] = {}
     for path in paths:
-        for source in open_sources(path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX):
+        opened = open_sources(path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX, follow_links=follow_links)
+        for source in opened:
             found.setdefault(source.record.content, source)
     if len(found) >= 1 << SOURCE_BITS:
         raise BadInput(f"{len(found):,} files; at most {1 << SOURCE_BITS:,} can be told apart")

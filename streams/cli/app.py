@@ -5,8 +5,8 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,12 +18,21 @@ from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.scheme import Scheme
 from streams.cli import evaluation, history, partition, signals, stream, views
-from streams.cli.options import announce_compiler, examples
+from streams.cli.options import FollowLinksOption, announce_compiler, complain, examples
 from streams.config.settings import OPTIONS
+from streams.process.logs import printable
 
 
-class TwoWords(TyperGroup):
-    """Commands of two words, as `evaluate tlcs`, beside those of one: `evaluate PATH`."""
+class Commands(TyperGroup):
+    """Commands of two words, as `evaluate tlcs`, beside those of one: `evaluate PATH`. Errors are printable."""
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        with _printable_errors():
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _printable_errors():
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = " ".join(args[:2])
@@ -32,9 +41,20 @@ class TwoWords(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    """What typer says of wrong usage repeats the arguments, among which a shell may have put names of files."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(told := getattr(error, "message", None), str):
+            error.message = printable(told)  # type: ignore[attr-defined]
+        raise
+
+
 app = typer.Typer(
     name="neardup",
-    cls=TwoWords,
+    cls=Commands,
     help="Finds which pages of a crawl repeat earlier ones, with evidence for each verdict.",
     no_args_is_help=True,
     add_completion=False,
@@ -97,6 +117,7 @@ def scan(
     base_url: Annotated[
         str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
     ] = None,
+    follow_links: FollowLinksOption = False,
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="The verdicts as JSON lines; - for standard output.")
     ] = None,
@@ -155,13 +176,14 @@ def scan(
     where = None if memory else state
     with State.open(where, scheme=scheme, decider=decider, new_decider=new_decider) as opened:
         for message in opened.messages:
-            _complain(message)
-        looking = open_audit(opened.decider, file=audit, rate=audit_rate, shadow=shadow, numbers=others, warn=_complain)
+            complain(message)
+        looking = open_audit(opened.decider, file=audit, rate=audit_rate, shadow=shadow, numbers=others, warn=complain)
         with looking or nullcontext(), bar(shown=not quiet) as shown:
             result = run(
                 paths,
                 opened,
                 base_url=base_url,
+                follow_links=follow_links,
                 out=out,
                 written=outputs,
                 again=again,
@@ -179,7 +201,7 @@ def scan(
             if report is not None:
                 told.print(f"report: {report}", highlight=False, soft_wrap=True, markup=False)
     if result.interrupted:
-        _complain("interrupted; the same command goes on from here" if not memory else "interrupted")
+        complain("interrupted; the same command goes on from here" if not memory else "interrupted")
         raise typer.Exit(EXIT_INTERRUPTED)
     if result.problems_total:
         raise typer.Exit(EXIT_PROBLEMS)
@@ -319,10 +341,6 @@ def _print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def _complain(text: str) -> None:
-    typer.echo(f"neardup: {text}", err=True)
-
-
 @app.callback(invoke_without_command=True)
 def _options(
     show: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
@@ -343,12 +361,12 @@ def main() -> None:
     except InvariantBroken:
         raise
     except NeardupError as error:
-        _complain(str(error))
+        complain(str(error))
         sys.exit(EXIT_ERROR)
     except ModuleNotFoundError as error:
         if error.name not in _EXTRAS:
             raise
-        _complain(f"{error.name} is not installed; this command needs: pip install 'neardup[{_EXTRAS[error.name]}]'")
+        complain(f"{error.name} is not installed; this command needs: pip install 'neardup[{_EXTRAS[error.name]}]'")
         sys.exit(EXIT_ERROR)
     except BrokenPipeError:  # the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -357,8 +375,8 @@ def main() -> None:
         if error.errno != errno.ENOSPC:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _complain("cannot write the output: no space left on device")
+        complain("cannot write the output: no space left on device")
         sys.exit(EXIT_ERROR)
     except KeyboardInterrupt:
-        _complain("interrupted")
+        complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from streams.cli.options import announce_compiler, examples
+from streams.cli.options import FollowLinksOption, announce_compiler, complain, examples
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -70,6 +70,7 @@ def evaluate(
     ] = None,
     audits: AuditOption = None,
     base_url: BaseUrlOption = None,
+    follow_links: FollowLinksOption = False,
     seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of samples, splits and intervals.")] = 0,
     threads: ThreadsOption = _THREADS,
     as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
@@ -94,6 +95,7 @@ def evaluate(
             ratio_min=ratio,
             out=out,
             base_url=base_url,
+            follow_links=follow_links,
             seed=seed,
             threads=threads,
             labels_out=labels_out,
@@ -113,7 +115,7 @@ def evaluate(
         if made.labels["correct"] or made.labels["incorrect"]:
             _show_rules(made.to_json())
         for note in made.notes:
-            typer.echo(f"neardup: {note}", err=True)
+            complain(note)
         typer.echo(f"evaluation: {out / 'evaluation.html'}")
     if made.unread:
         raise typer.Exit(3)  # as after a scan that could not read everything
@@ -152,6 +154,7 @@ def label(
     audits: AuditOption = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="On 127.0.0.1; 0: any free one.")] = 8765,
     base_url: BaseUrlOption = None,
+    follow_links: FollowLinksOption = False,
     threads: ThreadsOption = _THREADS,
 ) -> None:
     """Label pairs of a crawl in a browser: their text side by side, on this machine only, until Ctrl-C."""
@@ -171,10 +174,11 @@ def label(
             audits=audits or (),
             port=port,
             base_url=base_url,
+            follow_links=follow_links,
             threads=threads,
             progress=shown.phase,
             ready=lambda url: typer.echo(f"label pairs at {url} (Ctrl-C ends)"),
-            told=lambda text: typer.echo(f"neardup: {text}", err=True),
+            told=complain,
         )
 
 
@@ -202,6 +206,7 @@ def evaluate_tlcs(
     ),
     pairs: Annotated[int, typer.Option(min=1, max=100_000, help="Near-duplicates, and others, to measure.")] = 500,
     base_url: BaseUrlOption = None,
+    follow_links: FollowLinksOption = False,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that compare texts.")] = _THREADS,
     as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
 ) -> None:
@@ -215,7 +220,7 @@ def evaluate_tlcs(
     editions = command.editions_of(releases, items, natural)
     wanted = command.Wanted(out, editions, pairs, workers, 1000 + 500 * workers)
     with bar(shown=not as_json) as shown:
-        made = command.evaluate_tlcs(paths, wanted, base_url=base_url, progress=shown.phase)
+        made = command.evaluate_tlcs(paths, wanted, base_url=base_url, follow_links=follow_links, progress=shown.phase)
     if as_json:
         sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
     else:
@@ -223,7 +228,7 @@ def evaluate_tlcs(
             for table in section.tables:
                 _show_table(table)
             if section.missing:
-                typer.echo(f"neardup: {section.title}: {section.missing}", err=True)
+                complain(f"{section.title}: {section.missing}")
         typer.echo(f"evaluation: {out / 'evaluation.html'}")
     if made.unread:
         raise typer.Exit(3)

@@ -9,7 +9,7 @@ import typer
 
 from neardup.errors import BadInput
 from streams.cli import options
-from streams.cli.options import announce_compiler, takes_settings
+from streams.cli.options import announce_compiler, complain, takes_settings
 from streams.config.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None)
@@ -82,7 +82,7 @@ def replay(
             )
     compared = scan is not None and not settings.decider_values
     kept = f"; {done.told:,} of them are kept, {done.otherwise:,} otherwise" if compared else ""
-    typer.echo(f"neardup: {done.verdicts:,} verdicts{kept}", err=True)
+    complain(f"{done.verdicts:,} verdicts{kept}")
     if done.otherwise:
         raise typer.Exit(1)
 
@@ -174,7 +174,7 @@ def checkpoints(
 
     from streams.state.checkpoints import describe
 
-    rows = describe(list(_checkpoints(settings).usable(_say)))
+    rows = describe(list(_checkpoints(settings).usable(complain)))
     if as_json:
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
         return
@@ -212,7 +212,7 @@ def restore(
             store,
             name=name,
             seed=settings.seed,
-            warn=_say,
+            warn=complain,
             progress=lambda now, total: shown.phase("restoring", now, total),
         )
     typer.echo(f"{settings.state}: {found.name} is restored, {found.manifest.size:,} bytes")
@@ -274,10 +274,6 @@ def _checkpoints(settings: Settings):  # type: ignore[no-untyped-def]  # its mod
     if not settings.checkpoints:
         raise BadInput("where are the checkpoints? Name a folder or a URL: --checkpoints, NEARDUP_CHECKPOINTS")
     return CheckpointStore(settings.checkpoints)
-
-
-def _say(text: str) -> None:
-    typer.echo(f"neardup: {text}", err=True)
 
 
 def _instant(text: str | None) -> int | None:

@@ -8,7 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from streams.config.load import load
-from streams.config.settings import OPTIONS, Settings
+from streams.config.settings import OPTIONS, Settings, without_credentials
+from streams.process.logs import printable
+
+FollowLinksOption = Annotated[
+    bool, typer.Option("--follow-links", help="In folders, read files too that are links to elsewhere.")
+]
 
 CONNECTION = ("bootstrap", "generation", "group")
 TOPICS = ("sketches_of", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic")
@@ -26,11 +31,16 @@ def examples(*commands: str, codes: str = "") -> str:
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands), "", codes])
 
 
+def complain(text: str) -> None:
+    """A line on stderr, or several: names and URLs in it come from strangers, and may hold credentials."""
+    typer.echo(f"neardup: {printable(without_credentials(text))}", err=True)
+
+
 def announce_compiler(*, quiet: bool = False) -> None:
     """Says on stderr what a wait is for, where the kernels are not compiled yet, and compiles them."""
     from neardup.warm import make_ready
 
-    make_ready(lambda told: None if quiet else typer.echo(f"neardup: {told}", err=True))
+    make_ready(lambda told: None if quiet else complain(told))
 
 
 def takes_settings(names: Sequence[str], *, role: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:

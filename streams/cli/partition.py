@@ -9,7 +9,7 @@ import typer
 
 from neardup.decider import RULE_NAMES
 from neardup.errors import BadInput
-from streams.cli.options import announce_compiler, examples
+from streams.cli.options import FollowLinksOption, announce_compiler, complain, examples
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -49,6 +49,7 @@ def partition(
     base_url: Annotated[
         str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
     ] = None,
+    follow_links: FollowLinksOption = False,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that read and compare texts.")] = _CPUS,
     memory: Annotated[int, typer.Option(min=1, metavar="MB", help="Of all processes together.")] = 1000 + 500 * _CPUS,
     engine: Annotated[
@@ -97,6 +98,7 @@ def partition(
         again=again,
         keep=keep,
         master=master if engine == "spark" else "",
+        follow_links=follow_links,
     )
     with bar(shown=not (quiet or as_json)) as shown:
         try:
@@ -105,7 +107,7 @@ def partition(
             else:
                 made = partition_command(paths, parameters, asked, base_url=base_url, progress=shown.phase)
         except Stopped:
-            typer.echo("neardup: interrupted; the same command goes on from here", err=True)
+            complain("interrupted; the same command goes on from here")
             raise typer.Exit(130) from None
     if as_json:
         import orjson

@@ -132,6 +132,7 @@ def publish(
     base_url: Annotated[
         str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
     ] = None,
+    follow_links: options.FollowLinksOption = False,
     bodies: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where bodies go that no record can hold (body-ref).")
     ] = None,
@@ -146,7 +147,7 @@ def publish(
     from streams.commands.terminal import bar
 
     with bar(shown=not as_json) as shown:
-        done = put(paths, settings, base_url=base_url, bodies=bodies, progress=shown.update)
+        done = put(paths, settings, base_url=base_url, follow_links=follow_links, bodies=bodies, progress=shown.update)
     if as_json:
         sys.stdout.write(json.dumps(dataclasses.asdict(done), indent=2) + "\n")
     else:

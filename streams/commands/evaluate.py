@@ -66,6 +66,7 @@ def open_crawl(
     state: Path | None = None,
     *,
     base_url: str | None = None,
+    follow_links: bool = False,
     threads: int = 1,
     pages_max: int = PAGES_MAX,
     progress: Progress = silent,
@@ -94,7 +95,9 @@ def open_crawl(
     sources = [
         source
         for path in paths
-        for source in open_sources(Path(path), base_url=base_url, body_bytes_max=SCHEME.body_bytes_max)
+        for source in open_sources(
+            Path(path), base_url=base_url, body_bytes_max=SCHEME.body_bytes_max, follow_links=follow_links
+        )
     ]
     corpus = corpus_of(_sketched(sources, threads, progress), pages_max=pages_max)
     unread = [str(problem) for source in sources for problem in source.problems]
@@ -189,6 +192,7 @@ def evaluate_command(
     ratio_min: float = RATIO_MIN,
     out: Path | None = None,
     base_url: str | None = None,
+    follow_links: bool = False,
     seed: int = 0,
     threads: int = 1,
     differences_max: int = 5000,
@@ -223,7 +227,9 @@ def evaluate_command(
     if run is not None and not paths and state is None:
         evaluation = _evaluate_verdicts(run, said, editions, seed)
     else:
-        with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
+        with open_crawl(
+            paths, state, base_url=base_url, follow_links=follow_links, threads=threads, progress=progress
+        ) as crawl:
             evaluation = _evaluate_crawl(
                 crawl, run, said, editions, ratio_min, seed, threads, differences_max, progress
             )

@@ -43,6 +43,7 @@ def evaluate_tlcs(
     wanted: Wanted,
     *,
     base_url: str | None = None,
+    follow_links: bool = False,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
     """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation. Raises as these do."""
@@ -50,7 +51,7 @@ def evaluate_tlcs(
 
     def asked(name: str, kind: str = "transitive", *, keep: bool = False) -> Asked:
         folder = wanted.out / name
-        return Asked(folder, kind, wanted.workers, wanted.memory_mb, keep=keep)
+        return Asked(folder, kind, wanted.workers, wanted.memory_mb, keep=keep, follow_links=follow_links)
 
     made = partition_command(paths, Parameters(), asked("tlcs", keep=True), base_url=base_url, progress=progress)
     baseline = partition_command(

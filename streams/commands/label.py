@@ -249,6 +249,7 @@ def label_command(
     seed: int = 0,
     port: int = PORT,
     base_url: str | None = None,
+    follow_links: bool = False,
     threads: int = 1,
     audits: Sequence[Path] = (),
     progress: Progress = silent,
@@ -267,7 +268,9 @@ def label_command(
     try:
         for message in file.messages:
             told(message)
-        with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
+        with open_crawl(
+            paths, state, base_url=base_url, follow_links=follow_links, threads=threads, progress=progress
+        ) as crawl:
             corpus = crawl.corpus
             if audit is not None:
                 pairs = drawn_of(audit, corpus)[:count]

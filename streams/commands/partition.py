@@ -39,6 +39,7 @@ class Asked:
     again: bool = False
     keep: bool = False
     master: str = ""
+    follow_links: bool = False
 
 
 def partition_command(
@@ -59,7 +60,7 @@ def partition_command(
     if engine_mb < ENGINE_MB_MIN and not asked.master:
         needed = ENGINE_MB_MIN + WORKER_MB * asked.workers
         raise BadInput(f"{asked.workers} processes need {needed} MB; give more --memory, or fewer --workers")
-    sources = sources_of(paths, base_url)
+    sources = sources_of(paths, base_url, follow_links=asked.follow_links)
     plan = {
         "version": VERSION,
         "parameters": asdict(parameters),

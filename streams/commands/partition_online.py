@@ -45,7 +45,8 @@ def partition_online(
         "version": VERSION,
         "parameters": asdict(Decider(scheme=SCHEME.digest, rule=rule)),
         "sources": [
-            {"path": source.record.path, "digest": source.record.content} for source in sources_of(paths, base_url)
+            {"path": source.record.path, "digest": source.record.content}
+            for source in sources_of(paths, base_url, follow_links=asked.follow_links)
         ],
     }
 
@@ -57,7 +58,14 @@ def partition_online(
         with State.open(
             workspace.work / "state", scheme=SCHEME, decider=lambda scheme: Decider(scheme=scheme.digest, rule=rule)
         ) as state:
-            result = scan(paths, state, base_url=base_url, threads=asked.workers, progress=shown)
+            result = scan(
+                paths,
+                state,
+                base_url=base_url,
+                threads=asked.workers,
+                progress=shown,
+                follow_links=asked.follow_links,
+            )
             if result.interrupted:
                 raise Stopped("interrupted")
             clusters = clusters_of(state)

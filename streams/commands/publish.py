@@ -53,6 +53,7 @@ def publish(
     settings: Settings,
     *,
     base_url: str | None = None,
+    follow_links: bool = False,
     bodies: str | Path | None = None,
     progress: Callable[[Progress], None] = lambda now: None,
     stop: threading.Event | None = None,
@@ -62,9 +63,9 @@ def publish(
     A response of another status than 2xx, 404 or 410 is published as well: it gets its verdict, `rejected`. What could
     not even be read as a page, and a page over the topic's limit, is a problem of the result.
 
-    base_url: what the file names of folders are appended to. bodies: a folder, under one of `body_ref_prefixes`, for
-    bodies that no record can hold. progress: its `counts` are of 200 (pages) and 404 (gone). stop: set it to end
-    early; by default SIGINT and SIGTERM do.
+    base_url: what the file names of folders are appended to. follow_links: as `open_sources` has it. bodies: a folder,
+    under one of `body_ref_prefixes`, for bodies that no record can hold. progress: its `counts` are of 200 (pages) and
+    404 (gone). stop: set it to end early; by default SIGINT and SIGTERM do.
     Raises BadInput for paths that are no sources, before anything is published; NotDelivered with the URLs, after which
     publishing the same files again is safe (what Kafka took gets the verdict `unchanged`); TopicError, BrokerError.
     """
@@ -74,7 +75,7 @@ def publish(
         _must_be_allowed(BodyFolder(bodies), settings)
     with stopped_by_signals(stop) if own else nullcontext():
         run = _Run(settings, progress, stop)
-        run.enlist(paths, base_url)
+        run.enlist(paths, base_url, follow_links)
         kafka = connect(settings, "publish").settings
         pages = settings.topics.pages
         with PageProducer(settings.bootstrap, pages, codec=settings.codec, bodies=bodies, kafka=kafka) as producer:
@@ -101,7 +102,7 @@ class _Run:
         self._bytes_total = self._bytes_before = 0
         self._began = self._told = time.monotonic()
 
-    def enlist(self, paths: Sequence[str | Path], base_url: str | None) -> None:
+    def enlist(self, paths: Sequence[str | Path], base_url: str | None, follow_links: bool) -> None:
         """Opens all sources before any is published."""
         digested = 0
 
@@ -112,7 +113,11 @@ class _Run:
 
         for path in map(Path, paths):
             self._sources += open_sources(
-                path, base_url=base_url, body_bytes_max=self._settings.body_bytes_max, on_bytes=on_bytes
+                path,
+                base_url=base_url,
+                body_bytes_max=self._settings.body_bytes_max,
+                on_bytes=on_bytes,
+                follow_links=follow_links,
             )
         self._bytes_total = sum(source.bytes_total for source in self._sources)
 

@@ -24,7 +24,19 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from streams.config.settings import OPTIONS, PREFIX, RESERVED, ROLES, Option, Role, Row, Settings, Topics, kafka_option
+from streams.config.settings import (
+    OPTIONS,
+    PREFIX,
+    RESERVED,
+    ROLES,
+    Option,
+    Role,
+    Row,
+    Settings,
+    Topics,
+    kafka_option,
+    without_credentials,
+)
 
 __all__ = ["OPTIONS", "Option", "Role", "Row", "Settings", "Topics", "load"]
 
@@ -81,7 +93,8 @@ class _Given:
             self.values[option.name] = option.kind.parse(raw)
             self.origins[option.name] = origin
         except (ValueError, TypeError, AttributeError):  # AttributeError: a string's or table's method on another type
-            value = "" if option.kind.secret else f" = {repr(raw)[:_SHOWN_MAX]}"
+            shown = without_credentials(repr(raw), queries=True)[:_SHOWN_MAX]
+            value = "" if option.kind.secret else f" = {shown}"
             self.problems.append(f"{option.name}{value} ({origin}): must be {option.kind.allowed}")
 
     def take_secret_file(self, option: Option, path: Any, origin: str) -> None:

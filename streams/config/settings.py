@@ -314,7 +314,10 @@ class Settings:
         """Every secret in every form it may be printed in; for redaction."""
         seed = () if self.seed is None else (str(self.seed), f"{self.seed:x}", f"{self.seed:016x}")
         token = (self.views_token,) if self.views_token else ()
-        return tuple(v for n, v in self.kafka_values.items() if _is_secret(n)) + seed + token
+        shown = (getattr(self, name) for name, option in OPTIONS.items() if "." not in name and not option.kind.secret)
+        texts = [*map(_shown, shown), *self.kafka_values.values()]
+        found = tuple(secret for text in texts for secret in _credentials(text))
+        return tuple(v for n, v in self.kafka_values.items() if _is_secret(n)) + seed + token + found
 
     def describe(self) -> list[Row]:
         """All settings in force, for `neardup config`."""
@@ -327,9 +330,30 @@ class Settings:
                 value = self.decider_values.get(name, option.default)
             else:
                 value = getattr(self, option.name)
-            shown = HIDDEN if option.kind.secret and value is not None else _shown(value)
+            secret = option.kind.secret and value is not None
+            shown = HIDDEN if secret else without_credentials(_shown(value), queries=True)
             rows.append(Row(option.name, shown, self.origins.get(option.name, "default"), option.help, option.env))
         return rows
+
+
+#: In front of a URL's host: who asks, or who and a password, in which some forget to encode a slash.
+_USER = re.compile(r"""(?<=://)(?:[^\s/?#@:,"']*:(?!\d+(?:/|$))[^\s,"']*|[^\s/?#@,"']*)@""")
+_ASKED = re.compile(r"""([?&][^=&\s,"']*=)([^&\s,"']+)""")
+#: Shorter values of a query are no tokens, but words that other lines have too.
+_TOKEN_CHARS_MIN = 8
+
+
+def without_credentials(text: str, *, queries: bool = False) -> str:
+    """Text in which URLs do not say who asks. queries: nor what they ask for, where tokens may be."""
+    text = _USER.sub(f"{HIDDEN}@", text)
+    return _ASKED.sub(rf"\1{HIDDEN}", text) if queries else text
+
+
+def _credentials(text: str) -> list[str]:
+    """The secrets of the URLs in a setting."""
+    users = [found[:-1] for found in _USER.findall(text)]
+    passwords = [user.partition(":")[2] or user for user in users]
+    return passwords + [value for _, value in _ASKED.findall(text) if len(value) >= _TOKEN_CHARS_MIN]
 
 
 def _shown(value: Any) -> str:

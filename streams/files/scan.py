@@ -153,20 +153,21 @@ def scan(
     progress: Callable[[Progress], None] = lambda now: None,
     clock: Clock | None = None,
     audit: Audit | None = None,
+    follow_links: bool = False,
 ) -> ScanResult:
     """Judges every page of `paths` that `state` has not judged yet, each against all before it.
 
     base_url: what the file names of folders are appended to. out: a file for the verdicts of these sources as JSON
     lines, written anew, `-` for standard output. written: other files that the caller writes. again: scan finished
     sources once more. threads: how many sketch, and share a batch. audit: what looks on; it changes no verdict and no
-    stored byte.
+    stored byte. follow_links: as `open_sources` has it.
     SIGINT and SIGTERM end the scan after the message at work; the same call goes on from there.
     Raises BadInput for paths that are no sources, and where `out` or `written` is in them, before anything is changed;
     StateError where state or `out` cannot be written; InvariantBroken where pages in and verdicts out differ.
     """
     state.catch_up()  # what an interrupted scan on this state left in the log
     run = _Scan(state, threads, progress, clock or SystemClock())
-    run.enlist(paths, base_url, again, [*written, *([Path(out)] if out else [])])
+    run.enlist(paths, base_url, follow_links, again, [*written, *([Path(out)] if out else [])])
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
         state.verdict_log.listener = listener.write if listener else None
@@ -203,7 +204,14 @@ class _Scan:
         state.matcher.threads = threads
         self._sketcher = Sketcher(state.scheme, state.log, clock, log_time=state.matcher.log_time, threads=threads)
 
-    def enlist(self, paths: Sequence[str | Path], base_url: str | None, again: bool, written: Sequence[Path]) -> None:
+    def enlist(
+        self,
+        paths: Sequence[str | Path],
+        base_url: str | None,
+        follow_links: bool,
+        again: bool,
+        written: Sequence[Path],
+    ) -> None:
         """Opens all sources, before any is read, and finds out where each goes on."""
         digested = 0
 
@@ -215,7 +223,11 @@ class _Scan:
         found = []
         for path in map(Path, paths):
             found += open_sources(
-                path, base_url=base_url, body_bytes_max=self.state.scheme.body_bytes_max, on_bytes=on_bytes
+                path,
+                base_url=base_url,
+                body_bytes_max=self.state.scheme.body_bytes_max,
+                on_bytes=on_bytes,
+                follow_links=follow_links,
             )
         for file in written:
             if any(source.holds(file) for source in found):

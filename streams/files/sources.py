@@ -6,6 +6,7 @@ record (or the gzip member with it) starts, in a folder its ordinal.
 """
 
 import codecs
+import errno
 import hashlib
 import os
 from collections import Counter
@@ -37,6 +38,7 @@ _CONTENT_TYPES = {
 _ARCHIVES = (".warc", ".warc.gz", ".warc.zst", ".wet", ".wet.gz")
 _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
 _BESIDE_PAGES = "not scanned, as it lies beside pages; name the file itself to scan it"
+_LEADS_OUT = "not scanned, as it is a link that leads out of the folder; --follow-links follows it"
 #: HTTP headers in front of a body, and room for a content encoding that enlarges.
 _CONTENT_SLACK_BYTES = 1 << 20
 _DIGEST_PIECE_BYTES = 1 << 20
@@ -60,6 +62,7 @@ class SourceRecord:
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
     files: list[tuple[str, str]] = field(default_factory=list)  # a folder's (path below it, digest), sorted
+    follow_links: bool = False  # also those that lead out of the folder
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "SourceRecord":
@@ -176,6 +179,8 @@ class LocalSource:
 
     def _file_page(self, path: Path, url: str) -> Page:
         try:
+            if not self.record.follow_links and _leads_out(path, Path(self.record.path)):  # since it was listed
+                raise PermissionError(errno.EPERM, "a link that leads out of the folder")
             with path.open("rb") as file:
                 body = file.read(self._bound + 1)
                 status = os.fstat(file.fileno())
@@ -189,20 +194,27 @@ class LocalSource:
 
 
 def open_sources(
-    path: Path, *, base_url: str | None, body_bytes_max: int, on_bytes: Callable[[int], None] = lambda count: None
+    path: Path,
+    *,
+    base_url: str | None,
+    body_bytes_max: int,
+    on_bytes: Callable[[int], None] = lambda count: None,
+    follow_links: bool = False,
 ) -> list[LocalSource]:
     """The sources that a path names: one, or each archive of a folder that holds archives and no pages.
 
     base_url: what a folder's file names are appended to; `file://` and the folder's path if None.
-    on_bytes: told of each stretch of bytes digested. Raises BadInput for what is not there or is no source.
+    on_bytes: told of each stretch of bytes digested. follow_links: in folders, files that are links to elsewhere count
+    too: whoever made the folder may not have been allowed to read them; links to folders never do.
+    Raises BadInput for what is not there or is no source.
     """
     try:
         if path.is_dir():
-            return _folder_sources(path, base_url, body_bytes_max, on_bytes)
+            return _folder_sources(path, base_url, body_bytes_max, on_bytes, follow_links)
         if not path.is_file():
             raise BadInput(f"{path}: no such file or folder" if not path.exists() else f"{path}: not a file or folder")
         if path.suffix.lower() in _CONTENT_TYPES:
-            return [_folder_source(path.parent, [path.name], base_url, body_bytes_max, on_bytes)]
+            return [_folder_source(path.parent, [path.name], base_url, body_bytes_max, on_bytes, True)]
         return [_file_source(path, body_bytes_max, on_bytes)]
     except OSError as error:
         raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
@@ -255,8 +267,13 @@ def _kind(path: Path) -> SourceKind:
     return "wet" if holds_converted(path) else "warc"
 
 
+def _leads_out(path: Path, folder: Path) -> bool:
+    """Whether a file of a folder is a link to something that does not lie in it."""
+    return path.is_symlink() and not path.resolve().is_relative_to(folder.resolve())
+
+
 def _folder_sources(
-    folder: Path, base_url: str | None, body_bytes_max: int, on_bytes: Callable[[int], None]
+    folder: Path, base_url: str | None, body_bytes_max: int, on_bytes: Callable[[int], None], follow_links: bool
 ) -> list[LocalSource]:
     pages, archives = [], []
     problems: list[Problem] = []
@@ -271,24 +288,36 @@ def _folder_sources(
         folders.sort()
         for name in names:
             path = Path(directory, name)
-            if path.suffix.lower() in _CONTENT_TYPES and path.is_file():
+            page = path.suffix.lower() in _CONTENT_TYPES
+            if not (page or name.lower().endswith(_ARCHIVES + _LINES)) or not path.is_file():
+                continue
+            if not follow_links and _leads_out(path, folder):
+                problems.append(Problem(str(path), 0, _LEADS_OUT))
+            elif page:
                 pages.append(str(path.relative_to(folder)))
-            elif name.lower().endswith(_ARCHIVES + _LINES) and path.is_file():
+            else:
                 archives.append(path)
     if pages:
-        source = _folder_source(folder, sorted(pages, key=os.fsencode), base_url, body_bytes_max, on_bytes)
+        names = sorted(pages, key=os.fsencode)
+        source = _folder_source(folder, names, base_url, body_bytes_max, on_bytes, follow_links)
         source.problems += problems + [Problem(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
         return [source]
     if not archives:
         kinds = ", ".join(f"*{suffix}" for suffix in (*_CONTENT_TYPES, *_ARCHIVES, *_LINES[:2]))
-        raise BadInput(f"{folder}: holds none of {kinds}")
+        others = f"; {problems[0]}" if problems else ""
+        raise BadInput(f"{folder}: holds none of {kinds}{others}")
     sources = [_file_source(path, body_bytes_max, on_bytes) for path in sorted(archives)]
     sources[0].problems += problems
     return sources
 
 
 def _folder_source(
-    folder: Path, names: list[str], base_url: str | None, body_bytes_max: int, on_bytes: Callable[[int], None]
+    folder: Path,
+    names: list[str],
+    base_url: str | None,
+    body_bytes_max: int,
+    on_bytes: Callable[[int], None],
+    follow_links: bool,
 ) -> LocalSource:
     if base_url is not None and not base_url.endswith(("/", "=", "?")):
         base_url += "/"
@@ -310,6 +339,7 @@ def _folder_source(
         base_url=base_url,
         size=size,
         files=files,
+        follow_links=follow_links,
     )
     return LocalSource(record, body_bytes_max)
 

@@ -4,6 +4,7 @@
 while a role still catches up or has nothing assigned: restarting would not help. Both give their reason as JSON.
 """
 
+import contextlib
 import json
 import logging
 import socket
@@ -22,7 +23,7 @@ _Pages = dict[str, Callable[[], tuple[int, str, bytes]]]
 
 _log = logging.getLogger(__name__)
 
-REQUESTS_MAX = 16  # at once; a probe and a scrape need two
+REQUESTS_MAX = 16  # at once; a probe and a scrape need two. One more takes the place of that which is longest there
 REQUEST_SECONDS_MAX = 5  # that a client may stay silent
 REASON_CHARS_MAX = 500
 
@@ -160,20 +161,27 @@ class _Server(socketserver.ThreadingTCPServer):
 
     def __init__(self, address: Any, handler: type["_Handler"], family: int) -> None:
         self.address_family = family
-        self._free = threading.BoundedSemaphore(REQUESTS_MAX)
+        self._lock = threading.Lock()
+        self._open: dict[Any, None] = {}  # connections in the order in which they came
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        """Slow clients must not keep a probe out: whoever has had his time longest makes room."""
+        with self._lock:
+            if len(self._open) >= REQUESTS_MAX:
+                oldest = next(iter(self._open))
+                del self._open[oldest]
+                with contextlib.suppress(OSError):  # gone by itself
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and ends
+            self._open[request] = None
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._lock:
+                self._open.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         # Clients that go away or say nothing are no news; anything else is a mistake of ours.

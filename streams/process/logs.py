@@ -132,7 +132,7 @@ class Handler(logging.StreamHandler[TextIO]):
         shown = "  ".join([event, *(f"{name}={_quoted(value)}" for name, value in values.items())])
         lines = [f"{_time(record.created)[11:23]} {record.levelname.lower():<7} {record.name}  {shown}"]
         # A page's URL must not move the cursor of the person who reads about it.
-        return "\n    ".join(_printable(part) for part in lines + (trace.splitlines() if trace else []))
+        return "\n    ".join(_escaped(part) for part in lines + (trace.splitlines() if trace else []))
 
     def _value(self, value: object) -> object:
         if value is None or isinstance(value, bool):
@@ -190,5 +190,10 @@ def _quoted(value: object) -> str:
     return json.dumps(text, ensure_ascii=False) if not text or re.search(r"[\s\"=]", text) else text
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Text, of several lines or one, with what a terminal would obey and what nobody sees as escapes."""
+    return "\n".join(map(_escaped, text.split("\n")))
+
+
+def _escaped(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

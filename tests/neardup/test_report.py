@@ -9,11 +9,12 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.page import Page
-from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
+from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, visible
 from neardup.report.charts import bars, sizes, thinned
 from neardup.report.prose import KINDS, key_name, percent, sentences
 from neardup.report.tally import LARGEST_KEPT, Clusters, Leaders, Sample, Tally, by_hash
@@ -124,6 +125,24 @@ def test_nothing_of_a_page_becomes_markup() -> None:
     assert "{{7*7}}" in outline.words
     assert not re.search("[\u202a-\u202e\u2066-\u2069\x00\x1b\ud800-\udfff]", markup)
     markup.encode()
+
+
+HIDDEN = [0xAD, 0x34F, 0x61C, 0x115F, 0x17B4, 0x180E, 0x200B, 0x200C, 0x200D, 0x200E, 0x2060, 0x2800, 0x3164, 0xFE0F]
+
+
+@pytest.mark.parametrize("hidden", [chr(point) for point in [*HIDDEN, 0xFEFF, 0xFFA0, 0xE0041]])
+def test_characters_that_nobody_sees_are_shown(hidden: str) -> None:
+    assert visible(f"bank{hidden}.example") == "bank\ufffd.example"
+    assert visible(hidden) == visible(f"\u0431{hidden}\u0431")[1] == "\ufffd"
+    assert visible(Markup(f"a{hidden}")) == f"a{hidden}"
+
+
+PERSIAN, HINDI = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"
+
+
+@pytest.mark.parametrize("text", [PERSIAN, HINDI, "\U0001f3f3\ufe0f\u200d\U0001f308", "\u2764\ufe0f"])
+def test_joiners_stay_where_scripts_need_them(text: str) -> None:
+    assert visible(text) == text
 
 
 def test_addresses_and_instants_that_are_no_such_thing() -> None:

@@ -179,6 +179,46 @@ def test_names_of_files_cannot_steer_the_terminal(shell: Shell) -> None:
     ]
 
 
+STEERING = "\x1b[31m\x07\u202e\u200b\x9b"
+
+
+def test_errors_cannot_steer_the_terminal(shell: Shell) -> None:
+    for arguments in (
+        ("scan", f"{STEERING}none"),
+        ("evaluate", f"{STEERING}none"),
+        ("scan", ".", "--set", f"{STEERING}=1"),
+        ("scan", ".", f"--{STEERING}"),
+        (f"{STEERING}none",),
+        ("config", "--codec", f"{STEERING}none"),
+    ):
+        ended = shell(*arguments)
+        assert ended.code in (1, 2)
+        assert ended.err.isascii(), arguments
+        assert ended.err.replace("\n", "").isprintable(), arguments
+        assert ended.err.count("[31m"), arguments
+
+
+def test_messages_of_several_lines_stay_that(shell: Shell) -> None:
+    ended = shell("config", "--codec", "xml", "--threads", "many")
+    assert len(ended.err.splitlines()) > 1
+
+
+def test_settings_show_no_credentials_of_urls(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEARDUP_CHECKPOINTS", "s3://AKIAKEY:sekret/wort@bucket/a?token=sekret&x=1")
+    monkeypatch.setenv("NEARDUP_BODY_REF_PREFIXES", "https://ana:sekret@a.example/, s3://b/, ftp://sekret@c.example/")
+    monkeypatch.setenv("NEARDUP_KAFKA__SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL", "https://me:sekret@id.example/token")
+    for form in ((), ("--json",)):
+        told = shell("config", *form).out
+        assert "sekret" not in told
+        assert "AKIAKEY" not in told
+    for rest in ("bucket/a?token=***&x=***", "//***@a.example/, s3://b/, ftp://***@c.example/", "***@id.example/token"):
+        assert rest in told, rest
+    monkeypatch.setenv("NEARDUP_BODY_REF_PREFIXES", "https://ana:sekret@a.example/no-slash")
+    ended = shell("config")
+    assert ended.code == 1
+    assert "sekret" not in ended.out + ended.err
+
+
 def test_explain_says_why_and_what_was_rejected(shell: Shell) -> None:
     site(shell.folder / "site")
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0

@@ -10,6 +10,7 @@ from neardup.errors import BadInput
 from neardup.rules import RULES
 from neardup.scheme import Scheme
 from streams.config.load import OPTIONS, Settings, load
+from streams.process.logs import Redactor
 
 SEED = "11400714819323198485"
 PASSWORD = "correct horse battery"
@@ -372,3 +373,16 @@ def test_describe_has_one_row_a_setting_each_with_help():
     )
     assert row(sites, "decider.sites").value == '{"a.org": {"never_merge": false, "tape_min": 0.9}}'
     assert row(sites, "body_ref_prefixes").value == "s3://a/, s3://b/"
+
+
+def test_credentials_of_urls_are_secrets_of_the_log():
+    settings = load(
+        {
+            "NEARDUP_CHECKPOINTS": "s3://AKIAKEY:hunter2word@bucket/a?sig=hunter3word",
+            "NEARDUP_BODY_REF_PREFIXES": "https://ana:hunter4word@a.example/, s3://b/",
+        }
+    )
+    redact = Redactor(settings.secrets())
+    said = redact("cannot write s3://AKIAKEY:hunter2word@bucket/a?sig=hunter3word: hunter4word was refused")
+    assert "hunter" not in said
+    assert redact("s3://b/ is fine") == "s3://b/ is fine"

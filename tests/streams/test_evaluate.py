@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import os
 import shutil
+import signal
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +17,12 @@ from neardup.evaluation.figures import by_name
 from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labelling import Labelling
 from neardup.evaluation.labels import Judgement, label_of, read_labels
+from neardup.evaluation.runs import run_of
 from neardup.evaluation.sampling import draw
 from neardup.scheme import Scheme
 from streams.cli.evaluation import SEED_MAX
-from streams.commands.evaluate import SCHEME, evaluate_command, open_crawl
-from streams.commands.label import LabelFile
+from streams.commands.evaluate import SCHEME, _read_run, evaluate_command, open_crawl
+from streams.commands.label import LabelFile, label_command
 from streams.files.scan import scan
 from streams.files.state import State
 from tests.neardup.evaluation.crawl import manual
@@ -84,6 +87,28 @@ def test_a_state_directory_gives_the_same_figures(folder: Path, tmp_path: Path) 
             assert row[1:] == same[1:], name
     assert one["rules-all"].rows[-1][0] == "the run of state: verified"
     assert other["rules-all"].rows[-1][0] == "verified, as a stream"
+
+
+def test_a_state_with_records_that_no_url_is_known_of_is_evaluated_and_labelled(tmp_path: Path) -> None:
+    """A line that is no JSON has a verdict, `rejected`, of no URL."""
+    text = " ".join(f"word{i}" for i in range(200))
+    lines = [{"url": f"http://{host}.example/", "body": f"{text} {host}"} for host in "ab"]
+    (tmp_path / "a.jsonl").write_text("\n".join(["{", *map(json.dumps, lines), '{"body": "x"}']))
+    with State.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
+        scan([tmp_path / "a.jsonl"], state, out=str(tmp_path / "verdicts.jsonl"))
+    made = evaluate_command(state=tmp_path / "state")
+    assert (made.counts.fetches, made.counts.rejected) == (4, 2)
+    told: list[str] = []
+
+    def ready(url: str) -> None:
+        told.append(url)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    label_command(state=tmp_path / "state", labels=tmp_path / "labels.jsonl", port=0, ready=ready)
+    assert len(told) == 1
+    said = tmp_path / "verdicts.jsonl"
+    for run in (run_of("", map(json.loads, said.read_bytes().splitlines())), _read_run(said)):
+        assert (run.kinds["rejected"], run.unreadable, len(run.clusters)) == (2, 0, 2)
 
 
 def test_labels_of_people_go_before_natural_truth(folder: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import socket
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -130,20 +131,45 @@ def test_stop_frees_the_port_ends_the_thread_and_may_come_twice(health):
     HealthServer(*server.address, health, Metrics()).stop()
 
 
-def test_silent_clients_take_a_bounded_number_of_threads_and_are_sent_away(health, monkeypatch):
+def sent_away(client: socket.socket) -> bool:
+    try:
+        return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def served() -> int:
+    return sum("process_request_thread" in thread.name for thread in threading.enumerate())
+
+
+def test_silent_clients_take_a_bounded_number_of_threads_and_make_room(health, monkeypatch):
     monkeypatch.setattr(module, "REQUESTS_MAX", 2)
     monkeypatch.setattr(module._Handler, "timeout", 600)  # not for silence, for the others
-    with HealthServer("127.0.0.1", 0, health, Metrics()) as server:
-        silent = [socket.create_connection(server.address, timeout=60) for _ in range(2)]
-        with socket.create_connection(server.address, timeout=60) as third:
-            third.settimeout(60)
-            assert third.recv(1) == b""
-        for client in silent:
-            client.close()
+    before = served()
+    with HealthServer("127.0.0.1", 0, health, Metrics()) as server, ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(server.address, timeout=60)) for _ in range(9)]
+        assert all(map(sent_away, silent[:7]))
+        assert ask(server, "/live")[0] == 200
+        assert sent_away(silent[7])
         deadline = time.monotonic() + 60
-        while True:
-            try:
-                assert ask(server, "/live")[0] == 200
-                break
-            except (ConnectionError, http.client.HTTPException):
-                assert time.monotonic() < deadline
+        while served() - before > 1:
+            assert time.monotonic() < deadline
+        silent[8].sendall(b"GET /live HTTP/1.0\r\n\r\n")
+        assert silent[8].recv(12) == b"HTTP/1.0 200"
+
+
+def test_clients_that_drip_do_not_silence_a_probe(health):
+    """As many as are served at once send a byte now and then, so that none of them is ever silent for long."""
+    with HealthServer("127.0.0.1", 0, health, Metrics()) as server, ExitStack() as stack:
+        slow = [
+            stack.enter_context(socket.create_connection(server.address, timeout=60))
+            for _ in range(module.REQUESTS_MAX)
+        ]
+        for client in slow:
+            client.sendall(b"GET /live HTTP/1.0\r\nX: ")
+        for round_ in range(3):
+            assert ask(server, "/live")[0] == 200
+            for client in slow[round_ + 1 :]:
+                client.sendall(b"x")
+            assert sent_away(slow[round_]), "who is longest there makes room"
+            slow.append(stack.enter_context(socket.create_connection(server.address, timeout=60)))

@@ -126,6 +126,49 @@ def test_a_folder_that_cannot_be_read_costs_what_is_in_it(tmp_path: Path, monkey
         sources(tmp_path / "site")
 
 
+def test_links_that_lead_out_of_a_folder_are_followed_only_on_request(tmp_path: Path) -> None:
+    secret = tmp_path / "elsewhere" / "key.txt"
+    write_folder(secret.parent, [Sample(secret.name, b"secret")])
+    folder = write_folder(tmp_path / "site", [Sample("a.html", b"x")])
+    (folder / "b.txt").symlink_to("../elsewhere/key.txt")
+    (folder / "c.html").symlink_to("a.html")
+    (folder / "d").symlink_to(secret.parent)
+    (source,) = sources(folder)
+    assert [(Path(page.page.url).name, page.page.body) for page in source.read()] == [
+        ("a.html", b"x"),
+        ("c.html", b"x"),
+    ]
+    (problem,) = source.problems
+    assert (problem.path, "--follow-links" in problem.what) == (str(folder / "b.txt"), True)
+    (followed,) = open_sources(folder, base_url=None, body_bytes_max=BOUND, follow_links=True)
+    assert [page.page.body for page in followed.read()] == [b"x", b"secret", b"x"]
+    assert followed.problems == []
+    assert [page.page.body for page in sources(folder / "b.txt")[0].read()] == [b"secret"], "named by the user"
+
+
+def test_a_page_that_becomes_a_link_after_it_was_listed_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "key.txt").write_bytes(b"secret")
+    folder = write_folder(tmp_path / "site", [Sample("a.txt", b"x")])
+    (source,) = sources(folder)
+    (page,) = source.read()
+    (folder / "a.txt").unlink()
+    (folder / "a.txt").symlink_to("../key.txt")
+    (again,) = source.read()
+    assert (again.page.body, "leads out of the folder" in again.page.problem) == (b"", True)
+    assert (source.read_at(page.coordinates) or page.page).body == b""
+
+
+def test_archives_of_a_folder_that_are_links_are_not_followed_either(tmp_path: Path) -> None:
+    write_warc(tmp_path / "a.warc", crawl(2))
+    folder = tmp_path / "crawl"
+    folder.mkdir()
+    (folder / "a.warc").symlink_to("../a.warc")
+    with pytest.raises(BadInput, match=r"holds none of .*a\.warc: .*--follow-links follows it"):
+        sources(folder)
+    (source,) = open_sources(folder, base_url=None, body_bytes_max=BOUND, follow_links=True)
+    assert len(list(source.read())) == 2
+
+
 def test_archives_beside_pages_are_not_passed_over_in_silence(tmp_path: Path) -> None:
     write_folder(tmp_path, [Sample("a.html", b"x")])
     write_warc(tmp_path / "b.warc.gz", crawl(3))
