@@ -29,6 +29,7 @@ BEGIN, END = "<!-- values -->", "<!-- end of values -->"
 OWN = {
     *("bootstrap", "generation", "group", "state", "seed", "metrics_host", "metrics_port"),
     *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
+    *("checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state", "views_token"),
     "audit",  # a file, and no folder for it is there: kafka.topics.audit serves
 }
 _QUANTITY = {"type": ["string", "number"], "pattern": r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"}

@@ -110,7 +110,7 @@ LINE = (
     Panel(
         "Behind the end of the topic",
         [("neardup:lag_records", "{{role}}")],
-        about="sketch: pages. match: messages of the log, each of up to 512 pages.",
+        about="sketch: pages. match: messages of the log, each of up to 512 pages. views: verdicts.",
     ),
     Panel("Bytes read", by("role", rate(M.bytes)), "Bps"),
     Panel(
@@ -127,6 +127,11 @@ LINE = (
 INDEX = (
     Panel("Index on disk", by("family", M.rocksdb_bytes), "bytes", stacked=True),
     Panel("Disk left", [(f"min({M.state_free})", "left")], "bytes"),
+    Panel(
+        "What the newest checkpoint lacks",
+        [(f"max({M.checkpoint_behind})", "intervals"), (f"max({M.checkpoint_failed})", "the last one failed")],
+        about="In intervals of checkpoint_messages; more than one while a checkpoint is being copied.",
+    ),
     Panel("Bytes that wait for compaction", [(f"sum({M.rocksdb_pending})", "pending")], "bytes"),
     Panel(
         "Writes that wait for RocksDB",

@@ -158,6 +158,20 @@ def alerts(pace: Pace) -> Iterator[Alert]:
         "The disk of the index has less left than half of what the index takes, or will be full within four days.",
     )
     yield Alert(
+        "NeardupCheckpointOld",
+        f"max({M.checkpoint_behind}) > 2 or max({M.checkpoint_failed}) > 0",
+        pace.patience,
+        "warning",
+        "The newest checkpoint of the index lacks more than two intervals, or the last could not be made.",
+    )
+    yield Alert(
+        "NeardupViewsBehind",
+        'neardup:lag_records{role="views"} > 100000',
+        pace.patience,
+        "warning",
+        "The views are {{ $value | humanize }} verdicts behind what was said.",
+    )
+    yield Alert(
         "NeardupHotKeys",
         f"sum(increase({M.hot_keys}[{pace.long}])) > 1000 or neardup:candidates_cut_share > 0.05",
         pace.patience,

@@ -13,12 +13,14 @@ from streams.config.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None)
 
+_WATCHING = tuple(name for name in options.WATCHING if name != "hold_ms")
+
 
 @app.command(
     short_help="Show what was said, as web pages.",
     epilog=options.examples("neardup views --scan neardup-state", "neardup views --bootstrap 127.0.0.1:9092"),
 )
-@takes_settings((*options.CONNECTION, "verdicts_topic", "views_state", *options.DECIDER, "log_level", "log_format"))
+@takes_settings((*options.CONNECTION, "verdicts_topic", "views_state", *options.DECIDER, *_WATCHING))
 def views(
     settings: Settings,
     *,
@@ -40,7 +42,8 @@ def views(
 
     On the stream it follows the topic of verdicts and keeps its tables in a folder; one process at a time. Name the
     matcher's rule and numbers, where they are not the default, to see the evidence in words. Every page has a twin for
-    programs: url.json?url=... and so on. NEARDUP_VIEWS_TOKEN(_FILE): what requests must bear.
+    programs: url.json?url=... and so on. NEARDUP_VIEWS_TOKEN(_FILE): what requests must bear; a browser asks for it
+    as a password, of any user.
     """
     if scan is not None and rebuild:
         raise BadInput("--rebuild is the stream's: a scan's directory is read anew at every start")

@@ -119,7 +119,7 @@ class Metrics:
         )
         self.batch_pages = {role: batch.labels(role) for role in roles}
         self.steps = {(role, name): step.labels(role, name) for role in roles for name in STEPS[role]}
-        self.lag = {role: lag.labels(role) for role in roles}
+        self.lag = {role: lag.labels(role) for role in (*roles, "views")}
 
         # What the index meets.
         self.candidates = BatchHistogram(
@@ -186,6 +186,11 @@ class Metrics:
         )
         self.checkpoint_failed = Gauge(
             "neardup_checkpoint_failed", "1 while the last try to make a checkpoint has failed", registry=registry
+        )
+        self.checkpoint_behind = Gauge(
+            "neardup_checkpoint_behind_ratio",
+            "Messages that the newest checkpoint lacks, in intervals of checkpoint_messages; 0 where none are made",
+            registry=registry,
         )
 
         self._info = Info("neardup", "What this process runs", registry=registry)

@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from neardup.decider import Decider
-from neardup.errors import StateError
+from neardup.errors import NeardupError, StateError
 from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
 from streams.kafka import KafkaLog
@@ -35,15 +35,22 @@ class RoleCheckpoints:
     def __init__(self, settings: Settings, state: Path, log: str, metrics: Metrics, now_ms: Callable[[], int]) -> None:
         """Raises BadInput for a URL that nothing here can read."""
         self._metrics, self._log_identity, self._now_ms = metrics, log, now_ms
-        self._made: int | None = None
+        self._every = settings.checkpoint_messages
         self._said = ""
-        self._maker = Checkpointer(
-            CheckpointStore(settings.checkpoints),
-            state,
-            every=settings.checkpoint_messages,
-            keep=settings.checkpoints_kept,
-            told=self._told,
-        )
+        store = CheckpointStore(settings.checkpoints)
+        self._newest = self._found(store)
+        self._maker = Checkpointer(store, state, every=self._every, keep=settings.checkpoints_kept, told=self._told)
+
+    def _found(self, store: CheckpointStore) -> int:
+        """Offset of the newest checkpoint of this log that is there already; 0: none, or the store is away for now."""
+        try:
+            offsets = (
+                one.manifest.offset for one in store.usable(_log.warning) if one.manifest.log == self._log_identity
+            )
+            return next(offsets, 0)
+        except NeardupError as error:
+            _log.error("the store of checkpoints cannot be read", reason=str(error))
+            return 0
 
     def look(self, matcher: Matcher, store: RocksStore) -> None:
         """Begins one if the log's next place for it is passed; tells of what has become of the last."""
@@ -53,11 +60,13 @@ class RoleCheckpoints:
             if maker.failed:
                 _log.error("no checkpoint was made", reason=maker.failed)
             self._metrics.checkpoint_failed.set(bool(maker.failed))
+        self._metrics.checkpoint_behind.set(max(0, matcher.next_offset - self._newest) / self._every)
         if maker.due(matcher.next_offset):
             maker.begin(store, manifest_of(matcher, self._log_identity))
 
     def _told(self, copied: Copied, seconds: float) -> None:
-        self._metrics.checkpoint_offset.set(int(copied.checkpoint.partition("-")[0]))
+        self._newest = int(copied.checkpoint.partition("-")[0])
+        self._metrics.checkpoint_offset.set(self._newest)
         self._metrics.checkpoint_time.set(self._now_ms() / 1000)
         self._metrics.checkpoint_bytes.inc(copied.bytes)
         _log.info(

@@ -27,6 +27,7 @@ from streams.process import logs
 from streams.roles.runtime import connect
 from streams.views.driver import SCHEME
 from streams.views.rows import TABLES, MemoryRows, Row, apply
+from streams.views.watching import watched
 from streams.views.web import serve
 
 _log = logs.get("views")
@@ -227,9 +228,13 @@ async def run(
         await asyncio.to_thread(forget, settings, topic)
     await asyncio.to_thread(make_changelogs, settings, topic)
     source = StreamSource(settings, topic)
-    try:
-        await source.start()
-        decider = Decider(scheme="", **settings.decider_values)
-        await serve(source, decider, sock, names=names, token=settings.views_token, ready=ready, until=source.stopped())
-    finally:
-        await source.stop()
+    with watched(settings) as watch:
+        looking = asyncio.ensure_future(watch.look(source.lag))
+        try:
+            await source.start()
+            watch.ready()
+            decider, until = Decider(scheme="", **settings.decider_values), source.stopped()
+            await serve(source, decider, sock, names=names, token=settings.views_token, ready=ready, until=until)
+        finally:
+            looking.cancel()
+            await source.stop()

@@ -1,13 +1,14 @@
 """The web pages over a `Source`: read-only, guarded, nothing loaded from elsewhere.
 
 Every request must name a host that is expected (a foreign name that resolves to this machine is refused), must not come
-from another site, and carries the bearer token where there is one. Nothing here changes anything.
+from another site, and carries the token where there is one. Nothing here changes anything.
 """
 
 import asyncio
 import hmac
 import signal
 import socket
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 
@@ -71,9 +72,12 @@ class Views:
         if request.headers.get("Sec-Fetch-Site", "none") == "cross-site":
             raise web.HTTPForbidden(text="from another site")
         if self._token is not None:
-            given = request.headers.get("Authorization", "")
-            if not hmac.compare_digest(given.encode("utf-8", "replace"), f"Bearer {self._token}".encode()):
-                raise web.HTTPUnauthorized(text="a bearer token is wanted", headers={"WWW-Authenticate": "Bearer"})
+            given = _token_of(request.headers.get("Authorization", ""))
+            if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
+                asked = {"WWW-Authenticate": 'Basic realm="neardup: any user, the token as password", charset="UTF-8"'}
+                raise web.HTTPUnauthorized(
+                    text="a token is wanted: Authorization: Bearer, or as a password", headers=asked
+                )
 
     def _page(self, find: Callable[[web.Request], Awaitable[_Found]]) -> _Handler:
         async def page(request: web.Request) -> web.Response:
@@ -120,6 +124,15 @@ class Views:
         if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX):
             return "cluster", None, f"A cluster has a number for a name, not {text[:40]!r}"
         return "cluster", pages.cluster(self._source, int(text)), f"No cluster {int(text)} is known"
+
+
+def _token_of(authorization: str) -> str:
+    """What a request bears as a token, or as the password that a browser has asked for."""
+    scheme, _, given = authorization.partition(" ")
+    if scheme.lower() == "basic":
+        with suppress(ValueError):
+            return b64decode(given, validate=True).decode().partition(":")[2]
+    return given if scheme.lower() == "bearer" else ""
 
 
 def listen(host: str, port: int, token: str | None) -> socket.socket:

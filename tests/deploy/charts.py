@@ -65,6 +65,15 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
         "decider": {"tape_min": 0.8, "heading_veto": False, "rule": "tape"},
         "kafka": {"topics": {"audit": "audit"}, "config": {"match.retry.backoff.ms": 5, "socket.nagle.disable": True}},
     },
+    "kept and seen": {
+        "matcher": {"checkpoints": {"url": "s3://crawl/neardup", "secret": "store", "messages": 100_000, "kept": 5}},
+        "views": {"enabled": True, "token": {"secret": "views"}, "names": ["views.example", "localhost:8000"]},
+    },
+    "kept on a claim": {
+        "matcher": {"checkpoints": {"existingClaim": "copies"}},
+        "views": {"enabled": True, "persistence": {"storageClass": "local-nvme"}, "podLabels": {"a": "b"}},
+        "decider": {"rule": "tape"},
+    },
     "bare": {
         "topics": {"create": False},
         "serviceAccount": {"create": False},

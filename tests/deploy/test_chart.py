@@ -56,8 +56,12 @@ def test_what_is_rendered_is_valid(tool: Tool, tmp_path: Path, kubernetes: str) 
     assert told.returncode == 0, told.stdout + told.stderr
 
 
+#: The role of a component's pods; others take no part in the line.
+ROLES = {"sketcher": "sketch", "matcher": "match", "views": "views"}
+
+
 def environments(found: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any], dict[str, str]]]:
-    """Kind, pod's specification, and the variables of its container whose value is given."""
+    """Role or kind, pod's specification, and the variables of its container whose value is given."""
     for document in found:
         spec = (
             document["spec"] if document["kind"] == "Pod" else document.get("spec", {}).get("template", {}).get("spec")
@@ -65,26 +69,39 @@ def environments(found: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str
         if spec:
             variables = spec["containers"][0].get("env", [])
             assert len({each["name"] for each in variables}) == len(variables), "a variable twice"
-            yield document["kind"], spec, {each["name"]: each.get("value", "1") for each in variables}
+            component = document["metadata"]["labels"].get("app.kubernetes.io/component", "")
+            yield (
+                ROLES.get(component, document["kind"]),
+                spec,
+                {each["name"]: each.get("value", "1") for each in variables},
+            )
 
 
 @pytest.mark.parametrize("name", MATRIX)
 def test_what_pods_are_told_is_understood(tmp_path: Path, name: str) -> None:
     """By the roles themselves: each variable is a setting, and its value one that it may have."""
-    for kind, _, environment in environments(documents(template(tmp_path, MATRIX[name]))):
+    for role, _, environment in environments(documents(template(tmp_path, MATRIX[name]))):
         for variable in [each for each in environment if each.endswith("_FILE")]:
             secret = tmp_path / "secret"
-            secret.write_text("12345")
+            secret.write_text("1234567890123456")
             environment[variable] = str(secret)
-        settings = load(environment, role={"Deployment": "sketch", "StatefulSet": "match"}.get(kind, ""))
+        settings = load(environment, role=role if role in ("sketch", "match") else "")
         values = charts.merged(charts.LEAST, MATRIX[name])
         assert settings.bootstrap == values["kafka"]["bootstrap"]
         for setting, wanted in values.get("settings", {}).items():
-            if kind in ("Deployment", "StatefulSet"):
+            if role in ROLES.values():
                 assert getattr(settings, setting) == wanted
-        if kind in ("Deployment", "StatefulSet"):
+        if role in ROLES.values():
             assert settings.decider_values == values.get("decider", {})
             assert settings.metrics_port == 9464
+        copies = values.get("matcher", {}).get("checkpoints", {})
+        if role == "match" and copies:
+            assert settings.checkpoints == copies.get("url", "/var/lib/checkpoints")
+            assert settings.checkpoint_messages == copies.get("messages", 5000)
+            assert settings.checkpoints_kept == copies.get("kept", 3)
+        else:
+            assert settings.checkpoints == ""
+        assert (settings.seed is not None) is (role in ("sketch", "match")), "the seed is for those who need it"
 
 
 def test_every_setting_can_be_given(tmp_path: Path) -> None:
@@ -92,6 +109,7 @@ def test_every_setting_can_be_given(tmp_path: Path) -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())["properties"]
     given = {*schema["settings"]["properties"], *(f"decider.{name}" for name in schema["decider"]["properties"])}
     own = {"bootstrap", "generation", "group", "state", "metrics_host", "metrics_port", "audit", "seed", "views_token"}
+    own |= {"checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state"}
     topics = {name for name in OPTIONS if name.endswith("_topic")}
     assert given == set(OPTIONS) - own - topics
 
@@ -113,8 +131,18 @@ def test_pods_are_as_restricted_as_can_be(tmp_path: Path, name: str) -> None:
         }
         assert container["resources"]["requests"] or container["resources"]["limits"]
         for mount in container["volumeMounts"]:
-            assert mount.get("readOnly") or mount["mountPath"] in ("/tmp", "/var/lib/neardup")
-    assert seen >= {"Deployment", "StatefulSet", "Pod"}
+            assert mount.get("readOnly") or mount["mountPath"] in ("/tmp", "/var/lib/neardup", "/var/lib/checkpoints")
+    assert seen >= {"sketch", "match", "Pod"}
+
+
+def test_nobody_but_a_forwarded_port_reaches_views_without_a_token(tmp_path: Path) -> None:
+    for name, host in (("kept and seen", "0.0.0.0"), ("kept on a claim", "127.0.0.1")):
+        found = documents(template(tmp_path, MATRIX[name]))
+        (container,) = of(found, "StatefulSet", "-views")["spec"]["template"]["spec"]["containers"]
+        assert container["args"][:3] == ["views", "--host", host]
+        services = [each for each in found if each["kind"] == "Service" and each["metadata"]["name"].endswith("-views")]
+        ports = [port["port"] for rule in of(found, "NetworkPolicy")["spec"]["ingress"] for port in rule["ports"]]
+        assert bool(services) is (8379 in ports) is (host == "0.0.0.0")
 
 
 def test_threads_follow_the_processors(tmp_path: Path) -> None:
@@ -152,6 +180,17 @@ REFUSED = {
     "least over greatest": ({"sketcher": {"keda": {"enabled": True, "minReplicas": 9}}}, r"keda\.minReplicas"),
     "a port kept out": ({"kafka": {"bootstrap": "a:19092"}}, r"networkPolicy\.kafkaPorts: lacks port 19092"),
     "no time for a batch": ({"matcher": {"terminationGracePeriodSeconds": 40}}, r"terminationGracePeriodSeconds"),
+    "checkpoints twice": (
+        {"matcher": {"checkpoints": {"url": "s3://a/b", "existingClaim": "c"}}},
+        r"matcher\.checkpoints\.url, matcher\.checkpoints\.existingClaim",
+    ),
+    "checkpoints beside the index": (
+        {"matcher": {"persistence": {"existingClaim": "c"}, "checkpoints": {"existingClaim": "c"}}},
+        r"checkpoints\.existingClaim: is that of the index",
+    ),
+    "credentials for no store": ({"matcher": {"checkpoints": {"secret": "s"}}}, r"matcher\.checkpoints\.secret"),
+    "a folder of the pod": ({"matcher": {"checkpoints": {"url": "/tmp/x"}}}, r"checkpoints.*url"),
+    "names that nobody reaches": ({"views": {"enabled": True, "names": ["a.example"]}}, r"views\.names"),
     "topics alike": ({"kafka": {"topics": {"verdicts": "pages"}}}, r"kafka\.topics"),
     "no size": ({"matcher": {"persistence": {"size": "big"}}}, r"persistence.*size"),
 }

@@ -1,7 +1,10 @@
 """compose.yaml: what compose says of it, and the same topology as processes on a real broker."""
 
 import json
+import shutil
 import subprocess
+import urllib.request
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,16 +19,18 @@ from tools import Tool
 
 from neardup.verdict import Kind
 
+VIEWS_PORT = 8379
+PROFILES = ("demo", "dev", "views", "tools")
 #: What a crawl publishes of the demo's site under one name; articles in three ways.
 ARTICLES, PRODUCTS, OLD, OTHER = 24, 12, 6, 2
 
 
 def test_compose_understands_the_file(tool: Tool) -> None:
     tool("docker-compose")
-    services = composed.config("demo", "dev")["services"]
+    services = composed.config(*PROFILES)["services"]
     alone = composed.config()["services"]
     assert set(alone) == {"kafka", "seed", "topics", "sketcher", "matcher", "prometheus", "grafana"}
-    assert set(services) - set(alone) == {"site", "crawler", "verdicts", "dev"}
+    assert set(services) - set(alone) == {"site", "crawler", "verdicts", "dev", "views", "checkpoints"}
     for name, service in services.items():
         if "build" in service:
             assert service["read_only"], name
@@ -39,7 +44,7 @@ def test_compose_understands_the_file(tool: Tool) -> None:
 def test_what_the_file_sets_is_a_setting(tool: Tool) -> None:
     """Each role refuses a variable that it does not know: `neardup config` reads them as the role would."""
     tool("docker-compose")
-    services = composed.config("demo", "dev")["services"]
+    services = composed.config(*PROFILES)["services"]
     for name, service in services.items():
         given = {key: value for key, value in service.get("environment", {}).items() if key.startswith("NEARDUP_")}
         given.pop("NEARDUP_SEED_FILE", None)  # it is made later
@@ -56,7 +61,7 @@ def test_what_the_file_sets_is_a_setting(tool: Tool) -> None:
 def line(tmp_path: Path, tool: Tool) -> Iterator[tuple[Composed, str]]:
     """Kafka with the file's settings, and the services that are not running yet."""
     tool("docker-compose")
-    services = composed.config("demo")["services"]
+    services = composed.config("demo", "views", "tools")["services"]
     settings = composed.broker_settings(services["kafka"])
     (port,) = kafka.free_ports(1)
     with kafka.Cluster(tmp_path / "kafka", settings=settings) as cluster:
@@ -106,6 +111,33 @@ def crawl(line: Composed, bootstrap: str, instance: str, before: int) -> Counter
     return Counter(row["verdict"] for row in rows[before:])
 
 
+def seen(path: str) -> dict[str, Any]:
+    """What the views show, asked as a browser does."""
+    request = urllib.request.Request(f"http://127.0.0.1:{VIEWS_PORT}/{path}")
+    token = composed.config("views")["services"]["views"]["environment"]["NEARDUP_VIEWS_TOKEN"]
+    request.add_header("Authorization", "Basic " + b64encode(f"me:{token}".encode()).decode())
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            found: dict[str, Any] = json.loads(answer.read())
+            return found
+    except OSError:  # not there yet
+        return {}
+
+
+def lose_the_index(services: Composed, told: dict[str, str]) -> None:
+    """Stops the matcher, takes its volume away, and starts it: it takes up its newest checkpoint."""
+    grace = composed.config()["services"]["matcher"]["stop_grace_period"]
+    assert services.stop("matcher", 60) == 0, grace
+    listed = services.start("checkpoints")
+    assert listed.wait(PATIENCE_SECONDS) == 0
+    assert services.log("checkpoints").read_text().strip(), "no checkpoint"
+    state = Path(services.environment("matcher")["NEARDUP_STATE"])
+    assert (state / "index").is_dir()
+    shutil.rmtree(state)
+    services.start("matcher", **told)
+    eventually(lambda: "index restored" in services.log("matcher").read_text(), "the checkpoint is taken up")
+
+
 @pytest.mark.deploy
 def test_the_topology_runs_from_crawler_to_verdict(line: tuple[Composed, str]) -> None:
     services, bootstrap = line
@@ -114,10 +146,14 @@ def test_the_topology_runs_from_crawler_to_verdict(line: tuple[Composed, str]) -
 
     assert services.start("seed").wait(PATIENCE_SECONDS) == 0
     assert services.start("topics").wait(PATIENCE_SECONDS) == 0, services.log("topics").read_text()
-    ports = kafka.free_ports(3)
-    roles = {"sketcher-1": "sketcher", "sketcher-2": "sketcher", "matcher": "matcher"}
-    for (instance, name), port in zip(roles.items(), ports, strict=True):
-        services.start(name, instance, NEARDUP_METRICS_PORT=str(port))
+    roles = {"sketcher-1": "sketcher", "sketcher-2": "sketcher", "matcher": "matcher", "views": "views"}
+    ports = dict(zip(roles, kafka.free_ports(4), strict=True))
+    # A checkpoint a message, as a crawl this small would not come to its first.
+    told = {
+        name: {"NEARDUP_METRICS_PORT": str(port), "NEARDUP_CHECKPOINT_MESSAGES": "1"} for name, port in ports.items()
+    }
+    for instance, name in roles.items():
+        services.start(name, instance, **told[instance])
     services.start("site")
     eventually(lambda: services.healthy("site"), "the site")
 
@@ -132,6 +168,13 @@ def test_the_topology_runs_from_crawler_to_verdict(line: tuple[Composed, str]) -
     assert second[Kind.EDITED] > 0, second
     assert second[Kind.UNCHANGED] > 0, second
 
+    site = next(row["site"] for row in verdicts(bootstrap) if row["verdict"] == Kind.UNIQUE)
+    eventually(lambda: seen(f"site.json?name={site}").get("site") == site, "the views follow, and ask for the token")
+
+    lose_the_index(services, told["matcher"])
+    third = crawl(services, bootstrap, "crawl-3", pages + second.total())
+    assert third[Kind.UNIQUE] < first[Kind.UNIQUE] / 2, "it knows what it knew"
+
     for instance, name in roles.items():
-        grace = composed.config()["services"][name]["stop_grace_period"]
+        grace = composed.config(*PROFILES)["services"][name]["stop_grace_period"]
         assert services.stop(instance, 60 if grace == "1m0s" else float(grace.removesuffix("s"))) == 0, instance

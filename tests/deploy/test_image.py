@@ -100,7 +100,7 @@ def test_nothing_in_it_compiles_or_can_be_written(image: Container) -> None:
 def test_volumes_of_the_compose_file_get_an_owner_that_may_write(image: Container, tool: Tool) -> None:
     """An empty volume takes over the directory that it is mounted on."""
     tool("docker-compose")
-    for name, service in composed.config("demo", "dev")["services"].items():
+    for name, service in composed.config("demo", "dev", "views", "tools")["services"].items():
         for mount in service.get("volumes", []):
             if "build" in service and mount["type"] == "volume":
                 found = (image.root / mount["target"].lstrip("/")).stat()

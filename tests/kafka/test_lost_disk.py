@@ -1,12 +1,16 @@
 """A matcher whose disk is lost, and whose log no longer begins where it began, goes on from its newest checkpoint."""
 
 import shutil
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from broker import eventually
 from line import Line, Make, story
 
+from streams.roles.match import run_matcher
+from streams.roles.runtime import Runtime
 from streams.state.checkpoints import CheckpointStore
 
 
@@ -54,6 +58,36 @@ def test_a_lost_disk_without_a_good_checkpoint_is_refused_and_nothing_is_judged(
     assert "torn or changed" in role.said()
     assert "begin another generation" in role.said()
     assert line.verdicts() == before
+
+
+def test_what_the_newest_checkpoint_lacks_is_told_and_outlives_the_process(make: Make, tmp_path: Path) -> None:
+    """In intervals: an alert on more than two fires although a matcher that begins again has made none itself."""
+    line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, flush_ms=1)
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    line.stop()
+    messages = max(offset for offset, _ in line.messages()) + 1
+    newest = next(CheckpointStore(line.settings.checkpoints).usable()).manifest.offset
+
+    def told(every: int, where: str) -> float:
+        """After a start that has nothing left to judge."""
+        runtime = Runtime.quiet(replace(line.settings, checkpoint_messages=every, checkpoints=where))
+        running = threading.Thread(target=run_matcher, args=(runtime.settings, runtime), daemon=True)
+        running.start()
+        try:
+            ready = runtime.health.ready
+            eventually(lambda: ready()[0], "it judges")
+        finally:
+            runtime.stop.set()
+            running.join(60)
+        return runtime.metrics.registry.get_sample_value("neardup_checkpoint_behind_ratio") or 0.0
+
+    # The last of the messages may be a transaction's marker.
+    assert told(1000, line.settings.checkpoints) == pytest.approx((messages - newest) / 1000, abs=0.0021)
+    assert told(2, str(tmp_path / "never")) == pytest.approx(messages / 2, abs=1.01)
+    assert told(2, "") == 0
 
 
 @pytest.mark.parametrize("step", ["3 offsets sent", "4 written"])

@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 import orjson
 import pytest
-from broker import eventually
+from broker import eventually, kafka
 from confluent_kafka import Producer
 
 from neardup.decider import Decider
@@ -36,7 +37,8 @@ class Worker:
         self._log.seek(0, os.SEEK_END)
         began = self._log.tell()
         arguments = ["--bootstrap", broker, "--group", names.verdicts, "--verdicts-topic", names.verdicts]
-        arguments += ["--views-state", str(folder), "--port", "0", *more]
+        self.metrics_port = kafka.free_ports(1)[0]
+        arguments += ["--views-state", str(folder), "--port", "0", "--metrics-port", str(self.metrics_port), *more]
         main = [sys.executable, "-c", "from streams.cli import main; main()", "views"]
         self.process = subprocess.Popen([*main, *arguments], stdout=self._log, stderr=self._log)
         self.port = int(eventually(lambda: self._port(began), "the views serve"))
@@ -61,6 +63,21 @@ class Worker:
     def log(self) -> str:
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), size, 0).decode()
+
+    def told(self, path: str) -> tuple[int, str]:
+        """What /ready, /live or /metrics says."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=60)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def behind(self) -> float | None:
+        """The lag, as Prometheus is told."""
+        found = re.search(r'^neardup_lag_records\{role="views"\} (\S+)$', self.told("/metrics")[1], re.MULTILINE)
+        return float(found[1]) if found else None
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
@@ -98,7 +115,12 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(broker: str, made: Topics, tmp
     verdicts, never = said(600, 1), said(200, 2)
     folder = tmp_path / "tables"
     producer = Producer(
-        {"bootstrap.servers": broker, "transactional.id": made.verdicts, "partitioner": "murmur2_random"}
+        {
+            "bootstrap.servers": broker,
+            "transactional.id": made.verdicts,
+            "partitioner": "murmur2_random",
+            "compression.type": "zstd",  # as the matcher writes
+        }
     )
     producer.init_transactions(60)
     step = 100
@@ -122,6 +144,10 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(broker: str, made: Topics, tmp
         worker.takes(len(verdicts))
         eventually(lambda: not worker("/overview.json")["behind"], "nothing behind", pause=_PAUSE)
         assert_alike(worker, verdicts)
+        assert worker.told("/ready")[0] == 200
+        assert "serves" in worker.told("/ready")[1]
+        assert worker.told("/live")[0] == 200
+        eventually(lambda: worker.behind() == 0, "the lag that Prometheus is told")
         assert worker.end(signal.SIGTERM) == 0
 
         worker = Worker(broker, made, folder, "--rebuild")

@@ -16,6 +16,7 @@ neardup_audit_pairs counter
 neardup_batch_pages histogram le role
 neardup_candidates histogram le
 neardup_candidates_cut counter
+neardup_checkpoint_behind_ratio gauge
 neardup_checkpoint_bytes counter
 neardup_checkpoint_failed gauge
 neardup_checkpoint_offset gauge

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import shutil
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,16 @@ def test_other_names_other_sites_and_other_tokens_are_refused(evil: Server, path
         assert (status, TOKEN in text + str(headers)) == (401, False)
         right = {"Authorization": f"Bearer {TOKEN}"}
         assert server.get(path, **right)[0] == server.get(path, Host="views.example", **right)[0] != 401
+        assert "Basic" in headers["WWW-Authenticate"], "a browser asks its user"
+        for credentials, good in (
+            (b64encode(f"anybody:{TOKEN}".encode()), True),
+            (b64encode(f"{TOKEN}:".encode()), False),
+            (b64encode(TOKEN.encode()), False),
+            (b64encode(b"\xff:\xff"), False),
+            (b"!", False),
+        ):
+            status = server.get(path, Authorization=f"Basic {credentials.decode()}")[0]
+            assert (status != 401) is good, credentials
     finally:
         server.close()
 

@@ -60,9 +60,14 @@
 
 {{/* What the two roles need beyond that. */}}
 {{- define "neardup.roleEnv" -}}
-{{ include "neardup.kafkaEnv" . }}
+{{ include "neardup.ownEnv" . }}
 - name: NEARDUP_SEED_FILE
   value: /etc/neardup/seed/seed
+{{- end -}}
+
+{{/* What whoever is watched needs. */}}
+{{- define "neardup.ownEnv" -}}
+{{ include "neardup.kafkaEnv" . }}
 - name: NEARDUP_METRICS_HOST
   value: 0.0.0.0
 - name: NEARDUP_METRICS_PORT

@@ -1,0 +1,56 @@
+"""What the views tell of themselves: /metrics, /live and /ready, as the roles do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+
+from neardup.errors import NeardupError
+from streams.config.settings import Settings
+from streams.process import logs
+from streams.process.health import Health, HealthServer, RoleHealth
+from streams.process.metrics import Metrics
+from streams.process.signals import SteadyClock
+
+_log = logs.get("views")
+
+#: Between two looks at the lag; less than the least `stall_ms` that makes sense.
+LOOK_SECONDS = 5.0
+
+
+class Watch:
+    """What is told, kept up to date by `look`."""
+
+    def __init__(self, metrics: Metrics, health: RoleHealth) -> None:
+        self._metrics, self._health = metrics, health
+        health.not_ready("the tables are being restored")
+        self._caught_up = False
+
+    def ready(self) -> None:
+        """The tables are as disk and changelogs have them: pages can be served, and the lag asked for."""
+        self._health.ready("serves")
+        self._caught_up = True
+
+    async def look(self, lag: Callable[[], Awaitable[dict[int, int] | None]]) -> None:
+        """Never returns. A broker that is away leaves the last lag standing: the pages say what is wrong."""
+        while True:
+            self._health.turned()
+            if self._caught_up:
+                try:
+                    self._metrics.lag["views"].set(sum((await lag() or {}).values()))
+                except NeardupError as error:
+                    _log.warning("the lag is not known", reason=str(error))
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+@contextmanager
+def watched(settings: Settings) -> Iterator[Watch]:
+    """Serves metrics and health while the views run. Raises BadInput if the address cannot be had."""
+    metrics = Metrics()
+    health = Health(SteadyClock(), settings.stall_ms, logs.Redactor(settings.secrets()))
+    metrics.info(version=version("neardup"), role="views", generation=settings.generation)
+    watch = Watch(metrics, health.role("views"))
+    with HealthServer(settings.metrics_host, settings.metrics_port, health, metrics) as server:
+        host, port = server.address
+        _log.info("started", role="views", metrics=f"http://{host}:{port}/metrics")
+        yield watch

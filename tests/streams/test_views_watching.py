@@ -1,0 +1,57 @@
+"""What the views tell of themselves to Prometheus and to whoever restarts them."""
+
+import asyncio
+import socket
+
+import pytest
+
+from neardup.errors import BadInput
+from streams.config.settings import Settings
+from streams.errors import BrokerError
+from streams.process.health import Health
+from streams.process.metrics import Metrics
+from streams.testing import ManualClock
+from streams.views import watching
+from streams.views.watching import Watch
+
+
+def test_the_lag_of_all_partitions_is_told_and_stands_while_the_broker_is_away(monkeypatch) -> None:
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0)
+    clock, metrics = ManualClock(), Metrics()
+    health = Health(clock, stall_ms=10)
+    watch = Watch(metrics, health.role("views"))
+    answers = iter([{0: 3, 1: 4}, BrokerError("away"), asyncio.CancelledError()])
+
+    async def lag() -> dict[int, int] | None:
+        answer = next(answers)
+        clock.ms += 20  # and it turns, whatever the broker says
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    async def run() -> None:
+        starting = asyncio.ensure_future(watch.look(lag))
+        await asyncio.sleep(0.01)
+        starting.cancel()
+        assert not health.ready()[0]
+        assert "restored" in health.ready()[1]["roles"]["views"]["reason"]
+        watch.ready()
+        with pytest.raises(asyncio.CancelledError):
+            await watch.look(lag)
+
+    asyncio.run(run())
+    assert metrics.registry.get_sample_value("neardup_lag_records", {"role": "views"}) == 7
+    assert health.ready()[0]
+    assert next(answers, None) is None
+    assert not health.live()[0]
+    health.role("views").turned()
+    assert health.live()[0]
+
+
+def test_an_address_that_is_taken_is_refused() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(BadInput, match="metrics"),
+        watching.watched(Settings(metrics_port=taken.getsockname()[1])),
+    ):
+        pass
