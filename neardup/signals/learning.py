@@ -24,7 +24,7 @@ SEEDS, FOLDS = 9, 10
 LEAF_PAIRS = 5
 PRUNING = 0.002
 #: Bounds of a signal that rules may ask for: one less.
-BINS = 16
+BINS = 8
 LEARNERS = ("tree", "rules")
 
 Truth = npt.NDArray[np.bool_]
@@ -200,6 +200,13 @@ def outcomes(
         Outcome({learner: sorted((next(made) for _ in range(seeds)), key=lambda run: run.f) for learner in LEARNERS})
         for _ in sets
     ]
+
+
+def require_learners() -> None:
+    """Raises ModuleNotFoundError where one is not installed, before hours of work for it are done."""
+    import pandas  # noqa: F401
+    import sklearn  # noqa: F401
+    import wittgenstein  # noqa: F401
 
 
 def versions() -> dict[str, str]:

@@ -90,15 +90,9 @@ class Result:
 
     @cached_property
     def rendered_snippet(self) -> bytes:
-        body = self.rendered or self.fetched
-        return snippet(body.text, self.query).encode("utf-8", "replace")
+        return snippet(self.seen.text, self.query).encode("utf-8", "replace")
 
-
-def bodies(a: Result, b: Result, *, rendered: bool) -> tuple[Body, Body]:
-    """Both pages' bodies; the rendered ones if both have one, else the fetched ones.
-
-    So a signal over rendered bodies is never missing (ours): of a page that was not rendered it says what is known.
-    """
-    if rendered and a.rendered is not None and b.rendered is not None:
-        return a.rendered, b.rendered
-    return a.fetched, b.fetched
+    @property
+    def seen(self) -> Body:
+        """The rendered body; of a page that was not rendered the fetched one, so that no signal is missing (ours)."""
+        return self.fetched if self.rendered is None else self.rendered

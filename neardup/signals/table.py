@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from neardup.signals.compression import mcd
 from neardup.signals.idf import Idf, tfidf_distance
-from neardup.signals.pages import Body, Result, bodies
+from neardup.signals.pages import Body, Result
 from neardup.sketch.simhash import agreeing_bits
 
 #: Signals are cut to steps of so much: a threshold between two values decides alike in every learner.
@@ -46,7 +46,7 @@ def _over(rendered: bool) -> Iterable[Signal]:
     end, group = ("_rendered", "R") if rendered else ("_fetched", "F")
 
     def sides(a: Result, b: Result) -> tuple[Body, Body]:
-        return bodies(a, b, rendered=rendered)
+        return (a.seen, b.seen) if rendered else (a.fetched, b.fetched)
 
     def ranked(a: Result, b: Result, idf: Idf) -> float:
         one, other = sides(a, b)
@@ -61,7 +61,7 @@ def _over(rendered: bool) -> Iterable[Signal]:
         return mcd(one.utf8, other.utf8)
 
     def snippets(a: Result, b: Result, idf: Idf) -> float:
-        if rendered and a.rendered is not None and b.rendered is not None:
+        if rendered:
             return mcd(a.rendered_snippet, b.rendered_snippet)
         return mcd(a.fetched_snippet, b.fetched_snippet)
 

@@ -80,6 +80,9 @@ _EXTRAS = {
     "duckdb": "batch",
     "rapidfuzz": "batch",
     "pyspark": "spark",
+    "sklearn": "signals",
+    "wittgenstein": "signals",
+    "pandas": "signals",
     "faust": "views",
 }
 DEFAULT_STATE = Path("neardup-state")

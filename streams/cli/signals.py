@@ -1,5 +1,6 @@
 """The commands of the signals of a pair, and of what is learned of them."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,9 @@ import typer
 from streams.cli.options import announce_compiler, examples
 
 app = typer.Typer(rich_markup_mode=None)
+
+PROBLEMS_SHOWN = 10
+_CPUS = os.cpu_count() or 1
 
 ModelOption = Annotated[Path | None, typer.Option(metavar="MODEL", help="What `neardup train` made: it decides.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
@@ -44,10 +48,76 @@ def signals(
 
 def _show(result: Any, as_json: bool) -> None:
     if as_json:
-        import orjson
-
-        sys.stdout.buffer.write(orjson.dumps(result.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        _print_json(result.to_json())
         return
     from rich.console import Console
 
     Console().print(result)
+
+
+def _print_json(value: Any) -> None:
+    import orjson
+
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+@app.command(
+    short_help="Learn a model of labelled pairs.",
+    epilog=examples(
+        "neardup train results.jsonl --labels labels.jsonl --out model.json",
+        "neardup train crawl.warc.gz --labels labels.jsonl --signals sketches --out online.json",
+        'A result is a line {"query": TEXT, "url": URL, "body": TEXT, "rendered": TEXT}, a label is a line '
+        '{"a": {"url": URL}, "b": {"url": URL}, "label": "correct"} (incorrect, undecided).',
+    ),
+)
+def train(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Results as JSON lines; or pages, as for scan.")
+    ],
+    labels: Annotated[
+        list[Path], typer.Option("--labels", metavar="FILE", help="What people said of pairs; may be repeated.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="For the model.")] = Path("model.json"),
+    chosen: Annotated[
+        str,
+        typer.Option(
+            "--signals",
+            metavar="SET",
+            help="F, F+R, F+R+FS+RS, ..., sketches, or names of signals with commas between.",
+        ),
+    ] = "F+R+FS+RS",
+    by: Annotated[str, typer.Option(metavar="tree|rules", help="What decides in the end.")] = "tree",
+    seeds: Annotated[int, typer.Option(min=1, max=99, help="Cross-validations of each learner.")] = 9,
+    folds: Annotated[int, typer.Option(min=2, max=100, help="Of a cross-validation.")] = 10,
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that learn.")] = _CPUS,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn a decision tree and rules of labelled pairs, and measure both by the protocol of Huffman 2007."""
+    from streams.batch.workers import Stopped
+    from streams.commands.terminal import bar
+    from streams.commands.train import Wanted, train_command
+
+    announce_compiler()
+    wanted = Wanted(chosen, by, seeds, folds, workers)
+    with bar(shown=not as_json) as shown:
+        try:
+            made = train_command(paths, labels, out, wanted, base_url=base_url, progress=shown.phase)
+        except Stopped:
+            typer.echo("neardup: interrupted", err=True)
+            raise typer.Exit(130) from None
+    if as_json:
+        _print_json(made.to_json())
+    else:
+        typer.echo(made.model.text())
+        measured = made.model.measured
+        for name in ("tree", "rules", "average"):
+            told = ", ".join(f"{key} {value:.2f}" for key, value in measured[name].items())
+            typer.echo(f"{name}: {told}")
+        typer.echo(f"{made.pairs:,} labelled pairs, {made.duplicates:,} of them duplicates; model: {out}")
+    for note in [*made.notes, *made.problems[:PROBLEMS_SHOWN]]:
+        typer.echo(f"neardup: {note}", err=True)
+    if made.problems:
+        raise typer.Exit(3)

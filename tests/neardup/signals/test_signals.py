@@ -209,12 +209,13 @@ def test_next_to_nothing_has_every_signal(html: str) -> None:
 
 
 def test_an_unrendered_page_is_compared_as_fetched() -> None:
-    fetched, scripted = "<title>Loading</title>", "<title>Wool</title>" + text(1, 200).decode()
-    a, b = result(fetched, rendered=scripted), result(fetched, rendered=scripted + " x")
-    assert signals_of(a, b, NO_IDF)["mcd_rendered"] > 0
-    assert signals_of(a, result(fetched), NO_IDF)["mcd_rendered"] == 0.0
-    values = signals_of(a, result(fetched + "y"), NO_IDF)
-    for name, value in values.items():
+    article = "<title>Wool</title>" + text(1, 200).decode()
+    redirect, plain = result("<title>Moved</title>", rendered=article), result(article)
+    values = signals_of(redirect, plain, NO_IDF)
+    for name in ("body_length", "simhash", "tfidf", "mcd", "snippet_mcd"):
+        assert values[f"{name}_rendered"] == 0.0 < values[f"{name}_fetched"]
+    assert (values["same_title_fetched"], values["same_title_rendered"]) == (0.0, 1.0)
+    for name, value in (values := signals_of(plain, result(article + "x"), NO_IDF)).items():
         if name.endswith("_rendered"):
             assert value == values[name.replace("_rendered", "_fetched")]
 

@@ -1,0 +1,133 @@
+"""Labelled pairs of pages as examples to learn from: their signals, and whether they are duplicates."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from neardup.errors import BadInput
+from neardup.evaluation.labels import Judgement, Label, LabelledPairs, join_labels, read_labels
+from neardup.pairs.scoring import compare
+from neardup.signals.idf import Idf
+from neardup.signals.learning import Examples
+from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
+from neardup.signals.pages import Result
+from neardup.signals.table import SIGNALS, signals_of
+from neardup.sketch.layout import RecordKind
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
+from streams.commands.compare import SCHEME
+from streams.files.results import Line, read_results
+
+#: phase, done, total (0: unknown)
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass
+class Labelled:
+    """Labelled pairs of results. idf: of all pages that were read. labels: joined to the pages, for what they tell.
+
+    pairs: the two results of each pair that is decided, of one query where one has both. same: whether they are
+    duplicates. problems: what could not be read.
+    """
+
+    pairs: list[tuple[Line, Line]] = field(default_factory=list)
+    same: list[bool] = field(default_factory=list)
+    idf: Idf = field(default_factory=Idf)
+    labels: LabelledPairs = field(default_factory=LabelledPairs)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the figures must know."""
+        undecided = self.labels.count(Judgement.UNDECIDED)
+        left_out = [f"undecided pairs, left out: {undecided:,}"] if undecided else []
+        return [*self.labels.problems(), *left_out]
+
+
+class _Numbers(dict[str, int]):
+    """Numbers of URLs, as `join_labels` asks for them."""
+
+    def find(self, url: str) -> int | None:
+        return self.get(url)
+
+
+def labelled(
+    paths: Sequence[Path], labels: Sequence[Path], *, base_url: str | None = None, progress: Progress
+) -> Labelled:
+    """The labelled pairs among the results of some files. Pages that no label names are read for their terms alone.
+
+    Raises BadInput for what cannot be read, and where no pair of pages that are there is decided.
+    """
+    said = [label for path in labels for label in read_labels(path)]
+    wanted = {url for label in said for url in label.pair}
+    made = Labelled()
+    kept: dict[str, dict[str, Line]] = {}
+
+    def terms() -> Iterator[Iterable[str]]:
+        known: set[str] = set()
+        for done, line in enumerate(read_results(paths, base_url, made.problems), 1):
+            url = line.page.url
+            if url in wanted:
+                kept.setdefault(url, {}).setdefault(line.query, line)
+            if url not in known:
+                known.add(url)
+                yield line.result().fetched.terms
+            progress("read", done, 0)
+
+    made.idf = Idf.of(terms())
+    made.labels = _joined(said, kept)
+    urls = list(kept)
+    for a, b, label in zip(made.labels.a, made.labels.b, made.labels.labels, strict=True):
+        if label.label in (Judgement.CORRECT, Judgement.INCORRECT):
+            made.pairs.append(_of_one_query(kept[urls[a]], kept[urls[b]]))
+            made.same.append(label.label is Judgement.CORRECT)
+    if not made.pairs:
+        unread = f"; first problem: {made.problems[0]}" if made.problems else ""
+        raise BadInput(f"none of the labels is of two pages that were read{unread}")
+    return made
+
+
+def _joined(said: Sequence[Label], kept: dict[str, dict[str, Line]]) -> LabelledPairs:
+    return join_labels(said, _Numbers({url: number for number, url in enumerate(kept)}))
+
+
+def _of_one_query(one: dict[str, Line], other: dict[str, Line]) -> tuple[Line, Line]:
+    query = next((query for query in one if query in other), None)
+    if query is None:
+        return next(iter(one.values())), next(iter(other.values()))
+    return one[query], other[query]
+
+
+def examples_of(made: Labelled, *, sketches: bool = False, progress: Progress) -> Examples:
+    """The signals of the pairs: those of results, or those that sketches tell. Raises BadInput."""
+    rows = _of_sketches(made) if sketches else _of_results(made)
+    names = tuple(OF_SKETCHES if sketches else SIGNALS)
+    values = np.empty((len(made.pairs), len(names)))
+    for number, row in enumerate(rows):
+        values[number] = [row[name] for name in names]
+        progress("signals", number + 1, len(made.pairs))
+    return Examples({name: values[:, at].copy() for at, name in enumerate(names)}, np.array(made.same, np.bool_))
+
+
+def _of_results(made: Labelled) -> Iterator[dict[str, float]]:
+    held: dict[int, Result] = {}  # a page's text is made once for all its pairs; pairs are sorted by page
+    for a, b in made.pairs:
+        if len(held) > _HELD_MAX:
+            held.clear()
+        one, other = (held.setdefault(id(line), line.result()) for line in (a, b))
+        yield signals_of(one, other, made.idf)
+
+
+#: Pages whose texts and terms are held.
+_HELD_MAX = 200
+
+
+def _of_sketches(made: Labelled) -> Iterator[dict[str, float]]:
+    for a, b in made.pairs:
+        sketches = [Sketch(record) for record in sketch_pages([a.page, b.page], SCHEME)]
+        for sketch in sketches:
+            if sketch.kind is not RecordKind.PAGE:
+                raise BadInput(f"{sketch.url}: {sketch.reason or 'not a page'}")
+        yield sketch_signals(compare(*sketches))

@@ -1,0 +1,147 @@
+"""`neardup train`: a model of labelled pairs, with what it is worth by the protocol of Huffman 2007."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from neardup.errors import BadInput
+from neardup.signals.idf import Idf
+from neardup.signals.learning import (
+    FOLDS,
+    LEARNERS,
+    SEEDS,
+    Each,
+    Outcome,
+    Run,
+    Task,
+    learn_rules,
+    learn_tree,
+    outcomes,
+    require_learners,
+    versions,
+)
+from neardup.signals.model import Model
+from neardup.signals.of_sketches import OF_SKETCHES
+from neardup.signals.table import SETS, SIGNALS
+from streams.batch.workers import Workers
+from streams.commands.examples import Labelled, Progress, examples_of, labelled
+from streams.process.signals import stopped_by_signals
+from streams.state.folder import write_whole
+
+#: What may be learned from, beside single signals by name.
+SKETCHES = "sketches"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """signals: a set of the paper, `sketches`, or names of signals. by: what decides in the end, tree or rules."""
+
+    signals: str = "F+R+FS+RS"
+    by: str = "tree"
+    seeds: int = SEEDS
+    folds: int = FOLDS
+    workers: int = 1
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The model, what the protocol says of its signals, and what a reader must know of the labels."""
+
+    model: Model
+    outcome: Outcome
+    pairs: int
+    duplicates: int
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "pairs": self.pairs,
+            "duplicates": self.duplicates,
+            "measured": dict(self.model.measured),
+            "rules": self.model.text().split("\n"),
+            "notes": self.notes,
+            "problems": self.problems,
+        }
+
+
+def signals_named(text: str) -> tuple[str, ...]:
+    """The signals that a set, or names with commas between, stand for. Raises BadInput."""
+    if text == SKETCHES:
+        return tuple(OF_SKETCHES)
+    if text in SETS:
+        return SETS[text]
+    names = tuple(text.split(","))
+    for known in (SIGNALS, OF_SKETCHES):
+        if set(names) <= set(known):
+            return tuple(dict.fromkeys(names))
+    raise BadInput(
+        f"--signals {text}: there is {', '.join([*SETS, SKETCHES])}, or names of signals with commas between"
+    )
+
+
+def train_command(
+    paths: Sequence[Path],
+    labels: Sequence[Path],
+    out: Path,
+    wanted: Wanted,
+    *,
+    base_url: str | None = None,
+    progress: Progress = lambda phase, done, total: None,
+) -> Trained:
+    """Learns a model of the labelled pairs and writes it. Raises BadInput, Stopped after a signal."""
+    require_learners()
+    names = signals_named(wanted.signals)
+    if not out.parent.is_dir():
+        raise BadInput(f"{out.parent}: no such folder")
+    made = labelled(paths, labels, base_url=base_url, progress=progress)
+    trained = train(made, names, wanted, progress)
+    write_whole(out, orjson.dumps(trained.model.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
+    return trained
+
+
+def train(made: Labelled, names: Sequence[str], wanted: Wanted, progress: Progress) -> Trained:
+    """The model of some pairs: measured by the protocol, then learned of all of them."""
+    examples = examples_of(made, sketches=set(names) <= set(OF_SKETCHES), progress=progress).of(names)
+    with over_processes(wanted.workers, progress, len(LEARNERS) * wanted.seeds) as each:
+        (outcome,) = outcomes(examples, [names], seeds=wanted.seeds, folds=wanted.folds, each=each)
+    tree, rules = learn_tree(examples, 0), learn_rules(examples, 0)
+    asked = any(name.startswith("tfidf") for name in names)
+    same = int(examples.truth.sum())
+    model = Model(
+        tuple(names),
+        tree,
+        rules,
+        idf=made.idf if asked else Idf(),
+        measured={"pairs": len(made.same), "duplicates": same, **_told(outcome, wanted)},
+        versions=versions(),
+    )
+    return Trained(model.decided_by(wanted.by), outcome, len(made.same), same, made.notes, made.problems)
+
+
+def _told(outcome: Outcome, wanted: Wanted) -> dict[str, Any]:
+    def shares(values: Any) -> dict[str, float]:
+        return dict(zip(("precision", "recall", "f"), (round(value, 4) for value in values[:3]), strict=True))
+
+    medians = {learner: shares(outcome.median(learner)) for learner in LEARNERS}
+    return {"folds": wanted.folds, "seeds": wanted.seeds, **medians, "average": shares(outcome.average)}
+
+
+@contextmanager
+def over_processes(processes: int, progress: Progress, total: int) -> Iterator[Each]:
+    """`map` over processes, that says how far it is and stops after a signal."""
+    import threading
+
+    stop = threading.Event()
+    with stopped_by_signals(stop), Workers(processes, stop) as workers:
+
+        def each(work: Callable[[Task], Run], tasks: Iterable[Task]) -> Iterator[Run]:
+            for done, run in enumerate(workers.each(work, tasks), 1):
+                progress("learn", done, total)
+                yield run
+
+        yield each
