@@ -43,7 +43,8 @@ class UrlRow(NamedTuple):
     """What is held of a URL. page_id: its latest fetch that was not unchanged, stale or rejected.
 
     member: page id at joining its cluster; 0 for a representative (no member has it: its founder came before). Of a
-    `gone` URL cluster and member are 0 and mean nothing. newest: greatest clamped fetch time; seen: log time, both ms.
+    `gone` URL cluster and member are 0 and mean nothing. standing: of a member as it was when it was last verified
+    (`neardup.matching.clusters.standing_of`). newest: greatest clamped fetch time; seen: log time, both ms.
     """
 
     page_id: int

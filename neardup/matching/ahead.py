@@ -98,7 +98,7 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
 
 
 def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], leading: Iterable[int]) -> None:
-    """Reads the clusters that a page may join, and the founding sketches of all clusters in question."""
+    """Reads the clusters that a page may join, and what stands for all clusters in question, at first and now."""
     reads = overlay.reads
     hashes = [overlay.header(page_id).url_hash for page_id in leading]
     needs = Needs()
@@ -108,7 +108,8 @@ def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], 
     _read_stars(overlay, store, rows)
     ids = {row.cluster for row in (*rows, *known.values())}
     clusters = [overlay.clusters.get(id_key(cluster_id)) for cluster_id in ids]
-    reads.read_sketches(store, [cluster.founding for cluster in clusters if cluster is not None])
+    stars = [cluster for cluster in clusters if cluster is not None]
+    reads.read_sketches(store, [page_id for cluster in stars for page_id in (cluster.founding, cluster.current)])
 
 
 def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -> None:
@@ -121,6 +122,8 @@ def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -
         header, held = reads.batch[page_id], overlay.header(row.page_id)
         cluster = overlay.clusters.get(id_key(row.cluster))
         if cluster is None or not _replaces(header, held, row):
+            if row.member and held.digest:  # whether another page has its content is told
+                needs.row(Family.KEYS, keys.digest_key(held))
             continue
         leaving[row.cluster] += 1
         gone = [held]

@@ -75,6 +75,20 @@ def _is_sibling(site: int, digest: bytes, founding: Header) -> bool:
     return site == founding.site and digest != digest_key(founding)
 
 
+def standing_of(overlay: Overlay, row: UrlRow) -> Kind:
+    """The verdict on a live URL that holds now.
+
+    A member is an exact duplicate while another page that stands before it, its representative or an older one, has
+    its very content. Others change their content without a word to it, so what its row says is what held when it was
+    last verified.
+    """
+    if not row.member:
+        return row.standing
+    key, cluster = digest_key(overlay.header(row.page_id)), overlay.clusters.need(id_key(row.cluster))
+    alike = digest_key(overlay.header(cluster.current)) == key or digests.holder(overlay, key) != row.page_id
+    return Kind.EXACT_DUPLICATE if key and alike else Kind.NEAR_DUPLICATE
+
+
 def change(overlay: Overlay, cluster_id: int, **values: object) -> ClusterRow:
     """Changes a cluster's row and counts the revision, if anything is different."""
     key = id_key(cluster_id)

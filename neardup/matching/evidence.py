@@ -4,6 +4,7 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.index.rows import UrlRow, id_key
+from neardup.matching import clusters
 from neardup.matching.choice import Scored, Search, families
 from neardup.matching.overlay import Overlay
 from neardup.rules import Pair, Ruling, rule_of
@@ -29,7 +30,7 @@ def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
         return {"verdict": row.standing}
     cluster = overlay.clusters.need(id_key(row.cluster))
     out: dict[str, Any] = {
-        "verdict": row.standing,
+        "verdict": clusters.standing_of(overlay, row),
         "representative": representative(overlay, cluster.founding),
         "cluster": row.cluster,
     }

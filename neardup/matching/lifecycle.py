@@ -22,7 +22,6 @@ from neardup.matching.overlay import Overlay
 from neardup.matching.telling import Teller
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
-from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.verdict import Kind, Verdict
 
@@ -119,9 +118,8 @@ class Life:
                 held = overlay.header(row.page_id)
                 counted = clusters.is_counted(overlay, row.page_id, held, cluster)
                 overlay.members.put(key, member._replace(verified=cluster.founding, counted=counted))
-                crowd = cluster.crowd - member.counted + counted
-                cluster = clusters.change(overlay, row.cluster, crowd=crowd)
-                standing = _member_standing(cluster, held, overlay.header(cluster.founding))
+                clusters.change(overlay, row.cluster, crowd=cluster.crowd - member.counted + counted)
+                standing = clusters.standing_of(overlay, row)
         row = UrlRow(row.page_id, row.cluster, row.member, standing, pages.newest[at], pages.log_times[at])
         overlay.urls.put(pages.url_hashes[at], row)
         return self._kept(Kind.UNCHANGED, at, row, checks)
@@ -129,30 +127,29 @@ class Life:
     def _edited(self, at: int, row: UrlRow, cluster: ClusterRow, checks: list[Check]) -> Judged | None:
         """None if the new content is not that of the cluster any more."""
         overlay, pages, page_id = self._overlay, self._pages, self._pages.page_ids[at]
-        header = pages[page_id]
+        header, held = pages[page_id], row.page_id
         if row.member:
-            checks.append(self._check("previous", page_id, row.page_id))
+            checks.append(self._check("previous", page_id, held))
             if not checks[-1].held:
                 return None
         checks.append(self._check("founding", page_id, cluster.founding))
         if not checks[-1].held:
             return None
-        digests.leave(overlay, row.page_id, overlay.header(row.page_id))
+        digests.leave(overlay, held, overlay.header(held))
         digests.arrive(overlay, at)
-        standing = row.standing
+        row = row._replace(page_id=page_id, newest=pages.newest[at], seen=pages.log_times[at])
         if row.member:
             key = member_key(row.cluster, row.member)
             member = overlay.members.need(key)
             counted = clusters.is_counted(overlay, page_id, header, cluster)
             overlay.members.put(key, member._replace(verified=cluster.founding, counted=counted))
             clusters.change(overlay, row.cluster, crowd=cluster.crowd - member.counted + counted)
-            standing = _member_standing(cluster, header, overlay.header(cluster.founding))
+            row = row._replace(standing=clusters.standing_of(overlay, row))
         else:
             wanted, canonical = clusters.canonical_of(overlay, row.cluster, header)
             clusters.change(overlay, row.cluster, current=page_id, wanted=wanted, canonical=canonical)
-        if row.page_id != cluster.founding:
-            digests.forget(overlay, row.page_id)
-        row = UrlRow(page_id, row.cluster, row.member, standing, pages.newest[at], pages.log_times[at])
+        if held != cluster.founding:
+            digests.forget(overlay, held)
         overlay.urls.put(pages.url_hashes[at], row)
         return self._kept(Kind.EDITED, at, row, checks)
 
@@ -234,9 +231,3 @@ class Life:
         if teller is None:
             return Judged([], search)
         return Judged([teller.member(kind, at, cluster_id, cluster, proof, cut=search.cut)], search)
-
-
-def _member_standing(cluster: ClusterRow, header: Header, founding: Header) -> Kind:
-    """The effective verdict of a member that was verified again: exact only against the representative of now."""
-    exact = cluster.current == cluster.founding and header.same_digest(founding)
-    return Kind.EXACT_DUPLICATE if exact else Kind.NEAR_DUPLICATE

@@ -48,9 +48,10 @@ class Wrong(NamedTuple):
 class Inspection:
     """What an index holds.
 
-    rows, bytes: by column family, keys and values, before compression. standing: URLs by their standing. keys: rows of
-    the `keys` family by kind of key; hot: of these, those that turned hot. largest: the clusters with the most pages,
-    (pages, cluster id). wrong: contradictions, the first TOLD_MAX; wrong_total: all of them.
+    rows, bytes: by column family, keys and values, before compression. standing: URLs by their rows' standing, which
+    for a member is what it was when it was last verified. keys: rows of the `keys` family by kind of key; hot: of
+    these, those that turned hot. largest: the clusters with the most pages, (pages, cluster id). wrong: contradictions,
+    the first TOLD_MAX; wrong_total: all of them.
     """
 
     rows: Counter[str] = field(default_factory=Counter)

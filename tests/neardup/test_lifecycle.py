@@ -287,6 +287,45 @@ def test_edited_back_to_the_founding_content():
     assert story.state.sketches.keys() == {1, 3, 4}
 
 
+# ---- standing: what holds now --------------------------------------------------------------------------------------
+
+
+def standings(*records):
+    """Of the last record's URL: as it is told, and as an unreadable and a stale fetch of it would tell it."""
+    url = Header(records[-1]).url
+    told = [Story(*records, *more).json(len(records) + len(more))["standing"] for more in ([], [rejected(url)])]
+    late = Story(*records, record(url, FARTHER, at=-1)).json(len(records) + 1)
+    assert late["verdict"] == "stale"
+    assert told[0]["representative"] == told[1]["representative"] == late["standing"]["representative"]
+    return {one["verdict"] for one in (*told, late["standing"])}
+
+
+def test_a_copy_of_what_the_representative_was_is_near_once_that_was_edited():
+    before = record(A, text()), record(B, text())
+    assert standings(*before, record(B, text(), at=2)) == {"exact_duplicate"}
+    assert standings(*before, record(A, NEAR, at=1), record(B, text(), at=2)) == {"near_duplicate"}
+
+
+def test_a_member_that_becomes_a_copy_of_the_edited_representative_is_exact():
+    before = record(A, text()), record(B, NEAR), record(A, NEARER, at=1)
+    assert standings(*before, record(B, NEARER, at=2)) == {"exact_duplicate"}
+    assert standings(*before, record(B, NEAR, at=2)) == {"near_duplicate"}
+
+
+def test_a_member_that_its_representative_becomes_a_copy_of_is_exact():
+    before = record(A, text()), record(B, NEAR), record(A, NEAR, at=1)
+    assert standings(*before, record(B, NEAR, at=2)) == {"exact_duplicate"}
+
+
+def test_a_copy_of_another_member_is_exact_while_that_has_its_text():
+    before = record(A, text()), record(B, NEAR), record(C, NEAR)
+    assert standings(*before, record(C, NEAR, at=2)) == {"exact_duplicate"}
+    assert standings(*before, record(B, NEAR, at=2)) == {"near_duplicate"}
+    edited = record(B, NEARER, at=1)
+    assert standings(*before, edited, record(C, NEAR, at=2)) == {"near_duplicate"}
+    assert standings(*before, tombstone(B, at=1), record(C, NEAR, at=2)) == {"near_duplicate"}
+
+
 # ---- otherwise -----------------------------------------------------------------------------------------------------
 
 
