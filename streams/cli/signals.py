@@ -121,3 +121,49 @@ def train(
         typer.echo(f"neardup: {note}", err=True)
     if made.problems:
         raise typer.Exit(3)
+
+
+@app.command(
+    "dedupe-results",
+    short_help="Group the results of queries by a learned model.",
+    epilog=examples(
+        "neardup dedupe-results results.jsonl --model model.json --out groups.jsonl",
+        'A result is a line {"query": TEXT, "url": URL, "body": TEXT, "rendered": TEXT}; rendered may be left out.',
+    ),
+)
+def dedupe_results(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="JSON lines; results of a query in their order.")],
+    model: Annotated[Path, typer.Option(metavar="MODEL", help="What `neardup train` made: it decides.")],
+    by: Annotated[
+        str | None, typer.Option(metavar="tree|rules", help="What decides, if not as the model says.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="A line a query; -: standard output.")] = Path("-"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+) -> None:
+    """Put the results of each query into groups of duplicates, each with the rule that decided."""
+    from contextlib import ExitStack
+
+    import orjson
+
+    from neardup.signals.model import read_model
+    from streams.commands.dedupe_results import Tally
+    from streams.commands.dedupe_results import dedupe_results as command
+    from streams.commands.terminal import bar
+    from streams.files.results import written
+
+    announce_compiler(quiet=quiet)
+    known = read_model(model)
+    known = known if by is None else known.decided_by(by)
+    tally = Tally()
+    with ExitStack() as stack:
+        shown = stack.enter_context(bar(shown=not quiet and str(out) != "-"))
+        file = sys.stdout.buffer if str(out) == "-" else stack.enter_context(written(out))
+        for line in command(results, known, tally, progress=shown.phase):
+            file.write(orjson.dumps(line) + b"\n")
+    if not quiet:
+        told = f"{tally.queries:,} queries, {tally.results:,} results, {tally.duplicates:,} of them duplicates"
+        typer.echo(told, err=str(out) == "-")
+    for problem in tally.problems[:PROBLEMS_SHOWN]:
+        typer.echo(f"neardup: {problem}", err=True)
+    if tally.problems:
+        raise typer.Exit(3)

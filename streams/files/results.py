@@ -9,9 +9,10 @@ All but url and body may be left out. A rendered body is the document as a brows
 import base64
 import binascii
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -84,15 +85,13 @@ class ResultFile:
         self._path = path
         self.problems: list[str] = []
         self._places: dict[str, list[int]] = {}
-        at = 0
         try:
             with path.open("rb") as file:
                 if file.read(2) == b"\x1f\x8b":
                     raise BadInput(f"{path}: compressed; unpack it: results of one query may lie far apart")
                 file.seek(0)
                 for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
-                    self._note(number, at, line)
-                    at = file.tell()
+                    self._note(number, file.tell() - len(line), line)
         except OSError as error:
             raise BadInput(f"{path}: {error.strerror or error}") from error
 
@@ -157,3 +156,17 @@ def _lines(path: Path, problems: list[str]) -> Iterator[Line]:
                     yield decode_result(line)
             except BadPage as error:
                 problems.append(f"{path}:{number}: {error}")
+
+
+@contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """A file that has its name when all is written. Raises BadInput where it cannot be made."""
+    fresh = path.with_name(path.name + ".new")
+    try:
+        with fresh.open("wb") as file:
+            yield file
+        fresh.replace(path)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from error
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -1,0 +1,94 @@
+"""`neardup dedupe-results`: the results of each query in groups of duplicates, by a learned model.
+
+A group is a star: its first result, in the order of the file, and the later ones that the model calls duplicates of it.
+A result joins the first group that takes it. Written is a line a query:
+
+    {"query": ..., "results": 9, "groups": [{"url": ..., "duplicates": [{"url": ..., "rule": ..., "score": ...,
+     "signals": {...}}]}]}
+
+Groups of one result stand there too: every result is in exactly one. rule: the conditions that decided, in words.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from neardup.errors import BadInput
+from neardup.signals.model import Decision, Model
+from neardup.signals.pages import Result
+from neardup.signals.table import SIGNALS, signals_of
+from streams.files.results import ResultFile
+
+
+@dataclass(frozen=True)
+class Member:
+    """A result that a group took, with what decided."""
+
+    url: str
+    decision: Decision
+    signals: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        told = {"rule": self.decision.rule, "score": round(self.decision.score, 4)}
+        return {"url": self.url, **told, "signals": self.signals}
+
+
+@dataclass
+class Group:
+    """The result that stands for a group, and the others."""
+
+    first: Result
+    members: list[Member] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"url": self.first.url, "duplicates": [member.to_json() for member in self.members]}
+
+
+@dataclass
+class Tally:
+    """What was done. problems: lines that could not be read."""
+
+    queries: int = 0
+    results: int = 0
+    duplicates: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def groups_of(results: Sequence[Result], model: Model) -> list[Group]:
+    """The results of one query in groups."""
+    groups: list[Group] = []
+    for result in results:
+        for group in groups:
+            values = signals_of(group.first, result, model.idf, model.signals)
+            decision = model.decide(values)
+            if decision.duplicate:
+                group.members.append(Member(result.url, decision, values))
+                break
+        else:
+            groups.append(Group(result))
+    return groups
+
+
+def dedupe_results(
+    path: Path,
+    model: Model,
+    tally: Tally,
+    *,
+    progress: Callable[[str, int, int], None] = lambda phase, done, total: None,
+) -> Iterator[dict[str, Any]]:
+    """A line for each query of a file of results, in the order of their first results. Raises BadInput."""
+    if unknown := set(model.signals) - set(SIGNALS):
+        raise BadInput(
+            f"the model decides by {', '.join(sorted(unknown))}, which sketches tell and not results; learn one of "
+            "results, with --signals F for example"
+        )
+    file = ResultFile(path)
+    tally.problems = file.problems
+    for query, results in file.lists():
+        groups = groups_of(results, model)
+        tally.queries += 1
+        tally.results += len(results)
+        tally.duplicates += len(results) - len(groups)
+        progress("compare", tally.queries, len(file))
+        yield {"query": query, "results": len(results), "groups": [group.to_json() for group in groups]}
