@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.scheme import Scheme
-from streams.cli import evaluation, history, partition, signals, stream, views
+from streams.cli import evaluation, history, partition, plan, signals, stream, views
 from streams.cli.options import FollowLinksOption, announce_compiler, complain, examples
 from streams.config.settings import OPTIONS
 from streams.process.logs import printable
@@ -69,6 +69,7 @@ app.add_typer(evaluation.app)
 app.add_typer(stream.app)
 app.add_typer(history.app)
 app.add_typer(views.app)
+app.add_typer(plan.app)
 
 #: Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted.
 EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130

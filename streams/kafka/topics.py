@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from neardup.limits import LOG_RECORD_BYTES_MIN, PAGE_RECORD_BYTES_MAX, REJECTED_EXTRA_BYTES
+from streams.config.retention import DAY_MS, PAGES_MS, SKETCHES_MS, VERDICTS_MS
 from streams.config.settings import Topics
 from streams.errors import TopicError
 from streams.kafka import Admin, Topic
 
-DAY_MS = 24 * 3600 * 1000
 VERDICT_BYTES_MIN = 262_144
 
 
@@ -23,9 +23,9 @@ class Sizes:
     partitions: int = 8
     replicas: int = 1
     page_bytes_max: int = PAGE_RECORD_BYTES_MAX
-    pages_retention_ms: int = 7 * DAY_MS
-    sketches_retention_ms: int = 30 * DAY_MS
-    verdicts_retention_ms: int = 30 * DAY_MS
+    pages_retention_ms: int = PAGES_MS
+    sketches_retention_ms: int = SKETCHES_MS
+    verdicts_retention_ms: int = VERDICTS_MS
 
 
 @dataclass(frozen=True, slots=True)

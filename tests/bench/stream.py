@@ -83,6 +83,12 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICK
 
 
+def memory_of(pid: int) -> float:
+    """MB that a process has had at most."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1000
+
+
 def read_archive(path: Path) -> Iterator[Page]:
     for source in sources.open_sources(path, base_url=None, body_bytes_max=10_000_000):
         for sourced in source.read():
@@ -160,6 +166,9 @@ class Stream:
         self._reader.close()
         for role in self.roles.values():
             role.kill()
+
+    def memory(self) -> dict[str, float]:
+        return {name: memory_of(role.pid) for name, role in self.roles.items()}
 
     def cpu(self) -> dict[str, float]:
         found = {name: cpu_of(role.pid) for name, role in self.roles.items()}
@@ -279,6 +288,7 @@ def compare(
         scans.append(answer(ask("scan", archive, threads)))
         with stream(cluster, folder / f"round{number}", archive, threads) as line:
             streams.append(line.crawl(pages))
+            memory = line.memory()
             if number + 1 == given.rounds:
                 rate = pages / median([each["seconds"] for each in streams]) / 10
                 slow = np.array(
@@ -310,6 +320,7 @@ def compare(
             ["step", "ms/page"], [[name, f"{value * per:.3f}"] for name, value in steps.items() if value * per > 5e-4]
         )
     )
+    say(f"Memory at most: {', '.join(f'{name} {value:.0f} MB' for name, value in memory.items())}\n")
     p50, p99 = np.percentile(slow, [50, 99])
     say(f"Latency at {rate:.0f} pages/s ({len(slow)} pages): p50 {p50:.0f} ms (target 100), p99 {p99:.0f} ms (500)\n")
 

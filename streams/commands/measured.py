@@ -1,0 +1,51 @@
+"""Figures that `neardup plan` counts on, each with the command that measured it.
+
+Taken on a virtual machine of two cores that others worked on, too: processor's times are some tenths higher than on a
+quiet one, which a plan can afford. Whoever measures on machines of their own puts the figures here; nothing else needs
+to change but the guide (`python deploy/guide.py`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_STREAM = "python tests/bench/stream.py --pages 3000 --rounds 2"
+_GROWTH = "python -m tests.bench --only growth --sizes 10000,100000,1000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """value: of a mean page, in `unit`. told: what it is. command: what measured it."""
+
+    value: float
+    unit: str
+    told: str
+    command: str
+
+
+PAGE_BYTES = Figure(52_000, "bytes", "body of the pages that the stream was measured with", _STREAM)
+SKETCH_US = Figure(420, "us", "processor of a sketcher for such a page, Kafka's client included", _STREAM)
+BROKER_US = Figure(700, "us", "processor of a broker for such a page, all topics, in and out", _STREAM)
+SKETCHER_MEMORY = Figure(231_000_000, "bytes", "of a sketcher that is not behind, with one thread", _STREAM)
+PAGES_RATIO = Figure(0.32, "", "of a page's bytes that Kafka keeps, in zstd", _STREAM)
+SKETCHES_BYTES = Figure(1_303, "bytes", "of a sketch in the log, in zstd", _STREAM)
+VERDICTS_BYTES = Figure(61, "bytes", "of a verdict in its topic, in zstd", _STREAM)
+INDEX_BYTES = Figure(2_000, "bytes", "of the index on disk, a page", _GROWTH)
+INDEX_MEMORY = Figure(23, "bytes", "of filters and indexes in memory, a page", _GROWTH)
+MATCHER_MEMORY = Figure(483_000_000, "bytes", "of a matcher, without those", _GROWTH)
+MATCH_RATE = Figure(
+    11_600, "pages/s", "that one matcher took into an index of a million pages, four cores", "make bench"
+)
+MATCH_STREAM_US = Figure(150, "us", "processor of the matcher for a page beyond judging: Kafka, transactions", _STREAM)
+FOLD_RATE = Figure(24_900, "pages/s", "folded again from the log, four cores", "make bench")
+
+#: Processor's us of judging and writing one page more, by pages in the index.
+MATCH_US: tuple[tuple[int, float], ...] = ((10_000, 77), (100_000, 97), (1_000_000, 145))
+MATCH_US_OF: Mapping[str, str] = {
+    "told": "processor of judging and writing a page, by pages in the index",
+    "command": _GROWTH,
+}
+
+
+def figures() -> dict[str, Figure]:
+    """All of them, by their names here."""
+    return {name: value for name, value in globals().items() if isinstance(value, Figure)}

@@ -1,0 +1,233 @@
+"""`neardup plan`: what a crawl of some size needs, from what was measured.
+
+Every figure here is multiplied out of `streams.commands.measured`; what is assumed beside it is an argument, or a
+constant that says so. Where the index is larger than any that was measured, the last step's growth goes on, and the
+plan says that it does.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from streams.commands import measured
+from streams.config.settings import Settings
+
+DAY_S = 86_400
+#: At its peak a processor is planned to be busy for so much of its time.
+BUSY = 0.7
+#: Least number of partitions: of pages, it cannot be made smaller and should not be made larger later.
+PARTITIONS_MIN = 8
+#: The claim of the index beyond what the index takes: RocksDB compacts into new files. The alert on the disk fires when
+#: half of the index's size is left.
+CLAIM = 2.0
+#: What a sketcher that is behind holds beyond that: fetched ahead, and in batches that are not acknowledged.
+_BUFFERS = Settings.buffer_bytes_max + Settings.inflight_batches * Settings.batch_bytes
+#: Pages of one message of the log at most.
+MESSAGE_PAGES_MAX = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """What is asked for. Times in days; page_kb: body of a mean page; peak: pages/s at the peak over the mean.
+
+    retention: how far back the index reaches. The other times are those of the topics.
+    """
+
+    pages_per_day: int
+    retention: float
+    page_kb: float
+    peak: float
+    replicas: int
+    pages_retention: float
+    sketches_retention: float
+    verdicts_retention: float
+    checkpoint_messages: int = Settings.checkpoint_messages
+    checkpoints_kept: int = Settings.checkpoints_kept
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What it needs. Bytes, pages/s, seconds, processors; Kafka's bytes with all replicas."""
+
+    index_pages: int
+    pages_per_second: float
+    peak_pages_per_second: float
+    peak_bytes_per_second: float
+    sketcher_cores: float
+    sketchers: int
+    sketcher_memory_bytes: int
+    partitions: int
+    matcher_cores: float
+    matcher_memory_bytes: int
+    index_bytes: int
+    claim_bytes: int
+    broker_cores: float
+    kafka_pages_bytes: int
+    kafka_sketches_bytes: int
+    kafka_verdicts_bytes: int
+    kafka_bytes: int
+    checkpoints_bytes: int
+    checkpoint_seconds: float
+    fold_checkpoint_seconds: float
+    fold_all_seconds: float
+    notes: tuple[str, ...] = field(default=())
+
+
+def match_us(pages: float) -> float:
+    """Processor's microseconds that the matcher spends on one page more, its index holding so many."""
+    points = list(measured.MATCH_US)
+    (low, low_us), (high, high_us) = next(
+        (pair for pair in pairwise(points) if pages <= pair[1][0]), (points[-2], points[-1])
+    )
+    share = math.log(max(pages, points[0][0]) / low) / math.log(high / low)
+    return measured.MATCH_STREAM_US.value + low_us + share * (high_us - low_us)
+
+
+def plan(crawl: Crawl) -> Plan:
+    """The figures for a crawl; whatever is no whole number of things stays one."""
+    pages = round(crawl.pages_per_day * crawl.retention)
+    rate = crawl.pages_per_day / DAY_S
+    peak = rate * crawl.peak
+    size = crawl.page_kb * 1000
+    sketcher_cores = peak * measured.SKETCH_US.value * size / measured.PAGE_BYTES.value / 1e6 / BUSY
+    sketchers = max(2, math.ceil(sketcher_cores))
+    index = pages * measured.INDEX_BYTES.value
+    days = crawl.pages_per_day * crawl.replicas
+    kafka = {
+        "pages": days * crawl.pages_retention * size * measured.PAGES_RATIO.value,
+        "sketches": days * crawl.sketches_retention * measured.SKETCHES_BYTES.value,
+        "verdicts": days * crawl.verdicts_retention * measured.VERDICTS_BYTES.value,
+    }
+    interval = crawl.checkpoint_messages * MESSAGE_PAGES_MAX
+    return Plan(
+        index_pages=pages,
+        pages_per_second=rate,
+        peak_pages_per_second=peak,
+        peak_bytes_per_second=peak * size,
+        sketcher_cores=sketcher_cores,
+        sketchers=sketchers,
+        sketcher_memory_bytes=round(measured.SKETCHER_MEMORY.value) + _BUFFERS,
+        partitions=max(PARTITIONS_MIN, 2 * sketchers),
+        matcher_cores=peak * match_us(pages) / 1e6 / BUSY,
+        matcher_memory_bytes=round(measured.MATCHER_MEMORY.value + pages * measured.INDEX_MEMORY.value),
+        index_bytes=round(index),
+        claim_bytes=round(index * CLAIM),
+        broker_cores=peak * measured.BROKER_US.value * crawl.replicas / 1e6 / BUSY,
+        kafka_pages_bytes=round(kafka["pages"]),
+        kafka_sketches_bytes=round(kafka["sketches"]),
+        kafka_verdicts_bytes=round(kafka["verdicts"]),
+        kafka_bytes=round(sum(kafka.values())),
+        checkpoints_bytes=round(index * crawl.checkpoints_kept),
+        checkpoint_seconds=interval / rate,
+        fold_checkpoint_seconds=min(interval, pages) / measured.FOLD_RATE.value,
+        fold_all_seconds=pages / measured.FOLD_RATE.value,
+        notes=tuple(_notes(crawl, pages, peak, interval / rate)),
+    )
+
+
+def _notes(crawl: Crawl, pages: int, peak: float, interval_s: float) -> Iterator[str]:
+    largest = measured.MATCH_US[-1][0]
+    if pages > largest:
+        yield (
+            f"The matcher was measured with up to {largest:,} pages; beyond them its processor's time is drawn on "
+            "from there, and reads go to a disk whose speed counts: local NVMe."
+        )
+    if peak > measured.MATCH_RATE.value:
+        yield (
+            f"At its peak the crawl is faster than the {measured.MATCH_RATE.value:,.0f} pages/s that one matcher was "
+            "seen to take: pages wait in Kafka until it is over, or the crawl is cut into lines by site, each with "
+            "topics of its own."
+        )
+    elif peak > measured.MATCH_RATE.value / 2:
+        yield "At its peak the crawl takes more than half of what one matcher was seen to do: latency rises with it."
+    if crawl.retention > crawl.sketches_retention:
+        yield (
+            f"The log reaches back {crawl.sketches_retention:g} days and the index {crawl.retention:g}: without a "
+            "checkpoint a lost index cannot be folded again. Keep checkpoints, or the log for as long (retention.ms)."
+        )
+    if 3 * interval_s > crawl.sketches_retention * DAY_S:
+        fits = int(crawl.sketches_retention * crawl.pages_per_day / 3 / MESSAGE_PAGES_MAX)
+        yield (
+            "With full messages three checkpoints are further apart than the log reaches back: "
+            f"checkpoint_messages={max(1, fits)} or less."
+        )
+    if crawl.replicas < 3:
+        yield "Fewer than three replicas: what a broker has acknowledged may be lost with its disk."
+
+
+def size_of(value: float) -> str:
+    """Bytes with a decimal unit."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            return f"{value:.0f} {unit}" if value >= 100 or unit == "B" else f"{value:.2g} {unit}"
+        value /= 1000
+    raise AssertionError("unreachable")
+
+
+def time_of(seconds: float) -> str:
+    for unit, length in (("days", DAY_S), ("h", 3600), ("min", 60)):
+        if seconds >= 1.95 * length:
+            return f"{seconds / length:.0f} {unit}" if seconds >= 10 * length else f"{seconds / length:.2g} {unit}"
+    return f"{max(1, seconds):.0f} s"
+
+
+def _cores(value: float) -> str:
+    return f"{value:.0f}" if value >= 9.5 else f"{max(value, 0.1):.1f}"
+
+
+def rows(asked: Crawl, found: Plan) -> Iterator[tuple[str, str, str]]:
+    """What, how much, and what it counts on."""
+    busy = f"{BUSY:.0%} busy at the peak"
+    yield "pages in the index", f"{found.index_pages:,}", "at most: a page that is fetched again is one"
+    peak = f"{found.peak_pages_per_second:,.1f}/s, {size_of(found.peak_bytes_per_second)}/s"
+    yield "pages at the peak", peak, f"{asked.peak:g} times the mean of {found.pages_per_second:,.1f}/s"
+    yield "sketchers", str(found.sketchers), f"{_cores(found.sketcher_cores)} processors together, {busy}; two at least"
+    yield "- memory of each", size_of(found.sketcher_memory_bytes), "buffers full; each with one thread"
+    yield "partitions of pages", str(found.partitions), "twice the sketchers: more of them later"
+    yield "matcher, processors", _cores(found.matcher_cores), busy
+    yield "- memory", size_of(found.matcher_memory_bytes), "more is cache"
+    yield "- index on disk", size_of(found.index_bytes), f"{measured.INDEX_BYTES.value:,.0f} bytes a page"
+    yield "- claim", size_of(found.claim_bytes), "twice the index: compaction"
+    yield "brokers, processors", _cores(found.broker_cores), f"all replicas, {busy}"
+    for name, days in (
+        ("pages", asked.pages_retention),
+        ("sketches", asked.sketches_retention),
+        ("verdicts", asked.verdicts_retention),
+    ):
+        amount = size_of(getattr(found, f"kafka_{name}_bytes"))
+        yield f"Kafka: {name}", amount, f"{days:g} days, {asked.replicas} replicas"
+    yield "Kafka: disk", size_of(found.kafka_bytes), "all brokers together"
+    kept = f"{asked.checkpoints_kept} of them; they share what did not change"
+    yield "checkpoints, at most", size_of(found.checkpoints_bytes), kept
+    between = f"{asked.checkpoint_messages:,} messages, when they are full; else more often"
+    yield "- one each", time_of(found.checkpoint_seconds), between
+    yield "a lost index is back after", time_of(found.fold_checkpoint_seconds), "and the copy, from a checkpoint"
+    yield "- without one", time_of(found.fold_all_seconds), "if the log reaches back so far"
+
+
+class Shown:
+    """A plan as a person reads it; `to_json` for programs: the question, the answer, and what was measured."""
+
+    def __init__(self, asked: Crawl) -> None:
+        self.asked, self.found = asked, plan(asked)
+
+    def __rich__(self) -> Group:
+        table = Table(box=None, pad_edge=False)
+        for name in ("", "", "counting on"):
+            table.add_column(name, justify="left", overflow="fold")
+        for row in rows(self.asked, self.found):
+            table.add_row(*map(Text, row))
+        notes = [Text(f"* {note}") for note in self.found.notes]
+        return Group(table, *([Text(""), *notes] if notes else []))
+
+    def to_json(self) -> dict[str, Any]:
+        figures = {name.lower(): asdict(figure) for name, figure in measured.figures().items()}
+        points = [{"pages": pages, "us": us} for pages, us in measured.MATCH_US]
+        figures["match_us"] = {"points": points, "unit": "us", **measured.MATCH_US_OF}
+        return {"asked": asdict(self.asked), "plan": asdict(self.found), "measured": figures}
