@@ -101,6 +101,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     templates = np.int64(0)
     hidden = np.int64(-1)  # the kind that hides: TEMPLATE, or SCRIPT and STYLE in svg
     hidden_from = np.int64(0)  # what is written from here on will be taken back
+    hidden_in = np.int64(0)  # the stack where SCRIPT or STYLE began to hide: they end when less of it is left
     at = begin
     place, indexed = index, begin  # of the index of markup
     put_quad(text, index, NO_MORE)
@@ -138,8 +139,8 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         if stack != 0 and breakout and foreign and (not closing or kind != mk.FORMAT):
             stack = pop_to_html(stack)
             foreign = False
-            if hidden == mk.SCRIPT or hidden == mk.STYLE:
-                o, hidden = hidden_from, np.int64(-1)
+            if stack < hidden_in:
+                o, hidden, hidden_in = hidden_from, np.int64(-1), np.int64(0)
 
         # What the tag leaves in the text.
         if kind == mk.FORMAT:
@@ -163,8 +164,10 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             if hidden == kind:
                 templates -= 1
                 if templates <= 0:
-                    o, hidden = put_byte(text, hidden_from, SPACE), np.int64(-1)
+                    o, hidden, hidden_in = put_byte(text, hidden_from, SPACE), np.int64(-1), np.int64(0)
             stack = pop_foreign(kind, stack)
+            if stack < hidden_in:
+                o, hidden, hidden_in = put_byte(text, hidden_from, SPACE), np.int64(-1), np.int64(0)
             continue
         shown = hidden < 0
 
@@ -173,7 +176,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             stack = push_foreign(buf, kind, stack, facts)
             point_fresh = stack != before and not is_foreign(stack)
             if foreign and shown and (kind == mk.SCRIPT or kind == mk.STYLE) and facts[mk.SELF_CLOSING] == 0:
-                hidden, hidden_from, templates = kind, o, np.int64(1)
+                hidden, hidden_from, hidden_in, templates = kind, o, stack, np.int64(1)
             continue
 
         # Start tags of HTML that tell or contain something.
