@@ -19,7 +19,7 @@ from neardup.decider import Decider
 from streams.config.settings import Topics
 from streams.views import pages
 from streams.views.rows import EVERYTHING, counts_of
-from tests.streams.said import Held, said
+from tests.streams.views.said import Held, said
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 

@@ -1,11 +1,11 @@
 """Streams of records, told through the matcher in every slicing that must not matter."""
 
 import orjson
-from invariants import Checked, contents_of
 
 from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
 from neardup.matching.fold import fold
+from tests.neardup.invariants import Checked, contents_of
 
 #: The default rule for texts of a few dozen words.
 SMALL = Decider(scheme="5" * 32, thin_tokens=5, short_tokens=8, tape_bytes_min=8, content_tokens_min=10)

@@ -1,0 +1,225 @@
+"""What happens around clusters: copies and their holders, hot keys and candidates, canonical URLs, sites and crowds."""
+
+from dataclasses import replace
+
+import pytest
+
+from neardup.decider import SiteOverride
+from neardup.index import keys
+from neardup.index.rows import DIGEST_PAGES_MAX
+from neardup.sketch.layout import HEADER
+from tests.neardup.handmade import record, tombstone
+from tests.neardup.story import BASE, FAR, NEAR, NEARER, SMALL, A, B, C, D, Story, text
+
+# ---- copies --------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_of_a_member_joins_the_members_cluster_verified_as_it_was():
+    story = Story(record(A, text()), record(B, NEAR), record(C, NEAR))
+    assert story.kinds == ["unique", "near_duplicate", "exact_duplicate"]
+    told = story.json(3)
+    assert told["evidence"]["holder"]["page_id"] == 2
+    assert told["representative"]["page_id"] == 1
+    assert [member.verified for member in story.state.members.values()] == [1, 1]
+
+
+def test_a_copy_of_a_member_that_was_verified_before_a_promotion_is_as_unproved_as_it():
+    one, two = text((0, 7)), text((40, 7))
+    story = Story(
+        record(A, text()),
+        record(B, one),
+        record(C, two),
+        tombstone(A),
+        record(D, two),
+        record(D, two, at=1),
+    )
+    assert story.kinds == ["unique", "near_duplicate", "near_duplicate", "gone", "promoted"] + ["exact_duplicate"] * 2
+    # D's copy of C joined unproved; asked again it failed, left, and met C again, which nobody has asked yet.
+    assert story.json(6)["replaces"] == 5
+
+
+def test_when_the_holder_goes_the_next_oldest_holds():
+    story = Story(record(A, text()), record(B, text()), record(C, text()), tombstone(A), record(D, text()))
+    assert story.kinds == ["unique", "exact_duplicate", "exact_duplicate", "gone", "promoted", "exact_duplicate"]
+    assert story.json(5)["evidence"]["holder"]["page_id"] == 2
+    assert story.json(5)["cluster_size"] == 3
+
+
+def test_a_shared_sketch_outlives_the_page_that_brought_it():
+    story = Story(record(A, text()), record(B, text()), tombstone(A), record(C, NEAR), tombstone(B), tombstone(C))
+    assert story.kinds == [
+        "unique",
+        "exact_duplicate",
+        "gone",
+        "promoted",
+        "near_duplicate",
+        "gone",
+        "promoted",
+        "gone",
+    ]
+    assert not story.state.sketches
+    assert not story.state.digests
+    assert all(row == keys.HOT for row in story.state.postings.values())
+
+
+def test_a_digest_keeps_count_of_more_pages_than_it_lists():
+    many = DIGEST_PAGES_MAX + 6
+    urls = [f"http://s{i}.org/" for i in range(many)]
+    records = [record(url, text()) for url in urls]
+    going = [tombstone(url) for url in urls[: DIGEST_PAGES_MAX + 2]]
+    gone_from_the_middle = [tombstone(urls[-2])]
+    story = Story(*records, *gone_from_the_middle, *going, record(A, text()), record(B, text()))
+    assert story.kinds.count("exact_duplicate") == many - 1 + 2
+    holder = story.json(len(records) + 1 + len(going) + 1)["evidence"]["holder"]
+    assert holder["page_id"] == DIGEST_PAGES_MAX + 3, "the oldest that is left"
+    (row,) = story.state.digests.values()
+    assert row.live == many - 1 - len(going) + 2
+
+
+def test_a_copy_that_comes_after_unlisted_ones_does_not_overtake_them():
+    urls = [f"http://s{i}.org/" for i in range(DIGEST_PAGES_MAX + 3)]
+    copies = [record(url, text()) for url in urls]
+    going = [tombstone(url) for url in urls[6:DIGEST_PAGES_MAX]]
+    story = Story(*copies, tombstone(urls[5]), record(A, text()), *(tombstone(url) for url in urls[:5]), *going)
+    (row,) = story.state.digests.values()
+    assert [story.state.headers[page].url for page in row.pages] == [*urls[DIGEST_PAGES_MAX:], A]
+
+
+def test_records_of_one_digest_that_differ_where_they_must_not_are_kept_whole():
+    odd = bytearray(record(B, text()))
+    odd[HEADER.itemsize] ^= 1  # the tape
+    story = Story(record(A, text()), bytes(odd), record(C, text()), tombstone(B), tombstone(A), record(D, text()))
+    assert story.kinds.count("exact_duplicate") == 3
+    assert story.state.headers[6].record == record(D, text())
+    story = Story(record(A, text()), bytes(odd), tombstone(A))
+    assert story.state.headers[2].record == bytes(odd)
+
+
+# ---- hot keys ------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_of_too_many_pages_gives_no_candidates_and_stays_so():
+    few = replace(SMALL, postings_max=3)
+    head = "one two three four five six seven eight "
+    pages = [record(f"http://s{i}.org/", head + " ".join(f"p{i}w{j}" for j in range(40))) for i in range(5)]
+    gone = [tombstone(f"http://s{i}.org/") for i in range(5)]
+    story = Story(*pages, *gone, pages[0], decider=few)
+    counts = [story.json(i + 1)["evidence"]["candidates"] for i in range(5)]
+    assert counts == [0, 1, 2, 3, 0]
+    assert [row for row in story.state.postings.values() if row == keys.HOT] == [keys.HOT]
+    assert story.kinds[-1] == "unique"
+
+
+def test_more_candidates_than_are_scored_is_told():
+    few = replace(SMALL, candidates_max=2)
+    head = "one two three four five six seven eight "
+    pages = [record(f"http://s{i}.org/", head + " ".join(f"p{i}w{j}" for j in range(40))) for i in range(4)]
+    story = Story(*pages, decider=few)
+    assert [verdict.candidates_cut for verdict in story.verdicts] == [False, False, False, True]
+    assert story.json(4)["evidence"]["candidates"] == 2
+    assert [one.page_id for one in story.traces[-1].candidates] == [1, 2], "the oldest of equals"
+
+
+def test_of_equally_near_candidates_the_oldest_wins():
+    one, two = text((0, 7)), text((40, 7))
+    for first, second in ((one, two), (two, one)):
+        story = Story(record(A, first), record(B, second), record(C, text()))
+        assert story.kinds == ["unique", "unique", "near_duplicate"]
+        scores = {candidate.pair.tape_score for candidate in story.traces[2].candidates}
+        assert (len(story.traces[2].candidates), len(scores)) == (2, 1)
+        assert story.json(3)["representative"]["page_id"] == 1
+
+
+def test_candidates_of_another_length_are_dropped_unread_unless_their_main_content_fits():
+    head = "one two three four five six seven eight "
+    brief, long = head + " ".join(BASE[:20]), head + " ".join(f"more{i}" for i in range(200))
+    cases = [(None, None, 0), (20, 20, 1), (20, 200, 0)]  # main content of both; candidates
+    for mine, other, candidates in cases:
+        story = Story(record(A, brief, content=mine), record(B, long, content=other))
+        assert story.json(2)["evidence"]["candidates"] == candidates
+
+
+def test_the_best_candidate_is_the_nearest_then_the_oldest():
+    far, near = text((0, 14), words=BASE), text((52, 6))
+    page = text((52, 4))
+    story = Story(record(A, far), record(B, near), record(C, page), record(D, text((50, 8))))
+    assert story.json(3)["representative"]["page_id"] == 2
+    assert [one.page_id for one in sorted(story.traces[2].candidates, key=lambda one: one.page_id)] == [1, 2]
+
+
+# ---- canonical -----------------------------------------------------------------------------------------------------
+
+
+def test_canonical_is_what_the_representative_names_while_that_is_a_live_member():
+    story = Story(
+        record(A, text(), canonical=B),
+        record(B, NEAR),
+        tombstone(B, at=1),
+        record(B, NEAR, at=2),
+        record(A, text(), at=2, canonical=C),
+        record(A, NEARER, at=3, canonical=C),
+        record(C, NEAR, at=4),
+        record(A, text(), at=5, canonical=A),
+    )
+    assert [verdict.canonical for verdict in story.verdicts if verdict.canonical] == [A, B, B, B, A, C, A]
+    assert story.kinds[:4] == ["unique", "near_duplicate", "gone", "near_duplicate"]
+    assert story.kinds[4:] == ["unchanged", "edited", "exact_duplicate", "edited"]
+    assert [v.revision for v in story.verdicts if v.revision] == [1, 2, 4, 4, 5, 6, 7]
+
+
+def test_the_promoted_page_names_the_canonical_from_then_on():
+    story = Story(record(A, text()), record(B, NEAR, canonical=C), record(C, NEARER), tombstone(A))
+    (told,) = story.promoted
+    assert told.canonical == C
+    story = Story(record(A, text()), record(B, NEAR, canonical=A), tombstone(A))
+    assert story.promoted[0].canonical == B, "a URL that has just gone is nobody's canonical"
+
+
+def test_a_page_of_another_cluster_is_no_canonical():
+    story = Story(record(B, FAR), record(A, text()), record(A, NEAR, at=1, canonical=B))
+    assert story.json(3)["canonical"] == A
+
+
+# ---- sites and crowds ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("site", ["a.org", "b.org"])
+def test_never_merge_leaves_exact_copies_alone(site):
+    decider = replace(SMALL, sites={site: SiteOverride(never_merge=True)})
+    story = Story(record(A, text()), record(B, NEAR), record(B, NEARER, at=1), record(C, NEARER), decider=decider)
+    kept = "unique" if site == "b.org" else "edited"
+    assert story.kinds == ["unique", "unique", kept, "exact_duplicate"]
+    assert story.json(2)["evidence"]["nearest"]["by"] == "never_merge"
+
+
+def test_a_site_may_demand_more():
+    decider = replace(SMALL, sites={"b.org": SiteOverride(tape_min=0.97, never_merge=False)})
+    story = Story(record(A, text()), record(B, NEAR), record(C, NEAR), decider=decider)
+    assert story.kinds == ["unique", "unique", "exact_duplicate"]
+    assert story.json(2)["evidence"]["nearest"]["by"] == "site"
+    decider = replace(SMALL, sites={"b.org": SiteOverride(tape_min=0.9)})
+    assert Story(record(A, text()), record(B, NEAR), decider=decider).kinds[1] == "near_duplicate"
+    decider = replace(SMALL, sites={"a.org": SiteOverride(tape_min=0.76), "b.org": SiteOverride(tape_min=0.97)})
+    for pages in ((A, B), (B, A)):
+        told = Story(record(pages[0], text()), record(pages[1], NEAR), decider=decider)
+        assert told.kinds == ["unique", "unique"], "of two demands the higher one holds"
+
+
+def test_a_crowd_of_siblings_demands_more():
+    urls = [f"http://www.shop.org/{i}" for i in range(5)]
+    pages = [record(url, text((10 + 2 * i, 2))) for i, url in enumerate(urls)]
+    crowded = replace(SMALL, crowd_min=3)
+    assert Story(*pages).kinds == ["unique"] + ["near_duplicate"] * 4
+    story = Story(*pages, decider=crowded)
+    # The representative and two members of other digests are a crowd of 3.
+    assert story.kinds == ["unique", "near_duplicate", "near_duplicate", "unique", "unique"]
+    assert story.state.clusters[1].crowd == 2
+    assert story.json(3)["evidence"]["crowd"] == 2
+    assert story.json(4)["evidence"]["nearest"]["by"] == "crowd"
+
+
+def test_copies_and_other_sites_do_not_make_a_crowd():
+    base = "http://www.shop.org/"
+    story = Story(record(base, text()), record(base + "1", NEAR), record(base + "2", NEAR), record(A, NEARER))
+    assert story.kinds == ["unique", "near_duplicate", "exact_duplicate", "near_duplicate"]
+    assert story.state.clusters[1].crowd == 1

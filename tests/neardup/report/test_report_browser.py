@@ -1,0 +1,68 @@
+"""The report in a real browser: it loads nothing, runs nothing, and fits."""
+
+from pathlib import Path
+
+import pytest
+
+from neardup.report import build_report
+from tests.neardup.report.test_report import HOSTILE, INFO
+from tests.neardup.verdict_stream import MadeUpCrawl
+
+
+@pytest.fixture(scope="module", params=["friendly", "hostile", "empty"])
+def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    crawl = MadeUpCrawl(0 if request.param == "empty" else 600, hostile=HOSTILE if request.param == "hostile" else "")
+    path = tmp_path_factory.mktemp("report") / f"{request.param}.html"
+    verdicts = list(crawl.verdicts())
+    if request.param == "hostile":
+        for verdict in verdicts[::3]:
+            verdict["url"] = "https://" + "a" * 2000 + ".example/"
+            verdict["title"] = "W" * 500 + HOSTILE
+    path.write_text(build_report(verdicts, crawl.read_page, INFO), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_loads_nothing_runs_nothing_and_fits(browser, report: Path, width: int, scripts: bool) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, java_script_enabled=scripts)
+    page = context.new_page()
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(report.as_uri())
+    assert complaints == []
+    assert requests == [report.as_uri()]
+    for name in (
+        "Summary",
+        "Scores",
+        "Closest calls",
+        "Samples",
+        "Largest clusters",
+        "Sites by duplicates",
+        "This run",
+    ):
+        assert page.get_by_role("heading", name=name, exact=True).is_visible()
+    if scripts:
+        assert page.evaluate("window.hurt") is None
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for target in page.eval_on_selector_all("nav a", "links => links.map(a => a.getAttribute('href'))"):
+            assert page.locator(target).count() == 1
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != background
+    context.close()
+
+
+def test_differences_do_not_depend_on_colour(browser, tmp_path: Path) -> None:
+    crawl = MadeUpCrawl(300)
+    path = tmp_path / "report.html"
+    path.write_text(build_report(crawl.verdicts(), crawl.read_page, INFO), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    for element, line in (("del", "wavy"), ("ins", "double")):
+        style = page.locator(element).nth(3).evaluate("e => getComputedStyle(e).textDecoration")
+        assert line in style
+    page.close()

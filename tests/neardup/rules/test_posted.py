@@ -1,0 +1,95 @@
+"""Similarity keys as each rule posts them: bytes pinned, the same one by one and in columns."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup.decider import Decider
+from neardup.rules import RULES
+from neardup.rules.families import family_of
+from neardup.rules.posted import keeps_the_same, similarity_columns, similarity_keys
+from neardup.sketch.header import Header
+from neardup.sketch.layout import HEADER
+from neardup.sketch.view import Sketch
+from tests.neardup.handmade import record, tombstone
+
+LONG = " ".join(f"one two three four five six seven eight nine ten eleven twelve {i}" for i in range(4))
+
+
+def decider(rule="verified", **values):
+    return Decider(scheme="0" * 32, rule=rule, **values)
+
+
+def test_each_rule_posts_its_own_families():
+    header = Header(record("http://a.org/", LONG))
+    counts = {rule: len(similarity_keys(header, decider(rule))) for rule in RULES}
+    papers = {"shingling": 6, "simhash": 12, "combined": 6, "site-split": 18, "simhash64": 56}
+    assert counts.items() >= (papers | {"tape": 9, "verified": 10}).items()
+    for rule in RULES:
+        posted = similarity_keys(header, decider(rule))
+        assert {len(key) for key in posted} == {7}
+        assert len({key[0] for key in posted}) == len(posted), "one place, one byte"
+        every = similarity_keys(header, replace(decider(rule), blocks_posted=6))
+        assert {family_of(key) for key in every} == {family for family, _ in RULES[rule].posts(decider(rule))}
+
+
+def test_a_decider_may_post_some_of_the_small_keys():
+    header = Header(record("http://a.org/", LONG))
+    for rule in ("tape", "verified"):
+        every = similarity_keys(header, replace(decider(rule), blocks_posted=6))
+        some = replace(decider(rule), supershingles_posted=5, blocks_posted=2)
+        posted = similarity_keys(header, some)
+        assert posted == [*every[:-9], *every[-6:-4]]
+        _, columns = similarity_columns(np.frombuffer(header.record, HEADER, 1), some)
+        assert columns.tolist() == [[int.from_bytes(key) for key in posted]]
+        assert not keeps_the_same(some, decider(rule))
+        assert keeps_the_same(some, replace(some, tape_min=0.8))
+    assert keeps_the_same(decider("shingling"), replace(decider("shingling"), blocks_posted=3))
+
+
+def test_keys_are_the_low_bytes_of_the_sketch():
+    page = record("http://a.org/", LONG)
+    sketch, header = Sketch(page), Header(page)
+    low = [word.to_bytes(8, "little")[:6] for word in (sketch.place, sketch.head, *sketch.wide)]
+    blocks = [word.to_bytes(4, "little") + b"\0\0" for word in sketch.logtf]
+    places = [0x60, 0x10, *range(0x30, 0x38), *range(0x40, 0x46)]
+    expected = [bytes([place]) + key for place, key in zip(places, low + blocks, strict=True)]
+    assert similarity_keys(header, replace(decider(), blocks_posted=6)) == expected
+    assert similarity_keys(header, decider()) == expected[:-6]
+    word = sketch.simhash[5].to_bytes(8, "little")
+    assert similarity_keys(header, decider("simhash"))[-1] == b"\x5b" + word[4:] + b"\0\0"
+
+
+def test_only_the_default_rule_leaves_thin_pages_unposted():
+    thin = Header(record("http://a.org/", "only three words"))
+    assert similarity_keys(thin, decider()) == []
+    assert len(similarity_keys(thin, decider("combined"))) == 6
+    for nothing in (record("http://a.org/"), record("http://a.org/", body=b"%PDF"), tombstone("http://a.org/")):
+        for rule in RULES:
+            assert similarity_keys(Header(nothing), decider(rule)) == []
+
+
+@settings(max_examples=30)
+@given(st.sets(st.integers(0, 63), max_size=5))
+def test_two_simhashes_within_5_bits_share_a_table(flipped):
+    page = record("http://a.org/", LONG)
+    other = bytearray(page)
+    at = HEADER.fields["simhash"][1]
+    for bit in flipped:
+        other[at + bit // 8] ^= 1 << bit % 8
+    mine, theirs = (similarity_keys(Header(bytes(r)), decider("simhash64")) for r in (page, other))
+    assert set(mine) & set(theirs)
+
+
+@settings(max_examples=30)
+@given(st.sets(st.integers(0, 383), max_size=11))
+def test_two_vectors_within_11_bits_share_a_block(flipped):
+    page = record("http://a.org/", LONG)
+    other = bytearray(page)
+    at = HEADER.fields["simhash"][1]
+    for bit in flipped:
+        other[at + bit // 8] ^= 1 << bit % 8
+    mine, theirs = (similarity_keys(Header(bytes(r)), decider("simhash")) for r in (page, other))
+    assert set(mine) & set(theirs)

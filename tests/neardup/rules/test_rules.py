@@ -1,0 +1,319 @@
+"""Every step of every online rule, on pairs made by hand."""
+
+from random import Random
+
+import pytest
+
+from neardup.decider import RULE_NAMES, Decider
+from neardup.rules import RULES
+from neardup.rules.siblings import Siblings
+from neardup.verdict import Kind
+from tests.neardup.pairs.some_pairs import SAME
+from tests.oracle import names
+
+DECIDER = Decider(scheme="0" * 32)
+
+
+def ruled(rule: str, crowd: int = 0, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:
+    ruling = RULES[rule].decide(SAME._replace(**numbers), decider, crowd)
+    return ruling.kind, ruling.by
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "least"),
+    [
+        ("shingling", "b_similarity", 2),
+        ("simhash", "c_similarity", 372),
+        ("combined", "b_similarity", 2),
+        ("combined", "c_similarity", 355),
+        ("simhash64", "simhash64_agree", 59),
+        ("verified", "tape_score", 0.74),
+    ],
+)
+def test_a_threshold_is_the_least_that_is_accepted(rule: str, field: str, least: float) -> None:
+    below = {"tape_score": 0.7399, "content_score": 0.0} if rule == "verified" else {field: least - 1}
+    assert ruled(rule, **{field: least})[0] is Kind.NEAR_DUPLICATE
+    assert ruled(rule, **below)[0] is None
+
+
+def test_site_split_asks_algorithm_c_across_sites_and_the_combined_one_within() -> None:
+    weak_b = {"b_similarity": 0, "c_similarity": 375}
+    weak_c = {"b_similarity": 6, "c_similarity": 360}
+    assert ruled("site-split", same_hen_site=False, **weak_b)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("site-split", same_hen_site=True, **weak_b)[0] is None
+    assert ruled("site-split", same_hen_site=False, **weak_c)[0] is None
+    assert ruled("site-split", same_hen_site=True, **weak_c)[0] is Kind.NEAR_DUPLICATE
+
+
+@pytest.mark.parametrize("side", ["tokens_a", "tokens_b"])
+def test_a_thin_page_duplicates_nothing_under_the_default_rule_alone(side: str) -> None:
+    assert ruled("verified", **{side: 19}) == (None, "thin")
+    assert ruled("verified", **{"tokens_a": 40, "tokens_b": 40, side: 20})[0] is Kind.NEAR_DUPLICATE
+    assert ruled("shingling", **{side: 1})[0] is Kind.NEAR_DUPLICATE
+
+
+def test_a_short_page_needs_more_and_never_goes_on_to_main_content() -> None:
+    assert ruled("verified", tokens_a=60, tokens_b=49, tape_score=0.85)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", tokens_b=49, tape_score=0.84) == (None, "short tape")
+    assert ruled("verified", tokens_a=60, tokens_b=50, tape_score=0.84)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_a_veto_is_final_whatever_the_scores() -> None:
+    assert ruled("verified", title_veto=1) == (None, "title veto")
+    assert ruled("verified", head_veto=1) == (None, "head veto")
+    assert ruled("verified", title_veto=2, head_veto=1) == (None, "head veto")
+    assert ruled("verified", title_veto=1, tape_score=0.1) == (None, "title veto")
+
+
+def test_a_veto_that_a_full_filter_cannot_prove_demands_more() -> None:
+    assert ruled("verified", title_veto=2, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", title_veto=2, tape_score=0.94) == (None, "unproved veto")
+    assert ruled("verified", head_veto=2, tape_score=0.1) == (None, "unproved veto")
+
+
+def test_a_crowd_demands_more_only_if_it_is_counted() -> None:
+    counted = Decider(scheme="0" * 32, crowd_min=3)
+    assert ruled("verified", crowd=3, tape_score=0.9)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", crowd=2, decider=counted, tape_score=0.9)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", crowd=3, decider=counted, tape_score=0.9) == (None, "crowd")
+    assert ruled("verified", crowd=3, decider=counted, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_without_a_tape_the_combined_rule_decides() -> None:
+    short = {"tape_a": 31, "tape_score": 0.0}
+    assert ruled("verified", **short) == (Kind.NEAR_DUPLICATE, "combined")
+    assert ruled("verified", c_similarity=354, **short)[0] is None
+    assert ruled("verified", b_similarity=1, **short)[0] is None
+    assert ruled("verified", tokens_a=49, tokens_b=60, c_similarity=372, **short)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", tokens_a=49, c_similarity=371, **short)[0] is None
+    assert ruled("verified", head_veto=1, **short)[0] is None
+
+
+def test_main_content_alone_is_another_verdict() -> None:
+    apart = {"tape_score": 0.5}
+    assert ruled("verified", **apart) == (Kind.SAME_CONTENT, "content")
+    assert ruled("verified", content_score=0.73, **apart)[0] is None
+    assert ruled("verified", content_tokens_b=49, **apart)[0] is None
+    fifth = {"content_tokens_a": 200, "content_tokens_b": 300, **apart}
+    assert ruled("verified", tokens_a=1000, **fifth)[0] is Kind.SAME_CONTENT
+    assert ruled("verified", tokens_a=1001, **fifth)[0] is None
+
+
+def test_accepted_candidates_rank_by_tape_then_combined_then_content() -> None:
+    decide = RULES["verified"].decide
+    tape = decide(SAME._replace(tape_score=0.75), DECIDER, 0).rank
+    better = decide(SAME._replace(tape_score=0.76), DECIDER, 0).rank
+    combined = decide(SAME._replace(tape_a=0), DECIDER, 0).rank
+    content = decide(SAME._replace(tape_score=0.0), DECIDER, 0).rank
+    assert content < combined < tape < better
+
+
+# what pages of one site call themselves
+
+
+def apart(**numbers: object) -> dict[str, object]:
+    """Numbers of a pair whose URLs end differently."""
+    return {"same_tail": False, "same_place": False, **numbers}
+
+
+def test_retitled_pages_at_other_places_differ() -> None:
+    assert ruled("verified", **apart(same_title=False)) == (None, "retitled")
+    assert ruled("verified", same_title=False)[0] is Kind.NEAR_DUPLICATE  # a release: the URLs end alike
+    assert ruled("verified", **apart(same_title=False, same_words=False))[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **apart(same_title=False, same_site=False))[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, retitled_veto=False)
+    assert ruled("verified", decider=off, **apart(same_title=False))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_headings_veto_by_words_anywhere_and_by_numbers_at_other_places() -> None:
+    assert ruled("verified", heading_veto=1) == (None, "heading veto")
+    assert ruled("verified", heading_veto=2)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **apart(heading_veto=2)) == (None, "heading veto")
+    off = Decider(scheme="0" * 32, heading_veto=False)
+    assert ruled("verified", decider=off, heading_veto=1)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_figures_all_over_a_page_at_another_place_are_another_record() -> None:
+    scattered = {"gaps": 6, "gap_digits": 6, "loose_words": 6}
+    assert ruled("verified", **apart(**scattered)) == (None, "figures")
+    for unlike in ({"gaps": 5}, {"gap_digits": 5}, {"loose_words": 7}, {"same_place": True}, {"same_naming": False}):
+        assert ruled("verified", **apart(**scattered) | unlike)[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, figure_gaps_min=0)
+    assert ruled("verified", decider=off, **apart(**scattered))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_pages_of_one_name_that_have_but_their_surroundings_in_common_differ() -> None:
+    around = apart(tape_score=0.9, content_score=0.29, content_tokens_a=20)
+    assert ruled("verified", **around) == (None, "contents")
+    for unlike in ({"tape_score": 0.95}, {"content_score": 0.3}, {"content_tokens_a": 19}, {"same_naming": False}):
+        assert ruled("verified", **around | unlike)[0] is Kind.NEAR_DUPLICATE
+    for here in ("same_tail", "same_place", "same_address", "same_canonical"):
+        assert ruled("verified", **around | {here: True})[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, content_apart_max=0)
+    assert ruled("verified", decider=off, **around)[0] is Kind.NEAR_DUPLICATE
+
+
+def among(others: int, alike: int, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:
+    tells = {name: numbers.pop(name, 0) for name in ("retitled", "moved")}
+    ruling = RULES["verified"].decide(SAME._replace(**numbers), decider, 0, Siblings(others, alike, **tells))
+    return ruling.kind, ruling.by
+
+
+def test_siblings_are_the_same_only_if_nothing_but_noise_differs() -> None:
+    noise = {"gaps": 2, "loose_words": 8, "gap_digits": 24}
+    here = {"same_address": True, "same_tail": False}
+    assert among(2, 1, **here, **noise)[0] is Kind.NEAR_DUPLICATE
+    for more in ({"gaps": 3}, {"loose_words": 9}, {"gap_digits": 25}):
+        assert among(2, 1, **here, **noise | more) == (None, "siblings")
+        assert among(1, 1, **here, **noise | more) == (None, "siblings")
+        assert among(0, 1, **here, **noise | more)[0] is Kind.NEAR_DUPLICATE
+        assert among(2, 1, **noise | more)[0] is Kind.NEAR_DUPLICATE  # the URLs end alike
+        assert among(2, 1, **here, same_naming=False, **noise | more)[0] is Kind.NEAR_DUPLICATE
+        assert among(0, 16, **noise | more) == (None, "siblings")  # so many end alike that it tells nothing
+        assert among(0, 15, **noise | more)[0] is Kind.NEAR_DUPLICATE
+        off = Decider(scheme="0" * 32, siblings_min=0)
+        assert among(9, 99, off, **here, **noise | more)[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, **here, tape_score=0.1, gaps=9) == (None, "siblings")  # nor the same content
+
+
+def test_siblings_elsewhere_differ_however_little() -> None:
+    assert among(2, 1, **apart()) == (None, "siblings")
+    assert among(2, 1, **apart(same_address=True))[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, **apart(same_canonical=True))[0] is Kind.NEAR_DUPLICATE
+    query = {"same_tail": False, "same_place": True}
+    assert among(1, 1, **query)[0] is Kind.NEAR_DUPLICATE  # as few as a page's sessions of an odd kind
+    assert among(2, 1, **query) == (None, "siblings")
+    assert among(7, 1, same_but_sessions=True, **query)[0] is Kind.NEAR_DUPLICATE
+    assert among(7, 1, **query) == (None, "siblings")
+    assert among(7, 1, moved=5, **query)[0] is Kind.NEAR_DUPLICATE  # it is the path that tells pages apart
+    assert among(7, 1, moved=4, **query) == (None, "siblings")
+    assert among(0, 63)[0] is Kind.NEAR_DUPLICATE
+    assert among(0, 64) == (None, "siblings")
+
+
+def test_pages_that_print_their_own_urls_are_one_if_nothing_but_a_stamp_at_the_end_differs() -> None:
+    missing = apart(own_urls=True)
+    assert among(99, 99, **missing)[0] is Kind.NEAR_DUPLICATE
+    stamp = {"gaps": 1, "gap_digits": 24, "end_differs": True}
+    assert among(99, 99, **missing | stamp)[0] is Kind.NEAR_DUPLICATE
+    for unlike in ({"gaps": 2}, {"gap_digits": 25}, {"end_differs": False}, {"loose_words": 1}, {"tape_level": 1}):
+        assert among(99, 99, **missing | stamp | unlike) == (None, "siblings")
+    assert among(99, 99, **missing | stamp | {"own_urls": False}) == (None, "siblings")
+    assert among(99, 99, **missing | {"same_site": False})[0] is Kind.NEAR_DUPLICATE
+
+
+def test_equal_titles_tell_where_siblings_differ_in_theirs() -> None:
+    assert among(7, 1, retitled=5, **apart())[0] is Kind.NEAR_DUPLICATE
+    assert among(7, 1, retitled=4, **apart()) == (None, "siblings")
+    assert among(0, 99, retitled=60, same_title=False) == (None, "siblings")
+
+
+def test_another_title_of_one_address_is_that_of_another_view() -> None:
+    view = {"title_veto": 1, "same_address": True, "same_tail": False, "same_naming": False}
+    assert ruled("verified", **view, content_score=0.1, tape_score=0.95)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **view, content_score=0.95, tape_score=0.5)[0] is Kind.SAME_CONTENT
+    for unlike in ({"same_address": False}, {"same_heading": False}, {"tape_score": 0.94, "content_score": 0.94}):
+        assert ruled("verified", **view | unlike) == (None, "title veto")
+    assert ruled("verified", **view, head_veto=1) == (None, "head veto")
+    assert ruled("tape", **view) == (None, "title veto")
+
+
+def test_a_text_of_twice_the_length_is_another() -> None:
+    assert ruled("verified", tokens_b=2000)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", tokens_b=2001) == (None, "length")
+    assert ruled("verified", same_site=False, tokens_b=2001) == (None, "length")
+    assert ruled("verified", tape_a=0, tokens_b=2001) == (None, "length")
+    assert ruled("verified", tape_score=0.1, content_tokens_b=1601) == (None, "length")
+    assert ruled("tape", tokens_b=9_000_000)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_an_independent_model_of_names_and_siblings_agrees() -> None:
+    random = Random(5)
+    decisions: set[tuple[bool, str]] = set()
+    for _ in range(20_000):
+        flags = {
+            name: random.random() < 0.6
+            for name in ("same_site", "same_tail", "same_place", "same_naming", "same_title", "same_words")
+        }
+        flags |= {
+            name: random.random() < 0.3
+            for name in (
+                *("same_address", "same_canonical", "same_heading"),
+                *("own_urls", "end_differs", "same_but_sessions"),
+            )
+        }
+        pair = SAME._replace(
+            **flags,
+            title_veto=random.choice((0, 0, 0, 1)),
+            heading_veto=random.choice((0, 0, 0, 1, 2)),
+            tape_score=random.choice((0.5, 0.6, 0.73, 0.74, 0.95)),
+            content_score=random.choice((0.29, 0.3, 0.73, 0.74, 0.95)),
+            content_tokens_a=random.choice((19, 20, 800)),
+            tokens_a=random.choice((30, 500, 1000, 1001)),
+            tokens_b=500,
+            gaps=random.choice((0, 1, 2, 3, 6)),
+            gap_digits=random.choice((0, 3, 6, 24, 25)),
+            loose_words=random.choice((0, 0, 3, 8, 9)),
+            tape_level=random.choice((0, 0, 1)),
+        )
+        counted = [random.choice((0, 1, 2, 3, 40)), random.choice((0, 1, 15, 16, 63, 64))]
+        siblings = Siblings(*counted, random.randint(0, sum(counted)), random.randint(0, sum(counted)))
+        ruling = RULES["verified"].decide(pair, DECIDER, 0, siblings)
+        refused = names.refused(pair._asdict(), siblings._asdict())
+        assert (ruling.by == refused) == bool(refused), (pair, siblings, ruling, refused)
+        decisions.add((ruling.kind is not None, ruling.by))
+    assert {by for _, by in decisions} >= {"retitled", "heading veto", "figures", "siblings", "title veto", "tape"}
+
+
+# what pages of two sites call themselves
+
+
+def elsewhere(**numbers: object) -> dict[str, object]:
+    return {"same_site": False, **apart(**numbers)}
+
+
+def test_headings_of_two_sites_veto_where_titles_agree_or_contents_do_not() -> None:
+    assert ruled("verified", same_site=False, heading_veto=1) == (None, "heading veto")
+    assert ruled("verified", **elsewhere(heading_veto=2))[0] is Kind.NEAR_DUPLICATE
+    other = elsewhere(heading_veto=1, same_words=False)
+    assert ruled("verified", **other)[0] is Kind.NEAR_DUPLICATE  # a story under another headline
+    around = {"content_score": 0.73, "content_tokens_b": 20}
+    assert ruled("verified", **other | around) == (None, "heading veto")
+    for unlike in ({"content_score": 0.74}, {"content_tokens_b": 19}, {"same_tail": True}):
+        assert ruled("verified", **other | around | unlike)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_records_of_two_sites_differ_as_those_of_one_unless_the_urls_end_alike() -> None:
+    scattered = elsewhere(gaps=6, gap_digits=6, loose_words=6)
+    assert ruled("verified", **scattered) == (None, "figures")
+    assert ruled("verified", **scattered | {"same_tail": True})[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **scattered | {"same_naming": False})[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, **elsewhere()) == (None, "siblings")
+    assert among(0, 2, **elsewhere())[0] is Kind.NEAR_DUPLICATE
+    assert among(2, 1, **elsewhere(same_tail=True, gaps=9))[0] is Kind.NEAR_DUPLICATE  # a mirror
+    assert among(2, 1, **elsewhere(same_naming=False))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_a_stamp_may_be_a_large_part_of_a_short_page() -> None:
+    stamp = {"gaps": 1, "gap_digits": 5, "tape_score": 0.6, "content_score": 0.0}
+    assert ruled("verified", **stamp) == (Kind.NEAR_DUPLICATE, "noise")
+    assert ruled("verified", tokens_a=30, tokens_b=40, tape_a=30, b_similarity=0, **stamp) == (
+        Kind.NEAR_DUPLICATE,
+        "noise",
+    )
+    for unlike in ({"gaps": 3}, {"gaps": 0}, {"loose_words": 1}, {"tape_score": 0.59}, {"same_title": False}):
+        assert ruled("verified", **stamp | unlike)[0] is None
+    assert ruled("verified", head_veto=2, **stamp) == (None, "unproved veto")
+    assert among(2, 1, **apart(**stamp))[0] is None  # figures of records would be noise, too
+    assert ruled("tape", **stamp)[0] is None
+
+
+@pytest.mark.parametrize("unlike", [{"same_title": False}, {"heading_veto": 1}, {"gaps": 6, "gap_digits": 9}])
+def test_the_rule_on_tapes_alone_looks_at_no_names_of_one_site(unlike: dict[str, object]) -> None:
+    assert ruled("verified", **apart(**unlike))[0] is None
+    assert ruled("tape", **apart(**unlike))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_every_rule_has_its_name_where_nothing_is_imported_for_it() -> None:
+    assert tuple(RULES) == RULE_NAMES
+    assert [rule.name for rule in RULES.values()] == list(RULES)

@@ -1,0 +1,171 @@
+"""The rows of the views against a plain model, whatever comes twice and wherever the process is killed."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from neardup.report.prose import reason_kind
+from streams.views import pages, rows
+from streams.views.rows import EVERYTHING, MemoryRows, Row, apply
+from tests.streams.views.said import DECIDER, said
+
+PARTITIONS = 3
+
+
+class Killed(Exception):
+    pass
+
+
+class Mortal(MemoryRows):
+    """Rows that outlive their process, which is killed before the put that `life` counts down to."""
+
+    life = -1
+
+    def put(self, table: str, key: str, row: Row) -> None:
+        self.life -= 1
+        if self.life == 0:
+            raise Killed
+        super().put(table, key, row)
+
+
+class Partitioned:
+    """A source of pages over the rows of some partitions."""
+
+    where, partitions = "a test", PARTITIONS
+
+    def __init__(self, parts: list[Mortal]) -> None:
+        self._parts = parts
+
+    def rows(self, table: str, key: str) -> list[Row]:
+        return [row for part in self._parts if (row := part.get(table, key)) is not None]
+
+    async def lag(self) -> dict[int, int] | None:
+        return None
+
+
+def partition_of(verdict: dict[str, Any]) -> int:
+    return int(verdict["url"].rpartition("/")[2]) % PARTITIONS
+
+
+def delivered(verdicts: list[dict[str, Any]], seed: int, kills: int) -> Partitioned:
+    """Each partition's verdicts, in order; after each kill from somewhere before it once more."""
+    chance = random.Random(seed)
+    parts = [Mortal() for _ in range(PARTITIONS)]
+    for number, part in enumerate(parts):
+        mine = [verdict for verdict in verdicts if partition_of(verdict) == number]
+        at = 0
+        for life in [*(chance.randint(1, 200) for _ in range(kills)), -1]:
+            part.life = life
+            try:
+                while at < len(mine):
+                    apply(mine[at], part)
+                    at += 1
+            except Killed:
+                at = chance.randint(0, at)
+    return Partitioned(parts)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -> None:
+    verdicts = said(400, seed)
+    source = delivered(verdicts, seed, kills=8)
+    last = {verdict["url"]: verdict for verdict in verdicts}
+    for url, verdict in last.items():
+        lives = [v for v in verdicts if v["url"] == url]
+        shown = pages.url(source, url, DECIDER)
+        assert shown is not None
+        assert shown["verdict"] == verdict
+        assert [(one["page_id"], one["n"], one["verdict"]) for one in shown["history"]] == [
+            (v["page_id"], v["n"], v["verdict"]) for v in reversed(lives)
+        ][: rows.HISTORY_KEPT]
+    overview = pages.overview(source, None)
+    assert overview["kinds"] == Counter(v["verdict"] for v in verdicts)
+    assert overview["rejected"] == Counter(reason_kind(v["reason"]) for v in verdicts if "reason" in v)
+    for site in {v["site"] for v in verdicts}:
+        found = pages.site(source, site)
+        assert found is not None
+        assert found["kinds"] == Counter(v["verdict"] for v in verdicts if v["site"] == site)
+    for number in range(9):
+        found = pages.cluster(source, number)
+        assert found is not None
+        held = {url for url, v in last.items() if rows.cluster_id(v) == number}
+        assert {member["url"] for member in found["members"]} == held
+        assert found["complete"]
+        told = [v for v in verdicts if v.get("cluster") == number][-1]
+        assert (found["canonical"], found["size"], found["revision"]) == (
+            told["canonical"],
+            told["cluster_size"],
+            told["revision"],
+        )
+
+
+def test_a_replay_writes_rows_again_that_the_changelog_may_lack() -> None:
+    verdict, written = said(1)[0], []
+
+    class Recorded(MemoryRows):
+        def put(self, table: str, key: str, row: Row) -> None:
+            written.append((table, key, row))
+            super().put(table, key, row)
+
+    kept = Recorded()
+    apply(verdict, kept)
+    first = list(written)
+    apply(verdict, kept)
+    assert written == first * 2
+
+
+def test_an_older_verdict_changes_nothing() -> None:
+    old, new = (dict(said(1)[0], page_id=page_id) for page_id in (7, 8))
+    kept = MemoryRows()
+    apply(new, kept)
+    before = {table: dict(held) for table, held in kept.tables.items()}
+    apply(old, kept)
+    assert kept.tables == before
+
+
+def test_what_was_judged_once_is_told_after_the_page_came_again_unchanged() -> None:
+    first = next(v for v in said(50) if v["verdict"] == "near_duplicate")
+    again = {**first, "page_id": first["page_id"] + 100, "verdict": "unchanged", "evidence": {}}
+    again["standing"] = {"verdict": "near_duplicate", "cluster": first["cluster"]}
+    kept = Mortal()
+    for verdict in (first, again):
+        apply(verdict, kept)
+    shown = pages.url(Partitioned([kept]), first["url"], DECIDER)
+    assert shown is not None
+    assert shown["verdict"] == again
+    assert shown["judged"] == first
+    assert any("91%" in sentence for sentence in shown["words"])
+
+
+def test_rows_are_bounded() -> None:
+    kept = MemoryRows()
+    for number in range(500):
+        apply({**said(1)[0], "verdict": "rejected", "reason": f"reason {number}", "page_id": number, "cluster": 1,
+               "url": f"https://a.example/{number}" + "x" * number * 10}, kept)  # fmt: skip
+    counts = kept.tables["counts"][EVERYTHING]
+    assert len(counts["reasons"]) == rows.REASONS_KEPT + 1
+    assert sum(counts["reasons"].values()) == 500
+    cluster = kept.tables["clusters"]["1"]
+    assert sum(map(len, cluster["members"])) <= rows.MEMBER_CHARS_KEPT
+    assert len(cluster["members"]) + cluster["more"] == 500
+    found = pages.cluster(Partitioned([_as_mortal(kept)]), 1)
+    assert found is not None
+    assert not found["complete"]
+
+
+def _as_mortal(kept: MemoryRows) -> Mortal:
+    out = Mortal()
+    out.tables = kept.tables
+    return out
+
+
+@pytest.mark.parametrize(
+    "broken", [{}, {"page_id": 1, "n": 0}, [], None, {"page_id": "x", "n": 0, "verdict": "", "url": ""}]
+)
+def test_what_is_no_verdict_is_refused_whole(broken: Any) -> None:
+    kept = MemoryRows()
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        apply(broken, kept)
+    assert not any(kept.tables.values())

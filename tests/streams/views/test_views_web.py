@@ -1,0 +1,190 @@
+"""The pages of the views: whom they answer, hostile content as text, and a person's way through them in a browser."""
+
+import asyncio
+import http.client
+import shutil
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pytest
+
+pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+
+from neardup.errors import BadInput
+from streams.views.source import ScanSource
+from streams.views.web import listen, serve
+from tests.neardup.report.test_report import HOSTILE, Outline
+from tests.streams.shell import Shell, site
+from tests.streams.views.said import DECIDER, Held, said
+
+TOKEN = "0123456789abcdef"
+EVIL = "https://evil.example/" + HOSTILE
+
+
+class Server:
+    """The pages on a free port, in a thread of their own."""
+
+    def __init__(self, source: Any, **how: Any) -> None:
+        self.url, self._ready = "", threading.Event()
+        self._loop, self._stop = asyncio.new_event_loop(), asyncio.Event()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(source, how),))
+        self._thread.start()
+        assert self._ready.wait(30)
+
+    async def _run(self, source: Any, how: dict[str, Any]) -> None:
+        def ready(url: str) -> None:
+            self.url = url
+            self._ready.set()
+
+        await serve(source, DECIDER, listen("127.0.0.1", 0, None), ready=ready, until=self._stop.wait(), **how)
+
+    def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
+        connection = http.client.HTTPConnection(self.url.split("/")[2], timeout=30)
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        out = answer.status, dict(answer.getheaders()), answer.read().decode()
+        connection.close()
+        return out
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+        self._loop.close()
+
+
+def hostile() -> list[dict[str, Any]]:
+    """A page, and its duplicate, that put markup wherever a page may put text; and one of no site."""
+    first = next(v for v in said(50) if v["verdict"] == "near_duplicate")
+    place = {"page_id": 1, "url": EVIL + "0", "fetched_at": 1, "coordinates": {}}
+    one = {**first, "page_id": 1, "url": EVIL, "title": HOSTILE, "site": "evil.example", "cluster": 1,
+           "canonical": EVIL, "representative": {**place, "page_id": 0}}  # fmt: skip
+    foreign = {
+        **one,
+        "page_id": 2,
+        "url": EVIL + "2",
+        "decider": "d" * 32,
+        "evidence": {"by": HOSTILE, HOSTILE: HOSTILE},
+    }
+    rejected = {**first, "page_id": 3, "url": HOSTILE, "verdict": "rejected", "reason": HOSTILE, "site": None}
+    newer = {**first, "page_id": 4, "url": EVIL + "3", "verdict": HOSTILE, "site": "evil.example"}
+    long = {**one, "page_id": 5, "url": "https://evil.example/long", "title": "W" * 100_000}
+    return [one, foreign, rejected, newer, long]
+
+
+SHOWN = [EVIL, EVIL + "2", EVIL + "3", HOSTILE, "https://evil.example/long"]
+KNOWN = ["/", *(f"/url?url={quote(url)}" for url in SHOWN), "/cluster?id=1", "/site?name=evil.example"]
+UNKNOWN = [f"{page}={quote('nothing' + HOSTILE)}" for page in ("/url?url", "/cluster?id", "/site?name")]
+PATHS = KNOWN + UNKNOWN
+
+
+@pytest.fixture(scope="module")
+def evil() -> Iterator[Server]:
+    server = Server(Held(hostile(), "a test" + HOSTILE))
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_hostile_content_shows_as_text(evil: Server, path: str) -> None:
+    status, headers, page = evil.get(path)
+    assert status == (200 if path in KNOWN else 404)
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    seen = Outline(page)
+    assert not {"script", "img"} & seen.tags.keys()
+    assert not {"onerror", "src", "style"} & seen.attributes.keys()
+    assert "\u202e" not in page
+    assert "\0" not in page
+
+
+def test_each_page_has_a_twin_that_says_the_same(evil: Server) -> None:
+    for path in ("/overview.json", *(p.replace("?", ".json?", 1) for p in PATHS[1:])):
+        status, headers, text = evil.get(path)
+        assert headers["Content-Type"] == "application/json"
+        assert ("error" in orjson.loads(text)) == (status == 404)
+    assert orjson.loads(evil.get("/url.json?url=" + quote(EVIL))[2])["verdict"] == hostile()[0]
+
+
+@pytest.mark.parametrize("path", ["/", "/overview.json", "/url?url=x", "/views.css"])
+def test_other_names_other_sites_and_other_tokens_are_refused(evil: Server, path: str) -> None:
+    assert evil.get(path, Host="evil.example")[0] == 403
+    assert evil.get(path, **{"Sec-Fetch-Site": "cross-site"})[0] == 403
+    server = Server(Held([]), token=TOKEN, names=["views.example"])
+    try:
+        assert server.get(path)[0] == 401
+        assert server.get(path, Authorization="Bearer 0123456789abcdeX")[0] == 401
+        status, headers, text = server.get(path, Authorization="Bearer \u00e9")
+        assert (status, TOKEN in text + str(headers)) == (401, False)
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert server.get(path, **right)[0] == server.get(path, Host="views.example", **right)[0] != 401
+        assert "Basic" in headers["WWW-Authenticate"], "a browser asks its user"
+        for credentials, good in (
+            (b64encode(f"anybody:{TOKEN}".encode()), True),
+            (b64encode(f"{TOKEN}:".encode()), False),
+            (b64encode(TOKEN.encode()), False),
+            (b64encode(b"\xff:\xff"), False),
+            (b"!", False),
+        ):
+            status = server.get(path, Authorization=f"Basic {credentials.decode()}")[0]
+            assert (status != 401) is good, credentials
+    finally:
+        server.close()
+
+
+def test_what_others_reach_needs_a_token() -> None:
+    with pytest.raises(BadInput, match="NEARDUP_VIEWS_TOKEN"):
+        listen("0.0.0.0", 0, None)
+    listen("0.0.0.0", 0, TOKEN).close()
+
+
+def test_wrong_usage_is_told_in_a_line(shell: Shell) -> None:
+    assert "no scan's state directory" in shell("views", "--scan", "nowhere").err
+    assert "read anew at every start" in shell("views", "--scan", "nowhere", "--rebuild").err
+
+
+def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium: apt-get install chromium")
+    site(tmp_path / "site")
+    assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
+    source = ScanSource(tmp_path / "neardup-state")
+    server = Server(source)
+    try:
+        with playwright.sync_playwright() as player:
+            browser = player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            page = browser.new_page(viewport={"width": 360, "height": 800})
+            complaints: list[str] = []
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on(
+                "request", lambda request: complaints.append(request.url) if server.url not in request.url else None
+            )
+            page.goto(server.url)
+            assert page.get_by_text("3 verdicts of the scan").is_visible()
+            page.get_by_label("URL", exact=True).fill("a.example/b.html")
+            page.keyboard.press("Enter")
+            page.get_by_role("heading", name="Wool").wait_for()
+            assert page.get_by_text("Both pages are on one site.").is_visible()
+            page.get_by_role("link", name="0", exact=True).click()
+            page.get_by_role("heading", name="Cluster 0").wait_for()
+            assert page.get_by_role("link", name="https://a.example/b.html").is_visible()
+            assert page.get_by_text("canonical", exact=True).is_visible()
+            page.get_by_role("link", name="https://a.example/a.html").first.click()
+            page.get_by_role("link", name="a.example", exact=True).click()
+            page.get_by_text("3 verdicts of this site").wait_for()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            page.emulate_media(color_scheme="dark")
+            assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+            page.goto(server.url + "url?url=nowhere")
+            assert page.get_by_text("No verdict was said of nowhere").is_visible()
+            assert [c for c in complaints if "404" not in c] == []
+            browser.close()
+    finally:
+        server.close()
