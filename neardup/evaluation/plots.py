@@ -17,7 +17,7 @@ class Series(NamedTuple):
     """Points in order. hints: what a dot says.
 
     style: dots, line (few points are marked), curve (none is), or steps (bars without gaps, from 0). step: how wide a
-    bar is, from its x on.
+    bar is, from its x on. spans: (low, high) of a vertical bar through each point.
     """
 
     name: str
@@ -25,6 +25,14 @@ class Series(NamedTuple):
     style: str = "line"
     hints: Sequence[str] = ()
     step: float = 1
+    spans: Sequence[tuple[float, float]] = ()
+
+
+class Contour(NamedTuple):
+    """A line behind all series, as of equal worth; its name stands at its end."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,7 @@ class Axes:
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     marks: Sequence[tuple[float, str]] = field(default_factory=tuple)
+    contours: Sequence[Contour] = ()
 
 
 class _Scale:
@@ -87,6 +96,8 @@ def plot(title: str, series: Sequence[Series], axes: Axes) -> Markup | None:
         drawing.text(LEFT - 8, y.at(tick) + 4, _tick(tick), "end")
     for tick in x.ticks():
         drawing.text(x.at(tick), bottom + 16, _tick(tick))
+    for contour in axes.contours:
+        _contour(drawing, contour, x, y)
     for number, one in enumerate(drawn):
         _draw(drawing, one, number, x, y)
     drawing.line(LEFT, bottom, WIDTH - RIGHT, bottom, "axis")
@@ -113,12 +124,22 @@ def _visible(one: Series, axes: Axes) -> Series:
         every = len(keep) / DOTS_MAX
         keep = [keep[int(i * every)] for i in range(DOTS_MAX)]
     hints = [one.hints[i] for i in keep] if one.hints else ()
-    return Series(one.name, [one.points[i] for i in keep], one.style, hints, one.step)
+    spans = [one.spans[i] for i in keep] if one.spans else ()
+    return Series(one.name, [one.points[i] for i in keep], one.style, hints, one.step, spans)
+
+
+def _contour(drawing: Drawing, one: Contour, x: _Scale, y: _Scale) -> None:
+    places = " ".join(f"{x.at(px):.1f},{y.at(py):.1f}" for px, py in one.points)
+    drawing.add('<polyline class="grid" fill="none" points="{}"/>', places)
+    end = one.points[-1]
+    drawing.text(x.at(end[0]) - 4, y.at(end[1]) - 4, one.name, "end")
 
 
 def _draw(drawing: Drawing, one: Series, number: int, x: _Scale, y: _Scale) -> None:
     style = f"s{number}"
     places = [(x.at(px), y.at(py)) for px, py in one.points]
+    for (px, _), (low, high) in zip(places, one.spans, strict=False):
+        drawing.line(px, y.at(low), px, y.at(high), f"curve {style}")
     if one.style in ("line", "curve") and len(places) > 1:
         drawing.add(
             '<polyline class="curve {}" points="{}"/>', style, " ".join(f"{px:.1f},{py:.1f}" for px, py in places)

@@ -65,6 +65,8 @@ class DuckEngine:
         self._db = duckdb.connect(
             config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)}
         )
+        # a program without a file (python -c, a notebook) would get DuckDB's own bar between its JSON
+        self._db.execute("set enable_progress_bar = false")
 
     def close(self) -> None:
         self._db.close()

@@ -23,6 +23,16 @@ StateOption = Annotated[
 BaseUrlOption = Annotated[
     str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
 ]
+LabelsOption = Annotated[
+    list[Path] | None, typer.Option("--labels", metavar="FILE", help="What people said of pairs; may be repeated.")
+]
+NaturalOption = Annotated[bool, typer.Option("--natural", help="Truth by one path in several releases.")]
+ReleasesOption = Annotated[
+    str | None, typer.Option(metavar="REGEX", help="What tells releases apart in a path; implies --natural.")
+]
+ItemsOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="What pages are about, where it is known; implies --natural.")
+]
 AuditOption = Annotated[
     list[Path] | None, typer.Option("--audit", metavar="FILE", help="What a scan or the matcher drew; may be repeated.")
 ]
@@ -43,18 +53,10 @@ ThreadsOption = Annotated[int, typer.Option(min=1, max=256, help="Threads.")]
 def evaluate(
     paths: PathsArgument = None,
     state: StateOption = None,
-    labels: Annotated[
-        list[Path] | None, typer.Option("--labels", metavar="FILE", help="What people said of pairs; may be repeated.")
-    ] = None,
-    natural: Annotated[
-        bool, typer.Option("--natural", help="Label by natural truth: one path in several releases.")
-    ] = False,
-    releases: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="What tells releases apart in a path; implies --natural.")
-    ] = None,
-    items: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What pages are about, where it is known; implies --natural.")
-    ] = None,
+    labels: LabelsOption = None,
+    natural: NaturalOption = False,
+    releases: ReleasesOption = None,
+    items: ItemsOption = None,
     verdicts: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="What `scan --out` or `verdicts` wrote: the run; alone, only what it tells."),
@@ -194,13 +196,9 @@ def evaluate_tlcs(
     paths: Annotated[
         list[Path], typer.Argument(metavar="PATH...", help="WARC files, folders of HTML, JSON lines, as for scan.")
     ],
-    natural: Annotated[bool, typer.Option("--natural", help="Truth by one path in several releases.")] = False,
-    releases: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="What tells releases apart in a path; implies --natural.")
-    ] = None,
-    items: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What pages are about, where it is known; implies --natural.")
-    ] = None,
+    natural: NaturalOption = False,
+    releases: ReleasesOption = None,
+    items: ItemsOption = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="For the report, its data, and the partitions.")] = Path(
         "evaluation-tlcs"
     ),
@@ -214,10 +212,11 @@ def evaluate_tlcs(
     import orjson
 
     from streams.commands import evaluate_tlcs as command
+    from streams.commands.evaluate import editions_of
     from streams.commands.terminal import bar
 
     announce_compiler()
-    editions = command.editions_of(releases, items, natural)
+    editions = editions_of(releases, items, natural)
     wanted = command.Wanted(out, editions, pairs, workers, 1000 + 500 * workers)
     with bar(shown=not as_json) as shown:
         made = command.evaluate_tlcs(paths, wanted, base_url=base_url, follow_links=follow_links, progress=shown.phase)
@@ -232,6 +231,68 @@ def evaluate_tlcs(
         typer.echo(f"evaluation: {out / 'evaluation.html'}")
     if made.unread:
         raise typer.Exit(3)
+
+
+@app.command(
+    "evaluate signals",
+    short_help="Measure signals and classifiers as Huffman 2007 did.",
+    epilog=examples(
+        "neardup evaluate signals results.jsonl --labels labels.jsonl --out evaluation",
+        "neardup evaluate signals crawl.warc.gz --natural --seeds 3",
+    ),
+)
+def evaluate_signals(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Results as JSON lines; or pages, as for scan.")
+    ],
+    labels: LabelsOption = None,
+    natural: NaturalOption = False,
+    releases: ReleasesOption = None,
+    items: ItemsOption = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="For the report, its pictures and data.")] = Path(
+        "evaluation-signals"
+    ),
+    pairs: Annotated[int, typer.Option(min=1, max=100_000, help="Pairs that natural truth labels.")] = 1000,
+    seeds: Annotated[int, typer.Option(min=1, max=99, help="Cross-validations of each learner.")] = 9,
+    folds: Annotated[int, typer.Option(min=2, max=100, help="Of a cross-validation.")] = 10,
+    base_url: BaseUrlOption = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that learn.")] = _THREADS,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+) -> None:
+    """Measure signals and classifiers as Huffman 2007 did: each signal, sets of them, curves, cost, languages."""
+    import orjson
+
+    from streams.batch.workers import Stopped
+    from streams.commands import evaluate_signals as command
+    from streams.commands.evaluate import editions_of
+    from streams.commands.terminal import bar
+
+    announce_compiler()
+    wanted = command.Wanted(out, editions_of(releases, items, natural), pairs, seeds, folds, workers)
+    with bar(shown=not as_json) as shown:
+        try:
+            made = command.evaluate_signals(paths, labels or (), wanted, base_url=base_url, progress=shown.phase)
+        except Stopped:
+            typer.echo("neardup: interrupted", err=True)
+            raise typer.Exit(130) from None
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        _show_sections(made, out)
+    if made.unread:
+        raise typer.Exit(3)
+
+
+def _show_sections(made: Any, out: Path) -> None:
+    """Every table, what is missing, and where the page lies."""
+    for section in made.sections:
+        for table in section.tables:
+            _show_table(table)
+        if section.missing:
+            typer.echo(f"neardup: {section.title}: {section.missing}", err=True)
+    for note in made.notes:
+        typer.echo(f"neardup: {note}", err=True)
+    typer.echo(f"evaluation: {out / 'evaluation.html'}")
 
 
 def _show_table(made: Any) -> None:

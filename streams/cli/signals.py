@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from streams.cli.evaluation import ItemsOption, LabelsOption, NaturalOption, ReleasesOption
 from streams.cli.options import announce_compiler, examples
 
 app = typer.Typer(rich_markup_mode=None)
@@ -74,9 +75,10 @@ def train(
     paths: Annotated[
         list[Path], typer.Argument(metavar="PATH...", help="Results as JSON lines; or pages, as for scan.")
     ],
-    labels: Annotated[
-        list[Path], typer.Option("--labels", metavar="FILE", help="What people said of pairs; may be repeated.")
-    ],
+    labels: LabelsOption = None,
+    natural: NaturalOption = False,
+    releases: ReleasesOption = None,
+    items: ItemsOption = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="For the model.")] = Path("model.json"),
     chosen: Annotated[
         str,
@@ -97,14 +99,18 @@ def train(
 ) -> None:
     """Learn a decision tree and rules of labelled pairs, and measure both by the protocol of Huffman 2007."""
     from streams.batch.workers import Stopped
+    from streams.commands.evaluate import editions_of
     from streams.commands.terminal import bar
     from streams.commands.train import Wanted, train_command
 
     announce_compiler()
+    editions = editions_of(releases, items, natural)
     wanted = Wanted(chosen, by, seeds, folds, workers)
     with bar(shown=not as_json) as shown:
         try:
-            made = train_command(paths, labels, out, wanted, base_url=base_url, progress=shown.phase)
+            made = train_command(
+                paths, labels or (), out, wanted, editions=editions, base_url=base_url, progress=shown.phase
+            )
         except Stopped:
             typer.echo("neardup: interrupted", err=True)
             raise typer.Exit(130) from None

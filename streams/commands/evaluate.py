@@ -180,6 +180,15 @@ def natural_labels(
     return beside(said, truth.labels(samples), samples, crawl.corpus)
 
 
+def editions_of(releases: str | None, items: Path | None, natural: bool) -> Editions | None:
+    """What tells pages of one item. Raises BadInput."""
+    if releases is not None and items is not None:
+        raise BadInput("--items and --releases both say what pages are about; choose one")
+    if items is not None:
+        return Items.read(items)
+    return Releases.by(releases) if natural or releases is not None else None
+
+
 def evaluate_command(
     paths: Sequence[Path | str] = (),
     *,
@@ -211,13 +220,7 @@ def evaluate_command(
     """
     if not 0 < ratio_min <= 1:
         raise BadInput(f"--ratio {ratio_min}: a share above 0, at most 1, is wanted")
-    if releases is not None and items is not None:
-        raise BadInput("--items and --releases both say what pages are about; choose one")
-    editions: Editions | None = None
-    if items is not None:
-        editions = Items.read(items)
-    elif natural or releases is not None:
-        editions = Releases.by(releases)
+    editions = editions_of(releases, items, natural)
     by_file = {path: read_labels(path) for path in labels}
     said = [label for found in by_file.values() for label in found]
     audit = read_audits(audits) if audits else None

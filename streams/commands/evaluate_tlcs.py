@@ -6,11 +6,10 @@ from pathlib import Path
 
 import orjson
 
-from neardup.errors import BadInput
 from neardup.evaluation import tlcs
 from neardup.evaluation.corpus import Counts
 from neardup.evaluation.report import Evaluation, make_folder, write
-from neardup.evaluation.truth import Editions, Items, Releases
+from neardup.evaluation.truth import Editions, Items
 from neardup.partition.parameters import Parameters
 from streams.batch.duck import documents_of, sampled_pairs
 from streams.batch.engine import Progress
@@ -27,15 +26,6 @@ class Wanted:
     pairs: int = 500
     workers: int = 1
     memory_mb: int = 2000
-
-
-def editions_of(releases: str | None, items: Path | None, natural: bool) -> Editions | None:
-    """What tells pages of one item. Raises BadInput."""
-    if releases is not None and items is not None:
-        raise BadInput("--items and --releases both say what pages are about; choose one")
-    if items is not None:
-        return Items.read(items)
-    return Releases.by(releases) if natural or releases is not None else None
 
 
 def evaluate_tlcs(

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 import numpy as np
 
 from neardup.errors import BadInput
+from neardup.evaluation.graphs import b_graph, c_graph
 from neardup.evaluation.labels import Judgement, Label, LabelledPairs, join_labels, read_labels
+from neardup.evaluation.truth import RATIO_MIN, Editions
 from neardup.pairs.scoring import compare
 from neardup.signals.idf import Idf
 from neardup.signals.learning import Examples
@@ -18,7 +21,11 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from streams.commands.compare import SCHEME
+from streams.commands.evaluate import natural_labels, open_crawl
 from streams.files.results import Line, read_results
+
+#: Pairs that natural truth labels: of more the learners would take hours.
+PAIRS_MAX = 1000
 
 #: phase, done, total (0: unknown)
 Progress = Callable[[str, int, int], None]
@@ -29,7 +36,7 @@ class Labelled:
     """Labelled pairs of results. idf: of all pages that were read. labels: joined to the pages, for what they tell.
 
     pairs: the two results of each pair that is decided, of one query where one has both. same: whether they are
-    duplicates. problems: what could not be read.
+    duplicates. problems: what could not be read. pages: URLs that were read.
     """
 
     pairs: list[tuple[Line, Line]] = field(default_factory=list)
@@ -37,6 +44,7 @@ class Labelled:
     idf: Idf = field(default_factory=Idf)
     labels: LabelledPairs = field(default_factory=LabelledPairs)
     problems: list[str] = field(default_factory=list)
+    pages: int = 0
 
     @property
     def notes(self) -> list[str]:
@@ -54,13 +62,24 @@ class _Numbers(dict[str, int]):
 
 
 def labelled(
-    paths: Sequence[Path], labels: Sequence[Path], *, base_url: str | None = None, progress: Progress
+    paths: Sequence[Path],
+    labels: Sequence[Path],
+    *,
+    editions: Editions | None = None,
+    pairs_max: int = PAIRS_MAX,
+    base_url: str | None = None,
+    progress: Progress,
 ) -> Labelled:
     """The labelled pairs among the results of some files. Pages that no label names are read for their terms alone.
 
-    Raises BadInput for what cannot be read, and where no pair of pages that are there is decided.
+    editions: label by natural truth as well, at most pairs_max pairs. Raises BadInput for what cannot be read, and
+    where no pair of pages that are there is decided.
     """
+    if not labels and editions is None:
+        raise BadInput("nothing says which pages are duplicates: name labels with --labels, or use --natural")
     said = [label for path in labels for label in read_labels(path)]
+    if editions is not None:
+        said += _natural(paths, editions, pairs_max, base_url, progress)
     wanted = {url for label in said for url in label.pair}
     made = Labelled()
     kept: dict[str, dict[str, Line]] = {}
@@ -77,6 +96,7 @@ def labelled(
             progress("read", done, 0)
 
     made.idf = Idf.of(terms())
+    made.pages = made.idf.documents
     made.labels = _joined(said, kept)
     urls = list(kept)
     for a, b, label in zip(made.labels.a, made.labels.b, made.labels.labels, strict=True):
@@ -87,6 +107,19 @@ def labelled(
         unread = f"; first problem: {made.problems[0]}" if made.problems else ""
         raise BadInput(f"none of the labels is of two pages that were read{unread}")
     return made
+
+
+def _natural(
+    paths: Sequence[Path], editions: Editions, most: int, base_url: str | None, progress: Progress
+) -> list[Label]:
+    """Labels by natural truth, as `neardup evaluate` makes them, thinned to at most half of either kind."""
+    with open_crawl(paths, base_url=base_url, progress=progress) as crawl:
+        found = natural_labels(crawl, (b_graph(crawl.corpus), c_graph(crawl.corpus)), editions, RATIO_MIN, 0)
+    out: list[Label] = []
+    for kind in (Judgement.CORRECT, Judgement.INCORRECT):
+        alike = [label for label in found if label.label is kind]
+        out += Random(0).sample(alike, min(len(alike), most // 2))
+    return out
 
 
 def _joined(said: Sequence[Label], kept: dict[str, dict[str, Line]]) -> LabelledPairs:

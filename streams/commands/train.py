@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from neardup.errors import BadInput
+from neardup.evaluation.truth import Editions
 from neardup.signals.idf import Idf
 from neardup.signals.learning import (
     FOLDS,
@@ -90,6 +91,7 @@ def train_command(
     out: Path,
     wanted: Wanted,
     *,
+    editions: Editions | None = None,
     base_url: str | None = None,
     progress: Progress = lambda phase, done, total: None,
 ) -> Trained:
@@ -98,7 +100,7 @@ def train_command(
     names = signals_named(wanted.signals)
     if not out.parent.is_dir():
         raise BadInput(f"{out.parent}: no such folder")
-    made = labelled(paths, labels, base_url=base_url, progress=progress)
+    made = labelled(paths, labels, editions=editions, base_url=base_url, progress=progress)
     trained = train(made, names, wanted, progress)
     write_whole(out, orjson.dumps(trained.model.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
     return trained

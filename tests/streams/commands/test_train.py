@@ -31,6 +31,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_model_is_learned_measured_and_told(shell: Shell, results: Path) -> None:
     given = (str(results / "results.jsonl"), "--labels", str(results / "labels.jsonl"))
     ended = shell("train", *given, "--out", "model.json", "--signals", "F+R", *FEW)
@@ -46,6 +47,7 @@ def test_a_model_is_learned_measured_and_told(shell: Shell, results: Path) -> No
     assert (shell.folder / "again.json").read_bytes() == (shell.folder / "model.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_scoring_needs_nothing_that_learns(shell: Shell, results: Path) -> None:
     given = (str(results / "results.jsonl"), "--labels", str(results / "labels.jsonl"))
     assert shell("train", *given, "--out", "m.json", "--signals", "same_title_fetched,mcd_fetched", *FEW).code == 0

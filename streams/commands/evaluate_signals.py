@@ -1,0 +1,79 @@
+"""`neardup evaluate signals`: what Huffman 2007 measured, on labelled results or pages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.evaluation.corpus import Counts
+from neardup.evaluation.report import Evaluation, make_folder, write
+from neardup.evaluation.signals import SignalStudy, signal_sections
+from neardup.evaluation.truth import Editions
+from neardup.pairs.scoring import compare
+from neardup.rules import RULES
+from neardup.signals.learning import FOLDS, LEARNERS, SEEDS, require_learners
+from neardup.sketch.layout import RecordKind
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
+from streams.commands.compare import SCHEME
+from streams.commands.examples import Labelled, Progress, examples_of, labelled
+from streams.commands.train import over_processes
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """editions: natural truth, for pages of several releases. pairs: labelled by it at most."""
+
+    out: Path
+    editions: Editions | None = None
+    pairs: int = 1000
+    seeds: int = SEEDS
+    folds: int = FOLDS
+    workers: int = 1
+
+
+def evaluate_signals(
+    paths: Sequence[Path],
+    labels: Sequence[Path],
+    wanted: Wanted,
+    *,
+    base_url: str | None = None,
+    progress: Progress = lambda phase, done, total: None,
+) -> Evaluation:
+    """Measures signals and classifiers, and writes the evaluation. Raises BadInput, Stopped after a signal."""
+    require_learners()
+    make_folder(wanted.out)
+    made = labelled(
+        paths, labels, editions=wanted.editions, pairs_max=wanted.pairs, base_url=base_url, progress=progress
+    )
+    examples = examples_of(made, progress=progress)
+    rendered = any(line.rendered is not None for pair in made.pairs for line in pair)
+    languages = [a.lang if a.lang == b.lang else "" for a, b in made.pairs]
+    plain = SignalStudy(examples, languages, rendered, _rules(made), wanted.seeds, wanted.folds)
+    tasks = sum(plain.wanted(names) for names in plain.sets().values()) * len(LEARNERS) * wanted.seeds
+    with over_processes(wanted.workers, progress, tasks) as each:
+        sections = signal_sections(SignalStudy(**{**vars(plain), "each": each}))
+    same = sum(made.same)
+    counts = Counts(fetches=made.pages, pages=made.pages)
+    fetched = f"{made.pages:,} pages, {len(made.pairs):,} labelled pairs of them."
+    said = {"correct": same, "incorrect": len(made.same) - same, "undecided": 0}
+    evaluation = Evaluation(sections, counts, fetched, [*made.notes], said)
+    evaluation.unread = len(made.problems)
+    write(evaluation, wanted.out, "Many signals, measured as Huffman 2007")
+    return evaluation
+
+
+def _rules(made: Labelled) -> dict[str, np.ndarray]:
+    """What each online rule says of the pairs."""
+    decider = Decider(scheme=SCHEME.digest)
+    said: dict[str, list[bool]] = {name: [] for name in RULES}
+    for a, b in made.pairs:
+        sketches = [Sketch(record) for record in sketch_pages([a.page, b.page], SCHEME)]
+        pages = all(sketch.kind is RecordKind.PAGE for sketch in sketches)
+        pair = compare(*sketches) if pages else None
+        for name, rule in RULES.items():
+            found = pair is not None and (pair.same_digest or rule.decide(pair, decider).kind is not None)
+            said[name].append(found)
+    return {name: np.array(found, np.bool_) for name, found in said.items()}
