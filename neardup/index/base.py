@@ -27,8 +27,12 @@ class Store(Protocol):
         """Values in the order of `keys`, None where absent."""
         ...
 
-    def first(self, family: Family, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
-        """The smallest `limit` keys that start with `prefix`, with their values, in byte order."""
+    def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
+        """The smallest `limit` keys that start with `prefix`, with their values, in byte order.
+
+        after: a key below which, itself included, none is left. Deleted rows are walked over, so that who deletes the
+        first again and again asks faster if he says where he was.
+        """
         ...
 
     def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:

@@ -1,6 +1,6 @@
 """A store in dictionaries, for tests and throw-away runs."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from neardup.errors import StateError
@@ -22,13 +22,15 @@ class MemoryStore:
         rows = self._open(family)
         return [rows.get(key) for key in keys]
 
-    def first(self, family: Family, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+    def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
         rows = self._open(family)
         keys: Iterable[bytes]
         if family is Family.MEMBERS and len(prefix) == _CLUSTER_BYTES:
-            keys = self._members.get(prefix, ())[:limit]
+            group = self._members.get(prefix, [])
+            at = bisect_right(group, after)
+            keys = group[at : at + limit]
         else:  # nobody asks often: all keys are looked at
-            keys = sorted(key for key in rows if key.startswith(prefix))[:limit]
+            keys = sorted(key for key in rows if key.startswith(prefix) and key > after)[:limit]
         return [(key, rows[key]) for key in keys]
 
     def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:

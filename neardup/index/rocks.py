@@ -87,8 +87,9 @@ class RocksStore:
             values: list[bytes | None] = rows.get(list(keys))
         return values
 
-    def first(self, family: Family, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
-        return list(takewhile(lambda pair: pair[0].startswith(prefix), self._from(family, prefix, limit)))
+    def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
+        start = after + b"\0" if after >= prefix else prefix
+        return list(takewhile(lambda pair: pair[0].startswith(prefix), self._from(family, start, limit)))
 
     def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
         start = b""

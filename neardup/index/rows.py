@@ -84,6 +84,8 @@ class ClusterRow(NamedTuple):
     live pages, the representative included. crowd: members counted as siblings of its site. content_of: founding page
     id of the representative whose main content this one repeats, or NO_PAGE. wanted: URL hash of its rel=canonical, or
     zeros if there is none or it is the page's own. canonical: that URL while it belongs to a live member, else empty.
+    promoted: member id of the page that took the cluster over last, 0 if none did: all members have greater ones. Only
+    a row with one has room for it, and format 2.
     """
 
     founding: int
@@ -95,10 +97,13 @@ class ClusterRow(NamedTuple):
     content_of: int
     wanted: bytes
     canonical: str
+    promoted: int = 0
 
     def encode(self) -> bytes:
-        fixed = _CLUSTER.pack(1, *self[:8])
-        return fixed + self.canonical.encode("utf-8", "surrogatepass")
+        canonical = self.canonical.encode("utf-8", "surrogatepass")
+        if not self.promoted:
+            return _CLUSTER.pack(1, *self[:8]) + canonical
+        return _CLUSTER.pack(2, *self[:8]) + _ID.pack(self.promoted) + canonical
 
 
 _CLUSTER = struct.Struct(">BQ16sQIIIQ16s")
@@ -110,11 +115,15 @@ def encode_new_cluster(founder: int, url_hash: bytes, content_of: int, wanted: b
 
 
 def decode_cluster(row: bytes) -> ClusterRow:
-    if len(row) < _CLUSTER.size or row[0] != 1:
+    promoted, end = 0, _CLUSTER.size
+    if row[:1] == b"\2" and len(row) >= end + _ID.size:
+        (promoted,) = _ID.unpack_from(row, end)
+        end += _ID.size
+    elif row[:1] != b"\1" or len(row) < end:
         raise CorruptRecord(f"not a cluster row of a known format: {row.hex()}")
-    canonical = row[_CLUSTER.size :].decode("utf-8", "surrogatepass")
     (founding, url_hash, current, size, revision, crowd, content_of, wanted) = _CLUSTER.unpack_from(row)[1:]
-    return ClusterRow(founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical)
+    canonical = row[end:].decode("utf-8", "surrogatepass")
+    return ClusterRow(founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical, promoted)
 
 
 class MemberRow(NamedTuple):

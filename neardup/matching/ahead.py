@@ -139,7 +139,8 @@ def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -
     # Where a mirror goes page by page, each heir goes next: found out one by one, each would cost a pass of `judge`.
     heirs = {cluster: leaving[cluster] for cluster in lost}
     for cluster_id, count in heirs.items():
-        needs.prefixes[Family.MEMBERS, id_key(cluster_id)] = max(FIRST_MIN, count + 1)
+        after = member_key(cluster_id, overlay.clusters.need(id_key(cluster_id)).promoted)
+        needs.first(Family.MEMBERS, id_key(cluster_id), max(FIRST_MIN, count + 1), after)
     reads.read(store, needs)
     _read_heirs(overlay, store, heirs)
 

@@ -42,17 +42,18 @@ def join(overlay: Overlay, at: int, cluster_id: int, standing: Kind, verified: i
     pages = overlay.reads.batch
     page_id, hashed = pages.page_ids[at], pages.url_hashes[at]
     key = id_key(cluster_id)
-    founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical = overlay.clusters.need(key)
+    row = overlay.clusters.need(key)
+    founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical, promoted = row
     counted = digests.arrive(overlay, at) and _is_sibling(
         pages.sites[at], pages.digest_keys[at], overlay.header(founding)
     )
     overlay.members.put_encoded(key + pages.id_keys[at], encode_member(verified, hashed, counted))
-    row = encode_url(page_id, cluster_id, page_id, standing, pages.newest[at], pages.log_times[at])
-    overlay.urls.put_encoded(hashed, row)
+    url = encode_url(page_id, cluster_id, page_id, standing, pages.newest[at], pages.log_times[at])
+    overlay.urls.put_encoded(hashed, url)
     if hashed == wanted:
         canonical = pages[page_id].url
     joined = ClusterRow(
-        founding, url_hash, current, size + 1, revision + 1, crowd + counted, content_of, wanted, canonical
+        founding, url_hash, current, size + 1, revision + 1, crowd + counted, content_of, wanted, canonical, promoted
     )
     overlay.clusters.put(key, joined)
     return joined
@@ -150,7 +151,8 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
 
 def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
     """The earliest member takes over: its current sketch becomes the founding one."""
-    first = overlay.members.first(id_key(cluster_id), 1, fresh=cluster_id in overlay.reads.batch)
+    after = member_key(cluster_id, cluster.promoted)
+    first = overlay.members.first(id_key(cluster_id), 1, after, fresh=cluster_id in overlay.reads.batch)
     if not first:
         raise InvariantBroken(f"cluster {cluster_id} counts {cluster.size} pages, but has no members")
     member = overlay.members.need(first[0])
@@ -173,4 +175,5 @@ def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
         content_of=NO_PAGE,
         wanted=wanted,
         canonical=canonical,
+        promoted=url.member,
     )

@@ -57,13 +57,14 @@ def leave(overlay: Overlay, page_id: int, header: Header) -> None:
             raise InvariantBroken(f"page {page_id} is not among the live pages of its digest {key.hex()}")
         overlay.more.put(keys.more_prefix(key) + id_key(page_id), None)
     elif not pages and live:
-        pages = _next_pages(overlay, key, min(live, DIGEST_PAGES_MAX))
+        pages = _next_pages(overlay, key, min(live, DIGEST_PAGES_MAX), page_id)
     _put(overlay, key, row._replace(live=live, pages=pages))
 
 
-def _next_pages(overlay: Overlay, key: bytes, number: int) -> tuple[int, ...]:
-    """Takes the oldest pages that the row did not list out of their own keys."""
-    found = overlay.more.first(keys.more_prefix(key), number, fresh=False)
+def _next_pages(overlay: Overlay, key: bytes, number: int, last: int) -> tuple[int, ...]:
+    """Takes the oldest pages that the row did not list out of their own keys. last: of those that it did list."""
+    prefix = keys.more_prefix(key)
+    found = overlay.more.first(prefix, number, prefix + id_key(last), fresh=False)
     if len(found) != number:
         raise InvariantBroken(f"digest {key.hex()} counts {number} more live pages, but {len(found)} are there")
     for more in found:

@@ -3,8 +3,10 @@
 `judge` reads and writes here only. What it needs and was not read raises Missing.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import cached_property
+from heapq import merge
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -21,6 +23,8 @@ from neardup.verdict import Representative
 
 Row = TypeVar("Row")
 _UNKNOWN = object()
+#: The end of a key that a prefix is asked for by: a page id.
+_ID_BYTES = 8
 
 
 class Table(Generic[Row]):
@@ -38,6 +42,7 @@ class Table(Generic[Row]):
         self._now: dict[bytes, Row | None] = {}
         self._encoded: dict[bytes, bytes] = {}  # rows that nobody has looked at since
         self._changed: set[bytes] = set()
+        self._grouped: dict[bytes, list[bytes]] | None = None  # keys put, by prefix
 
     def get(self, key: bytes) -> Row | None:
         """The row as it is now, None if there is none. Raises Missing if it was not read."""
@@ -67,6 +72,8 @@ class Table(Generic[Row]):
     def put(self, key: bytes, row: Row | None) -> None:
         self._now[key] = row
         self._changed.add(key)
+        if self._grouped is not None:
+            self._group(self._grouped, key)
 
     def put_encoded(self, key: bytes, row: bytes) -> None:
         """Like `put`, of a row that is not what the store has."""
@@ -74,21 +81,47 @@ class Table(Generic[Row]):
         if key in self._now:
             del self._now[key]
             self._changed.discard(key)
+        if self._grouped is not None:
+            self._group(self._grouped, key)
 
-    def first(self, prefix: bytes, limit: int, *, fresh: bool) -> list[bytes]:
-        """The smallest `limit` keys with a prefix. fresh: the store cannot hold any. Raises Missing."""
-        known, complete = ([], True) if fresh else self._prefixes.get((self._family, prefix), ([], False))
-        found = {key for key in known if self._now.get(key, True) is not None}
-        found.update(key for key in self._changed if key.startswith(prefix) and self._now[key] is not None)
-        found.update(key for key in self._encoded if key.startswith(prefix) and key not in self._changed)
-        ordered = sorted(found)[:limit]
+    def first(self, prefix: bytes, limit: int, after: bytes, *, fresh: bool) -> list[bytes]:
+        """The smallest `limit` keys of a prefix and 8 bytes, after a key below which, itself included, none is left.
+
+        fresh: the store cannot hold any. Raises Missing.
+        """
+        unread: tuple[list[bytes], bytes, bool] = [], after, fresh
+        known, since, complete = unread if fresh else self._prefixes.get((self._family, prefix), unread)
+        if since > after:
+            known, complete = [], False
         # Beyond the last key that was read the store may hold keys that we do not know of.
-        safe = ordered if complete else [key for key in ordered if known and key <= known[-1]]
-        if not complete and len(safe) < limit:
+        last = None if complete else known[-1] if known else prefix
+        here = self._put_under(prefix)
+        found: list[bytes] = []
+        for key in merge(known[bisect_right(known, after) :], here[bisect_right(here, after) :]):
+            if len(found) == limit or (last is not None and key > last):
+                break
+            if self._now.get(key, True) is not None and key not in found[-1:]:
+                found.append(key)
+        if not complete and len(found) < limit:
             needs = Needs()
-            needs.prefixes[self._family, prefix] = max(limit, FIRST_MIN, 2 * len(known))
+            needs.first(self._family, prefix, max(limit, FIRST_MIN, 2 * len(known)), min(since, after))
             raise Missing(needs)
-        return safe
+        return found
+
+    def _put_under(self, prefix: bytes) -> list[bytes]:
+        """The keys of a prefix and 8 bytes that this batch has put, ascending; some may have gone again."""
+        if self._grouped is None:
+            self._grouped = {}
+            for key in sorted(self._changed | self._encoded.keys()):
+                self._grouped.setdefault(key[:-_ID_BYTES], []).append(key)
+        return self._grouped.get(prefix, [])
+
+    @staticmethod
+    def _group(grouped: dict[bytes, list[bytes]], key: bytes) -> None:
+        group = grouped.setdefault(key[:-_ID_BYTES], [])
+        at = bisect_left(group, key)
+        if group[at : at + 1] != [key]:
+            group.insert(at, key)
 
     def writes(self) -> dict[bytes, bytes | None]:
         """Rows that differ from what was read, encoded; None: deleted."""

@@ -24,11 +24,11 @@ _PART_KEYS = 48
 
 
 class Needs:
-    """Rows and prefixes to read. Prefixes carry how many of their first rows are needed."""
+    """Rows and prefixes to read. Prefixes carry how many of their first rows are needed, and after which key."""
 
     def __init__(self) -> None:
         self.rows: dict[Family, set[bytes]] = {}
-        self.prefixes: dict[tuple[Family, bytes], int] = {}
+        self.prefixes: dict[tuple[Family, bytes], tuple[int, bytes]] = {}
 
     def row(self, family: Family, key: bytes) -> None:
         self.rows.setdefault(family, set()).add(key)
@@ -39,8 +39,13 @@ class Needs:
     def add(self, other: "Needs") -> None:
         for family, wanted in other.rows.items():
             self.rows.setdefault(family, set()).update(wanted)
-        for prefix, limit in other.prefixes.items():
-            self.prefixes[prefix] = max(limit, self.prefixes.get(prefix, 0))
+        for (family, prefix), (limit, after) in other.prefixes.items():
+            self.first(family, prefix, limit, after)
+
+    def first(self, family: Family, prefix: bytes, limit: int, after: bytes) -> None:
+        """The first keys of a prefix, so many, after a key. What was wanted before is still wanted."""
+        known = self.prefixes.get((family, prefix), (0, after))
+        self.prefixes[family, prefix] = max(limit, known[0]), min(after, known[1])
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.prefixes)
@@ -63,19 +68,19 @@ class Missing(Exception):
 class ReadSet:
     """Everything a batch has read. rows: per family, key -> value or None for absent.
 
-    prefixes: the first keys of a prefix, and whether these are all of them. posted: the batch's similarity keys with
-    their rows, which `rows` does not hold. decoded: rows as somebody looked at them, by how they are decoded. headers,
-    keys and scores remember what follows from records, by page id: decoded records, similarity keys of pages of the
-    store, numbers of pairs. chosen: what was chosen for a page, and from what: candidates, siblings, the search,
-    whether the lists were as they were read. founders: pages of the batch that will likely be posted. threads: how
-    many read and score.
+    prefixes: the first keys of a prefix after a key, that key, and whether these are all of them. posted: the batch's
+    similarity keys with their rows, which `rows` does not hold. decoded: rows as somebody looked at them, by how they
+    are decoded. headers, keys and scores remember what follows from records, by page id: decoded records, similarity
+    keys of pages of the store, numbers of pairs. chosen: what was chosen for a page, and from what: candidates,
+    siblings, the search, whether the lists were as they were read. founders: pages of the batch that will likely be
+    posted. threads: how many read and score.
     """
 
     def __init__(self, batch: Pages, decider: Decider, threads: int = 1) -> None:
         self.batch = batch
         self.posted = Posted(batch, decider)
         self.rows: dict[Family, dict[bytes, bytes | None]] = {family: {} for family in Family}
-        self.prefixes: dict[tuple[Family, bytes], tuple[list[bytes], bool]] = {}
+        self.prefixes: dict[tuple[Family, bytes], tuple[list[bytes], bytes, bool]] = {}
         self.decoded: defaultdict[Callable[[bytes], Any], dict[bytes, Any]] = defaultdict(dict)
         self.headers: dict[int, Header] = {}
         self.keys: dict[int, list[bytes]] = {}
@@ -97,12 +102,13 @@ class ReadSet:
         if absent.get(Family.KEYS):
             self.posted.learn(absent[Family.KEYS], self.rows[Family.KEYS])
         read = sum(map(len, absent.values()))
-        for (family, prefix), limit in needs.prefixes.items():
-            known, complete = self.prefixes.get((family, prefix), ([], False))
-            if complete or len(known) >= limit:
+        for (family, prefix), (limit, after) in needs.prefixes.items():
+            known, since, complete = self.prefixes.get((family, prefix), ([], after, False))
+            if since <= after and (complete or len(known) >= limit):
                 continue
-            found = store.first(family, prefix, limit)
-            self.prefixes[family, prefix] = ([key for key, _ in found], len(found) < limit)
+            since = min(since, after)
+            found = store.first(family, prefix, limit, since)
+            self.prefixes[family, prefix] = ([key for key, _ in found], since, len(found) < limit)
             self.rows[family].update(found)
             read += 1
         return read

@@ -65,6 +65,7 @@ def _groups(asked: argparse.Namespace) -> Groups:
         "peers": lambda: _peers(asked.tools / "peers", scheme),
         "rebuild": lambda: store_rows.rebuild(scheme),
         "worst matching": lambda: worst_matching.matching(scheme),
+        "promotions": lambda: worst_matching.promotions(scheme),
         "memory": lambda: store_rows.memory(scheme),
         "record": lambda: store_rows.by_field(scheme),
         **matcher,

@@ -68,9 +68,9 @@ class Recorder:
         self._keep("get_many", family, list(keys))
         return self._store.get_many(family, keys)
 
-    def first(self, family: Family, prefix: bytes, limit: int) -> list[tuple[bytes, bytes]]:
-        self._keep("first", family, prefix, limit)
-        return self._store.first(family, prefix, limit)
+    def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
+        self._keep("first", family, prefix, limit, after)
+        return self._store.first(family, prefix, limit, after)
 
     def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
         return self._store.scan(family)

@@ -13,6 +13,7 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
+from neardup.sketch.layout import RecordKind
 from tests.bench.generated import Log, changed
 from tests.bench.store_rows import Folding, enough_room
 from tests.bench.table import Row
@@ -143,3 +144,54 @@ def one_template(scheme: Scheme, pages: int, scratch: Path | None = None) -> lis
     _judge(row, case, statistics.median(times[-few:]) / statistics.median(times[1 : 1 + few]))
     row.notes |= {"candidates a page": folding.scored / folding.pages, **folding.kinds}
     return [row]
+
+
+#: Pages of one cluster, and how many of them have gone one after another.
+_CLUSTER, _GONE = 100_000, 99_000
+#: Promotions that are timed together, and how often.
+_PROMOTIONS, _LOOKS = 8, 31
+
+
+def promotions(scheme: Scheme, members: int = _CLUSTER, gone: int = _GONE) -> list[Row]:
+    """What it costs that a representative goes, where many went before it, against a cluster where none did."""
+    decider, plain = Decider(scheme=scheme.digest), Log().records(0, 1)
+    timed = _PROMOTIONS * _LOOKS
+    with tempfile.TemporaryDirectory() as folder:
+        old, fresh = (
+            _Leaving(Folding(RocksStore(Path(folder) / name), decider, 1), plain, count)
+            for name, count in (("old", members), ("fresh", members - gone))
+        )
+        in_batches = [old.go(min(_BATCH, gone - at)) for at in range(0, gone, _BATCH)]
+        normal = [
+            1e6 * old.folding.run(Log().records(at, _BATCH), clock=time.process_time)
+            for at in range(members, members + 9 * _BATCH, _BATCH)
+        ]
+        assert old.left >= timed
+        times = [(old.go(_PROMOTIONS), fresh.go(_PROMOTIONS)) for _ in range(_LOOKS)]
+        for side in (old, fresh):
+            assert side.folding.kinds["promoted"] == side.gone
+            side.folding.store.close()
+    late, early = (statistics.median(side) for side in zip(*times, strict=True))
+    row = Row(f"matcher: a promotion, {gone:,} of {members:,} pages gone", "us", late, early)
+    row.peer_name, row.ratio, row.reach = "none gone", early / late, f"{1 / GROWTH_MAX:.2g} x"
+    factor = statistics.median(in_batches) / statistics.median(normal)
+    row.check = f"{late / early:.2f} of one in a fresh cluster, {'within' if late <= GROWTH_MAX * early else 'OVER'}"
+    row.check += f" {GROWTH_MAX:g}; in batches of {_BATCH} {factor:.1f} pages like any others"
+    return [row]
+
+
+class _Leaving:
+    """One cluster of near-duplicates, whose representatives go one after another."""
+
+    def __init__(self, folding: Folding, plain: Sequence[bytes], members: int) -> None:
+        self.folding, self._plain, self.gone, self.left = folding, plain, 0, members
+        for first in range(0, members, _BATCH):
+            many = min(_BATCH, members - first)
+            folding.run([one_near(plain, number)[0] for number in range(first, first + many)], told=False)
+
+    def go(self, count: int) -> float:
+        """Processor's microseconds for each of so many promotions, in one batch."""
+        going = range(self.gone, self.gone + count)
+        records = [changed(self._plain[0], number, kind=RecordKind.TOMBSTONE) for number in going]
+        self.gone, self.left = self.gone + count, self.left - count
+        return 1e6 * self.folding.run(records, clock=time.process_time)

@@ -74,6 +74,7 @@ class Checked:
         assert all(crowds[name] == cluster.crowd for name, cluster in self.clusters.items())
         assert representatives == set(self.clusters)
         assert len(self.members) == sum(bool(row.member) for _, row in self.live.values())
+        assert all(member > self.clusters[name].promoted for name, member in self.members)
         for name, cluster in self.clusters.items():
             assert name <= cluster.founding
             assert self.headers[cluster.founding].url_hash == cluster.url_hash

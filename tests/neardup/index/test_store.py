@@ -53,12 +53,17 @@ class Stores(RuleBasedStateMachine):
         for store in self.stores:
             assert store.get_many(family, keys) == expected
 
-    @rule(family=st.sampled_from(Family), prefix=KEYS | st.just(b"") | st.just(bytes(8)), limit=st.integers(0, 4))
-    def first(self, family, prefix, limit):
+    @rule(
+        family=st.sampled_from(Family),
+        prefix=KEYS | st.just(b"") | st.just(bytes(8)),
+        limit=st.integers(0, 4),
+        after=st.just(b"") | KEYS,
+    )
+    def first(self, family, prefix, limit, after):
         rows = sorted(self.model[family].items())
-        expected = [(key, value) for key, value in rows if key.startswith(prefix)][:limit]
+        expected = [(key, value) for key, value in rows if key.startswith(prefix) and (key > after or not after)]
         for store in self.stores:
-            assert store.first(family, prefix, limit) == expected
+            assert store.first(family, prefix, limit, after) == expected[:limit]
 
     @rule()
     def flush(self):

@@ -6,10 +6,59 @@ import pytest
 
 from neardup.decider import SiteOverride
 from neardup.index import keys
-from neardup.index.rows import DIGEST_PAGES_MAX
+from neardup.index.base import Family
+from neardup.index.memory import MemoryStore
+from neardup.index.rows import DIGEST_PAGES_MAX, member_key
 from neardup.sketch.layout import HEADER
 from tests.neardup.handmade import record, tombstone
-from tests.neardup.story import BASE, FAR, NEAR, NEARER, SMALL, A, B, C, D, Story, text
+from tests.neardup.story import BASE, FAR, NEAR, NEARER, SMALL, A, B, C, D, Story, endless, folded, text
+
+# ---- who takes over ------------------------------------------------------------------------------------------------
+
+
+def test_pages_of_a_cluster_take_over_in_the_order_in_which_they_joined():
+    """Members go before their turn, come back as the last, and join while others go."""
+    urls = [f"http://m{i}.org/" for i in range(40)]
+    first = [record(url, text(((7 * i) % 60, f"own{i}"))) for i, url in enumerate(urls)]
+    leaving = [tombstone(url, at=1) for url in (*urls[3:5], *urls[:3])]
+    more = [record(urls[0], text((9, "late")), at=2), record("http://late.org/", NEAR)]
+    story = Story(*first, *leaving, *more, *(tombstone(url, at=3) for url in urls))
+    heirs = [verdict.url for verdict in story.promoted]
+    assert heirs == [*urls[1:3], *urls[5:], "http://late.org/"]
+    assert [cluster.promoted for cluster in story.state.clusters.values()] == [47]
+    for size in (3, 7):
+        again, _ = folded([*first, *leaving, *more, *(tombstone(url, at=3) for url in urls)], endless(size))
+        assert [verdict.to_json() for verdict in again] == [verdict.to_json() for verdict in story.all]
+
+
+class Asked(MemoryStore):
+    """A store that notes after which keys the first ones are asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def first(self, family, prefix, limit, after=b""):
+        found = super().first(family, prefix, limit, after)
+        self.asked.append((family, after, [key for key, _ in found]))
+        return found
+
+
+def test_the_next_in_line_is_sought_after_the_last_one_that_took_over():
+    """A store walks over what was deleted: from the beginning of the cluster each promotion would cost more."""
+    urls = [f"http://m{i}.org/" for i in range(90)]
+    store = Asked()
+    folded(
+        [*(record(url, NEAR) for url in urls), *(tombstone(url, at=1) for url in urls[:-1])], endless(1), store=store
+    )
+    members = [(after, found) for family, after, found in store.asked if family is Family.MEMBERS]
+    assert len(members) == 89
+    assert all(found[0] > after for after, found in members)
+    heirs = [found[0] for _, found in members]
+    assert [after for after, _ in members] == [member_key(1, 0), *heirs[:-1]]
+    lists = [(after, found) for family, after, found in store.asked if family is Family.KEYS]
+    assert [int.from_bytes(after[-8:], "big") for after, _ in lists] == [DIGEST_PAGES_MAX]
+
 
 # ---- copies --------------------------------------------------------------------------------------------------------
 
