@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
 
-from neardup.written import newer, read, written
+from neardup.written import later, newer, read, written
 
 #: `neardup.rules` has a function for each. Their names can be had without it, and what it imports.
-RULE_NAMES = ("shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified")
+RULE_NAMES = ("shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified", "signals")
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ class Decider:
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8
     blocks_posted: Annotated[int, (0, 6), "Blocks of the log-tf simhash among the keys of a page"] = 0
+    # what was learned (`neardup.signals.online`)
+    model: Annotated[str, "Model of the rule signals, as a file or as the JSON of one"] = later("", neutral="")
     # bounds
     postings_max: Annotated[int, (1, 64), "A key with more pages than this turns hot and finds nothing any more"] = 64
     candidates_max: Annotated[int, (1, 64), "Candidates of a page that are verified at most"] = 64

@@ -12,7 +12,7 @@ from neardup.evaluation.labels import Judgement
 from neardup.evaluation.measures import Interval, Measured, measure
 from neardup.evaluation.runs import Run
 from neardup.evaluation.study import LabelledStudy, Mask, Study
-from neardup.rules import RULES, Ruling
+from neardup.rules import RULES, Ruling, rules_for
 from neardup.rules.posted import similarity_keys
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
@@ -45,7 +45,7 @@ def rulings(study: Study, rule: str) -> list[Ruling]:
 def accepted(study: Study) -> dict[str, Mask]:
     """Which labelled pairs each rule calls near-duplicates."""
     out: dict[str, Mask] = {}
-    for rule in RULES:
+    for rule in rules_for(study.decider):
         kinds = [ruling.kind for ruling in rulings(study, rule)]
         out[rule] = np.array([kind is Kind.NEAR_DUPLICATE for kind in kinds], dtype=bool)
         if Kind.SAME_CONTENT in kinds:
@@ -122,7 +122,7 @@ def rules_section(study: Study) -> Section:
     if not study.labels.decided:
         return section
     masks = accepted(study)
-    found = {rule: found_by(study, rule) for rule in RULES}
+    found = {rule: found_by(study, rule) for rule in rules_for(study.decider)}
     run = None if study.run is None else clustered(study, study.run, study.urls)
     if run is not None:
         section.text += " " + RUN_TEXT

@@ -2,7 +2,7 @@
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.rules import combined, shingling, simhash, simhash64, site_split, sites, tape, verified
+from neardup.rules import combined, shingling, signals, simhash, simhash64, site_split, sites, tape, verified
 from neardup.rules.base import Refusal, Rule, Ruling
 
 #: By name, in the order of `neardup.decider.RULE_NAMES`.
@@ -16,6 +16,7 @@ RULES: dict[str, Rule] = {
         simhash64.RULE,
         tape.RULE,
         verified.RULE,
+        signals.RULE,
     )
 }
 
@@ -29,9 +30,14 @@ def rule_of(decider: Decider) -> Rule:
     return RULES[decider.rule]
 
 
+def rules_for(decider: Decider) -> dict[str, Rule]:
+    """All rules that can be told of under a decider: signals has nothing to say where it carries no model."""
+    return {name: rule for name, rule in RULES.items() if decider.model or name != signals.RULE.name}
+
+
 def why_refused(by: str) -> str:
     """In words; of a step that this program does not know its name."""
     return REFUSALS[by].words if by in REFUSALS else by
 
 
-__all__ = ["REFUSALS", "RULES", "Pair", "Refusal", "Rule", "Ruling", "rule_of", "why_refused"]
+__all__ = ["REFUSALS", "RULES", "Pair", "Refusal", "Rule", "Ruling", "rule_of", "rules_for", "why_refused"]

@@ -28,6 +28,10 @@ DEPTH_MAX, NODES_MAX, RULES_MAX, CONDITIONS_MAX = 64, 10_000, 1000, 100
 MODEL_BYTES_MAX = 16_000_000
 
 
+#: The score from which a pair is a duplicate.
+HALF = 0.5
+
+
 class Condition(NamedTuple):
     """A signal is at most `bound`, or above it."""
 
@@ -53,8 +57,9 @@ class Leaf:
 
     @property
     def share(self) -> float:
-        """Of duplicates, by Laplace's rule: what a curve of precision and recall is drawn by."""
-        return (self.duplicates + 1) / (self.pairs + 2)
+        """Of duplicates, by Laplace's rule, but on the side of one half that the leaf is on."""
+        share = (self.duplicates + 1) / (self.pairs + 2)
+        return max(share, HALF) if self.duplicate else min(share, HALF - 0.001)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ class Model:
                 fired is not None, told(fired) if fired is not None else "no rule holds", float(fired is not None)
             )
         path, leaf = _way(self.tree, values)
-        return Decision(leaf.duplicate, told(_shortest(path)), leaf.share)
+        return Decision(leaf.duplicate, told(path), leaf.share)
 
     def duplicates(self, columns: Columns) -> npt.NDArray[np.bool_]:
         """`decide` for many pairs: bool[pairs] of float64[pairs] by signal."""
@@ -125,7 +130,7 @@ class Model:
         lines = ["tree:"]
         for path, leaf in _leaves(self.tree, ()):
             said = "duplicate" if leaf.duplicate else "different"
-            lines.append(f"  {said} if {told(_shortest(path))}   ({leaf.duplicates} of {leaf.pairs} were duplicates)")
+            lines.append(f"  {said} if {told(path)}   ({leaf.duplicates} of {leaf.pairs} were duplicates)")
         lines.append("rules, duplicate if one holds:")
         lines += [f"  {told(rule)}" for rule in self.rules] or ["  none was learned"]
         return "\n".join(lines)
@@ -165,7 +170,7 @@ def any_rule(rules: Sequence[Rule], columns: Columns) -> npt.NDArray[np.bool_]:
 
 def told(rule: Rule) -> str:
     """The conditions of a rule in words; a rule without any always holds."""
-    return " and ".join(map(str, rule)) or "always"
+    return " and ".join(map(str, _shortest(rule))) or "always"
 
 
 def read_model(path: Path) -> Model:

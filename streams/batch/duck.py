@@ -62,11 +62,9 @@ class DuckEngine:
         self._workers, self._progress = workers, progress
         spill = self._work / "spill"
         spill.mkdir(exist_ok=True)
-        self._db = duckdb.connect(
-            config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)}
+        self._db = _quiet(
+            duckdb.connect(config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)})
         )
-        # a program without a file (python -c, a notebook) would get DuckDB's own bar between its JSON
-        self._db.execute("set enable_progress_bar = false")
 
     def close(self) -> None:
         self._db.close()
@@ -131,7 +129,7 @@ class DuckEngine:
         return int(self._db.execute(f"select count(*) from {name}").fetchall()[0][0])
 
     def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        cursor = self._db.cursor()
+        cursor = _quiet(self._db.cursor())
         try:
             result = cursor.execute(sql)
             while rows := result.fetchmany(_ROWS):
@@ -199,6 +197,11 @@ order by n
 """
 
 
+def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Without DuckDB's own bar: `python -c` and notebooks would get it between their output."""
+    return connection.execute("set enable_progress_bar = false")
+
+
 def sign_chunk(given: tuple[list[tuple[int, Page]], Parameters]) -> Part:
     """The part that a chunk of pages becomes."""
     pages, parameters = given
@@ -256,7 +259,7 @@ def sampled_pairs(workspace: Path, most: int) -> list[tuple[str, str, bool, str,
     workspace: of a partition that kept its tables. The same pairs each time: they are drawn by their hashes.
     """
     work = workspace / "work"
-    with duckdb.connect() as db:
+    with _quiet(duckdb.connect()) as db:
         for name, files in (("compared", work / "compared.parquet"), ("documents", work / "documents" / "*.parquet")):
             db.execute(f"create view {name} as select * from read_parquet('{_quoted(files)}')")
         rows = db.execute(_SAMPLED, [most]).fetchall()
@@ -280,7 +283,7 @@ order by near, place
 def documents_of(workspace: Path, column: str) -> list[tuple[str, int, str]]:
     """(URL, set, site) of each document of a finished partition. column: `family` or `star`."""
     file = _quoted(workspace / "documents.parquet")
-    with duckdb.connect() as db:
+    with _quiet(duckdb.connect()) as db:
         rows = db.execute(f"select url, {column}, site from read_parquet('{file}')").fetchall()
     return [(url, chosen, site) for url, chosen, site in rows]
 

@@ -112,7 +112,7 @@ def scan(
     state: StateOption = DEFAULT_STATE,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing: a throw-away run.")] = False,
     rule: Annotated[
-        str | None, typer.Option(metavar="RULE", help=f"One of {', '.join(RULE_NAMES)}; by default verified.")
+        str | None, typer.Option(metavar="RULE", help=f"One of {', '.join(RULE_NAMES)}:MODEL; by default verified.")
     ] = None,
     numbers: Annotated[
         list[str] | None,
@@ -311,9 +311,7 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
     """What the options ask for, or None: as the state directory has it."""
     if rule is None and not numbers:
         return None
-    if rule is not None and rule not in RULE_NAMES:
-        raise BadInput(f"--rule {rule}: there is {', '.join(RULE_NAMES)}")
-    values: dict[str, Any] = {"rule": rule} if rule else {}
+    values = _rule_values(rule)
     for text in numbers or []:
         name, _, value = text.partition("=")
         option = OPTIONS.get("decider." + name)
@@ -325,6 +323,20 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
         except (ValueError, TypeError):
             raise BadInput(f"--set {text}: {name} is {option.kind.allowed}") from None
     return lambda scheme: Decider(scheme=scheme.digest, **values)
+
+
+def _rule_values(rule: str | None) -> dict[str, Any]:
+    """The decider's fields that --rule means: its name, or `signals:MODEL`. Raises BadInput."""
+    name, _, model = (rule or "").partition(":")
+    if not name:
+        return {}
+    if name not in RULE_NAMES or (model and name != "signals"):
+        raise BadInput(f"--rule {rule}: there is {', '.join(RULE_NAMES[:-1])}, signals:MODEL")
+    if name != "signals":
+        return {"rule": name}
+    if not model:
+        raise BadInput("--rule signals wants a model: signals:FILE; `neardup train --signals sketches` makes one")
+    return {"rule": name, "model": OPTIONS["decider.model"].kind.parse(model)}
 
 
 def _require(state: Path) -> None:

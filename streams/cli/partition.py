@@ -13,7 +13,7 @@ from streams.cli.options import FollowLinksOption, announce_compiler, complain, 
 
 app = typer.Typer(rich_markup_mode=None)
 
-METHODS = ("tlcs", "cosine", *RULE_NAMES)
+METHODS = ("tlcs", "cosine", *(name for name in RULE_NAMES if name != "signals"))  # that wants a model
 KINDS = ("transitive", "stars")
 ENGINES = ("duckdb", "spark")
 _CPUS = os.cpu_count() or 1

@@ -22,7 +22,7 @@ from neardup.report.passages import Passages, Segment, passages, plain
 from neardup.report.prose import found_through
 from neardup.report.reasons import Draft, draft_of
 from neardup.report.samples import page_text
-from neardup.rules import RULES, Pair, Ruling, rule_of, why_refused
+from neardup.rules import RULES, Pair, Ruling, rule_of, rules_for, why_refused
 from neardup.rules.families import family_of
 from neardup.rules.names import PageWords, only_at_beginning, only_in_title
 from neardup.rules.posted import families_of, similarity_keys
@@ -226,7 +226,7 @@ def compare_command(
         sketches,
         decider,
         pair,
-        [_rule(rule, records, pair, decider) for rule in RULES],
+        [_rule(rule, records, pair, decider) for rule in rules_for(decider)],
         [] if difference is None else veto_names(difference, sketches, pair),
         difference,
         None if difference is None else passages(difference, count_max=12),

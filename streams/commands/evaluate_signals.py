@@ -12,7 +12,7 @@ from neardup.evaluation.report import Evaluation, make_folder, write
 from neardup.evaluation.signals import SignalStudy, signal_sections
 from neardup.evaluation.truth import Editions
 from neardup.pairs.scoring import compare
-from neardup.rules import RULES
+from neardup.rules import rules_for
 from neardup.signals.learning import FOLDS, LEARNERS, SEEDS, require_learners
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
@@ -68,12 +68,12 @@ def evaluate_signals(
 def _rules(made: Labelled) -> dict[str, np.ndarray]:
     """What each online rule says of the pairs."""
     decider = Decider(scheme=SCHEME.digest)
-    said: dict[str, list[bool]] = {name: [] for name in RULES}
+    said: dict[str, list[bool]] = {name: [] for name in rules_for(decider)}
     for a, b in made.pairs:
         sketches = [Sketch(record) for record in sketch_pages([a.page, b.page], SCHEME)]
         pages = all(sketch.kind is RecordKind.PAGE for sketch in sketches)
         pair = compare(*sketches) if pages else None
-        for name, rule in RULES.items():
+        for name, rule in rules_for(decider).items():
             found = pair is not None and (pair.same_digest or rule.decide(pair, decider).kind is not None)
             said[name].append(found)
     return {name: np.array(found, np.bool_) for name, found in said.items()}

@@ -92,6 +92,8 @@ class _Given:
         try:
             self.values[option.name] = option.kind.parse(raw)
             self.origins[option.name] = origin
+        except BadInput as error:  # of a file that the setting names
+            self.problems.append(f"{option.name} ({origin}): {error}")
         except (ValueError, TypeError, AttributeError):  # AttributeError: a string's or table's method on another type
             shown = without_credentials(repr(raw), queries=True)[:_SHOWN_MAX]
             value = "" if option.kind.secret else f" = {shown}"
@@ -216,6 +218,8 @@ class _Given:
                 "different names", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"
             )
         decider = Decider(scheme="", **settings.decider_values)
+        if decider.rule == "signals" and not decider.model:
+            self._together("a rule with a model", "decider.rule", "decider.model")
         if decider.thin_tokens > decider.short_tokens:
             self._together("in ascending order", "decider.thin_tokens", "decider.short_tokens")
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -104,6 +105,19 @@ def _flag(raw: Any) -> bool:
     return bool(raw.lower() == "true")
 
 
+def _model(raw: Any) -> str:
+    """A learned model as deciders carry it, of its JSON or of the file that holds it. Raises BadInput."""
+    from neardup.signals.model import model_of, read_model
+    from neardup.signals.online import online_text
+
+    if not raw:
+        return ""
+    if raw.lstrip().startswith("{"):
+        return online_text(model_of(raw, "decider.model"), "decider.model")
+    return online_text(read_model(Path(raw)), raw)
+
+
+_MODEL = ValueKind("a file that `neardup train --signals sketches` made, or its JSON", _model)
 _SHARE = ValueKind("a number from 0 to 1", _share)
 _FLAG = ValueKind("true or false", _flag)
 _TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
@@ -115,7 +129,7 @@ _SITES = ValueKind('{"<registrable domain>": {"never_merge": true or false, "tap
 
 def _of_decider() -> Iterator[tuple[str, tuple[ValueKind, str]]]:
     """What each number of the decider may be, and what it does, as the decider has them."""
-    given = {"rule": _choice(*RULE_NAMES), "sites": _SITES}
+    given = {"rule": _choice(*RULE_NAMES), "sites": _SITES, "model": _MODEL}
     for name, hint in get_type_hints(Decider, include_extras=True).items():
         if get_origin(hint) is Annotated:
             kind, *limits, told = get_args(hint)

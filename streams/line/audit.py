@@ -20,6 +20,7 @@ from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import orjson
 
@@ -159,9 +160,9 @@ class Audit:
         self.close()
 
 
-def shadow_numbers(texts: Sequence[str]) -> dict[str, int | float]:
+def shadow_numbers(texts: Sequence[str]) -> dict[str, Any]:
     """NAME=NUMBER texts as numbers of the decider. Raises BadInput: unknown, or out of bounds."""
-    out: dict[str, int | float] = {}
+    out: dict[str, Any] = {}
     for text in texts:
         name, _, value = text.strip().partition("=")
         option = OPTIONS.get(f"decider.{name}")
@@ -186,7 +187,7 @@ def open_audit(
     topic: str = "",
     rate: float = RATE,
     shadow: str | None = None,
-    numbers: Mapping[str, int | float] | None = None,
+    numbers: Mapping[str, Any] | None = None,
     bytes_max: int | None = None,
     warn: Callable[[str], None],
 ) -> Audit | None:
@@ -194,6 +195,8 @@ def open_audit(
 
     Raises BadInput.
     """
+    if shadow == "signals" and not (numbers or {}).get("model"):
+        raise BadInput("the shadow rule signals wants a model: shadow-set model=FILE")
     other = shadow_of(live, shadow, numbers or {})
     if file is None and not topic and other is None:
         return None

@@ -47,7 +47,7 @@ class Tally:
         return 1000 * (self.wrong + self.wrong_content) / max(1, self.items)
 
 
-def measure(samples: Sequence[Sample], rule: str = "verified", *, hashed: int = SEED, **decider: float) -> Tally:
+def measure(samples: Sequence[Sample], rule: str = "verified", *, hashed: int = SEED, **decider: float | str) -> Tally:
     """Streams `samples` in order through an index in memory.
 
     hashed: seed of the scheme. decider: fields of the Decider that are not the usual.

@@ -95,7 +95,9 @@ def test_the_test_sees_a_number_that_came_without_a_neutral_value() -> None:
 
 def test_every_number_tells_deciders_apart() -> None:
     for each in fields(Decider):
-        value: Any = {"scheme": "1" * 32, "rule": "tape", "sites": {"a.org": SiteOverride()}}.get(each.name)
+        value: Any = {"scheme": "1" * 32, "rule": "tape", "sites": {"a.org": SiteOverride()}, "model": "{}"}.get(
+            each.name
+        )
         other = replace(DECIDER, **{each.name: getattr(DECIDER, each.name) + 1 if value is None else value})
         assert other.digest != DECIDER.digest, each.name
 

@@ -16,6 +16,8 @@ from neardup.parallel import spread
 from neardup.rules import RULES
 from neardup.rules.base import Columns
 from neardup.rules.siblings import Siblings
+from neardup.signals.model import Branch, Leaf, Model
+from neardup.signals.online import online_text
 from neardup.sketch.header import Header
 from tests.neardup.handmade import record
 from tests.neardup.pairs.some_pairs import some_pair
@@ -23,6 +25,9 @@ from tests.neardup.story import SMALL
 
 PAGE = Header(record("http://a.s1.org/", "some words of a page"))
 OTHER = Header(record("http://b.s2.org/", "some words of a page"))
+
+#: A model that takes the tapes' word.
+LEARNED = online_text(Model(("tape",), Branch("tape", 0.4, Leaf(True, 9, 8), Leaf(False, 9, 1))), "learned")
 
 
 def numbers_of(rng, decider):
@@ -51,6 +56,7 @@ def test_no_rule_accepts_what_is_called_impossible(rule):
             strict_tape_min=rng.choice([0.45, 0.95]),
             content_tape_min=rng.choice([0.2, 0.74]),
             crowd_min=rng.choice([0, 2]),
+            model=LEARNED if rule == "signals" else "",
             sites=rng.choice([{}, {"s1.org": SiteOverride(tape_min=0.9)}]),
         )
         numbers = np.array([numbers_of(rng, decider) for _ in range(100)])

@@ -9,9 +9,11 @@ from rich.console import Console
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.rules import RULES
+from neardup.rules import rules_for
 from streams.commands.compare import SCHEME, Comparison, compare_command
 
+#: What is compared by where nothing else is asked for.
+DECIDER = Decider(scheme=SCHEME.digest)
 LINES = [f"The {a} of the {b} keeps {a}{b} in order." for a in ("log", "page", "token") for b in "abcdefghijkl"]
 
 
@@ -36,7 +38,7 @@ def test_the_same_words_are_an_exact_duplicate_under_every_rule(tmp_path: Path) 
     b = page(tmp_path, "b.html", [f"<b>{line}</b>" for line in LINES])
     result = compare_command(a, b)
     assert result.same_digest
-    assert rulings(result) == dict.fromkeys(RULES, "exact_duplicate")
+    assert rulings(result) == dict.fromkeys(rules_for(result.decider), "exact_duplicate")
     assert "Word for word the same" in shown(result)
 
 
@@ -46,7 +48,7 @@ def test_an_edited_page_shows_each_rules_numbers_and_the_words(tmp_path: Path) -
     assert not result.same_digest
     assert rulings(result)["verified"] == "near_duplicate"
     text = shown(result)
-    for rule in RULES:
+    for rule in rules_for(result.decider):
         assert rule in text
     assert f"B {result.pair.b_similarity} of 6" in text
     assert f"C {result.pair.c_similarity} of 384" in text
@@ -124,7 +126,7 @@ def test_thresholds_are_those_of_the_decider(tmp_path: Path) -> None:
 def test_json_holds_everything_and_only_plain_values(tmp_path: Path) -> None:
     a, b = page(tmp_path, "a.html", LINES), page(tmp_path, "b.html", LINES[:-1])
     value = json.loads(json.dumps(compare_command(a, b).to_json()))
-    assert [one["rule"] for one in value["rules"]] == list(RULES)
+    assert [one["rule"] for one in value["rules"]] == list(rules_for(DECIDER))
     assert value["pair"]["tokens_a"] == value["files"][0]["tokens"]
     assert value["differences"]["only_a"] == len(LINES[-1].split())
     assert value["differences"]["only_b"] == 0
@@ -155,7 +157,7 @@ def test_opaque_files_have_no_words(tmp_path: Path) -> None:
     a.write_bytes(b"%PDF-1.4 one" + bytes(100))
     b.write_bytes(b"%PDF-1.4 two" + bytes(100))
     result = compare_command(a, b)
-    assert rulings(result) == dict.fromkeys(RULES, None)
+    assert rulings(result) == dict.fromkeys(rules_for(DECIDER), None)
     assert "neither HTML nor text" in shown(result)
     assert json.loads(json.dumps(result.to_json()))["differences"] is None
     assert compare_command(a, a).same_digest
@@ -163,7 +165,7 @@ def test_opaque_files_have_no_words(tmp_path: Path) -> None:
 
 def test_empty_files_are_nobodys_duplicates(tmp_path: Path) -> None:
     a = page(tmp_path, "a.html", [], "")
-    assert rulings(compare_command(a, a)) == dict.fromkeys(RULES, None)
+    assert rulings(compare_command(a, a)) == dict.fromkeys(rules_for(DECIDER), None)
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
