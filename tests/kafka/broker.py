@@ -13,6 +13,8 @@ T = TypeVar("T")
 #: For what takes seconds on a quiet machine: one that is busy with all else may take a minute, and nothing is wrong.
 PATIENCE_SECONDS = 180.0
 
+_PAUSE_MAX = 0.2
+
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "kafka" / "broker.py"
 
 
@@ -58,12 +60,14 @@ class Own:
             self._cluster = None
 
 
-def eventually(look: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS, *, pause: float = 0.01) -> T:
-    """The first result of `look` that is true; fails when there is none in time. pause: seconds between two looks."""
+def eventually(look: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS) -> T:
+    """The first result of `look` that is true; fails when there is none in time."""
     deadline = time.monotonic() + seconds
+    pause = 0.01
     while True:
         found = look()
         if found:
             return found
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
         time.sleep(pause)
+        pause = min(1.5 * pause, _PAUSE_MAX)  # looks ask the broker, and what is waited for needs the processor, too

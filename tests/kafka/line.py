@@ -65,11 +65,12 @@ class Line:
             verdicts_topic=names.verdicts,
             state=str(folder / "state"),
             seed=7,
-            kafka_values={"sketch.session.timeout.ms": "6000"},
+            kafka_values={"sketch.session.timeout.ms": "6000", "sketch.heartbeat.interval.ms": "200"},
             **{"batch_pages": 5, "batch_ms": 5, "match_messages": 2, "threads": 1, **settings},
         )
         self.published: dict[tuple[str, int], list[Page]] = {}
         self._roles: list[Role] = []
+        self._askers: dict[str, Consumer] = {}
         self._left_out: set[int] = set()
         self._lost = 0
         self._client = AdminClient({"bootstrap.servers": bootstrap})
@@ -136,12 +137,12 @@ class Line:
 
     def committed(self, role: Any, topic: str, partitions: int) -> dict[int, int]:
         group = self.settings.group_of(role)
-        asker = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group})
-        try:
-            places = [TopicPartition(topic, partition) for partition in range(partitions)]
-            found = repeat("committed", lambda: asker.committed(places, 10), Cause(), 60)
-        finally:
-            asker.close()
+        if group not in self._askers:
+            quick = {"reconnect.backoff.max.ms": 200}
+            self._askers[group] = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, **quick})
+        asker = self._askers[group]
+        places = [TopicPartition(topic, partition) for partition in range(partitions)]
+        found = repeat("committed", lambda: asker.committed(places, 10), Cause(), 60)
         return {each.partition: each.offset for each in found}
 
     def ends(self, topic: str) -> dict[int, int]:
@@ -231,6 +232,8 @@ class Line:
         for role in self._roles:
             role.kill()
             print(f"--- {role.log.name}\n{role.said()}")  # shown if the test fails
+        for asker in self._askers.values():
+            asker.close()
 
     def stop(self) -> None:
         for role in self._roles:
@@ -244,7 +247,7 @@ class Line:
             ends = reader.ends()
             reader.assign(reader.begins())
             while any(position < ends[partition] for partition, position in reader.positions().items()):
-                for record in reader.read(4096, wait_s=1.0):
+                for record in reader.read(4096, wait_s=0.05):  # the last offset is a marker, which no read returns
                     verdict = json.loads(record.value() or b"")
                     assert (record.key() or b"").decode() == verdict["url"]
                     found.append(verdict)

@@ -4,6 +4,7 @@ Forked from a server that has loaded everything and compiled the kernels, so tha
 """
 
 import faulthandler
+import gc
 import multiprocessing
 import os
 import resource
@@ -87,6 +88,7 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
     # The fork server ends when nobody but its own children could ask it for more; else they would wait for each other.
     os.close(forkserver._forkserver._forkserver_alive_fd)
     die_with_parent()
+    assert _IN_SERVER, "the fork server has loaded nothing: each role would for itself, for a second"
     with open(log, "ab", buffering=0) as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
@@ -105,14 +107,31 @@ def _warm_up() -> None:
     page = Page("http://a.example/", b"<p>" + b"warm " * 100)
     sketch_pages([page, page], Scheme(seed=1))
     assert rocks.RocksStore is not None
+    gc.collect()
+    gc.freeze()  # a role that closes its index looks through its own garbage alone
 
 
-if multiprocessing.current_process().name == "MainProcess" and os.environ.get("NEARDUP_TEST_FORKSERVER"):
-    # This module is being loaded by the fork server.
+#: Whether the fork server is loading this module, or has, for the role that this process is.
+_IN_SERVER = multiprocessing.current_process().name == "MainProcess" and "NEARDUP_TEST_FORKSERVER" in os.environ
+if _IN_SERVER:
     _warm_up()
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload([__name__])
+
+
+def _ensure_server() -> None:
+    """Starts the fork server where there is none. It says nothing of a module that it does not find, and looks for it
+    where a new interpreter does: the path of this one is told to nobody but the forked.
+    """
+    before = os.environ.get("PYTHONPATH")
+    os.environ |= {"NEARDUP_TEST_FORKSERVER": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        forkserver.ensure_running()
+    finally:
+        del os.environ["NEARDUP_TEST_FORKSERVER"], os.environ["PYTHONPATH"]
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
 
 
 class Role:
@@ -133,7 +152,7 @@ class Role:
         self.log = log
         given = (role, settings, log, step, call, how, options)
         self._process = _context.Process(target=_play, args=given, daemon=True)
-        os.environ["NEARDUP_TEST_FORKSERVER"] = "1"
+        _ensure_server()
         self._process.start()
 
     @property

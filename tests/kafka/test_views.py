@@ -25,8 +25,6 @@ pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 DECIDER = Decider(scheme="")
 CLUSTERS = range(9)
-#: The worker asks the broker for its lag each time: asked without a pause, it does little else.
-_PAUSE = 0.2
 
 
 class Worker:
@@ -58,7 +56,7 @@ class Worker:
 
     def takes(self, count: float) -> None:
         """Returns when it has taken in so many verdicts."""
-        eventually(lambda: self("/overview.json")["verdicts"] >= count, f"{count} verdicts taken in", pause=_PAUSE)
+        eventually(lambda: self("/overview.json")["verdicts"] >= count, f"{count} verdicts taken in")
 
     def log(self) -> str:
         size = os.fstat(self._log.fileno()).st_size
@@ -142,7 +140,7 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(broker: str, made: Topics, tmp
             assert worker.end(signal.SIGKILL) == -signal.SIGKILL
             worker = Worker(broker, made, folder)
         worker.takes(len(verdicts))
-        eventually(lambda: not worker("/overview.json")["behind"], "nothing behind", pause=_PAUSE)
+        eventually(lambda: not worker("/overview.json")["behind"], "nothing behind")
         assert_alike(worker, verdicts)
         assert worker.told("/ready")[0] == 200
         assert "serves" in worker.told("/ready")[1]
