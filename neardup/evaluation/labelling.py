@@ -22,7 +22,7 @@ LABELLER_CHARS_MAX = 60
 
 
 @dataclass(frozen=True)
-class Progress:
+class Labelled:
     """Of one labeller: done of total pairs, how many of each judgement, the place of the last one, None for none."""
 
     labeller: str
@@ -122,10 +122,10 @@ class Labelling:
                 self._append(drawn.to_json())
                 self._said[labeller][at] = drawn  # where it was: it is no new word that undo would take back
 
-    def progress(self, labeller: str) -> Progress:
+    def progress(self, labeller: str) -> Labelled:
         said = self._said.get(labeller, {})
         counts = Counter(str(label.label) for label in said.values())
-        return Progress(labeller, len(said), len(self.pairs), dict(counts), next(reversed(said), None))
+        return Labelled(labeller, len(said), len(self.pairs), dict(counts), next(reversed(said), None))
 
     def agreement(self) -> dict[tuple[str, str], tuple[int, float | None]]:
         """Cohen's kappa of every two labellers, see `neardup.evaluation.labels.kappa`."""

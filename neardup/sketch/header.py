@@ -20,7 +20,7 @@ from neardup.sketch.layout import (
     RecordSection,
     section_starts,
 )
-from neardup.sketch.texts import Texts
+from neardup.sketch.texts import RecordTexts
 from neardup.verdict import Coordinates
 
 #: Fields that `Header` takes, in HEADER's order; the others are skipped.
@@ -65,7 +65,7 @@ def url_hash(url: str | bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16, person=b"neardup-url").digest()
 
 
-class Header(Texts):
+class Header(RecordTexts):
     """What matching reads of one record; texts are decoded when asked for.
 
     digest is b"" for what duplicates nothing: no token, or an empty opaque body. tape_logs: log-length of the whole

@@ -3,7 +3,7 @@
 from neardup.sketch.layout import RecordSection
 
 
-class Texts:
+class RecordTexts:
     """Decoded when asked for, by the reader's `_text`."""
 
     __slots__ = ()

@@ -16,7 +16,7 @@ from neardup.sketch.layout import (
     RecordSection,
     section_starts,
 )
-from neardup.sketch.texts import Texts
+from neardup.sketch.texts import RecordTexts
 from neardup.verdict import Coordinates
 
 
@@ -28,7 +28,7 @@ class Name(NamedTuple):
     flags: NameFlag
 
 
-class Sketch(Texts):
+class Sketch(RecordTexts):
     """A read-only view of one record. Field access decodes; nothing is copied before."""
 
     __slots__ = ("_header", "_starts", "record")

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from neardup.errors import StateError
-from streams.state.folder import lock_directory, state_error, sync_directory, write_whole
+from streams.state.locked_folder import lock_directory, state_error, sync_directory, write_whole
 
 RESULTS = ("sets.jsonl", "documents.parquet", "pairs.parquet", "summary.json", "report.html")
 _NAMES = {"lock", "plan.json", "work", *RESULTS}

@@ -172,7 +172,7 @@ def checkpoints(
     import json
     from datetime import UTC, datetime
 
-    from streams.state.checkpoints import describe
+    from streams.state.checkpoint_store import describe
 
     rows = describe(list(_checkpoints(settings).usable(complain)))
     if as_json:
@@ -269,7 +269,7 @@ def inspect_state(
 
 
 def _checkpoints(settings: Settings):  # type: ignore[no-untyped-def]  # its module loads fsspec
-    from streams.state.checkpoints import CheckpointStore
+    from streams.state.checkpoint_store import CheckpointStore
 
     if not settings.checkpoints:
         raise BadInput("where are the checkpoints? Name a folder or a URL: --checkpoints, NEARDUP_CHECKPOINTS")

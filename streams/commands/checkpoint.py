@@ -12,8 +12,8 @@ from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from streams.files.state import State
 from streams.line.matcher import Matcher
-from streams.state.checkpointing import make_image, restore
-from streams.state.checkpoints import Checkpoint, CheckpointStore, Copied, Manifest, Progress
+from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
+from streams.state.checkpointer import make_image, restore
 from streams.state.directory import SCAN_NAMES, Directory
 
 

@@ -13,7 +13,7 @@ from neardup.rules.families import family_of
 from neardup.verdict import Coordinates
 from streams.files.scan import ScanResult
 from streams.files.state import State
-from streams.state.folder import state_error
+from streams.state.locked_folder import state_error
 
 HOT_KEYS_MAX = 1000
 

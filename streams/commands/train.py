@@ -31,7 +31,7 @@ from neardup.signals.table import SETS, SIGNALS
 from streams.batch.workers import Workers
 from streams.commands.examples import Labelled, Progress, examples_of, labelled
 from streams.process.signals import stopped_by_signals
-from streams.state.folder import write_whole
+from streams.state.locked_folder import write_whole
 
 #: What may be learned from, beside single signals by name.
 SKETCHES = "sketches"

@@ -26,7 +26,7 @@ from streams.line.audit import Audit
 from streams.line.matcher import Mark
 from streams.ports import Clock, SourcedPage
 from streams.process.signals import SystemClock, stopped_by_signals
-from streams.state.folder import state_error
+from streams.state.locked_folder import state_error
 
 #: Messages between the two threads: 0.9 MB each.
 QUEUE_MESSAGES = 4

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import xxhash
 
 from neardup.errors import CorruptRecord
-from streams.state.folder import state_error, sync_directory
+from streams.state.locked_folder import state_error, sync_directory
 
 MAGIC = b"neardup segment 1\n"
 _FRAME = struct.Struct("<IQQ")

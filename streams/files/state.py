@@ -43,7 +43,7 @@ from streams.formats.message import (
 from streams.line.deciders import change, why_not, words_in
 from streams.line.matcher import Matcher, folded_to
 from streams.state.directory import SCAN_NAMES, Directory
-from streams.state.folder import state_error
+from streams.state.locked_folder import state_error
 
 #: Messages between two flushes of the store: what a crash may make the next run fold again.
 FLUSH_MESSAGES = 64

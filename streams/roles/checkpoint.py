@@ -12,8 +12,8 @@ from streams.kafka import KafkaLog
 from streams.line.matcher import Matcher
 from streams.process import logs
 from streams.process.metrics import Metrics
-from streams.state.checkpointing import Checkpointer, restore_newest
-from streams.state.checkpoints import CheckpointStore, Copied, Manifest
+from streams.state.checkpoint_store import CheckpointStore, Copied, Manifest
+from streams.state.checkpointer import Checkpointer, restore_newest
 
 _log = logs.get("match")
 

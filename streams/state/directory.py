@@ -18,7 +18,7 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, StateError
 from neardup.scheme import Scheme
 from streams.line.matcher import folded_to
-from streams.state.folder import lock_directory, state_error, write_whole
+from streams.state.locked_folder import lock_directory, state_error, write_whole
 
 if TYPE_CHECKING:
     from neardup.index.rocks import RocksStore

@@ -11,7 +11,7 @@ from line import Line, Make, story
 
 from streams.roles.match import run_matcher
 from streams.roles.runtime import Runtime
-from streams.state.checkpoints import CheckpointStore
+from streams.state.checkpoint_store import CheckpointStore
 
 
 @pytest.fixture

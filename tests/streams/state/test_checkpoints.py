@@ -14,8 +14,8 @@ from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from streams.files.scan import scan
 from streams.files.state import State
-from streams.state.checkpointing import IMAGE, Checkpointer, make_image, restore, restore_newest
-from streams.state.checkpoints import CheckpointStore, Manifest
+from streams.state.checkpoint_store import CheckpointStore, Manifest
+from streams.state.checkpointer import IMAGE, Checkpointer, make_image, restore, restore_newest
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.index.rocks import RocksStore
-from streams.state.checkpoints import Checkpoint, CheckpointStore, Copied, Manifest, Progress
-from streams.state.folder import sync_directory
+from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
+from streams.state.locked_folder import sync_directory
 
 #: The image that is being copied lies here, in the state directory; what a crash left of one goes at the next.
 IMAGE = "checkpoint"
