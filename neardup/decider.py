@@ -86,6 +86,17 @@ class Decider:
     noise_digits_max: Annotated[int, (0, 10_000), "Tokens with digits in which siblings may differ"] = 24
     # a stamp may be 10 tokens of a page of 30
     noise_tape_min: Annotated[Share, "Tape score of pages of one name that differ by noise alone"] = 0.6
+    stamp_words_max: Annotated[
+        int,
+        (0, 100),
+        "Words of a stamp, beside as many tokens with digits; 0: any noise is one",
+    ] = later(4, neutral=0)
+    letters_veto: Annotated[bool, "Titles that differ in case or signs alone tell apart, also pages of equal words"] = (
+        later(True, neutral=False)
+    )
+    elsewhere_veto: Annotated[
+        bool, "Pages of one name, paths of other words, are one only from strict_tape_min on, or if a stamp differs"
+    ] = later(True, neutral=False)
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8
     blocks_posted: Annotated[int, (0, 6), "Blocks of the log-tf simhash among the keys of a page"] = 0

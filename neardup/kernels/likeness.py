@@ -98,13 +98,13 @@ def _keep(data, size, keep, out):
 
 @lean_kernel
 def _gaps(data, size, keep, digits):
-    """Runs of positions not kept -> int64: runs, tokens with digits in them, words beyond those about digits.
+    """Runs of positions not kept -> int64: runs, tokens with digits in them, words beyond those about digits, words.
 
     Behind them whether the last run is the end of the tape.
 
     digits: mask of the two bits that are 0 in the bytes of tokens with digits.
     """
-    gaps = with_digits = loose = np.int64(0)
+    gaps = with_digits = loose = every = np.int64(0)
     i = 0
     while i < size:
         if keep[i]:
@@ -119,8 +119,9 @@ def _gaps(data, size, keep, digits):
                 here += 1
             i += 1
         with_digits += here
+        every += words
         loose += max(np.int64(0), words - _WORDS_BY_DIGITS * here)
-    return gaps, with_digits, loose, size > 0 and not keep[size - 1]
+    return gaps, with_digits, loose, every, size > 0 and not keep[size - 1]
 
 
 @lean_kernel
@@ -137,7 +138,7 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
     """LJ = |LCS| / (|A| + |B| - |LCS|) of the tapes at buf[a], buf[b] -> out[score_at]; 0 if two levels apart.
 
     |A| and |B|, the bytes at the compared level before straining, go to out[size_at] and out[size_at + 1].
-    Where the texts differ goes to out[gaps_at : gaps_at + 4], unless gaps_at is -1: see `neardup.pairs.pair.Pair`.
+    Where the texts differ goes to out[gaps_at : gaps_at + 5], unless gaps_at is -1: see `neardup.pairs.pair.Pair`.
     first, room: see `neardup.pairs.tapes.tape_room`; first holds what is known of the tape at buf[a]
     from the pair before.
     """
@@ -147,7 +148,7 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
     out[size_at], out[size_at + 1] = a_size, b_size
     out[score_at] = 0.0
     if gaps_at >= 0:
-        out[gaps_at : gaps_at + 4] = 0.0
+        out[gaps_at : gaps_at + 5] = 0.0
     if apart > 1:
         return
     digits = U8(0xC0) >> U8(apart)
@@ -174,15 +175,17 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
             out[gaps_at + 1] = max(digits_x, digits_y) * level
             out[gaps_at + 2] = max(loose, np.int64(0)) * level
             out[gaps_at + 3] = 1
+            out[gaps_at + 4] = max(x_size - digits_x, y_size - digits_y) * level
         return
     _met(stamps, stamp, places, x_size, keep_x)
     if gaps_at >= 0:
-        gaps_x, digits_x, loose_x, last_x = _gaps(x, x_size, keep_x, digits)
-        gaps_y, digits_y, loose_y, last_y = _gaps(y, y_size, keep_y, digits)
+        gaps_x, digits_x, loose_x, words_x, last_x = _gaps(x, x_size, keep_x, digits)
+        gaps_y, digits_y, loose_y, words_y, last_y = _gaps(y, y_size, keep_y, digits)
         out[gaps_at] = max(gaps_x, gaps_y)
         out[gaps_at + 1] = max(digits_x, digits_y) * level
         out[gaps_at + 2] = max(loose_x, loose_y) * level
         out[gaps_at + 3] = last_x or last_y
+        out[gaps_at + 4] = max(words_x, words_y) * level
     m = _keep(x, x_size, keep_x, kept_x)
     n = _keep(y, y_size, keep_y, kept_y)
     kept = min(m, n)

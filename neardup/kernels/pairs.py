@@ -17,7 +17,7 @@ from neardup.kernels.names import (
     is_saturated,
 )
 from neardup.kernels.record import OWN_URL
-from neardup.kernels.urls import same_but_sessions
+from neardup.kernels.urls import paths_apart, same_but_sessions
 
 U64 = np.uint64
 U8 = np.uint8
@@ -56,8 +56,8 @@ _TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS = range
 SAME_DIGEST, SAME_SITE, SAME_HEN_SITE, B_SIMILARITY, C_SIMILARITY, SIMHASH64_AGREE, TOKENS_A, TOKENS_B = range(8)
 TAPE_A, TAPE_B, TAPE_SCORE, CONTENT_TOKENS_A, CONTENT_TOKENS_B, CONTENT_A, CONTENT_B, CONTENT_SCORE = range(8, 16)
 TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORDS, HEADING_VETO = range(16, 24)
-GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL, OWN_URLS = range(24, 32)
-SAME_BUT_SESSIONS, SAME_CANONICAL, COLUMNS = range(32, 35)
+GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL = range(24, 32)
+OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATHS_APART, COLUMNS = range(32, 38)
 _OWN_URL = U8(OWN_URL)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
@@ -321,6 +321,9 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[OWN_URLS] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
     out[SAME_BUT_SESSIONS] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     out[SAME_CANONICAL] = _same_canonical(buf, start_a, a, start_b, b, at)
+    text_a, text_b = start_a + url_a + _half(buf, a + at[_HOST]), start_b + url_b + _half(buf, b + at[_HOST])
+    out[PATHS_APART] = same_site and paths_apart(buf, start_a, start_a + url_a, start_b, start_b + url_b)
+    out[SAME_LETTERS] = _alike(buf, text_a, _half(buf, a + at[_TEXT]), text_b, _half(buf, b + at[_TEXT]))
 
 
 @lean_kernel

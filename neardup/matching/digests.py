@@ -4,6 +4,7 @@ from neardup.errors import InvariantBroken
 from neardup.index import keys, sharing
 from neardup.index.rows import DIGEST_PAGES_MAX, NO_PAGE, DigestRow, encode_new_digest, id_key
 from neardup.matching.overlay import Overlay
+from neardup.rules import rule_of
 from neardup.sketch.header import Header
 
 
@@ -11,6 +12,20 @@ def holder(overlay: Overlay, key: bytes) -> int | None:
     """The oldest live page of a digest, named by its key; None if there is none, or the key is b""."""
     row = overlay.digests.get(key) if key else None
     return row.pages[0] if row is not None and row.pages else None
+
+
+def one_page(overlay: Overlay, at: int) -> int | None:
+    """The oldest live page of the digest of a page of the batch that its rule takes for the same page, if any."""
+    pages = overlay.reads.batch
+    key = pages.digest_keys[at]
+    row = overlay.digests.get(key) if key else None
+    if row is None:
+        return None
+    one_page, header = rule_of(overlay.decider).one_page, pages[pages.page_ids[at]]
+    for page_id in row.pages:
+        if one_page(header, overlay.header(page_id), overlay.decider):
+            return page_id
+    return None
 
 
 def arrive(overlay: Overlay, at: int) -> bool:

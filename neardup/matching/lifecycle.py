@@ -177,7 +177,7 @@ class Life:
     # ---- an unknown one --------------------------------------------------------------------------------------------
 
     def _unknown(self, at: int, replaces: int | None = None) -> Judged:
-        holder = digests.holder(self._overlay, self._pages.digest_keys[at])
+        holder = digests.one_page(self._overlay, at)
         judged = self._alone_or_near(at) if holder is None else self._exact(at, holder)
         if replaces is not None and judged.verdicts:
             judged.verdicts[0].replaces = replaces

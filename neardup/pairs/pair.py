@@ -19,14 +19,17 @@ class Pair(NamedTuple):
     gaps: where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
     tokens with digits in them; loose_words: words in them beyond 3 for each token with digits of the same gap, as in
     time stamps, and tokens of common runs in another order. Of the page that has more, and scaled up by the tapes'
-    level. end_differs: one of them is the end of a text. All are 0 of tapes two levels apart.
+    level. end_differs: one of them is the end of a text; gap_words: all words in them. All are 0 of tapes two levels
+    apart.
 
     same_address: one URL is the other with more of a query. same_canonical: the pages of two URLs want to go by one:
     rel=canonical, or their own where that is missing or a front page. same_heading: both have headings, of the same
     words and numbers.
     tape_level: the greater of the two; at 0 tapes hold every word, up to 8 times. own_urls: both texts have their
     page's own URL, which tapes leave out. same_but_sessions: the URLs are
-    equal but for parameters that name a session, or a campaign that led there.
+    equal but for parameters that name a session, or a campaign that led there. same_letters: the titles are equal as
+    they are written, case and signs included. paths_apart: on one site the path of each URL has a word without digits
+    that the other's path lacks.
     """
 
     same_digest: bool
@@ -57,9 +60,12 @@ class Pair(NamedTuple):
     gap_digits: int
     loose_words: int
     end_differs: bool
+    gap_words: int
     same_address: bool
     same_heading: bool
     tape_level: int
     own_urls: bool
     same_but_sessions: bool
     same_canonical: bool
+    same_letters: bool
+    paths_apart: bool

@@ -10,6 +10,7 @@ from neardup.decider import Decider
 from neardup.pairs.pair import Pair
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
 #: Families of the keys that a page posts, in their order, with how many of each.
@@ -90,6 +91,8 @@ class Rule:
     was measured; in the rule's own unit. in_short: a pair's numbers, and those that are needed. evidence: what a
     verdict has of a pair. drawn: thresholds by field of the evidence, for charts.
 
+    one_page: whether two pages of one digest are one; of their headers.
+
     reads_tapes: thin pages are no candidates, nor are pages of too different a length. counts_siblings: whether it asks
     for siblings.
     """
@@ -105,6 +108,7 @@ class Rule:
     in_short: Callable[[Pair, Decider, Ruling], tuple[str, str]]
     evidence: Callable[[Pair, Ruling], dict[str, Any]]
     drawn: Callable[[Decider], Mapping[str, float]] = lambda decider: {}
+    one_page: Callable[[Header, Header, Decider], bool] = lambda header, other, decider: True
     reads_tapes: bool = False
     counts_siblings: Callable[[Decider], bool] = lambda decider: False
 

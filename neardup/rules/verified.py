@@ -1,12 +1,13 @@
 """The default rule: `tape`, after looking at what pages call themselves: title, heading, end of the URL.
 
 In a template a page meets many siblings whose text is mostly the same. Names tell them apart where they differ; where
-many pages of a site go by one name (a constant title), pages are the same only if nothing but noise differs: time
-stamps, counters, session names, which stand in few places and have digits in them; and if their URLs say that they may
-be: between two records of a database a word, or a number, may be the whole difference.
+many pages of a site go by one name (a constant title), pages are the same only if nothing but a stamp differs: a
+clock, a counter, digits in few places and hardly a word among them; or noise, which may have words, if their URLs say
+that they may be one: between two records of a database a word may be the whole difference.
 """
 
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
@@ -16,7 +17,11 @@ from neardup.rules import tape
 from neardup.rules.base import Columns, Evidence, Posts, Refusal, Rule, Ruling, evidence_of, refused
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
+
+#: Signs that divide the words of a URL, and say nothing else.
+_DIVIDING = frozenset(" -_.,;~")
 
 
 def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
@@ -45,6 +50,8 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
         apart = _apart_elsewhere(pair, decider, siblings)
     else:
         apart = _named_apart(pair, decider) or _one_of_many(pair, decider, siblings)
+        if not apart and _elsewhere(pair, decider):
+            return refused("elsewhere", pair.tape_score, decider.strict_tape_min)
     if apart:
         return refused(apart, pair.tape_score, tape.demanded_of(pair, decider, crowd))
     ruling = tape.decide(pair, decider, crowd)
@@ -61,7 +68,7 @@ def _one_of_many(pair: Pair, decider: Decider, siblings: Siblings) -> str:
     if not (pair.same_naming and _crowded(pair, decider, siblings)):
         return ""
     home = _same_but_urls(pair, decider) or (_at_home(pair, decider, siblings) and _is_noise(pair, decider))
-    return "" if home else "siblings"
+    return "" if home or (decider.stamp_words_max and _is_clock(pair, decider)) else "siblings"
 
 
 def _is_other_view(pair: Pair, decider: Decider) -> bool:
@@ -78,7 +85,8 @@ def _one_address(pair: Pair) -> bool:
 def _named_apart(pair: Pair, decider: Decider) -> str:
     """Why the pages are about different things, or an empty string."""
     # A release changes digits of its titles, but not the ends of its URLs.
-    if decider.retitled_veto and pair.same_words and not pair.same_title and not pair.same_tail:
+    same_title = pair.same_title and (pair.same_letters or not decider.letters_veto)
+    if decider.retitled_veto and pair.same_words and not same_title and not pair.same_tail:
         return "retitled"
     if decider.heading_veto and _headings_apart(pair):
         return "heading veto"
@@ -88,6 +96,14 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
     if _contents_apart(pair, decider):
         return "contents"
     return ""
+
+
+def _elsewhere(pair: Pair, decider: Decider) -> bool:
+    """Whether pages of one name lie where their URLs say other things of them, and more than a stamp differs."""
+    if not (decider.elsewhere_veto and pair.same_naming and pair.paths_apart) or pair.same_tail or pair.same_place:
+        return False
+    one = _one_address(pair) or pair.same_but_sessions or _same_but_urls(pair, decider) or _is_clock(pair, decider)
+    return not one and pair.tape_score < decider.strict_tape_min
 
 
 def _headings_apart(pair: Pair) -> bool:
@@ -165,13 +181,38 @@ def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
 
 def _is_stamp(pair: Pair, decider: Decider) -> bool:
     """Whether pages of one title differ by noise alone, which on a short page may be a large part of the text."""
+    noise = _is_clock(pair, decider) if decider.stamp_words_max else _is_noise(pair, decider)
     return (
         pair.same_title
         and pair.gaps > 0
         and pair.loose_words == 0
-        and _is_noise(pair, decider)
+        and noise
         and pair.tape_score >= decider.noise_tape_min
     )
+
+
+def _is_clock(pair: Pair, decider: Decider) -> bool:
+    """Whether what differs is seen, and is a clock, a date, a counter: digits, and hardly a word among them.
+
+    A record has its name among its figures: more words than a weekday and a month.
+    """
+    words = min(decider.stamp_words_max, pair.gap_digits)
+    return pair.gaps > 0 and pair.loose_words == 0 and pair.gap_words <= words and _is_noise(pair, decider)
+
+
+def one_page(header: Header, other: Header, decider: Decider) -> bool:
+    """Whether two pages of the same words are one: `operator*` and `operator+` of one site are the same words."""
+    if not decider.letters_veto or header.site != other.site or header.opaque:
+        return True
+    if header.titling == other.titling and header.title == other.title:
+        return _signs(header.url) == _signs(other.url)
+    return False
+
+
+def _signs(url: str) -> tuple[str, ...]:
+    """Of the last segment of a URL's path the signs that may be a name, those that divide words left out."""
+    segment = unquote(urlsplit(url).path).rpartition("/")[2]
+    return tuple(sign for sign in segment if not sign.isalnum() and sign not in _DIVIDING)
 
 
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:
@@ -191,6 +232,7 @@ _REFUSALS = {
     "heading veto": Refusal("the headings name different things", veto=True),
     "figures": Refusal("numbers differ all over the page, and it lies at another place of its site", veto=True),
     "contents": Refusal("one name at two places of a site, and their main contents have little in common", veto=True),
+    "elsewhere": Refusal("one name at places of other names, so a closer match was demanded"),
     "siblings": Refusal(
         "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
     ),
@@ -208,7 +250,8 @@ def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
 
 def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
     found = tape.held(evidence, decider)
-    return (found[0], decider.noise_tape_min) if found and evidence.get("by") == "noise" else found
+    demands = {"noise": decider.noise_tape_min, "elsewhere": decider.strict_tape_min}
+    return (found[0], demands.get(str(evidence.get("by")), found[1])) if found else None
 
 
 def _told(evidence: Evidence, decider: Decider) -> list[str]:
@@ -234,6 +277,7 @@ RULE = Rule(
     in_short=tape.in_short,
     evidence=_evidence,
     drawn=tape.RULE.drawn,
+    one_page=one_page,
     reads_tapes=True,
     counts_siblings=lambda decider: decider.siblings_min > 0,
 )

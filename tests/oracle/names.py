@@ -38,6 +38,20 @@ def but_urls(pair):
     return pair["own_urls"] and pair["tape_level"] == 0 and not pair["loose_words"] and (not pair["gaps"] or stamp)
 
 
+def stamp(pair):
+    """Whether what differs is seen, and has no more words than figures, and four at most."""
+    return (
+        pair["gaps"] > 0 and not pair["loose_words"] and pair["gap_words"] <= min(4, pair["gap_digits"]) and noise(pair)
+    )
+
+
+def elsewhere(pair):
+    """Whether URLs of one name say other things of the pages, which are not the same but for a stamp."""
+    here = ("same_tail", "same_place", "same_address", "same_canonical", "same_but_sessions")
+    apart = pair["paths_apart"] and pair["same_naming"] and not any(pair[name] for name in here)
+    return apart and pair["tape_score"] < 0.95 and not but_urls(pair) and not stamp(pair)
+
+
 def record(pair):
     """Whether figures differ all over two pages of one name."""
     return pair["gaps"] >= 6 and pair["gap_digits"] >= pair["gaps"] >= pair["loose_words"] and pair["same_naming"]
@@ -65,7 +79,7 @@ def refused(pair, siblings):
     view = one and pair["same_heading"] and max(pair["tape_score"], pair["content_score"]) >= 0.95
     if pair["title_veto"] == 1 and not view:
         return "title veto"
-    if pair["same_words"] and not pair["same_title"] and not pair["same_tail"]:
+    if pair["same_words"] and not (pair["same_title"] and pair["same_letters"]) and not pair["same_tail"]:
         return "retitled"
     if pair["heading_veto"] == 1 or (pair["heading_veto"] and not pair["same_tail"]):
         return "heading veto"
@@ -75,6 +89,7 @@ def refused(pair, siblings):
     away = not any(pair[name] for name in ("same_tail", "same_place", "same_address", "same_canonical"))
     if inner and away and pair["same_naming"] and pair["tape_score"] < 0.95:
         return "contents"
-    if crowded(pair, siblings) and not but_urls(pair) and not (one_address(pair, siblings) and noise(pair)):
+    home = but_urls(pair) or stamp(pair) or (one_address(pair, siblings) and noise(pair))
+    if crowded(pair, siblings) and not home:
         return "siblings"
-    return ""
+    return "elsewhere" if elsewhere(pair) else ""

@@ -186,25 +186,25 @@ def at_level(a, b):
 
 
 def gaps(a, b):
-    """Of two (level, bytes): places where they differ, tokens with digits there, words far from digits or moved; and
-    whether one of the places is the end.
+    """Of two (level, bytes): places where they differ, tokens with digits there, words far from digits or moved;
+    whether one of the places is the end; and all words there.
     """
     if abs(a[0] - b[0]) > 1:
-        return 0, 0, 0, False
+        return 0, 0, 0, False, 0
     scale = 1 << max(a[0], b[0])
     a, b, shift = at_level(a, b)
     if min(len(a), len(b)) < 3:
-        return 0, 0, 0, False
+        return 0, 0, 0, False, 0
     found, end = [], False
     for x, y in ((a, b), (b, a)):
         kept = shared(x, y)
         runs = "".join(" " if i in kept else "w" if byte >> 6 - shift & 3 else "d" for i, byte in enumerate(x)).split()
         loose = sum(max(0, run.count("w") - 3 * run.count("d")) for run in runs)
         end |= len(x) - 1 not in kept
-        found.append((len(runs), sum(run.count("d") for run in runs), loose))
-    places, digits, loose = (max(numbers) for numbers in zip(*found, strict=True))
+        found.append((len(runs), sum(run.count("d") for run in runs), loose, "".join(runs).count("w")))
+    places, digits, loose, every = (max(numbers) for numbers in zip(*found, strict=True))
     x, y = strained(a, b), strained(b, a)
-    return places, digits * scale, (loose + min(len(x), len(y)) - lcs(x, y)) * scale, end
+    return places, digits * scale, (loose + min(len(x), len(y)) - lcs(x, y)) * scale, end, every * scale
 
 
 def tape_score(a, b):
@@ -398,6 +398,13 @@ def without_sessions(url):
     return "?".join([first, *kept])
 
 
+def path_words(page):
+    """The words of a URL's path that have no digit but encoded ones, case aside."""
+    path = "/".join(page["url"].split("?")[0].split("/")[3:])
+    words = re.findall("[A-Za-z0-9%]+", path)
+    return {word.lower() for word in words if not re.search("[0-9]", re.sub("%..", "%", word))}
+
+
 def same_heading(a, b):
     """Whether both pages have headings, of the same names."""
     x, y = ({n[0] for n in page["title_names"] if n[2] & 16} for page in (a, b))
@@ -444,4 +451,6 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         a["own_url"] and b["own_url"],
         same_site and without_sessions(a["url"]) == without_sessions(b["url"]),
         same_canonical(a, b),
+        a["title"] == b["title"],
+        same_site and bool(path_words(a) - path_words(b)) and bool(path_words(b) - path_words(a)),
     )

@@ -35,12 +35,15 @@ SAME = Pair(
     gap_digits=0,
     loose_words=0,
     end_differs=False,
+    gap_words=0,
     same_address=False,
     same_heading=True,
     tape_level=0,
     own_urls=False,
     same_but_sessions=False,
     same_canonical=False,
+    same_letters=True,
+    paths_apart=False,
 )
 
 _TOKENS = (10, 19, 20, 49, 50, 200, 500, 1000, 1001)
@@ -67,7 +70,9 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "gaps": (0, 1, 2, 3, 6),
     "gap_digits": (0, 3, 6, 24, 25),
     "loose_words": (0, 0, 3, 8, 9),
+    "gap_words": (0, 2, 4, 5),
     "tape_level": (0, 0, 1),
+    **dict.fromkeys(("paths_apart", "same_letters"), (True, True, True, False)),
     **dict.fromkeys(("same_address", "same_canonical", "own_urls", "same_but_sessions"), (True, False, False)),
 }
 _USUAL: dict[type, tuple[Any, ...]] = {bool: (True, False), int: (0, 1, 2), float: (0.0, 0.5, 1.0)}

@@ -18,7 +18,7 @@ from tests.neardup.pairs.some_pairs import some_pair
 DECIDER = Decider(scheme="0" * 32)
 
 
-def some_rulings(decider: Decider, many: int = 10_000) -> Iterator[tuple[Pair, Ruling, int]]:
+def some_rulings(decider: Decider, many: int = 20_000) -> Iterator[tuple[Pair, Ruling, int]]:
     random = Random(decider.digest)
     for _ in range(many):
         pair, crowd = some_pair(random), random.choice((0, 0, 2, 3))
@@ -74,7 +74,7 @@ def test_evidence_tells_the_score_and_the_demand_of_the_ruling(decider: Decider)
         assert margin == pytest.approx(ruling.score - ruling.demand, abs=1e-4), (pair, ruling)
         if ruling.kind is None and not REFUSALS[ruling.by].plain:
             assert sentences(evidence, decider)[0] == f"Ruled out: {why_refused(ruling.by)}."
-    assert told > 3_000
+    assert told > 6_000
 
 
 @pytest.mark.parametrize("decider", DECIDERS, ids=_IDS)

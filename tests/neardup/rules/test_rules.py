@@ -125,6 +125,40 @@ def test_retitled_pages_at_other_places_differ() -> None:
     assert ruled("verified", decider=off, **apart(same_title=False))[0] is Kind.NEAR_DUPLICATE
 
 
+def test_titles_that_differ_in_case_or_signs_alone_tell_apart_where_urls_end_otherwise() -> None:
+    assert ruled("verified", **apart(same_letters=False)) == (None, "retitled")
+    assert ruled("verified", same_letters=False)[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, letters_veto=False)
+    assert ruled("verified", decider=off, **apart(same_letters=False))[0] is Kind.NEAR_DUPLICATE
+
+
+def test_one_name_at_places_of_other_names_wants_a_closer_match_or_a_stamp() -> None:
+    away = apart(paths_apart=True, tape_score=0.94)
+    assert ruled("verified", **away) == (None, "elsewhere")
+    for unlike in ("same_tail", "same_place", "same_address", "same_canonical", "same_but_sessions", "own_urls"):
+        assert ruled("verified", **away | {unlike: True})[0] is Kind.NEAR_DUPLICATE
+    for unlike in ({"tape_score": 0.95}, {"same_naming": False}, {"same_site": False}, {"paths_apart": False}):
+        assert ruled("verified", **away | unlike)[0] is Kind.NEAR_DUPLICATE
+    stamp = {"gaps": 1, "gap_digits": 4, "gap_words": 4}
+    assert ruled("verified", **away | stamp)[0] is Kind.NEAR_DUPLICATE
+    for unlike in ({"gap_digits": 3}, {"gap_digits": 9, "gap_words": 5}, {"loose_words": 1}, {"gaps": 3}):
+        assert ruled("verified", **away | stamp | unlike) == (None, "elsewhere")
+    off = Decider(scheme="0" * 32, elsewhere_veto=False)
+    assert ruled("verified", decider=off, **away)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_a_clock_is_no_record_wherever_and_under_whatever_name_it_stands() -> None:
+    clock = apart(gaps=1, gap_digits=6, gap_words=2)
+    assert among(9, 9, **clock)[0] is Kind.NEAR_DUPLICATE
+    for unlike in ({"gap_words": 5}, {"gap_digits": 1}, {"loose_words": 1}, {"gaps": 3}, {"gaps": 0}):
+        assert among(9, 9, **clock | unlike) == (None, "siblings")
+    off = Decider(scheme="0" * 32, stamp_words_max=0)
+    assert among(9, 9, off, **clock) == (None, "siblings")
+    short = {"gaps": 1, "gap_digits": 3, "gap_words": 4, "tape_score": 0.6, "content_score": 0.0}
+    assert ruled("verified", **short)[0] is None  # a record: more words than figures
+    assert ruled("verified", decider=off, **short) == (Kind.NEAR_DUPLICATE, "noise")
+
+
 def test_headings_veto_by_words_anywhere_and_by_numbers_at_other_places() -> None:
     assert ruled("verified", heading_veto=1) == (None, "heading veto")
     assert ruled("verified", heading_veto=2)[0] is Kind.NEAR_DUPLICATE
@@ -194,7 +228,7 @@ def test_siblings_elsewhere_differ_however_little() -> None:
 def test_pages_that_print_their_own_urls_are_one_if_nothing_but_a_stamp_at_the_end_differs() -> None:
     missing = apart(own_urls=True)
     assert among(99, 99, **missing)[0] is Kind.NEAR_DUPLICATE
-    stamp = {"gaps": 1, "gap_digits": 24, "end_differs": True}
+    stamp = {"gaps": 1, "gap_digits": 24, "gap_words": 5, "end_differs": True}  # of too many words for a clock
     assert among(99, 99, **missing | stamp)[0] is Kind.NEAR_DUPLICATE
     for unlike in ({"gaps": 2}, {"gap_digits": 25}, {"end_differs": False}, {"loose_words": 1}, {"tape_level": 1}):
         assert among(99, 99, **missing | stamp | unlike) == (None, "siblings")
@@ -233,13 +267,21 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
     for _ in range(20_000):
         flags = {
             name: random.random() < 0.6
-            for name in ("same_site", "same_tail", "same_place", "same_naming", "same_title", "same_words")
+            for name in (
+                "same_site",
+                "same_tail",
+                "same_place",
+                "same_naming",
+                "same_title",
+                "same_words",
+                "same_letters",
+            )
         }
         flags |= {
             name: random.random() < 0.3
             for name in (
                 *("same_address", "same_canonical", "same_heading"),
-                *("own_urls", "end_differs", "same_but_sessions"),
+                *("own_urls", "end_differs", "same_but_sessions", "paths_apart"),
             )
         }
         pair = SAME._replace(
@@ -253,6 +295,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             tokens_b=500,
             gaps=random.choice((0, 1, 2, 3, 6)),
             gap_digits=random.choice((0, 3, 6, 24, 25)),
+            gap_words=random.choice((0, 3, 4, 5)),
             loose_words=random.choice((0, 0, 3, 8, 9)),
             tape_level=random.choice((0, 0, 1)),
         )
@@ -263,6 +306,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
         assert (ruling.by == refused) == bool(refused), (pair, siblings, ruling, refused)
         decisions.add((ruling.kind is not None, ruling.by))
     assert {by for _, by in decisions} >= {"retitled", "heading veto", "figures", "siblings", "title veto", "tape"}
+    assert (False, "elsewhere") in decisions
 
 
 # what pages of two sites call themselves
