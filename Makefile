@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate web corpora soak \
+.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate web corpora simulate soak \
 	bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka lock clean
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make web         evaluate all rules on a made-up web with mirrors, PAGES=10000"
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
+	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
 	@echo "make soak        the stream under random kills, MINUTES=5; test-cluster: with one of three brokers lost"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-spark  the partition on Spark, with real executors"
@@ -109,6 +110,12 @@ test-cluster: $(READY)
 test-spark: $(READY)
 	$(BIN)/python -m pip install --quiet "pyspark>=4.0,<5"
 	$(BIN)/pytest tests/spark
+
+# The whole line on scripted ports, under faults that seeds draw; a failing schedule is shrunk and printed.
+SEEDS ?= 10000
+FIRST ?= 0
+simulate: $(READY)
+	$(BIN)/python -m tests.streams.simulation --seeds $(SEEDS) --first $(FIRST)
 
 MINUTES ?= 5
 soak: $(READY)

@@ -12,8 +12,8 @@ OFFSET_MAX = PAGE_ID_MAX >> PLACE_BITS
 #: A message of the sketch log ends at so many pages or so many bytes of records, whichever is first.
 MESSAGE_PAGES_MAX = 512
 MESSAGE_BYTES_MAX = 900_000
-#: What a message has besides its records: a head of 24 bytes, 4 for each length, 36 for each of up to 1,000 ranges.
-MESSAGE_FRAMING_BYTES = 24 + 4 * MESSAGE_PAGES_MAX + 36 * 1_000
+#: What a message has besides its records: a head of 48 bytes, 4 for each length, 36 for each of up to 1,000 ranges.
+MESSAGE_FRAMING_BYTES = 48 + 4 * MESSAGE_PAGES_MAX + 36 * 1_000
 #: What the client and the topic of the sketch log take at least; a broker's own default is 48,588 more.
 LOG_RECORD_BYTES_MIN = 1_000_000
 #: What Kafka may add to key, value and headers: the batch's header and its own lengths are under 200 bytes.

@@ -88,6 +88,7 @@ class Verdict:
     opaque: bool = False
     truncated: bool = False
     candidates_cut: bool = False
+    log: str | None = None  # whose places page ids are; None where a state directory's own
 
     def to_json(self) -> bytes:
         """One line of JSON without the newline: fields in a fixed order, empty ones left out."""

@@ -19,7 +19,7 @@ also holds what it made of the verdicts: after a crash both are there or neither
     db.executescript('''
         CREATE TABLE IF NOT EXISTS positions (partition TEXT PRIMARY KEY, next INTEGER);
         CREATE TABLE IF NOT EXISTS pages
-            (url TEXT PRIMARY KEY, kind TEXT, duplicate_of TEXT, page_id INTEGER, n INTEGER);
+            (url TEXT PRIMARY KEY, kind TEXT, duplicate_of TEXT, log TEXT, page_id INTEGER, n INTEGER);
     ''')
 
     class Positions:
@@ -31,16 +31,21 @@ also holds what it made of the verdicts: after a crash both are there or neither
             with db:  # one transaction
                 for verdict in batch.verdicts:
                     db.execute(
-                        '''INSERT INTO pages VALUES (?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE
-                           SET kind = excluded.kind, duplicate_of = excluded.duplicate_of,
+                        '''INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE
+                           SET kind = excluded.kind, duplicate_of = excluded.duplicate_of, log = excluded.log,
                                page_id = excluded.page_id, n = excluded.n
-                           WHERE (excluded.page_id, excluded.n) > (page_id, n)''',
-                        (verdict["url"], verdict["verdict"], duplicate_of(verdict), verdict["page_id"], verdict["n"]),
+                           WHERE excluded.log <> log OR (excluded.page_id, excluded.n) > (page_id, n)''',
+                        (
+                            *(verdict["url"], verdict["verdict"], duplicate_of(verdict)),
+                            *(verdict["log"], verdict["page_id"], verdict["n"]),
+                        ),
                     )
                 db.executemany("REPLACE INTO positions VALUES (?, ?)", batch.positions.items())
 
-`(page_id, n)` names a verdict and ascends with time: with the last line of that statement even an indexer whose
-positions got lost, and which reads everything again, ends with the same table.
+`(page_id, n)` names a verdict of one log and ascends with time: with the last line of that statement even an indexer
+whose positions got lost, and which reads everything again, ends with the same table. A new generation has another log,
+whose page ids begin anew: they are not compared, and its verdicts replace the old ones. Its topic is another one, too:
+clear the positions then.
 """
 
 import time
@@ -78,6 +83,8 @@ __all__ = [
 FAILURES_MAX = 1_000
 #: Records that wait for their acknowledgement, in bytes; then `publish` waits.
 BUFFER_BYTES = 64 << 20
+#: Once verdicts were deleted before they were read.
+LOST = "clear the stored positions to go on with the verdicts that are left"
 #: A new partition of the verdicts is seen after so long.
 PARTITIONS_SECONDS = 30.0
 _BATCH_BYTES_MAX = 16 << 20
@@ -296,7 +303,7 @@ class VerdictConsumer:
         """
         self._connection = Connection(bootstrap, kafka or {})
         self._only = None if partitions is None else frozenset(partitions)
-        self._reader = Reader(self._connection, topic, committed_only=True)
+        self._reader = self._open(topic)
         try:
             self._reader.assign(self._starts(store.load(), start))
         except BaseException:
@@ -336,6 +343,9 @@ class VerdictConsumer:
     def close(self) -> None:
         self._reader.close()
 
+    def _open(self, topic: str) -> Reader:
+        return Reader(self._connection, topic, committed_only=True, lost=LOST)
+
     def __enter__(self) -> "VerdictConsumer":
         return self
 
@@ -360,7 +370,8 @@ class VerdictConsumer:
             if identity != topic.id.hex():
                 raise TopicError(
                     f"the stored positions are of topic id {identity[:32]}, and topic {topic.name} has {topic.id.hex()}"
-                    ": it was made anew, or is another one; clear the stored positions to read it from its start"
+                    ": it was made anew, or is another one; clear the stored positions to read it from its start (and "
+                    "compare page ids only among verdicts of one `log`)"
                 )
             known[int(partition)] = int(offset)
         if known:
@@ -377,7 +388,7 @@ class VerdictConsumer:
         self._looked = time.monotonic()
         if self._only is not None:
             return
-        fresh = Reader(self._connection, self._reader.topic.name, committed_only=True)
+        fresh = self._open(self._reader.topic.name)
         if fresh.topic.partitions == self._reader.topic.partitions and fresh.topic.id == self._reader.topic.id:
             fresh.close()
             return

@@ -2,6 +2,17 @@
 
 from neardup.errors import NeardupError, StateError
 
+#: What to do where page ids, or positions, are those of a topic that is no more. Nothing that was told gets lost by it.
+NEW_GENERATION = (
+    "begin another generation: give all roles another `generation` and a new `state` folder, make its topics with "
+    "`neardup topics create`, and the pages that are left are judged anew"
+)
+#: Where the sketch log no longer holds what an index needs.
+LOG_LOST = (
+    "restore a checkpoint that the log still covers into a new `state` folder (neardup checkpoints, neardup restore), "
+    f"or {NEW_GENERATION}"
+)
+
 
 class BrokerError(NeardupError):
     """Kafka could not be reached in time or refused. Mend what the text names; starting again is safe."""
@@ -13,12 +24,30 @@ class TopicError(NeardupError):
     Create it with `neardup topics create`, or change the settings that the text names.
     """
 
+    @classmethod
+    def anew(cls, topic: str, known: bytes, now: bytes | None, advice: str) -> "TopicError":
+        """known, now: ids; None: there is no such topic now."""
+        became = "" if now is None else f" and made anew (now {now.hex()})"
+        return cls(f"topic {topic} (id {known.hex()}) was deleted{became}: {advice}")
+
 
 class PositionLost(NeardupError):
     """Records at the position to read next are no longer (or not yet) in the topic.
 
     Reading on would skip them silently, so nothing is read. The text says what is left and what to do.
     """
+
+    @classmethod
+    def of(cls, topic: str, partition: int, wanted: int, held: range, advice: str) -> "PositionLost":
+        """held: the offsets that are there."""
+        if wanted < held.start:
+            why = f"records {wanted} to {held.start - 1} were deleted (retention, or by hand) before they were read"
+        else:
+            why = "it ends before that, so records were lost with a broker"
+        return cls(
+            f"topic {topic}, partition {partition}: offset {wanted} is to be read, and the topic holds {held.start} to "
+            f"{held.stop - 1}: {why}; {advice}"
+        )
 
 
 class RecordTooLarge(NeardupError):
@@ -56,3 +85,24 @@ class WrongScheme(StateError):
 
 class NoVerdict(NeardupError):
     """A page was published and its verdict did not come in time. Look at the roles: the text says where."""
+
+
+def pages_lost(bootstrap: str, group: str, topic: str, partition: int, wanted: int, held: range) -> str:
+    """What to do where `wanted` is not held."""
+    if wanted > held.stop:
+        # What is written there next has offsets that are known: it would be dropped as sent twice.
+        return NEW_GENERATION
+    return (
+        "to go on behind them, stop all sketchers and set the group's offset: kafka-consumer-groups.sh "
+        f"--bootstrap-server {bootstrap} --group {group} --topic {topic}:{partition} --reset-offsets --to-offset "
+        f"{held.start} --execute; the matcher then names what is missing"
+    )
+
+
+def verdicts_gone(topic: str, known: bytes, now: bytes | None) -> TopicError:
+    """What a matcher says that runs when its verdicts' topic goes."""
+    advice = (
+        "the verdicts that it held are gone with it; make it with `neardup topics create` if it is missing, and start "
+        "the matcher: it says what is gone and how it is told again"
+    )
+    return TopicError.anew(topic, known, now, advice)

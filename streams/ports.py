@@ -1,5 +1,6 @@
 """What a stage needs of the outside. Kafka and files are two sets of adapters."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -25,6 +26,47 @@ class Range:
     partition: int
     start: int
     stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """Two topics, by their ids: a position of one is void once either was made anew.
+
+    source: the topic that positions are of. sink: the topic that holds what was made of everything before them: the
+    sketch log for positions of `pages`, the verdicts for positions of the log.
+    """
+
+    source: bytes
+    sink: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A committed position. hop: None where it was set by hand: it is then meant for the topics that are there.
+
+    first: digest of what decides from the log's begin on, for a matcher's; else empty.
+    """
+
+    offset: int
+    hop: Hop | None = None
+    first: str = ""
+
+    @property
+    def note(self) -> str:
+        """What is kept beside the offset."""
+        assert self.hop is not None
+        return f"{self.hop.source.hex()} {self.hop.sink.hex()} {self.first}".rstrip()
+
+    @classmethod
+    def read(cls, offset: int, note: str) -> "Committed":
+        """A note that is not one of ours is somebody's hand, too."""
+        if not _NOTE.fullmatch(note):
+            return cls(offset)
+        source, sink, *first = note.split()
+        return cls(offset, Hop(bytes.fromhex(source), bytes.fromhex(sink)), *first)
+
+
+_NOTE = re.compile("[0-9a-f]{32} [0-9a-f]{32}( [0-9a-f]{32})?")
 
 
 class LogReader(Protocol):
@@ -94,6 +136,11 @@ class PageReader(Protocol):
     @property
     def topic(self) -> Topic: ...
     @property
+    def hop(self) -> Hop:
+        """From the topic to the sketch log."""
+        ...
+
+    @property
     def rebalances(self) -> int:
         """Assignments so far: each begins anew at the committed positions."""
         ...
@@ -103,11 +150,15 @@ class PageReader(Protocol):
         ...
 
     def commit(self, ranges: Sequence[Range]) -> None:
-        """Commits the stops of ranges whose sketches are acknowledged, of partitions that this member still has."""
+        """Commits the stops of ranges whose sketches are acknowledged, of partitions that this member still has.
+
+        What did not get through at an earlier call goes with this one, so it is called with nothing, too. Raises
+        TopicError if the sketch log was made anew: it does not hold what was acknowledged.
+        """
         ...
 
     def check(self) -> None:
-        """Raises TopicError if the topic was deleted or made anew since this reader began."""
+        """Raises TopicError if the topic, or the sketch log, was deleted or made anew since this reader began."""
         ...
 
     def assigned(self) -> list[int]: ...
@@ -147,18 +198,58 @@ class LogFollower(Protocol):
         """Messages behind the position, as far as is known without asking."""
         ...
 
+    def check(self) -> None:
+        """Raises TopicError if the log was deleted or made anew since; BrokerError where nobody can tell."""
+        ...
+
+
+class SketchLog(LogFollower, Protocol):
+    """The sketch log as a matcher begins on it: what it holds now, then `follow`, and `poll` goes on from there."""
+
+    @property
+    def topic(self) -> Topic: ...
+    @property
+    def cluster_id(self) -> str: ...
+
+    def begin(self) -> int: ...
+
+    def end(self) -> int: ...
+
+    def follow(self, start: int) -> None:
+        """Raises PositionLost if `start` is before the log's begin or after its end."""
+        ...
+
 
 class VerdictTransactions(Protocol):
     """Verdicts and the log's next offset, visible together or not at all. aborted: attempts so far that were not."""
 
     @property
     def aborted(self) -> int: ...
+    @property
+    def hop(self) -> Hop:
+        """From the log to the verdicts."""
+        ...
+
+    #: Goes with each committed offset; set before the first commit.
+    first: str
+
+    def init(self) -> None:
+        """Fences whoever had the line before, and settles his transaction."""
+        ...
+
+    def committed(self) -> Committed | None:
+        """The log's offset that verdicts were committed up to; None: never, or expired."""
+        ...
 
     def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int, audit: Sequence[bytes] = ()) -> None:
         """Commits (key, value) pairs, and lines of an audit; when it returns, they are.
 
         Raises where that is not so, or not known.
         """
+        ...
+
+    def check(self) -> None:
+        """Raises TopicError if the topic was deleted or made anew since; BrokerError where nobody can tell."""
         ...
 
 

@@ -1,16 +1,30 @@
 """Ports that do as they are told, for tests of what is built on the roles: nothing here waits, and nothing is random.
 
-A `PagesTopic` is read by `ScriptedPages`, one a sketcher; sketchers write through `ScriptedWriter`s, whose records
-arrive when `deliver` says so; the matcher follows a `ListLog` and commits to a `VerdictLine`, which fences.
+A `Broker` keeps topics and committed offsets as Kafka does: by name, so that a topic that was made anew is written to
+by whoever wrote to the old one, and told from it by its id alone. Sketchers read through `ScriptedPages` and write
+through `ScriptedWriter`s, whose records arrive when `deliver` says so; a matcher follows a `ScriptedLog` and commits
+through `Transactions`, of which the newest one fences all before it.
 """
 
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from neardup.index.base import Family, Writes
 from neardup.index.memory import MemoryStore
-from streams.errors import Fenced
-from streams.ports import Range
+from streams.errors import (
+    LOG_LOST,
+    NEW_GENERATION,
+    BrokerError,
+    Fenced,
+    NotCommitted,
+    PositionLost,
+    TopicError,
+    pages_lost,
+    verdicts_gone,
+)
+from streams.ports import Committed, Hop, Range
+from streams.positions import Positions
 
 
 @dataclass(slots=True)
@@ -53,17 +67,32 @@ class ScriptedRecord:
 
 
 @dataclass(slots=True)
-class PagesTopic:
-    """The pages topic, and what the sketchers' group has committed."""
+class ScriptedPartition:
+    """records: by offset, None where there is none to read (a transaction's end). begin: the first that is held."""
 
-    partitions: list[list[ScriptedRecord]]
-    committed: dict[int, int]
-    name: str = "pages"
-    id: bytes = b"\1" * 16
+    records: list[object] = field(default_factory=list)
+    begin: int = 0
 
-    @classmethod
-    def empty(cls, partitions: int) -> "PagesTopic":
-        return cls([[] for _ in range(partitions)], dict.fromkeys(range(partitions), 0))
+    @property
+    def end(self) -> int:
+        return len(self.records)
+
+    @property
+    def held(self) -> range:
+        return range(self.begin, self.end)
+
+    def append(self, record: object) -> int:
+        self.records.append(record)
+        return len(self.records) - 1
+
+
+@dataclass(slots=True)
+class ScriptedTopic:
+    """One topic, as long as it is not deleted."""
+
+    name: str
+    id: bytes
+    partitions: list[ScriptedPartition]
 
     def publish(
         self,
@@ -73,9 +102,75 @@ class PagesTopic:
         headers: Sequence[tuple[str, bytes]] = (),
         time_ms: int = 0,
     ) -> ScriptedRecord:
-        records = self.partitions[partition]
-        records.append(ScriptedRecord((partition, len(records)), url, body, tuple(headers), time_ms))
-        return records[-1]
+        """Appends a record of the pages topic."""
+        held = self.partitions[partition]
+        record = ScriptedRecord((partition, held.end), url, body, tuple(headers), time_ms)
+        held.append(record)
+        return record
+
+    def newest(self) -> dict[int, object]:
+        """The last record of each partition that still holds one."""
+        found: dict[int, object] = {}
+        for number, held in enumerate(self.partitions):
+            for offset in reversed(held.held):
+                if held.records[offset] is not None:
+                    found[number] = held.records[offset]
+                    break
+        return found
+
+
+class Broker:
+    """Topics by name, and what groups have committed. deleted: topics that are no more, with what they held."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, ScriptedTopic] = {}
+        self.deleted: list[ScriptedTopic] = []
+        self.offsets: dict[tuple[str, str, int], Committed] = {}
+        self.owners: dict[str, object] = {}
+        self._made = 0
+
+    def create(self, name: str, partitions: int) -> ScriptedTopic:
+        assert name not in self.topics
+        self._made += 1
+        topic = ScriptedTopic(name, self._made.to_bytes(16, "big"), [ScriptedPartition() for _ in range(partitions)])
+        self.topics[name] = topic
+        return topic
+
+    def delete(self, name: str) -> None:
+        """Its committed offsets go with it."""
+        self.deleted.append(self.topics.pop(name))
+        self.offsets = {place: at for place, at in self.offsets.items() if place[1] != name}
+
+    def recreate(self, name: str) -> ScriptedTopic:
+        partitions = len(self.topics[name].partitions)
+        self.delete(name)
+        return self.create(name, partitions)
+
+    def topic(self, name: str) -> ScriptedTopic:
+        """Raises TopicError."""
+        if name not in self.topics:
+            raise TopicError(f"topic {name} does not exist; create it: neardup topics create")
+        return self.topics[name]
+
+    def same(self, known: ScriptedTopic, advice: str) -> ScriptedTopic:
+        """Raises TopicError unless the topic is the one that it was."""
+        now = self.topics.get(known.name)
+        if now is not known:
+            raise TopicError.anew(known.name, known.id, now.id if now else None, advice)
+        return known
+
+    def commit(self, group: str, topic: str, partition: int, at: Committed) -> None:
+        """Kafka knows the topic by its name."""
+        if topic not in self.topics:
+            raise BrokerError(f"topic {topic}: UNKNOWN_TOPIC_OR_PART")
+        self.offsets[group, topic, partition] = at
+
+    def committed(self, group: str, topic: str, partition: int) -> Committed | None:
+        return self.offsets.get((group, topic, partition))
+
+    def expire(self, group: str) -> None:
+        """What time does to the offsets of a group that nobody is in."""
+        self.offsets = {place: at for place, at in self.offsets.items() if place[0] != group}
 
 
 @dataclass(slots=True)
@@ -85,87 +180,116 @@ class _Batch:
 
 
 class ScriptedPages:
-    """One member of the group. `assign` is a rebalance; a member that is `cut_off` reads on, but commits nothing."""
+    """One member of the group. `assign` is a rebalance, heard of at the next `read`.
 
-    def __init__(self, topic: PagesTopic) -> None:
-        self.topic = topic
-        self.cut_off = False
+    A member that is `cut_off` was taken for dead by the group: it reads on, but its commits do not get through. Nor do
+    they while `deaf`, as when a broker comes back.
+    """
+
+    def __init__(
+        self, broker: Broker, topic: str, group: str, sink: str, *, around: Callable[[str], None] = lambda moment: None
+    ) -> None:
+        """around: called right before what is acknowledged is committed ("commits")."""
+        self._broker, self.group, self._around = broker, group, around
+        self.topic, self._sink = broker.topic(topic), broker.topic(sink)
+        self.cut_off = self.deaf = False
         self.rebalances = 0
-        self._positions: dict[int, int] = {}
+        self._at_work = Positions(Hop(self.topic.id, self._sink.id), sink)
+        self._coming: list[int] = []
+        everywhere = range(len(self.topic.partitions))
+        if not self._at_work.begun(self._committed(everywhere).values()):
+            for partition in everywhere:
+                first = self.topic.partitions[partition].begin
+                broker.commit(group, topic, partition, Committed(first, self._at_work.hop))
 
-    def assign(self, partitions: Sequence[int]) -> None:
-        """Cooperative: partitions that stay keep their positions, new ones begin where the group has committed."""
-        self._positions = {p: self._positions.get(p, self.topic.committed[p]) for p in partitions}
+    @property
+    def hop(self) -> Hop:
+        return self._at_work.hop
+
+    def _committed(self, partitions: Iterable[int]) -> dict[int, Committed | None]:
+        return {each: self._broker.committed(self.group, self.topic.name, each) for each in partitions}
+
+    def assign(self, partitions: Collection[int]) -> None:
+        """Cooperative: partitions that stay keep their positions, those that go do so now, new ones come at `read`."""
+        gone = set(self.assigned()) - set(partitions)
+        self._commit(gone)
+        self._at_work.drop(gone)
+        self._coming = sorted(set(partitions) - set(self.assigned()))
+
+    def _take(self) -> None:
+        coming, self._coming = self._coming, []
+        if not coming:
+            return
+        self._broker.same(self.topic, "once it is there, start again to read the new one")
+        starts = self._at_work.starts(self._committed(coming))
         self.rebalances += 1
+        for partition, start in starts.items():
+            self._must_hold(partition, start)
+        self._at_work.assign(starts)
+
+    def _must_hold(self, partition: int, start: int) -> None:
+        held = self.topic.partitions[partition].held
+        if not held.start <= start <= held.stop:
+            advice = pages_lost("broker", self.group, self.topic.name, partition, start, held)
+            raise PositionLost.of(self.topic.name, partition, start, held, advice)
 
     def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> _Batch | None:
         """Up to `count` records, of each partition in turn."""
+        self._take()
         batch = _Batch([], [])
-        for partition, start in self._positions.items():
-            found = self.topic.partitions[partition][start : start + count - len(batch.records)]
+        topic = self._broker.topics.get(self.topic.name)
+        for partition in self.assigned():
+            start = self._at_work.next(partition)
+            # By name, as Kafka's client does: the new topic's records may be found at the old one's position.
+            held = topic.partitions[partition] if topic else ScriptedPartition()
+            if topic is self.topic:
+                self._must_hold(partition, start)
+            stop = min(held.end, start + count - len(batch.records))
+            found = [record for record in held.records[start:stop] if isinstance(record, ScriptedRecord)]
             if found:
-                self._positions[partition] = start + len(found)
                 batch.records += found
-                batch.ranges.append(Range(self.topic.id, partition, start, start + len(found)))
+                batch.ranges.append(self._at_work.read(partition, stop))
+        if batch.records:
+            self._broker.same(self.topic, "once it is there, start again to read the new one")
         return batch if batch.records else None
 
     def commit(self, ranges: Sequence[Range]) -> None:
-        for span in ranges:
-            mine = span.partition in self._positions and not self.cut_off
-            if mine and span.stop > self.topic.committed[span.partition]:  # never back, as KafkaPages
-                self.topic.committed[span.partition] = span.stop
+        self._at_work.acknowledge(ranges)
+        if self._at_work.due:
+            self._broker.same(self._sink, NEW_GENERATION)
+            self._around("commits")
+            self._commit(set(self._at_work.due))
+
+    def _commit(self, partitions: Collection[int]) -> None:
+        if self.cut_off or self.deaf:
+            return
+        for partition in sorted(partitions & self._at_work.due.keys()):
+            at = Committed(self._at_work.due.pop(partition), self._at_work.hop)
+            self._broker.commit(self.group, self.topic.name, partition, at)
 
     def check(self) -> None:
-        """It is always the same topic."""
+        self._broker.same(self.topic, "once it is there, start again to read the new one")
+        self._broker.same(self._sink, NEW_GENERATION)
 
     def assigned(self) -> list[int]:
-        return sorted(self._positions)
+        return self._at_work.assigned()
 
     def lag(self) -> dict[int, int]:
-        return {p: len(self.topic.partitions[p]) - at for p, at in self._positions.items()}
-
-
-@dataclass(slots=True)
-class ListLog:
-    """The sketch log. `follower` gives a reader of its own."""
-
-    messages: list[bytes] = field(default_factory=list)
-
-    def ahead(self, start: int) -> list[tuple[int, bytes]]:
-        return list(enumerate(self.messages))[start:]
-
-    def follower(self, start: int) -> "ListFollower":
-        return ListFollower(self, start)
-
-
-@dataclass(slots=True)
-class ListFollower:
-    log: ListLog
-    at: int
-
-    def poll(self, count: int, *, bytes_max: int, linger_s: float = 0.0, wait_s: float) -> list[tuple[int, bytes]]:
-        found = self.log.ahead(self.at)[:count]
-        self.at += len(found)
-        return found
-
-    def position(self) -> int:
-        return self.at
-
-    def lag(self) -> int:
-        return len(self.log.messages) - self.at
+        return {p: max(0, self.topic.partitions[p].end - self._at_work.next(p)) for p in self.assigned()}
 
 
 class ScriptedWriter:
-    """A producer whose records arrive, in order, when `deliver` is called, or when somebody waits for them.
+    """A producer to partition 0 of a topic. Its records arrive, in order, when `deliver` is called, or when somebody
+    waits for them; `acknowledge` is when it hears of it.
 
     at_once: they arrive as soon as they are sent.
     """
 
-    def __init__(self, arrived: list[bytes], *, at_once: bool = False) -> None:
-        self._at_once = at_once
-        self.sent = self.acknowledged = 0
-        self._arrived = arrived
+    def __init__(self, broker: Broker, topic: str, *, at_once: bool = False) -> None:
+        self._broker, self._topic, self._at_once = broker, topic, at_once
+        self.sent = self.arrived = self.acknowledged = 0
         self._under_way: list[bytes] = []
+        self._failed = ""
 
     def send(self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[tuple[str, bytes]] = ()) -> None:
         self._under_way.append(value or b"")
@@ -176,76 +300,176 @@ class ScriptedWriter:
     def poll(self, wait_s: float = 0.0) -> int:
         if wait_s:
             self.deliver(1)
+        if self._failed:
+            raise BrokerError(f"topic {self._topic}: {self._failed}")
         return self.sent - self.acknowledged
 
-    def deliver(self, count: int) -> None:
-        """The next `count` records arrive and are acknowledged."""
+    def deliver(self, count: int, *, acknowledged: bool = True) -> None:
+        """The next `count` records arrive, in the topic that has the name now."""
+        if self._failed:
+            self._under_way = []  # what follows a record that failed does not arrive either
         arriving, self._under_way = self._under_way[:count], self._under_way[count:]
-        self._arrived += arriving
-        self.acknowledged += len(arriving)
+        topic = self._broker.topics.get(self._topic)
+        for value in arriving:
+            if topic is None:
+                return self.lose()
+            topic.partitions[0].append(value)
+            self.arrived += 1
+        if acknowledged:
+            self.acknowledged = self.arrived
+        return None
 
     def lose(self) -> None:
         """What is under way never arrives."""
+        if self._under_way or self.arrived < self.sent:
+            self._failed = "a record was not written"
         self._under_way = []
 
 
-@dataclass(slots=True)
-class VerdictLine:
-    """Committed verdicts as (key, JSON), lines of an audit, and the log's offset that goes with them.
+class ScriptedLog:
+    """The sketch log, for one matcher."""
 
-    owner: the newest `Transactions`.
-    """
+    cluster_id = "scripted"
 
-    verdicts: list[tuple[bytes, bytes]] = field(default_factory=list)
-    audit: list[bytes] = field(default_factory=list)
-    committed: int | None = None
-    owner: object = None
+    def __init__(self, broker: Broker, topic: str) -> None:
+        self._broker = broker
+        self.topic = broker.topic(topic)
+        self._at = 0
+
+    @property
+    def _held(self) -> ScriptedPartition:
+        return self.topic.partitions[0]
+
+    def begin(self) -> int:
+        return self._held.begin
+
+    def end(self) -> int:
+        return self._held.end
+
+    def messages(self, start: int) -> list[tuple[int, bytes]]:
+        """From `start` to the end that the log has now."""
+        return [(offset, value) for offset, value in self._from(start) if offset < self.end()]
+
+    def _from(self, start: int) -> Iterator[tuple[int, bytes]]:
+        for offset in range(start, self.end()):
+            value = self._held.records[offset]
+            assert isinstance(value, bytes)
+            yield offset, value
+
+    def follow(self, start: int) -> None:
+        self._at = start
+        self._must_hold()
+
+    def _must_hold(self) -> None:
+        if not self.begin() <= self._at <= self.end():
+            raise PositionLost.of(self.topic.name, 0, self._at, self._held.held, LOG_LOST)
+
+    def poll(self, count: int, *, bytes_max: int, linger_s: float = 0.0, wait_s: float) -> list[tuple[int, bytes]]:
+        now = self._broker.topics.get(self.topic.name)
+        if now is not self.topic:
+            if now is not None and now.partitions[0].end != self._at:
+                self.check()  # at its old position a client finds the new topic's records, or that there are none
+            return []
+        self._must_hold()
+        found = list(self._from(self._at))[:count]
+        self._at += len(found)
+        return found
+
+    def position(self) -> int:
+        return self._at
+
+    def lag(self) -> int:
+        return self.end() - self._at
+
+    def check(self) -> None:
+        self._broker.same(self.topic, NEW_GENERATION)
 
 
 class Transactions:
-    """One matcher's end of a line; making it fences every earlier one.
+    """One matcher's end of the verdicts; `init` fences every earlier one with its transactional id.
 
-    around: called before ("begun") and after ("committed") each commit, so that a test can raise there.
+    around: called before ("begun"), within ("sent") and after ("committed") each commit: a test can raise there, or let
+    others do something meanwhile.
     """
 
-    def __init__(self, line: VerdictLine, around: Callable[[str], None] = lambda moment: None) -> None:
-        self._line, self._around = line, around
+    def __init__(
+        self,
+        broker: Broker,
+        log: str,
+        verdicts: str,
+        group: str,
+        *,
+        audit: str = "",
+        around: Callable[[str], None] = lambda moment: None,
+    ) -> None:
+        self._broker, self._log, self._verdicts, self.group, self._audit = broker, log, verdicts, group, audit
+        self._around = around
+        self.hop = Hop(broker.topic(log).id, broker.topic(verdicts).id)
+        self.first = ""
         self.aborted = 0
-        line.owner = self
+
+    def init(self) -> None:
+        self._broker.owners[self.group] = self
+
+    def committed(self) -> Committed | None:
+        return self._broker.committed(self.group, self._log, 0)
 
     def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int, audit: Sequence[bytes] = ()) -> None:
         self._around("begun")
-        if self._line.owner is not self:
-            raise Fenced("another matcher has taken over")
-        self._line.verdicts += verdicts
-        self._line.audit += audit
-        self._line.committed = next_offset
+        self._around("sent")
+        if self._broker.owners.get(self.group) is not self:
+            raise Fenced(f"another process has taken over transactional id {self.group}")
+        topic = self._broker.topics.get(self._verdicts)
+        if topic is None and verdicts:
+            raise NotCommitted(f"verdicts up to offset {next_offset} of {self._log}: topic {self._verdicts} is gone")
+        touched = set()
+        for key, value in verdicts if topic else ():
+            partition = zlib.crc32(key) % len(topic.partitions)  # type: ignore[union-attr]
+            topic.partitions[partition].append((key, value))  # type: ignore[union-attr]
+            touched.add(partition)
+        for partition in touched:
+            topic.partitions[partition].append(None)  # type: ignore[union-attr]
+        if audit:
+            self._broker.topic(self._audit).partitions[0].records += audit
+        self._broker.commit(self.group, self._log, 0, Committed(next_offset, self.hop, self.first))
         self._around("committed")
+
+    def check(self) -> None:
+        now = self._broker.topics.get(self._verdicts)
+        if now is None or now.id != self.hop.sink:
+            raise verdicts_gone(self._verdicts, self.hop.sink, now.id if now else None)
 
 
 class ForgetfulStore(MemoryStore):
     """A store that a crash takes back to its last flush."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Mapping[Family, Mapping[bytes, bytes]] | None = None) -> None:
         super().__init__()
-        self._durable = 0
-        self._writes: list[Writes] = []
+        self._durable: dict[Family, dict[bytes, bytes]] = {family: {} for family in Family}
+        self._since: list[Writes] = []
+        if rows:
+            self.write(rows)
+            self.flush()
 
     def write(self, writes: Writes) -> None:
         super().write(writes)
-        self._writes.append({family: dict(changes) for family, changes in writes.items()})
+        self._since.append({family: dict(changes) for family, changes in writes.items()})
 
     def flush(self) -> None:
         super().flush()
-        self._durable = len(self._writes)
+        for writes in self._since:
+            for family, changes in writes.items():
+                rows = self._durable[family]
+                for key, value in changes.items():
+                    if value is None:
+                        rows.pop(key, None)
+                    else:
+                        rows[key] = value
+        self._since = []
 
     def crashed(self) -> "ForgetfulStore":
         """The store as the next process finds it."""
-        found = ForgetfulStore()
-        for writes in self._writes[: self._durable]:
-            found.write(writes)
-        found.flush()
-        return found
+        return ForgetfulStore(self._durable)
 
     def rows(self) -> dict[Family, list[tuple[bytes, bytes]]]:
         """Everything in it, for comparisons."""

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from neardup.errors import CorruptRecord
+from neardup.kernels.tape import LEVELS
 from neardup.sketch.layout import (
     HEADER,
     SECTION_LENGTHS,
@@ -53,6 +54,7 @@ _NO_DIGEST = bytes(16)
 # Enumerations cost a microsecond each time they are asked; a batch has thousands of records.
 _KINDS = tuple(RecordKind)
 _OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
+_FLAGS = sum(RecordFlag)
 
 
 def url_hash(url: str | bytes) -> bytes:
@@ -102,10 +104,21 @@ class Header(RecordTexts):
         """False for a rejected record whose URL is none: no row can be kept of it."""
         return self.kind is not RecordKind.REJECTED or self._lengths[RecordSection.URL] > 0
 
-    @property
-    def whole(self) -> bool:
-        """Whether the lengths of its sections fit its own."""
-        return self.starts[-1] == len(self.record)
+    def problem(self) -> str:
+        """What of the header no page has; empty for a record that can be judged. For whoever takes it in, once."""
+        if self.starts[-1] != len(self.record):
+            return "its sections do not add up to its length"
+        fields = _FORMAT.unpack_from(self.record)
+        flags, (tape_level, content_level), bloom = fields[2], fields[18:20], fields[24]
+        if max(tape_level, content_level) >= LEVELS:
+            return f"its tapes are of levels {tape_level} and {content_level}, and the last is {LEVELS - 1}"
+        if flags & ~_FLAGS:
+            return f"it has flags {flags:#x}, and there are {_FLAGS:#x}"
+        if bloom & (bloom - 1):
+            return f"its filter has {bloom} bytes, which is no power of two"
+        if min(self.offset, self.position, self.log_time) < 0:
+            return "its place or its time is negative"
+        return ""
 
     @property
     def starts(self) -> list[int]:

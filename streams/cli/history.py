@@ -14,7 +14,7 @@ from streams.config.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None)
 
-_REPLAY = (*options.CONNECTION, *options.TOPICS, "body_bytes_max", "threads", *options.DECIDER)
+_REPLAY = (*options.CONNECTION, *options.TOPICS, "state", "body_bytes_max", "threads", *options.DECIDER)
 
 
 @app.command(

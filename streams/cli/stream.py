@@ -28,6 +28,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on 
 NewDeciderOption = Annotated[
     bool, typer.Option("--new-decider", help="Let rule and numbers decide from here on, where others did so far.")
 ]
+AcceptLostOption = Annotated[
+    bool,
+    typer.Option("--accept-lost-verdicts", help="Go on although verdicts that were told are gone from their topic."),
+]
 OffsetArgument = Annotated[int, typer.Argument(metavar="OFFSET", min=0, help="Of the message in the sketch log.")]
 
 
@@ -93,14 +97,16 @@ def sketch(settings: Settings) -> None:
     epilog=options.examples("NEARDUP_SEED_FILE=seed neardup match --bootstrap 127.0.0.1:9092 --state DIR"),
 )
 @takes_settings(_MATCH, role="match")
-def match(settings: Settings, *, new_decider: NewDeciderOption = False) -> None:
+def match(
+    settings: Settings, *, new_decider: NewDeciderOption = False, accept_lost_verdicts: AcceptLostOption = False
+) -> None:
     """Run the matcher: the log in, verdicts out, exactly once. One at a time: a second one takes over from the first.
 
     It stops after its batch on SIGTERM, at once on a second one.
     """
     from streams.roles import run_matcher
 
-    run_matcher(settings, new_decider=new_decider)
+    run_matcher(settings, new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts)
 
 
 @app.command(
@@ -108,14 +114,16 @@ def match(settings: Settings, *, new_decider: NewDeciderOption = False) -> None:
     epilog=options.examples("neardup run --bootstrap 127.0.0.1:9092 --state DIR"),
 )
 @takes_settings(_BOTH)
-def run(settings: Settings, *, new_decider: NewDeciderOption = False) -> None:
+def run(
+    settings: Settings, *, new_decider: NewDeciderOption = False, accept_lost_verdicts: AcceptLostOption = False
+) -> None:
     """Run sketcher and matcher in one process: for trying the stream, and for small deployments.
 
     Without NEARDUP_SEED the seed is that of the state directory, drawn at random where there is none yet.
     """
     from streams.roles import run_both
 
-    run_both(_with_seed(settings), new_decider=new_decider)
+    run_both(_with_seed(settings), new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts)
 
 
 @app.command(

@@ -4,22 +4,24 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from neardup.decider import Decider
-from neardup.errors import StateError
 from neardup.index.rocks import RocksStore
 from neardup.verdict import Verdict
 from streams.config.settings import Settings
 from streams.files.state import State
 from streams.history.replay import Stretch, replayed
-from streams.kafka import KafkaLog, Writer
-from streams.line.deciders import Words, after_words, words_in
-from streams.line.decisions import Ahead, Decisions
+from streams.kafka import Admin, KafkaLog, Writer
+from streams.line.deciders import words_in
+from streams.line.decisions import Decisions
 from streams.line.matcher import Matcher
-from streams.roles.match import last_verdict
+from streams.roles.restart import check_said_by
 from streams.roles.runtime import connect
+from streams.roles.wiring import ahead_of, newest_verdicts
+from streams.state.directory import kept_decider
 
 #: Called with the messages folded so far, and how many there are.
 Progress = Callable[[int, int], None]
@@ -77,22 +79,25 @@ def replay_stream(
 ) -> Replayed:
     """Gives the verdicts of the stretch to a file or to a topic, keyed by URL, in the log's order.
 
-    The log must still begin where it began: else the index at the stretch cannot be folded. Verdicts in a topic may
-    come twice if this process dies: their page ids tell. Raises PositionLost, naming what is left; StateError if the
-    settings name another scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
+    What decides from the log's begin on is read from the matcher's state directory if that is at hand, else it is what
+    is set. The log must still begin where it began: else the index at the stretch cannot be folded. Verdicts in a topic
+    may come twice if this process dies: their page ids tell. Raises PositionLost, naming what is left; StateError if
+    the settings name another scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
     """
     done = Replayed()
     scheme = settings.scheme()
     with ExitStack() as held:
         connection = connect(settings, "match", reading=True)
         log = held.enter_context(closing(KafkaLog(connection, settings.topics.sketches)))
-        ahead = _ahead(settings)
+        ahead = partial(ahead_of, settings)
         words = words_in(ahead(log.begin()))
-        first = words[0][1].before if words else settings.decider(scheme)
-        _check_decider(settings, first, words)
+        first = words[0][1].before if words else kept_decider(Path(settings.state)) or settings.decider(scheme)
+        known = Admin(connection).committed(settings.group_of("match"), settings.topics.sketches, 0)
+        check_said_by(log.topic.id.hex(), first, words, newest_verdicts(settings), known)
         writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
         store = held.enter_context(_scratch_store())
-        matcher, end = Matcher(store, first, settled=Decisions(ahead), threads=settings.threads), log.end()
+        name, end = log.topic.id.hex(), log.end()
+        matcher = Matcher(store, first, settled=Decisions(ahead), threads=settings.threads, log=name)
         for verdicts in replayed(log.messages(0), matcher, stretch, lambda offset: progress(offset, end)):
             _give(verdicts, out, writer)
             done.verdicts += len(verdicts)
@@ -110,32 +115,6 @@ def _give(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: Writer | No
             out.write(line + b"\n")
         if writer is not None:
             writer.send(line, key=verdict.url.encode("utf-8", "replace"))
-
-
-def _check_decider(settings: Settings, first: Decider, words: Words) -> None:
-    """Raises StateError unless what is set has made the last verdict that is kept."""
-    told = last_verdict(settings)
-    if told is None:
-        return
-    then = after_words(first, words, told.next_offset)
-    for what, held, wanted in (("scheme", told.scheme, then.scheme), ("decider", told.decider, then.digest)):
-        if held != wanted:
-            raise StateError(
-                f"the last verdict in topic {settings.topics.verdicts} was made with {what} {held}, and {wanted} is "
-                "set; set what it was: a replay repeats what was said",
-                topic=settings.topics.verdicts,
-                held=held,
-                wanted=wanted,
-            )
-
-
-def _ahead(settings: Settings) -> Ahead:
-    def read(start: int) -> Iterator[tuple[int, bytes]]:
-        with closing(KafkaLog(connect(settings, "match", reading=True), settings.topics.sketches)) as log:
-            if start < log.end():
-                yield from log.messages(start)
-
-    return read
 
 
 @contextmanager

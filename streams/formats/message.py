@@ -1,7 +1,9 @@
 """Bytes <-> messages of the sketch log, and frames of verdicts.
 
-A message, version 1, little-endian: version u8, kind u8, ranges u16, records u32, scheme digest 16 bytes; the ranges
-(source 16 bytes, partition u32, start i64, stop i64); the records' lengths u32 each; the records, back to back.
+A message, version 2, little-endian: version u8, kind u8, ranges u16, records u32, scheme digest 16 bytes, topic id of
+the log that it was meant for 16 bytes, XXH64 of all other bytes u64; the ranges (source 16 bytes, partition u32,
+start i64, stop i64), no partition twice; the records' lengths u32 each; the records, back to back. The checksum is the
+sketcher's, from before any broker or disk has had it.
 `page id = (offset of the message << 12) | place in the message`. Kind 0 holds sketches. Kind 1 is an operator's word:
 no ranges, one record: a JSON object of `control` (what is decided) and `offset` (of the message that it settles), or
 of `control`, `before` and `after`, two deciders.
@@ -17,28 +19,40 @@ from enum import StrEnum
 from typing import Any
 
 import orjson
+import xxhash
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
 from neardup.limits import PLACE_BITS
 from streams.ports import Range
 
-MESSAGE_VERSION = 1
+MESSAGE_VERSION = 2
+ANY_LOG = bytes(16)
 
-_CONTROL = 1
+_SKETCHES, _CONTROL = 0, 1
 _NEW_DECIDER = "new_decider"
-_HEAD = struct.Struct("<BBHI16s")
+_HEAD = struct.Struct("<BBHI16s16s")
 _RANGE = struct.Struct("<16sIqq")
 _LENGTH = struct.Struct("<I")
+_CHECKSUM = struct.Struct("<Q")
+_BODY = _HEAD.size + _CHECKSUM.size
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the sketch log. scheme: the 16 bytes of the scheme's digest."""
+    """One message of the sketch log. scheme: the 16 bytes of the scheme's digest.
+
+    log: topic id of the log that it was meant for, ANY_LOG for whichever holds it: what a sketcher sent to a topic that
+    was made anew meanwhile says nothing of the new one.
+    """
 
     scheme: bytes
     ranges: tuple[Range, ...]
     records: tuple[bytes, ...]
+    log: bytes = ANY_LOG
+
+    def meant_for(self, log: bytes) -> bool:
+        return self.log in (log, ANY_LOG) or log == ANY_LOG
 
 
 def page_id(offset: int, place: int) -> int:
@@ -48,39 +62,55 @@ def page_id(offset: int, place: int) -> int:
 
 def encode_message(message: Message) -> bytes:
     """The bytes of `message`, laid out as the module's docstring says."""
+    return _encode(message, _SKETCHES)
+
+
+def _encode(message: Message, kind: int) -> bytes:
     records = message.records
     assert len(message.scheme) == 16, "a scheme's digest has 16 bytes"
     assert len(records) <= 1 << PLACE_BITS, "a place in a message has 12 bits"
-    return b"".join(
+    head = _HEAD.pack(MESSAGE_VERSION, kind, len(message.ranges), len(records), message.scheme, message.log)
+    body = b"".join(
         [
-            _HEAD.pack(MESSAGE_VERSION, 0, len(message.ranges), len(records), message.scheme),
             *(_RANGE.pack(r.source, r.partition, r.start, r.stop) for r in message.ranges),
             struct.pack(f"<{len(records)}I", *map(len, records)),
             *records,
         ]
     )
+    return head + _CHECKSUM.pack(_checksum(head, body)) + body
+
+
+def _checksum(head: bytes, body: bytes) -> int:
+    return xxhash.xxh64_intdigest(body, xxhash.xxh64_intdigest(head))
 
 
 def decode_message(data: bytes, offset: int) -> Message:
     """Raises CorruptRecord, naming the offset, for any bytes that `encode_message` does not make."""
+    return _decode(data, offset, _SKETCHES)
 
+
+def _decode(data: bytes, offset: int, wanted: int) -> Message:
     def bad(why: str) -> CorruptRecord:
         return CorruptRecord(f"the message at offset {offset} of the sketch log {why}")
 
-    if len(data) < _HEAD.size:
+    if len(data) < _BODY:
         raise bad(f"has only {len(data)} bytes")
-    version, kind, n_ranges, n_records, scheme = _HEAD.unpack_from(data)
-    if version != MESSAGE_VERSION or kind:
+    version, kind, n_ranges, n_records, scheme, log = _HEAD.unpack_from(data)
+    if version != MESSAGE_VERSION or kind != wanted:
         raise bad(f"has version {version}, kind {kind}; this program reads version {MESSAGE_VERSION}")
     if n_records > 1 << PLACE_BITS:
         raise bad(f"says it has {n_records} records")
-    at = _HEAD.size + n_ranges * _RANGE.size
+    at = _BODY + n_ranges * _RANGE.size
     body = at + n_records * _LENGTH.size
     if body > len(data):
         raise bad("is cut off")
-    ranges = tuple(Range(*_RANGE.unpack_from(data, _HEAD.size + i * _RANGE.size)) for i in range(n_ranges))
+    if _CHECKSUM.unpack_from(data, _HEAD.size) != (_checksum(data[: _HEAD.size], data[_BODY:]),):
+        raise bad("is damaged: its checksum is of other bytes")
+    ranges = tuple(Range(*_RANGE.unpack_from(data, _BODY + i * _RANGE.size)) for i in range(n_ranges))
     if any(r.start > r.stop or r.start < 0 for r in ranges):
         raise bad("has a range that ends before it starts")
+    if len({(r.source, r.partition) for r in ranges}) < n_ranges:
+        raise bad("names a partition twice")
     lengths = struct.unpack_from(f"<{n_records}I", data, at)
     if body + sum(lengths) != len(data):
         raise bad(f"has {len(data) - body} bytes of records, and says {sum(lengths)}")
@@ -88,7 +118,7 @@ def decode_message(data: bytes, offset: int) -> Message:
     for length in lengths:
         records.append(data[body : body + length])
         body += length
-    return Message(scheme, ranges, tuple(records))
+    return Message(scheme, ranges, tuple(records), log)
 
 
 class Decision(StrEnum):
@@ -130,8 +160,7 @@ def encode_control(control: Control | NewDecider) -> bytes:
         said = orjson.dumps({"control": _NEW_DECIDER, "before": before, "after": after})
     else:
         said = orjson.dumps({"control": control.decision, "offset": control.offset})
-    data = encode_message(Message(control.scheme, (), (said,)))
-    return data[:1] + bytes([_CONTROL]) + data[2:]
+    return _encode(Message(control.scheme, (), (said,)), _CONTROL)
 
 
 def is_control(data: bytes) -> bool:
@@ -143,7 +172,7 @@ def decode_entry(data: bytes, offset: int) -> Message | Control | NewDecider:
     """A message of either kind. Raises CorruptRecord, naming the offset; NewerProgram for a newer program's decider."""
     if not is_control(data):
         return decode_message(data, offset)
-    message = decode_message(data[:1] + b"\0" + data[2:], offset)
+    message = _decode(data, offset, _CONTROL)
     try:
         (said,) = message.records
         value = orjson.loads(said)

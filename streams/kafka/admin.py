@@ -6,11 +6,28 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from streams.errors import BrokerError, TopicError
-from streams.kafka.connection import NO_TOPIC, TRY_SECONDS_MAX, Cause, Connection, error_of, repeat
+from streams.kafka.connection import (
+    NO_TOPIC,
+    TRY_SECONDS_MAX,
+    Cause,
+    Connection,
+    checked,
+    committed_of,
+    error_of,
+    repeat,
+)
+from streams.ports import Committed
 
 
 @dataclass(frozen=True)
@@ -33,7 +50,7 @@ class Admin:
         self._try_s = min(TRY_SECONDS_MAX, connection.request_s)
         self._client = connection.make(AdminClient, {}, {}, self._cause)
 
-    def _ask(self, what: str, call: Callable[[], Any]) -> Any:
+    def _ask(self, what: str, call: Callable[[], Any], within_s: float | None = None) -> Any:
         def call_and_serve() -> Any:
             try:
                 return call()
@@ -45,14 +62,15 @@ class Admin:
             finally:
                 self._client.poll(0)  # where `error_cb` gets to say what is behind a timeout
 
-        return repeat(f"Kafka at {self._bootstrap}, {what}", call_and_serve, self._cause, self._request_s)
+        seconds = self._request_s if within_s is None else within_s
+        return repeat(f"Kafka at {self._bootstrap}, {what}", call_and_serve, self._cause, seconds)
 
     def cluster_id(self) -> str:
         ask = self._client.describe_cluster
         described = self._ask("cluster id", lambda: ask(request_timeout=self._try_s).result())
         return cast(str, described.cluster_id)
 
-    def topics(self, names: Sequence[str]) -> dict[str, Topic]:
+    def topics(self, names: Sequence[str], within_s: float | None = None) -> dict[str, Topic]:
         """Those of `names` that exist."""
         found = {}
         for name in names:
@@ -66,7 +84,7 @@ class Admin:
                         return None
                     raise
 
-            described = self._ask(f"topic {name}", describe)
+            described = self._ask(f"topic {name}", describe, within_s)
             if described is not None:
                 high, low = (
                     getattr(described.topic_id, f"get_{part}_significant_bits")() % (1 << 64)
@@ -77,9 +95,9 @@ class Admin:
                 found[name] = Topic(name, identity, len(described.partitions), replicas)
         return found
 
-    def topic(self, name: str) -> Topic:
-        """Raises TopicError if there is none."""
-        found = self.topics([name])
+    def topic(self, name: str, within_s: float | None = None) -> Topic:
+        """Raises TopicError if there is none. within_s: by default as for every call."""
+        found = self.topics([name], within_s)
         if name not in found:
             raise TopicError(f"topic {name} does not exist at {self._bootstrap}; create it: neardup topics create")
         return found[name]
@@ -110,6 +128,16 @@ class Admin:
             ends = self.offsets(topic, "latest", committed_only=committed_only)
             found = {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
         return found
+
+    def committed(self, group: str, topic: str, partition: int) -> Committed | None:
+        """What a group has committed there, open transactions aside; None: nothing, or it has expired."""
+        asked = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])]
+
+        def ask() -> Committed | None:
+            found = self._client.list_consumer_group_offsets(asked, request_timeout=self._try_s)[group].result()
+            return committed_of(checked(found.topic_partitions)[0])
+
+        return cast(Committed | None, self._ask(f"offsets of group {group}", ask))
 
     def settings(self, name: str) -> dict[str, str]:
         """All settings in force for a topic, the broker's defaults included."""

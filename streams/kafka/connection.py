@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from neardup.errors import BadInput
 from streams.errors import BrokerError
+from streams.ports import Committed
 
 T = TypeVar("T")
 Setting = str | int | float | bool
@@ -59,6 +60,8 @@ _KNOWN = (
     "enable.gapless.guarantee is experimental",
     "Coordinator load in progress",  # a young broker; asked again
 )
+#: What the broker decides where a group follows the newer protocol; the client refuses them then.
+_BROKERS_BUSINESS = frozenset({"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"})
 _UNREACHABLE = ("Connect to ", "Disconnected", "brokers are down", "Connection refused")
 
 
@@ -141,7 +144,8 @@ class Connection:
         }
         settings: dict[str, Any] = {**general, **defaults, **self.settings, **fixed}
         if settings.get("group.protocol") == "consumer":
-            settings.pop("partition.assignment.strategy", None)  # the broker's business then
+            for name in _BROKERS_BUSINESS - self.settings.keys():
+                settings.pop(name, None)
         try:
             return kind({**settings, "error_cb": cause, "logger": log})
         except KafkaException as error:
@@ -161,6 +165,11 @@ def checked(partitions: list[TopicPartition]) -> list[TopicPartition]:
         if each.error is not None:
             raise KafkaException(each.error)
     return partitions
+
+
+def committed_of(place: TopicPartition) -> Committed | None:
+    """What a group has committed there; None: nothing, or it has expired."""
+    return Committed.read(place.offset, place.metadata or "") if place.offset >= 0 else None
 
 
 def repeat(what: str, call: Callable[[], T], cause: Cause, seconds: float) -> T:

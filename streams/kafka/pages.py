@@ -1,23 +1,26 @@
 """Reading `pages` as a member of a consumer group."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from neardup.errors import InvariantBroken
-from streams.errors import BrokerError
+from streams.errors import NEW_GENERATION, BrokerError, TopicError, pages_lost
+from streams.kafka.admin import Topic
 from streams.kafka.connection import (
     PASSING,
     TRY_SECONDS_MAX,
     Connection,
     checked,
+    committed_of,
     error_of,
     log,
 )
-from streams.kafka.reader import RawRecord, TopicClient
-from streams.ports import Range
+from streams.kafka.reader import RawRecord, TopicClient, same_topic
+from streams.ports import Committed, Hop, Range
+from streams.positions import Positions
 
 #: A commit by a member whose partitions have just gone to another one.
 _MOVED = frozenset(
@@ -49,56 +52,54 @@ class KafkaPages(TopicClient):
     thread-safe: rebalances happen inside `read`.
     """
 
-    def __init__(self, connection: Connection, topic: str, group: str) -> None:
-        """Raises TopicError, BrokerError, BadInput."""
+    def __init__(self, connection: Connection, topic: str, group: str, sink: Topic | None = None) -> None:
+        """sink: the sketch log, whose acknowledgements lead to commits. Raises TopicError, BrokerError, BadInput."""
         fixed = {"partition.assignment.strategy": "cooperative-sticky", "isolation.level": "read_committed"}
         if connection.settings.get("group.protocol") == "consumer":
             del fixed["partition.assignment.strategy"]
         super().__init__(connection, topic, group, fixed)
         self.group = group
-        self._starts: dict[int, int] = {}  # assigned partition -> `stop` of its last range
+        self._sink = sink
+        self._at_work = Positions(Hop(self.topic.id, sink.id if sink else bytes(16)), sink.name if sink else "")
         self._closing = False
-        self._floors: dict[int, int] = {}  # assigned partition -> the offset below which nothing is to be committed
-        self._due: dict[int, int] = {}  # acknowledged, but the commit did not get through yet
         self._begin_group()
         self.rebalances = 0
         self._consumer.subscribe([topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
 
     def _begin_group(self) -> None:
-        everywhere = [self._at(partition) for partition in range(self.topic.partitions)]
-        if any(each.offset >= 0 for each in self._committed(everywhere)):
+        everywhere = range(self.topic.partitions)
+        if self._at_work.begun(self._committed(everywhere).values()):
             return
-        firsts = [self._at(partition, first) for partition, first in self.begins().items()]
+        firsts = self.begins()
         try:
             self._ask("first commit", lambda: checked(self._commit_now(firsts)))
         except BrokerError:
             # A group with members takes no commits from outside: somebody else was first.
-            if not any(each.offset >= 0 for each in self._committed(everywhere)):
+            if not self._at_work.begun(self._committed(everywhere).values()):
                 raise
 
-    def _committed(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        ask = self._consumer.committed
-        return self._ask(f"offsets of group {self.group}", lambda: checked(ask(partitions, timeout=TRY_SECONDS_MAX)))
+    def _committed(self, partitions: Iterable[int]) -> dict[int, Committed | None]:
+        ask, places = self._consumer.committed, [self._at(partition) for partition in partitions]
+        found = self._ask(f"offsets of group {self.group}", lambda: checked(ask(places, timeout=TRY_SECONDS_MAX)))
+        return {place.partition: committed_of(place) for place in found}
 
-    def _commit_now(self, offsets: list[TopicPartition]) -> list[TopicPartition]:
-        return self._consumer.commit(offsets=offsets, asynchronous=False)
+    def _commit_now(self, offsets: Mapping[int, int]) -> list[TopicPartition]:
+        places = []
+        for partition, offset in offsets.items():
+            note = Committed(offset, self._at_work.hop).note
+            places.append(TopicPartition(self.topic.name, partition, offset, note))
+        return self._consumer.commit(offsets=places, asynchronous=False)
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if self._closing:
             # An assignment that was under way: its offsets are not to be had any more, and nobody will read.
             return
         self.topic = self._same_topic()  # it may have more partitions by now
-        known = self._committed(partitions)
-        for each in known:
-            if each.offset < 0:
-                # A partition added after the group began; from its first record on, if none has been lost.
-                each.offset = 0
-        starts = {each.partition: each.offset for each in known}
+        starts = self._at_work.starts(self._committed(each.partition for each in partitions))
         self.rebalances += 1
         self._must_hold(starts)
-        self._starts.update(starts)
-        self._floors.update(starts)
-        consumer.incremental_assign(known)
+        self._at_work.assign(starts)
+        consumer.incremental_assign([self._at(partition, offset) for partition, offset in starts.items()])
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._commit_due({each.partition for each in partitions})
@@ -109,15 +110,29 @@ class KafkaPages(TopicClient):
 
     def _drop(self, partitions: list[TopicPartition]) -> None:
         gone = {each.partition for each in partitions}
-        for partition in gone:
-            self._starts.pop(partition, None)
-            self._floors.pop(partition, None)
-            self._due.pop(partition, None)
+        self._at_work.drop(gone)
         self._held = [message for message in self._held if message.partition() not in gone]
+
+    def check(self) -> None:
+        """Raises TopicError if the topic, or the sketch log, was deleted or made anew; BrokerError soon."""
+        super().check()
+        self._check_sink(TRY_SECONDS_MAX)
+
+    def _check_sink(self, within_s: float | None = None) -> None:
+        if self._sink is not None:
+            same_topic(self._admin, self._sink, NEW_GENERATION, within_s)
+
+    def _advice(self, partition: int, wanted: int, held: range) -> str:
+        return pages_lost(self.bootstrap, self.group, self.topic.name, partition, wanted, held)
+
+    @property
+    def hop(self) -> Hop:
+        """From the topic to the sketch log."""
+        return self._at_work.hop
 
     def assigned(self) -> list[int]:
         """The partitions that this member has now."""
-        return sorted(self._starts)
+        return self._at_work.assigned()
 
     def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> PageBatch | None:
         """Waits `wait_s` for a first record, then `linger_s` for more; None if there was none.
@@ -131,15 +146,13 @@ class KafkaPages(TopicClient):
         present = {cast(int, message.partition()) for message in records}
         ranges = []
         for place in self._consumer.position([self._at(partition) for partition in sorted(present)]):
-            start = self._starts[place.partition]
             if place.offset < 0:
                 # A static member whose name another process has taken: it is told so only at the next poll.
                 raise BrokerError(
                     f"topic {self.topic.name}: the group has taken partition {place.partition} away{self._cause}; "
                     "start again, under a group.instance.id that no other process has"
                 )
-            ranges.append(Range(self.topic.id, place.partition, start, place.offset))
-            self._starts[place.partition] = place.offset
+            ranges.append(self._at_work.read(place.partition, place.offset))
         spans = {span.partition: span for span in ranges}
         for message in records:
             span = spans[cast(int, message.partition())]
@@ -153,37 +166,42 @@ class KafkaPages(TopicClient):
         A commit that a rebalance or a broker on its way back keeps from getting through goes with the next one, or
         with the partition: at worst its new owner reads the range again, and the matcher drops it.
         """
-        for span in ranges:
-            # Never back: a partition may have gone to another member, which went on, and come again meanwhile.
-            if span.partition in self._floors and span.stop > self._floors[span.partition]:
-                self._floors[span.partition] = self._due[span.partition] = span.stop
-        self._commit_due(set(self._due))
+        self._at_work.acknowledge(ranges)
+        self._commit_due(set(self._at_work.due))
 
     def _commit_due(self, partitions: set[int]) -> None:
-        due = [self._at(partition, stop) for partition, stop in self._due.items() if partition in partitions]
-        if not due:
+        due = self._at_work.due
+        offsets = {partition: stop for partition, stop in due.items() if partition in partitions}
+        if not offsets:
             return
         try:
-            for each in checked(self._commit_now(due)):
-                self._due.pop(each.partition, None)
+            # Asked after the acknowledgements: a log that is still the same then is the one that gave them.
+            self._check_sink(TRY_SECONDS_MAX if self._closing else None)
+        except (TopicError, BrokerError):
+            if self._closing:
+                return  # it is read and sent again, or whoever starts next is told
+            raise
+        try:
+            for each in checked(self._commit_now(offsets)):
+                due.pop(each.partition, None)
         except KafkaException as exception:
             error = error_of(exception)
-            if error.code() in _MOVED:
-                self._due.clear()
-            elif error.code() not in PASSING and error.code() != KafkaError.REBALANCE_IN_PROGRESS:
+            # After a rebalance that this member has not heard of yet: what it loses goes, the rest is committed later.
+            later = error.code() in _MOVED or error.code() in PASSING
+            if not later and error.code() != KafkaError.REBALANCE_IN_PROGRESS:
                 raise self._trouble(error, None) from exception
             log.warning("commit of %s did not get through yet: %s", self.topic.name, error.str())
 
     def lag(self) -> dict[int, int]:
         """Records after the last range, by assigned partition, as far as the last fetch told; no request is made."""
         lags = {}
-        for partition, start in self._starts.items():
+        for partition in self.assigned():
             _, end = self._consumer.get_watermark_offsets(self._at(partition), cached=True)
-            lags[partition] = max(0, end - start)
+            lags[partition] = max(0, end - self._next(partition))
         return lags
 
     def _next(self, partition: int) -> int:
-        return self._starts.get(partition, 0)
+        return self._at_work.next(partition)
 
     def close(self) -> None:
         """Leaves the group; other members take over at once. What was not committed is read again by them."""

@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from streams.errors import BrokerError, PositionLost, TopicError
+from streams.errors import LOG_LOST, NEW_GENERATION, BrokerError, PositionLost, TopicError
 from streams.kafka.admin import Admin, Topic
 from streams.kafka.connection import (
     NO_TOPIC,
@@ -38,7 +38,12 @@ class RawRecord(Protocol):
 
 
 class TopicClient:
-    """A consumer of one topic: makes it, fills batches, and tells passing errors from those that must be seen."""
+    """A consumer of one topic: makes it, fills batches, and tells passing errors from those that must be seen.
+
+    ANEW: what to do once the topic was deleted, and made anew; `_advice`: once a position is lost.
+    """
+
+    ANEW = "once it is there, start again to read the new one"
 
     def __init__(self, connection: Connection, topic: str, group: str, fixed: Mapping[str, Setting]) -> None:
         self.bootstrap = connection.bootstrap
@@ -118,38 +123,29 @@ class TopicClient:
         return held
 
     def check(self) -> None:
-        """Raises TopicError if the topic was deleted or made anew since this reader began."""
-        self._same_topic()
+        """Raises TopicError if the topic was deleted or made anew since this reader began; BrokerError soon."""
+        self._same_topic(TRY_SECONDS_MAX)
 
-    def _same_topic(self) -> Topic:
-        now = self._admin.topic(self.topic.name)
-        if now.id != self.topic.id:
-            raise TopicError(
-                f"topic {now.name} was deleted and made anew while it was read (id {self.topic.id.hex()}, now "
-                f"{now.id.hex()}); start again to read the new one"
-            )
-        return now
+    def _same_topic(self, within_s: float | None = None) -> Topic:
+        return same_topic(self._admin, self.topic, self.ANEW, within_s)
 
     def _trouble(self, error: KafkaError, partition: int | None) -> Exception:
         where = f"topic {self.topic.name}" + ("" if partition is None else f", partition {partition}")
         if error.code() == KafkaError._AUTO_OFFSET_RESET and partition is not None:
             return self._lost(partition, None)
         if error.code() in NO_TOPIC:
-            return TopicError(f"{where} is gone ({error.str()}); start again once it is back")
+            return TopicError(f"{where} is gone ({error.str()}): {self.ANEW}")
         return BrokerError(f"{where} at {self.bootstrap}: {error.name()}: {error.str()}{self._cause}")
 
     def _lost(self, partition: int, wanted: int | None) -> PositionLost:
         self._same_topic()
         wanted = self._next(partition) if wanted is None else wanted
-        first, end = self.begins()[partition], self._admin.offsets(self.topic, "latest")[partition]
-        if wanted < first:
-            why = f"records {wanted} to {first - 1} were deleted (retention, or by hand) before they were read"
-        else:
-            why = "it ends before that; was it restored, or lost with its broker?"
-        return PositionLost(
-            f"topic {self.topic.name}, partition {partition}: offset {wanted} is to be read, and the topic holds "
-            f"{first} to {end - 1}: {why}"
-        )
+        begin, end = self.begins()[partition], self._admin.offsets(self.topic, "latest")[partition]
+        held = range(begin, end)
+        return PositionLost.of(self.topic.name, partition, wanted, held, self._advice(partition, wanted, held))
+
+    def _advice(self, partition: int, wanted: int, held: range) -> str:
+        raise NotImplementedError
 
     def _next(self, partition: int) -> int:
         raise NotImplementedError
@@ -158,18 +154,32 @@ class TopicClient:
         self._consumer.close()
 
 
+def same_topic(admin: Admin, known: Topic, advice: str, within_s: float | None = None) -> Topic:
+    """The topic as it is now, if it is the known one. Raises TopicError with the advice, BrokerError."""
+    now = admin.topics([known.name], within_s).get(known.name)
+    if now is None or now.id != known.id:
+        raise TopicError.anew(known.name, known.id, now.id if now else None, advice)
+    return now
+
+
 class Reader(TopicClient):
     """Reads partitions from given offsets on, without a group. Nothing is read before `assign`.
 
     committed_only: leave out records of open and aborted transactions, and wait behind open ones.
     """
 
-    def __init__(self, connection: Connection, topic: str, *, committed_only: bool) -> None:
-        """Raises TopicError, BrokerError, BadInput."""
+    def __init__(
+        self, connection: Connection, topic: str, *, committed_only: bool, lost: str = "start again with what is left"
+    ) -> None:
+        """lost: what to do once a position is no longer held. Raises TopicError, BrokerError, BadInput."""
         isolation = "read_committed" if committed_only else "read_uncommitted"
         # The group's name is never used: there is no subscription and no commit.
         super().__init__(connection, topic, "neardup-reader", {"isolation.level": isolation})
         self._starts: dict[int, int] = {}
+        self._lost_advice = lost
+
+    def _advice(self, partition: int, wanted: int, held: range) -> str:
+        return self._lost_advice
 
     def at_time(self, when_ms: int) -> dict[int, int]:
         """By partition the first offset whose timestamp is `when_ms` or later; the end where there is none."""
@@ -225,9 +235,11 @@ class KafkaLog(Reader):
     left open could otherwise stop the line.
     """
 
+    ANEW = NEW_GENERATION
+
     def __init__(self, connection: Connection, topic: str) -> None:
         """Raises TopicError if it has more than one partition."""
-        super().__init__(connection, topic, committed_only=False)
+        super().__init__(connection, topic, committed_only=False, lost=LOG_LOST)
         if self.topic.partitions != 1:
             raise TopicError(f"topic {topic} has {self.topic.partitions} partitions; the sketch log has exactly one")
 

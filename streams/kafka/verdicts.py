@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge
+from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge, verdicts_gone
+from streams.kafka.admin import Admin
 from streams.kafka.connection import (
     FENCED,
     TRY_SECONDS_MAX,
@@ -14,14 +15,20 @@ from streams.kafka.connection import (
     Setting,
     T,
     checked,
+    committed_of,
     error_of,
     log,
     repeat,
 )
+from streams.ports import Committed, Hop
 from streams.process.watchdog import Watchdog
 
 #: Topic, key, value.
 _Record = tuple[str, bytes | None, bytes]
+
+
+#: Of a matcher that nobody will start again.
+NOWHERE = Hop(bytes(16), bytes(16))
 
 
 class _MustAbort(Exception):
@@ -49,20 +56,25 @@ class KafkaVerdicts:
         audit_topic: str = "",
         group: str,
         transactional_id: str,
+        hop: Hop = NOWHERE,
         transaction_timeout_ms: int = 120_000,
         deadline_s: float = 90.0,
         message_bytes_max: int = 1_000_000,
         watchdog: Watchdog | None = None,
     ) -> None:
-        """deadline_s: for each of init, committed and commit. watchdog: for calls that hang beyond it."""
+        """hop: kept beside the committed offset; `check` looks whether the topic is still its sink.
+
+        deadline_s: for each of init, committed and commit. watchdog: for calls that hang beyond it.
+        """
         self.topic = topic
         self.transactional_id = transactional_id
         self.aborted = 0
-        self._log = log_topic
+        self._log, self.hop, self.first = log_topic, hop, ""
         self._audit_topic = audit_topic
         self._deadline_s = deadline_s
         self._cause = Cause()
         self._watchdog = watchdog or Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
+        self._admin = Admin(connection)
         defaults: dict[str, Setting] = {
             # The default of 100 ms is what a transaction spends waiting: 240 instead of 103 a second.
             "retry.backoff.ms": 5,
@@ -88,12 +100,12 @@ class KafkaVerdicts:
         """Fences every earlier owner of the transactional id, settles its transaction. Raises BrokerError, Fenced."""
         self._guarded("init", lambda: self._call("init", lambda: self._producer.init_transactions(TRY_SECONDS_MAX)))
 
-    def committed(self) -> int | None:
+    def committed(self) -> Committed | None:
         """The log offset that verdicts were committed up to; None: never, or expired. Raises BrokerError."""
         asked = [TopicPartition(self._log, 0)]
         ask = self._member.committed
 
-        def committed() -> int | None:
+        def committed() -> Committed | None:
             what = f"offset of {self._log} for {self.transactional_id}"
             call = lambda: checked(ask(asked, timeout=min(TRY_SECONDS_MAX, self._deadline_s)))  # noqa: E731
             try:
@@ -102,7 +114,7 @@ class KafkaVerdicts:
                 # Seen with Kafka 4.3.1 and one replica: a broker killed between decision and markers (KAFKA-20734).
                 hint = "if Kafka is up, a transaction may hang there: look with kafka-transactions.sh find-hanging"
                 raise BrokerError(f"{error}; {hint}") from error
-            return found.offset if found.offset >= 0 else None
+            return committed_of(found)
 
         return self._guarded("the committed offset", committed)
 
@@ -136,7 +148,8 @@ class KafkaVerdicts:
     def _transaction(self, records: Sequence[_Record], next_offset: int) -> KafkaError | None:
         """None if committed; the error if aborted."""
         producer = self._producer
-        place = [TopicPartition(self._log, 0, next_offset)]
+        note = Committed(next_offset, self.hop, self.first).note
+        place = [TopicPartition(self._log, 0, next_offset, note)]
         try:
             self._call("begin", producer.begin_transaction)
             for record in records:
@@ -201,6 +214,12 @@ class KafkaVerdicts:
     def _in_time(self, what: str) -> None:
         if time.monotonic() > self._until:
             raise BrokerError(f"{what}: not known after {self._deadline_s:g} s{self._cause}")
+
+    def check(self) -> None:
+        """Raises TopicError if the topic was deleted or made anew; BrokerError soon, if that cannot be told."""
+        now = self._admin.topics([self.topic], TRY_SECONDS_MAX).get(self.topic)
+        if now is None or now.id != self.hop.sink:
+            raise verdicts_gone(self.topic, self.hop.sink, now.id if now else None)
 
     def close(self) -> None:
         """Leaves an open transaction to the next `init`; waits for nothing."""

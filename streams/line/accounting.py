@@ -58,20 +58,18 @@ def account(
     SourceGap, and CorruptRecord for a record that cannot be read or lies in none of the message's ranges.
     """
     found = Account()
-    spans: dict[Key, Range] = {}
-    for span in message.ranges:
-        if (span.source, span.partition) in spans:
-            raise CorruptRecord(f"the message at offset {offset} of the sketch log names a partition twice")
-        spans[span.source, span.partition] = span
+    spans = {(span.source, span.partition): span for span in message.ranges}
+    gaps = [span for key, span in spans.items() if key in known and span.start > known[key].offset]
+    if gaps and not accept_gaps():
+        raise SourceGap(
+            f"the message at offset {offset} of the sketch log leaves out what it does not account for before: "
+            + "; ".join(_gap(span, known[span.source, span.partition].offset) for span in gaps)
+        )
+    found.accepted = len(gaps)
     starts = {}
     for key, span in spans.items():
         mark = known.get(key)
-        starts[key] = span.start if mark is None else mark.offset
-        if span.start > starts[key]:
-            if not accept_gaps():
-                raise SourceGap(_gap(span, offset, starts[key]))
-            found.accepted += 1
-            starts[key] = span.start
+        starts[key] = span.start if mark is None else max(mark.offset, span.start if span in gaps else 0)
         if mark is not None and span.stop <= mark.offset and span.start < span.stop:
             found.dropped += 1
         found.marks[key] = Mark(max(span.stop, starts[key]), mark.position if mark else None)
@@ -99,8 +97,8 @@ def _read(record: bytes, spans: Mapping[Key, Range], last: dict[Key, int]) -> He
         header = Header(record)
     except ValueError as error:
         raise CorruptRecord(f"not a sketch record: {error}") from error
-    if not header.whole:
-        raise CorruptRecord("its sections do not add up to its length")
+    if problem := header.problem():
+        raise CorruptRecord(problem)
     key = (header.source, header.partition)
     span = spans.get(key)
     if span is None or not span.start <= header.offset < span.stop or header.offset <= last.get(key, -1):
@@ -112,9 +110,8 @@ def _read(record: bytes, spans: Mapping[Key, Range], last: dict[Key, int]) -> He
     return header
 
 
-def _gap(span: Range, offset: int, mark: int) -> str:
+def _gap(span: Range, mark: int) -> str:
     return (
-        f"the message at offset {offset} of the sketch log goes on at offset {span.start} of partition "
-        f"{span.partition} of source {span.source.hex()}, and the log accounts for it up to {mark}: "
-        f"records {mark} to {span.start - 1} are missing"
+        f"partition {span.partition} of source {span.source.hex()} goes on at offset {span.start}, and the log "
+        f"accounts for it up to {mark}: records {mark} to {span.start - 1} are missing"
     )

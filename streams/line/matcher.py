@@ -22,7 +22,7 @@ from neardup.matching.fold import Outcome, fold
 from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 from streams.errors import WrongScheme
-from streams.formats.message import Control, Decision, Message, NewDecider, decode_entry, page_id
+from streams.formats.message import ANY_LOG, Control, Decision, Message, NewDecider, decode_entry, page_id
 from streams.line.accounting import Account, Key, Mark, account
 from streams.line.deciders import after_word
 from streams.ports import VerdictSink
@@ -45,7 +45,7 @@ class Prepared:
 
     headers: of the pages judged, in order. controls: operators' words among the messages, with their offsets. word: the
     last message, if it names another decider. decider: what decides behind the messages. dropped, duplicates, accepted,
-    skipped: as in Account, all messages together.
+    skipped: as in Account, all messages together. foreign: messages that were meant for another log.
     """
 
     outcome: Outcome
@@ -59,6 +59,7 @@ class Prepared:
     dropped: int = 0
     duplicates: int = 0
     accepted: int = 0
+    foreign: int = 0
     skipped: list[str] = field(default_factory=list)
     controls: list[tuple[int, Control]] = field(default_factory=list)
 
@@ -80,7 +81,8 @@ class Matcher:
     at: the message at work, for whoever catches an error.
     decider: what decides there; the one given does from the log's begin on, until an operator's word names another.
     heeds: whether such words count; they do not for who judges another generation's log anew.
-    sink: for `step`. settled: for logs that operators may write to; by default nothing is. watch: by default nobody;
+    log: the log's topic id, for its verdicts; None for a state directory's own. sink: for `step`.
+    settled: for logs that operators may write to; by default nothing is. watch: by default nobody;
     `step` tells it, and whoever calls `prepare` does so with the outcome's `weighed`.
     """
 
@@ -93,6 +95,7 @@ class Matcher:
         settled: Settled = lambda decision, offset: False,
         threads: int = 1,
         heeds: bool = True,
+        log: str | None = None,
     ) -> None:
         """Raises StateError if the store was folded with another scheme or decider."""
         self._store = store
@@ -100,6 +103,8 @@ class Matcher:
         self._settled = settled
         self._heeds = heeds
         self.threads = threads
+        self._log = log
+        self._log_id = ANY_LOG if log is None else bytes.fromhex(log)
         self.watch: Watch | None = None
         names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY]
         log_time, scheme, used, told, decided_by = store.get_many(Family.META, names)
@@ -166,6 +171,8 @@ class Matcher:
                     raise InvariantBroken(f"messages follow the one at offset {offset}, which names another decider")
                 if self._heeds:
                     prepared.word, prepared.decider = entry, after_word(self.decider, entry)
+            elif isinstance(entry, Message) and not entry.meant_for(self._log_id):
+                prepared.foreign += 1
             elif isinstance(entry, Message):
                 found = self._account(offset, entry, known)
                 known.update(found.marks)
@@ -183,6 +190,8 @@ class Matcher:
         )
         if tell:
             _check_complete(batch, outcome.verdicts)
+            for verdict in outcome.verdicts:
+                verdict.log = self._log
         prepared.log_time = max([self.log_time, *(header.log_time for header in prepared.headers)])
         meta: dict[bytes, bytes | None] = {
             **outcome.writes.get(Family.META, {}),

@@ -6,7 +6,7 @@ Page ids hang on where messages are cut, so scan and stream cut by `full_message
 from collections.abc import Sequence
 
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
-from streams.formats.message import Message, encode_message
+from streams.formats.message import ANY_LOG, Message, encode_message
 from streams.ports import Range
 
 
@@ -16,13 +16,15 @@ def pack(
     places: Sequence[tuple[int, int]],
     records: Sequence[bytes],
     *,
+    log: bytes = ANY_LOG,
     pages_max: int = MESSAGE_PAGES_MAX,
     bytes_max: int = MESSAGE_BYTES_MAX,
 ) -> list[bytes]:
     """Messages that account for all of `ranges`, one range a partition.
 
-    scheme: the 16 bytes of its digest. places: (partition, offset) of each record, in the order in which they came. A
-    message that is cut within a partition accounts for it up to its last record; the next one goes on from there.
+    scheme: the 16 bytes of its digest. log: topic id of the log that they are meant for. places: (partition, offset) of
+    each record, in the order in which they came. A message that is cut within a partition accounts for it up to its
+    last record; the next one goes on from there.
     """
     starts = {span.partition: span.start for span in ranges}
     spans = {span.partition: span for span in ranges}
@@ -40,7 +42,7 @@ def pack(
             here |= {partition: span.stop for partition, span in spans.items() if partition not in ends}
         cut = [Range(spans[p].source, p, starts[p], stop) for p, stop in sorted(here.items())]
         starts |= here
-        messages.append(encode_message(Message(scheme, tuple(cut), tuple(records[first:after]))))
+        messages.append(encode_message(Message(scheme, tuple(cut), tuple(records[first:after]), log)))
         first = after
     return messages
 

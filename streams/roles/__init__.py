@@ -1,8 +1,7 @@
 """The roles of the stream on Kafka; each takes settings and returns when it was stopped."""
 
 from streams.roles.both import run_both
-from streams.roles.match import run_matcher
 from streams.roles.operator import accept_gap, skip_record
-from streams.roles.sketch import run_sketcher
+from streams.roles.wiring import run_matcher, run_sketcher
 
 __all__ = ["accept_gap", "run_both", "run_matcher", "run_sketcher", "skip_record"]

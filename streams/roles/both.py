@@ -3,19 +3,18 @@
 import threading
 
 from streams.config.settings import Settings
-from streams.roles.match import run_matcher
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, serving
-from streams.roles.sketch import run_sketcher
+from streams.roles.wiring import run_matcher, run_sketcher
 
 
-def run_both(settings: Settings, runtime: Runtime | None = None, *, new_decider: bool = False) -> None:
+def run_both(settings: Settings, runtime: Runtime | None = None, **options: bool) -> None:
     """Runs both roles until they are stopped, or one of them fails: its error is raised once both have ended.
 
-    new_decider: as for run_matcher.
+    options: those of run_matcher.
     """
     if runtime is None:
         with serving(settings, "run") as made:
-            return run_both(settings, made, new_decider=new_decider)
+            return run_both(settings, made, **options)
     failed: list[BaseException] = []
 
     def sketch() -> None:
@@ -29,7 +28,7 @@ def run_both(settings: Settings, runtime: Runtime | None = None, *, new_decider:
     sketcher = threading.Thread(target=sketch, name="neardup-sketcher", daemon=True)
     sketcher.start()
     try:
-        run_matcher(settings, runtime, new_decider=new_decider)
+        run_matcher(settings, runtime, **options)
     finally:
         runtime.stop.set()
         sketcher.join(STOP_SECONDS_MAX)

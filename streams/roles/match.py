@@ -12,45 +12,35 @@ One matcher writes: it assigns itself the one partition, and its transactional i
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import orjson
 
 from neardup.decider import Decider
-from neardup.errors import CorruptRecord, NewerProgram, StateError
-from neardup.index.base import Family, Store
+from neardup.errors import CorruptRecord, NewerProgram
+from neardup.index.base import Store
 from neardup.index.rocks import RocksStore
-from neardup.limits import PLACE_BITS
 from neardup.matching.shadow import Counts
-from streams.config.settings import Settings
-from streams.errors import SourceGap, WrongScheme
-from streams.formats.message import NewDecider, encode_control, is_control
-from streams.kafka import Admin, KafkaLog, KafkaVerdicts, Writer
-from streams.kafka.reader import Reader
-from streams.kafka.topics import require
-from streams.line.audit import Audit, open_audit, shadow_numbers
-from streams.line.deciders import Words, after_words, change, why_not, words_in
+from streams.errors import BrokerError, SourceGap, TopicError, WrongScheme
+from streams.formats.message import is_control
+from streams.line.audit import Audit
+from streams.line.deciders import change
 from streams.line.decisions import Ahead, Decisions
-from streams.line.matcher import Matcher, Prepared, folded_to
+from streams.line.matcher import Matcher, Prepared
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
-from streams.process.signals import SystemClock
-from streams.roles.checkpoint import RoleCheckpoints, identity, restoring
-from streams.roles.restart import Standing, Told, resume_at
-from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, connect, serving
-from streams.state.directory import MatcherDirectory
+from streams.roles.checkpoint import RoleCheckpoints
+from streams.roles.runtime import WAIT_SECONDS, Runtime
 
 _log = logs.get("match")
 
 #: Messages of one round together; each has 1 MB at most.
 _ROUND_BYTES_MAX = 16 << 20
 _GAUGES_SECONDS = 5.0
-_CLUSTER, _TOPIC = b"cluster_id", b"topic_id"
+#: How often the topics are looked after, with or without work.
+_TOPICS_SECONDS = 1.0
 
 
 class _Looked(NamedTuple):
@@ -86,8 +76,10 @@ class MatchRole:
         self._committed = committed
         self._now_ms = now_ms
         self._held: Sequence[tuple[int, bytes]] = []
-        self._flushed = self._gauged = time.monotonic()
+        self._steady_s = runtime.steady_s
+        self._flushed = self._gauged = self._looked = self._steady_s()
         self._stalled_s = 0.0
+        self._silence = ""  # what Kafka did not answer when it was asked last
         self._dirty = False
         self.matcher = Matcher(
             store,
@@ -95,6 +87,7 @@ class MatchRole:
             settled=Decisions(ahead),
             threads=runtime.settings.threads,
             heeds=not runtime.settings.judges_anew,
+            log=verdicts.hop.source.hex(),
         )
         self._checkpoints = checkpoints
         self._audit = audit
@@ -112,6 +105,7 @@ class MatchRole:
     def round(self, wait_s: float = 0.0) -> bool:
         """One round; False if there was nothing to read."""
         self._health.turned()
+        self._look_after_topics()
         messages = self._poll(wait_s)  # (1)
         if messages:
             prepared = self._judge(messages)  # (2)
@@ -124,6 +118,22 @@ class MatchRole:
             self._checkpoints.look(self.matcher, self._store)
         self._tell_health()
         return bool(messages)
+
+    def _look_after_topics(self) -> None:
+        """Raises TopicError if the log or the verdicts are no more what they were."""
+        now = self._steady_s()
+        if now - self._looked < _TOPICS_SECONDS:
+            return
+        self._looked = now
+        self._silence = ""
+        try:
+            self._log.check()
+            self._verdicts.check()
+        except TopicError as error:
+            self._health.not_ready(str(error))
+            raise
+        except BrokerError as error:
+            self._silence = str(error)  # it may be back in time
 
     @property
     def _silent(self) -> bool:
@@ -172,6 +182,10 @@ class MatchRole:
             _log.warning("left out on an operator's decision", reason=reason)
         if prepared.accepted:
             _log.warning("source gaps accepted", gaps=prepared.accepted)
+        if prepared.foreign:
+            _log.warning(
+                "messages that were meant for another log of this name count for nothing", count=prepared.foreign
+            )
         self._metrics.duplicate_ranges.inc(prepared.dropped)
         return prepared
 
@@ -235,7 +249,7 @@ class MatchRole:
             self.matcher.apply(prepared)
 
     def _flush_when_due(self) -> None:
-        now = time.monotonic()
+        now = self._steady_s()
         if self._dirty and (now - self._flushed) * 1000 >= self._settings.flush_ms:
             self._flush()
             self._flushed = now
@@ -256,171 +270,10 @@ class MatchRole:
             self._store.flush()
 
     def _tell_health(self) -> None:
-        if self._silent:
+        if self._silence:
+            self._health.not_ready(self._silence)
+        elif self._silent:
             left = self._committed - self.matcher.next_offset
             self._health.not_ready(f"folds what was judged before: {left} messages left")
         else:
             self._health.ready("judges")
-
-
-def run_matcher(settings: Settings, runtime: Runtime | None = None, *, new_decider: bool = False) -> None:
-    """Judges the sketch log until it is stopped.
-
-    runtime: by default one with logs, metrics and signals of its own. new_decider: where the log says that another
-    decider than that of the settings decides, say there that it is this one from here on. Raises what MatchRole.run
-    raises, TopicError if its topics are not as they must be, and StateError or PositionLost where state, log and
-    verdicts do not fit together; the text says what to do.
-    """
-    if runtime is None:
-        with serving(settings, "match") as made:
-            return run_matcher(settings, made, new_decider=new_decider)
-    scheme = settings.scheme()
-    wanted = settings.decider(scheme)
-    names = settings.topics
-    with ExitStack() as held:
-        audit = _audit_of(settings, wanted)
-        if audit is not None:
-            held.callback(audit.close)
-        wanted_topics = [name for name in (names.sketches, names.verdicts, names.audit) if name]
-        require(Admin(connect(settings, "match")), names, *wanted_topics)
-        log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
-        held.callback(log.close)
-        directory = MatcherDirectory(Path(settings.state), scheme, restore=restoring(settings, log, wanted))
-        held.callback(directory.close)
-        _check_identity(directory, log)
-        verdicts = KafkaVerdicts(
-            connect(settings, "match"),
-            names.verdicts,
-            log_topic=names.sketches,
-            audit_topic=names.audit,
-            group=settings.group_of("match"),
-            transactional_id=settings.transactional_id,
-            transaction_timeout_ms=settings.transaction_timeout_ms,
-            deadline_s=settings.transaction_deadline_ms / 1000,
-            message_bytes_max=settings.message_bytes_max,
-        )
-        held.callback(verdicts.close)
-        verdicts.init()
-        store = directory.store
-        words = () if settings.judges_anew else words_in(_ahead(settings, max(folded_to(store), log.begin())))
-        first = directory.first_decider(words[0][1].before if words else wanted)
-        committed = _resume(settings, directory, log, verdicts, first, words)
-        checkpoints = None
-        if settings.checkpoints:
-            checkpoints = RoleCheckpoints(
-                settings, directory.path, identity(log), runtime.metrics, SystemClock().now_ms
-            )
-            held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
-        role = MatchRole(
-            log,
-            lambda start: _ahead(settings, start),
-            verdicts,
-            store,
-            first,
-            committed,
-            runtime,
-            audit=audit,
-            checkpoints=checkpoints,
-        )
-        _decide_by(wanted, after_words(role.matcher.decider, words, log.end()), settings, new_decider)
-        log.follow(role.matcher.next_offset)
-        role.run()
-    return None
-
-
-def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
-    return open_audit(
-        decider,
-        file=Path(settings.audit) if settings.audit else None,
-        topic=settings.audit_topic,
-        rate=settings.audit_rate,
-        shadow=settings.shadow or None,
-        numbers=shadow_numbers([text for text in settings.shadow_set.split(",") if text.strip()]),
-        bytes_max=settings.audit_bytes_max,
-        warn=lambda text: _log.warning(text),
-    )
-
-
-def _check_identity(directory: MatcherDirectory, log: KafkaLog) -> None:
-    """Raises StateError if the store was folded from another topic; a new store remembers this one."""
-    store = directory.store
-    now = {_CLUSTER: log.cluster_id.encode(), _TOPIC: log.topic.id.hex().encode()}
-    known = dict(zip(now, store.get_many(Family.META, list(now)), strict=True))
-    for name, wanted in now.items():
-        held = known[name]
-        if held is not None and held != wanted:
-            raise StateError(
-                f"the index in {directory.path} was folded from {name.decode().replace('_', ' ')} {held.decode()}, and "
-                f"topic {log.topic.name} at {log.bootstrap} has {wanted.decode()}: another log; name its own state "
-                "directory, or begin another generation"
-            )
-    if None in known.values():
-        store.write({Family.META: now})
-
-
-def _decide_by(wanted: Decider, held: Decider, settings: Settings, new_decider: bool) -> None:
-    """Raises StateError if the log ends with another decider than is wanted; or says there that it changes."""
-    if wanted.digest == held.digest:
-        return
-    topic, reason = settings.topics.sketches, why_not(held, wanted)
-    if settings.judges_anew:
-        reason = "this generation judges another one's sketches by one rule from their begin on"
-    if reason or not new_decider:
-        advice = f"{reason}: begin another generation" if reason else "add --new-decider: it decides from here on"
-        raise StateError(
-            f"topic {topic} is decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
-            f"({wanted.digest}) is set ({change(held, wanted)}); set what it was, or {advice}"
-        )
-    with closing(Writer(connect(settings, "match"), topic)) as writer:
-        writer.send(encode_control(NewDecider(held, wanted)))
-        writer.flush()
-        _log.info("a new decider is written into the log", offset=writer.last_offset, change=change(held, wanted))
-
-
-def _resume(
-    settings: Settings,
-    directory: MatcherDirectory,
-    log: KafkaLog,
-    verdicts: KafkaVerdicts,
-    first: Decider,
-    words: Words,
-) -> int:
-    names = settings.topics
-    matcher = Matcher(directory.store, first)
-    committed = verdicts.committed()
-    told = None
-    if committed is None or matcher.next_offset < committed:
-        told = last_verdict(settings)
-    found = Standing(
-        log=names.sketches,
-        verdicts=names.verdicts,
-        state=str(directory.path),
-        store=matcher.next_offset,
-        store_told=matcher.told,
-        committed=committed,
-        begin=log.begin(),
-        end=log.end(),
-        told=told,
-    )
-    then = after_words(matcher.decider, words, told.next_offset if told else 0)  # what has made the last verdict
-    at = resume_at(found, scheme=first.scheme, decider=then.digest)
-    _log.info("resumes", store=found.store, committed=at, log_begin=found.begin, log_end=found.end)
-    return at
-
-
-def last_verdict(settings: Settings) -> Told | None:
-    """What the newest committed verdict tells of its message, and of what judged it. Raises BrokerError, TopicError."""
-    with closing(
-        Reader(connect(settings, "match", reading=True), settings.topics.verdicts, committed_only=True)
-    ) as end:
-        newest = [orjson.loads(record.value() or b"{}") for record in end.last().values()]
-    if not newest:
-        return None
-    last = max(newest, key=lambda verdict: int(verdict["page_id"]))
-    return Told((int(last["page_id"]) >> PLACE_BITS) + 1, last["scheme"], last["decider"])
-
-
-def _ahead(settings: Settings, start: int) -> Iterable[tuple[int, bytes]]:
-    with closing(KafkaLog(connect(settings, "match", reading=True), settings.topics.sketches)) as log:
-        if start < log.end():
-            yield from log.messages(start)

@@ -2,81 +2,223 @@
 
 Offsets are of the sketch log, always of the next message: `begin <= store <= committed <= end` when all is well. What
 lies between store and committed is folded in silence, for its verdicts are out; what lies behind is judged live.
+
+All of them are places in two topics, by their ids (`Hop`): places in another log are never taken for places in this
+one, whatever directory or group holds them; and offsets of verdicts that went with their topic say nothing of the new
+one. An offset without a hop was set by hand, and is meant.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from neardup.errors import StateError
-from streams.errors import PositionLost
+import orjson
 
-_REBUILD = "restore a checkpoint of the index that the log still covers, or begin another generation"
+from neardup.decider import Decider
+from neardup.errors import StateError
+from neardup.limits import PLACE_BITS
+from streams.errors import LOG_LOST, NEW_GENERATION, PositionLost, TopicError
+from streams.line.deciders import Words, after_words
+from streams.ports import Committed, Hop
+
+#: The flag of `neardup match` that says so.
+ACCEPT_LOST = "--accept-lost-verdicts"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The last committed verdict: the offset after the message that caused it, and what judged it."""
+    """The last committed verdict: the offset after the message that caused it, that message's log, what judged it."""
 
     next_offset: int
+    log: str
     scheme: str
     decider: str
 
 
 @dataclass(frozen=True, slots=True)
+class Newest:
+    """What the verdicts' topic ends with. told: the newest one, None if there is none. logs: whose the newest ones of
+    its partitions are. emptied: retention has left nothing in a partition that had some.
+    """
+
+    told: Told | None = None
+    logs: frozenset[str] = frozenset()
+    emptied: bool = False
+
+
+def newest_of(values: Mapping[int, bytes], begins: Mapping[int, int]) -> Newest:
+    """values: the newest verdict of each partition that has one. begins: the first offset of every partition."""
+    verdicts = [orjson.loads(value) for value in values.values()]
+    emptied = any(begin and partition not in values for partition, begin in begins.items())
+    if not verdicts:
+        return Newest(emptied=emptied)
+    last = max(verdicts, key=lambda verdict: int(verdict["page_id"]))
+    log, offset = str(last.get("log", "")), int(last["page_id"]) >> PLACE_BITS
+    logs = frozenset(str(verdict.get("log", "")) for verdict in verdicts)
+    return Newest(Told(offset + 1, log, last["scheme"], last["decider"]), logs, emptied)
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
-    """What is found at a start. store: next offset of the index, 0 for a new one; store_told: the offset after the last
-    message in it that had verdicts. committed: None if there is none, or it has expired. begin, end: of the log. told:
-    None if no verdict was ever committed, or all have expired.
+    """What is found at a start.
+
+    log, verdicts, state: their names. hop: the topics as they are now. store: next offset of the index, 0 for a new
+    one; store_told: the offset after the last message in it that had verdicts; store_hop: what it was folded from and
+    for, None for a new one. committed: None if there is none, or it has expired. begin, end: of the log.
     """
 
     log: str
     verdicts: str
     state: str
+    hop: Hop
     store: int
     store_told: int
-    committed: int | None
+    store_hop: Hop | None
+    committed: Committed | None
     begin: int
     end: int
-    told: Told | None
+    newest: Newest
 
 
-def resume_at(found: Standing, *, scheme: str, decider: str) -> int:
-    """The offset up to which verdicts are out. Raises StateError or PositionLost, saying what to do."""
-    committed = found.committed
-    if committed is None:
-        committed = _recovered(found)
-    if found.store > committed:
+def resume_at(found: Standing, *, scheme: str, first: str, decider: str, accept_lost: bool = False) -> int:
+    """The offset up to which verdicts are out. Raises StateError, TopicError or PositionLost, saying what to do.
+
+    scheme: of this run. first, decider: what decides, by this run, from the log's begin on, and at the last verdict.
+    accept_lost: the operator's word that verdicts which were told and are gone are not to be told again.
+    """
+    _same_log(found)
+    if found.store < found.begin:  # first of all: words about the decider may be gone, too
+        why = f"topic {found.log} begins at offset {found.begin}, and the index in {found.state} needs {found.store}"
+        raise PositionLost(f"{why}: retention has overtaken it; {LOG_LOST}")
+    known = found.committed
+    if known is not None and known.first not in ("", first) and known.offset:
+        what = f"verdicts on topic {found.log} were committed with decider {known.first} from the log's begin on, and "
+        if found.store:
+            raise StateError(
+                f"{what}the index in {found.state} was folded with {first}: it is another one's; name the `state` "
+                f"folder that belongs to them, or {NEW_GENERATION}"
+            )
         raise StateError(
-            f"the index in {found.state} was folded up to offset {found.store} of topic {found.log}, and verdicts are "
-            f"committed up to {committed} only: it belongs to another group, or offsets were reset; name the index's "
-            f"own group, or delete {found.state} to fold the log anew"
+            f"{what}{first} is set: another index would come of it; set what they were made with, or {NEW_GENERATION}"
         )
+    committed = _committed(found, accept_lost)
+    if found.store > committed:
+        if not accept_lost:
+            raise StateError(
+                f"the index in {found.state} was folded up to offset {found.store} of topic {found.log}, and verdicts "
+                f"are committed up to {committed} only: offsets were reset, or lost with their broker; "
+                + _again(found, committed, found.store)
+            )
+        committed = found.store
     if committed > found.end:
         raise PositionLost(
             f"topic {found.log} ends at offset {found.end}, and verdicts are committed up to {committed}: messages are "
-            "lost, or the topic was made anew; restore it, or begin another generation"
+            f"lost; {NEW_GENERATION}"
         )
-    if found.store < found.begin:
-        why = f"topic {found.log} begins at offset {found.begin}, and the index in {found.state} needs {found.store}"
-        raise PositionLost(f"{why}: retention has overtaken it; {_REBUILD}")
-    told = found.told
-    if told is not None and found.store < min(committed, told.next_offset):
+    told = found.newest.told
+    if told is not None and found.store < told.next_offset:
         for what, held, wanted in (("scheme", told.scheme, scheme), ("decider", told.decider, decider)):
             if held != wanted:
                 raise StateError(
                     f"the last verdict in topic {found.verdicts} was made with {what} {held}, and {wanted} is set: "
-                    f"folding offsets {found.store} to {committed - 1} anew would lead to another index than theirs; "
-                    "set what they were made with, or begin another generation"
+                    f"offsets {found.store} to {told.next_offset - 1} anew would lead to another index than theirs; "
+                    f"set what they were made with, or {NEW_GENERATION}"
                 )
     return committed
 
 
-def _recovered(found: Standing) -> int:
-    """The committed offset from the verdicts themselves: messages after the last one's may only be without any."""
-    told = found.told.next_offset if found.told else 0
-    if found.store > told and found.store_told != told:
+def check_said_by(log: str, first: Decider, words: Words, newest: Newest, known: Committed | None) -> None:
+    """Raises StateError unless this log, `first`, and the words behind it made what was said: for who says it again.
+
+    log: its topic id.
+    """
+    logs = set(newest.logs)
+    held = []
+    if known is not None and known.hop is not None and known.offset:
+        logs.add(known.hop.source.hex())
+        held.append(("decider", known.first, first.digest))
+    if logs - {log}:
         raise StateError(
-            f"no offset is committed for topic {found.log}, topic {found.verdicts} holds verdicts up to offset {told}, "
-            f"and the index in {found.state} made some up to {found.store_told}: verdicts are lost, or these are "
-            f"another generation's; delete {found.state} to fold the log anew and publish what is missing"
+            f"what was said was said of the log of topic id {min(logs - {log})}, and it has {log}: it was deleted and "
+            f"made anew, and says nothing of that; {NEW_GENERATION}"
+        )
+    if newest.told is not None:
+        then = after_words(first, words, newest.told.next_offset)
+        held += [("scheme", newest.told.scheme, then.scheme), ("decider", newest.told.decider, then.digest)]
+    for what, was, now in held:
+        if was != now:
+            raise StateError(
+                f"what was said was made with {what} {was}, and {now} is set; set what it was: a replay repeats what "
+                "was said",
+                held=was,
+                wanted=now,
+            )
+
+
+def _same_log(found: Standing) -> None:
+    """Raises StateError where anything names places in another log."""
+    now = found.hop.source.hex()
+    where: list[tuple[str, str]] = []
+    if found.store_hop is not None and found.store:
+        where.append((f"the index in {found.state} was folded from", found.store_hop.source.hex()))
+    if found.committed is not None and found.committed.hop is not None and found.committed.offset:
+        where.append(("verdicts were committed for", found.committed.hop.source.hex()))
+    where += [(f"topic {found.verdicts} has verdicts on", log or "(none named)") for log in sorted(found.newest.logs)]
+    for what, held in where:
+        if held != now:
+            raise StateError(
+                f"{what} the log of topic id {held}, and topic {found.log} has {now}: it was deleted and made anew, or "
+                f"a name is set that is another's; set what belongs together, or {NEW_GENERATION}"
+            )
+
+
+def _committed(found: Standing, accept_lost: bool) -> int:
+    """The offset up to which the verdicts' topic, as it is now, was told."""
+    known = found.committed
+    if known is None:
+        return _recovered(found, accept_lost)
+    if known.hop is None or known.hop.sink == found.hop.sink:
+        return known.offset
+    return _of_another(found, known.hop, known.offset, accept_lost)
+
+
+def _recovered(found: Standing, accept_lost: bool) -> int:
+    """The committed offset where it has expired. What the index has judged was told: it is never ahead of that.
+
+    Verdicts of newer messages are folded in silence. Where retention took the newest ones, the index still knows; where
+    nothing was taken, and yet the topic lacks what the index has judged, that was lost.
+    """
+    if found.store and found.store_hop is not None and found.store_hop.sink != found.hop.sink:
+        return _of_another(found, found.store_hop, found.store, accept_lost)
+    newest = found.newest
+    told = newest.told.next_offset if newest.told else 0
+    if found.store_told > told and not newest.emptied and not accept_lost:
+        raise StateError(
+            f"topic {found.verdicts} holds verdicts up to offset {told} of topic {found.log}, and the index in "
+            f"{found.state} has made some up to {found.store_told}: they are lost; "
+            + _again(found, told, found.store_told)
         )
     return max(told, found.store)
+
+
+def _of_another(found: Standing, hop: Hop, offset: int, accept_lost: bool) -> int:
+    """The same where verdicts up to `offset` were told to a topic that is no more."""
+    if accept_lost:
+        return max(offset, found.store)
+    if not found.store:
+        return 0  # all that the log holds is judged and told to the new topic
+    if found.store >= offset and not found.store_told:
+        return found.store  # nothing was told yet
+    raise TopicError(
+        f"topic {found.verdicts} was deleted and made anew (id {hop.sink.hex()}, now {found.hop.sink.hex()}): what was "
+        f"told up to offset {offset} of topic {found.log} is gone with the old one; {_again(found, 0, offset)}"
+    )
+
+
+def _again(found: Standing, start: int, stop: int) -> str:
+    """How verdicts of these messages, which are gone, are told again, and how to go on without them."""
+    again = (
+        f"say them again: neardup replay --from {start} --to {stop} --to-topic {found.verdicts}"
+        if not found.begin
+        else NEW_GENERATION
+    )
+    return f"to have them told again, {again}; to go on then, or without them, start once with {ACCEPT_LOST}"

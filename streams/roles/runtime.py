@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -38,12 +38,13 @@ _CAUSES: Mapping[type[NeardupError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """stop: set it, and the roles finish their batch and return."""
+    """stop: set it, and the roles finish their batch and return. steady_s: a clock that nobody sets, in seconds."""
 
     settings: Settings
     metrics: Metrics
     health: Health
     stop: threading.Event
+    steady_s: Callable[[], float] = time.monotonic
 
     @classmethod
     def quiet(cls, settings: Settings) -> "Runtime":

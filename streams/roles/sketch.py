@@ -11,30 +11,25 @@ gaps, so that of what a sketcher sent the log holds a prefix; the first failure 
 transactions: an open one of a dead sketcher would block the one partition for everybody.
 """
 
-import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
-from neardup.errors import BadInput
+from neardup.errors import CorruptRecord
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
-from streams.config.settings import Settings
-from streams.errors import BodiesAway, RecordTooLarge, TopicError, WrongScheme
+from streams.errors import NEW_GENERATION, BodiesAway, RecordTooLarge, TopicError, WrongScheme
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.formats.message import decode_entry
-from streams.kafka import Admin, KafkaLog, KafkaPages, Writer
-from streams.kafka.topics import require
 from streams.line.packing import pack
 from streams.ports import PageReader, Range, Record, RecordWriter
 from streams.process import logs
-from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, connect, serving
+from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime
 
 _log = logs.get("sketch")
 _LOG_APPEND_TIME = 2
@@ -70,9 +65,10 @@ class SketchRole:
         self._metrics = runtime.metrics
         self._health = runtime.health.role("sketch")
         self._stop = runtime.stop
+        self._steady_s = runtime.steady_s
         self._inflight: deque[_Sent] = deque()
         self._acknowledged: list[Range] = []
-        self._checked = time.monotonic()
+        self._checked = self._steady_s()
 
     def run(self) -> None:
         """Raises BrokerError, TopicError, PositionLost, RecordTooLarge."""
@@ -89,10 +85,10 @@ class SketchRole:
             pages = self._decode(records)  # (2)
             sketches = self._sketch(records, pages)  # (3)
             self._send(records, ranges, sketches)  # (4)
-            self._checked = time.monotonic()
-        elif time.monotonic() - self._checked > _IDLE_SECONDS:
+            self._checked = self._steady_s()
+        elif self._steady_s() - self._checked > _IDLE_SECONDS:
             self._pages.check()
-            self._checked = time.monotonic()
+            self._checked = self._steady_s()
         left = self._acknowledge()  # (5)
         while left > self._settings.inflight_batches:
             self._health.turned()
@@ -185,7 +181,7 @@ class SketchRole:
                     self._reject(record, Header(sketch).reason)
                     rejected = True
             places = [(record.partition(), record.offset()) for record in records]
-            for message in pack(self._scheme_digest, ranges, places, sketches):
+            for message in pack(self._scheme_digest, ranges, places, sketches, log=self._pages.hop.sink):
                 self._log.send(message)
             self._inflight.append(_Sent(ranges, self._log.sent, rejected))
 
@@ -218,71 +214,30 @@ class SketchRole:
         return len(self._inflight)
 
     def _commit(self) -> None:
-        if self._acknowledged:
-            with self._metrics.step("sketch", "commit"):
-                self._pages.commit(self._acknowledged)
-            self._acknowledged = []
+        with self._metrics.step("sketch", "commit"):
+            self._pages.commit(self._acknowledged)
+        self._acknowledged = []
 
     def _finish(self) -> None:
         """Waits a while for what is on its way; what stays unacknowledged is read and sent again at the next start."""
-        deadline = time.monotonic() + STOP_SECONDS_MAX
-        while self._acknowledge(_ACKNOWLEDGE_SECONDS) and time.monotonic() < deadline:
+        deadline = self._steady_s() + STOP_SECONDS_MAX
+        while self._acknowledge(_ACKNOWLEDGE_SECONDS) and self._steady_s() < deadline:
             self._health.turned()
         self._commit()
 
 
-def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
-    """Reads pages and writes sketches until it is stopped.
-
-    runtime: by default one with logs, metrics and signals of its own. Raises TopicError if its topics are not as they
-    must be, WrongScheme if the log is of another scheme, BadInput for a generation that judges another one's sketches,
-    and what SketchRole.run raises; starting again is always safe.
-    """
-    if settings.judges_anew:
-        raise BadInput(
-            f"generation {settings.generation!r} judges the sketches of {settings.sketches_of!r} anew: it has no "
-            "sketchers of its own; run `neardup match` alone, or leave sketches_of out"
-        )
-    if runtime is None:
-        with serving(settings, "sketch") as made:
-            return run_sketcher(settings, made)
-    scheme = settings.scheme()
-    names = settings.topics
-    connection = connect(settings, "sketch")
-    admin = Admin(connection)
-    require(admin, names, names.pages, names.rejected, names.sketches)
-    with ExitStack() as held:
-        check_scheme(KafkaLog(connection, names.sketches), scheme)
-        log = Writer(
-            connection,
-            names.sketches,
-            message_bytes_max=settings.message_bytes_max,
-            gapless=True,
-            linger_ms=0,  # a message is a batch of pages already
-        )
-        held.callback(log.close)
-        limit = int(admin.settings(names.rejected)["max.message.bytes"])
-        rejected = Writer(connection, names.rejected, message_bytes_max=limit)
-        held.callback(rejected.close)
-        reading = connect(settings, "sketch", reading=True)
-        pages = KafkaPages(reading, names.pages, settings.group_of("sketch"))
-        held.callback(pages.close)
-        SketchRole(pages, log, rejected, scheme, runtime).run()
-    return None
-
-
-def check_scheme(log: KafkaLog, scheme: Scheme) -> None:
-    """Raises WrongScheme if the log's last message has another scheme: ours would stop the matcher."""
-    try:
-        last = log.last().get(0)
-    finally:
-        log.close()
+def check_scheme(topic: str, last: tuple[int, bytes] | None, scheme: Scheme) -> None:
+    """Raises WrongScheme if the log's last message (offset, bytes) has another scheme: ours would stop the matcher."""
     if last is None:
         return
-    held = decode_entry(last.value() or b"", last.offset()).scheme.hex()
+    offset, data = last
+    try:
+        held = decode_entry(data, offset).scheme.hex()
+    except CorruptRecord:
+        return  # the matcher says what to do with it
     if held != scheme.digest:
         raise WrongScheme(
-            f"topic {log.topic.name} holds sketches of scheme {held} (offset {last.offset()}), and this sketcher has "
-            f"{scheme.digest}: their pages would never meet; set the seed and body_bytes_max that the log was begun "
-            "with, or begin another generation"
+            f"topic {topic} holds sketches of scheme {held} (offset {offset}), and this sketcher has {scheme.digest}: "
+            f"their pages would never meet; set the seed and body_bytes_max that the log was begun with, or "
+            f"{NEW_GENERATION}"
         )

@@ -86,6 +86,14 @@ class Directory:
         )
 
 
+def kept_decider(path: Path) -> Decider | None:
+    """What decides from the log's begin on by a directory that may be in use; None if there is none."""
+    try:
+        return Decider.from_json((path / "decider.json").read_text())
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
 class MatcherDirectory:
     """The matcher's open directory; `store` is in it."""
 

@@ -273,6 +273,7 @@ class Line:
         scheme = self.settings.scheme()
         decider = self.settings.decider(scheme)
         store = MemoryStore()
+        log = self.admin.topic(self.names.sketches).id.hex()
         seen: set[tuple[str, int, int]] = set()
         lines = []
         for offset, entry in self._entries():
@@ -288,7 +289,7 @@ class Line:
                 (sketch,) = sketch_pages([page], scheme, coordinates=[coordinates], log_times=[header.log_time])
                 outcome = fold([(page_id(offset, place), sketch)], store, decider)
                 store.write(outcome.writes)
-                lines += [json.loads(verdict.to_json()) for verdict in outcome.verdicts]
+                lines += [{**json.loads(verdict.to_json()), "log": log} for verdict in outcome.verdicts]
         missing = self.total() - self._lost - len(seen)
         assert missing == 0, f"{missing} pages never reached the log"
         return lines

@@ -298,6 +298,7 @@ def _folded(line: Line, logged: dict[Place, _Logged], counts: dict[str, int]) ->
     decider = line.settings.decider(scheme)
     store = MemoryStore()
     source = line.admin.topic(line.names.pages).id
+    log = line.admin.topic(line.names.sketches).id.hex()
     for offset, message in line.messages():
         counts["messages"] += 1
         batch = []
@@ -312,6 +313,8 @@ def _folded(line: Line, logged: dict[Place, _Logged], counts: dict[str, int]) ->
             batch.append((page_id(offset, number), record))
         outcome = fold(batch, store, decider)
         store.write(outcome.writes)
+        for verdict in outcome.verdicts:
+            verdict.log = log
         yield [verdict.to_json() for verdict in outcome.verdicts]
 
 

@@ -79,6 +79,23 @@ def test_sketchers_come_and_go(make: Make) -> None:
     line.check()
 
 
+def test_the_newer_protocol_of_groups(make: Make) -> None:
+    newer = {"kafka_values": {"group.protocol": "consumer"}}
+    line = make(batch_pages=1)
+    line.publish(story())
+    first = line.start("sketch", settings=newer)
+    line.start("match", settings=newer)
+    eventually(lambda: line.members() == 1, "its start")
+    second = line.start("sketch", settings=newer)
+    line.publish(story(10))
+    eventually(lambda: line.members() == 2, "two members")
+    line.publish(story(4))
+    first.stop()
+    line.publish(story(5))
+    line.check()
+    assert not second.running
+
+
 # The broker.
 
 

@@ -1,11 +1,11 @@
 """Reading `pages`: every position is accounted for once, and none is jumped over in silence."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from broker import PATIENCE_SECONDS, eventually
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from streams.config.settings import Topics
@@ -259,7 +259,7 @@ def test_a_recreated_topic_is_another_source(broker: str, connection: Connection
     old._consumer.resume(pause)
 
     # Whoever was reading is told, and does not read the new topic's records under the old one's name.
-    with pytest.raises(TopicError, match="made anew while it was read"):
+    with pytest.raises(TopicError, match=r"was deleted and made anew .* start again to read the new one"):
         eventually(lambda: old.read(10, bytes_max=1000, linger_s=0, wait_s=0.5), "an error")
     old.close()
 
@@ -347,6 +347,47 @@ def test_a_partition_that_is_taken_away_takes_its_records_along(connection: Conn
     assert offsets(connection, pages)[1 - moved] == 3
     first.close()
     second.close()
+
+
+def test_a_commit_from_before_a_rebalance_is_made_again(
+    connection: Connection, pages: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The group has moved on, and this member has not heard of it yet; its partitions stay with it."""
+    put(connection, pages, 4)
+    reader = KafkaPages(connection, pages, f"{pages}.group")
+    batch = read(reader, 4)
+    commit, refused = reader._commit_now, [KafkaError.ILLEGAL_GENERATION, KafkaError.STALE_MEMBER_EPOCH]
+
+    def sometimes(due: Mapping[int, int]) -> list[TopicPartition]:
+        if refused:
+            raise KafkaException(KafkaError(refused.pop()))
+        return commit(due)
+
+    monkeypatch.setattr(reader, "_commit_now", sometimes)
+    reader.commit(batch.ranges)
+    assert offsets(connection, pages)[0] == 0
+    reader.commit([])
+    reader.commit([])
+    assert offsets(connection, pages)[0] == 4
+    reader.close()
+
+
+def test_a_late_commit_to_the_topic_of_the_same_name_is_void(
+    broker: str, connection: Connection, admin: Admin, pages: str
+) -> None:
+    put(connection, pages, 5)
+    old = KafkaPages(connection, pages, f"{pages}.group")
+    batch = read(old, 5)
+    recreate(broker, admin, pages)
+    put(connection, pages, 7)
+    old.commit(batch.ranges)  # before it has heard of anything
+    assert offsets(connection, pages)[0] == 5, "it came too late: the test tests nothing"
+    old.close()
+
+    new = KafkaPages(connection, pages, f"{pages}.group")
+    values, _ = read_all(new, 7)
+    assert values == numbers(0, 7)
+    new.close()
 
 
 def offsets(connection: Connection, pages: str) -> dict[int, int]:

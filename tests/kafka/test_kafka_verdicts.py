@@ -19,6 +19,8 @@ from streams.config.settings import Topics
 from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge
 from streams.kafka import Admin, Connection, KafkaVerdicts, Reader, topics
 from streams.kafka.topics import Sizes
+from streams.kafka.verdicts import NOWHERE
+from streams.ports import Committed
 from streams.process.watchdog import EXIT_CODE, Watchdog
 from tests import processes
 
@@ -65,10 +67,10 @@ def test_verdicts_and_offset_are_committed_together(connection: Connection, made
 
     for number in range(5):
         verdicts.commit(batch(number), number + 1)
-        assert verdicts.committed() == number + 1
+        assert verdicts.committed() == Committed(number + 1, NOWHERE)
     verdicts.commit([], 6)
 
-    assert verdicts.committed() == 6
+    assert verdicts.committed() == Committed(6, NOWHERE)
     assert sorted(said(connection, made)) == values_of(*(batch(number) for number in range(5)))
     verdicts.close()
 
@@ -133,14 +135,14 @@ def test_a_second_matcher_fences_the_first(connection: Connection, made: Topics)
     second = sink(connection, made)
     second.init()
 
-    assert second.committed() == 1
+    assert second.committed() == Committed(1, NOWHERE)
     with pytest.raises(Fenced, match=f"taken over transactional id {made.sketches}"):
         first.commit([(b"http://a.test/", b"zombie")], 2)
     with pytest.raises(Fenced):
         first.commit([], 2)
     second.commit(batch(1), 2)
 
-    assert second.committed() == 2
+    assert second.committed() == Committed(2, NOWHERE)
     assert sorted(said(connection, made)) == values_of(batch(0), batch(1))
     first.close()
     second.close()
@@ -172,7 +174,7 @@ def test_a_killed_matcher_s_open_transaction_is_never_read(broker: str, connecti
         after = sink(connection, made)
         after.init()
 
-        assert after.committed() == 1
+        assert after.committed() == Committed(1, NOWHERE)
         after.commit(batch(1), 2)
 
     assert sorted(said(connection, made)) == values_of(batch(0), batch(1))
@@ -212,9 +214,9 @@ def test_a_refused_verdict_leaves_nothing_behind(connection: Connection, admin: 
     with pytest.raises((NotCommitted, RecordTooLarge)):
         verdicts.commit([*batch(1), (b"large", b"x" * 3000)], 2)
 
-    assert verdicts.committed() == 1
+    assert verdicts.committed() == Committed(1, NOWHERE)
     verdicts.commit(batch(2), 3)
-    assert verdicts.committed() == 3
+    assert verdicts.committed() == Committed(3, NOWHERE)
     assert said(connection, names) == [value for each in (batch(0), batch(2)) for _, value in each]
     verdicts.close()
 
@@ -273,7 +275,7 @@ def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(own_broker: A
 
     assert failed == []
     assert not worker.is_alive()
-    assert verdicts.committed() == total
+    assert verdicts.committed() == Committed(total, NOWHERE)
     found = Counter(said(connection, names))
     assert found == Counter(value for number in range(total) for _, value in batch(number, 20))
     verdicts.close()
@@ -296,8 +298,8 @@ def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(o
     after = sink(connection, names)
     after.init()
     done = after.committed()
-    assert done in (1, 2)
-    if done == 1:
+    assert done in (Committed(1, NOWHERE), Committed(2, NOWHERE))
+    if done == Committed(1, NOWHERE):
         after.commit(batch(1), 2)
     assert sorted(said(connection, names)) == values_of(batch(0), batch(1))
     after.close()

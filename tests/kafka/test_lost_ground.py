@@ -1,5 +1,6 @@
 """State, topics or settings changed under the roles: they go on rightly, or stop and say what to do."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -81,7 +82,9 @@ def test_another_decider_is_refused(make: Make, tmp_path: Path) -> None:
     assert "(tape_min 0.74 -> 0.9); set what it was, or add --new-decider" in said
     # Not even with a new directory: what it would fold is not what the verdicts were made of.
     elsewhere = {**strict, "state": str(tmp_path / "elsewhere")}
-    assert "was made with decider" in line.start("match", settings=elsewhere, new_decider=True).refused()
+    said = line.start("match", settings=elsewhere, new_decider=True).refused()
+    assert "were committed with decider" in said
+    assert "set what they were made with" in said
     # Nor where the index could not go on.
     said = line.start("match", settings={"decider_values": {"rule": "simhash"}}, new_decider=True).refused()
     assert "keeps other keys in the index than verified does: begin another generation" in said
@@ -149,7 +152,8 @@ def test_a_recreated_sketch_log_is_refused(make: Make) -> None:
 
     assert "StateError" in said
     assert "topic id" in said
-    assert "another log" in said
+    assert "begin another generation" in said
+    assert "directory" not in said
 
 
 def test_retention_overtakes_the_matcher(make: Make) -> None:
@@ -184,7 +188,10 @@ def test_retention_overtakes_the_sketcher(make: Make) -> None:
     said = line.start("sketch").refused()
     assert f"offset {lost} is to be read" in said
 
-    # The operator moves the group on; now it is the matcher that must be told.
+    # The operator moves the group on, as he is told; now it is the matcher that must be told.
+    moved = re.search(r"--group (\S+) --topic (\S+):(\d+) --reset-offsets --to-offset (\d+) --execute", said)
+    assert moved is not None
+    assert moved.groups() == (line.settings.group_of("sketch"), line.names.pages, "0", str(lost + 3))
     line.reset("sketch", line.names.pages, lost + 3)
     line.start("sketch")
     said = matcher.refused()
@@ -241,3 +248,26 @@ def test_a_role_asks_only_about_its_own_topics(make: Make) -> None:
     line.start("match")
 
     line.check()
+
+
+def test_a_quiet_month(make: Make) -> None:
+    """Offsets have expired, and retention has emptied the topics: the index alone knows where it was."""
+    line = make()
+    line.publish(story(8))
+    sketcher = line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    sketcher.stop()
+    matcher.stop()
+    told = len(line.verdicts())
+    line.forget("match")
+    for topic in (line.names.sketches, line.names.verdicts, line.names.pages):
+        for partition, end in line.ends(topic).items():
+            line.delete_before(topic, partition, end)
+    assert line.verdicts() == []
+    assert told
+
+    line.start("match")
+    line.start("sketch")
+    line.publish(story(12))
+    line.settle()

@@ -4,6 +4,7 @@ import io
 import json
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from line import Line, Make, story
@@ -65,7 +66,17 @@ def test_a_log_whose_begin_is_gone_is_refused_and_what_is_left_is_named(line: Li
         replay_stream(line.settings, Stretch(5), out=io.BytesIO())
 
 
-def test_another_decider_is_refused(line: Line) -> None:
+def test_what_the_index_was_made_with_counts_and_another_decider_is_refused(line: Line, tmp_path: Path) -> None:
     other = replace(line.settings, decider_values={"tape_min": 0.5})
+    out = io.BytesIO()
+    replay_stream(other, Stretch(), out=out)
+    assert out.getvalue().splitlines() == kept(line)
+    # Where the directory is not at hand, it is what is set.
     with pytest.raises(StateError, match=r"set what it was: a replay repeats what was said"):
-        replay_stream(other, Stretch(), out=io.BytesIO())
+        replay_stream(replace(other, state=str(tmp_path / "none")), Stretch(), out=io.BytesIO())
+
+
+def test_another_log_of_the_name_says_nothing_of_what_was_said(line: Line) -> None:
+    line.recreate(line.names.sketches)
+    with pytest.raises(StateError, match="was deleted and made anew, and says nothing of that"):
+        replay_stream(line.settings, Stretch(), out=io.BytesIO())

@@ -22,6 +22,8 @@ from streams.config.settings import Topics
 from streams.errors import PositionLost, TopicError
 from streams.kafka import Admin, Connection, KafkaVerdicts
 
+LOG, OTHER_LOG = "1" * 32, "2" * 32
+
 
 class Store:
     """Positions in memory, with what was taken."""
@@ -36,6 +38,13 @@ class Store:
     def take(self, batch: client.VerdictBatch) -> None:
         self.taken += [(verdict["page_id"], verdict["n"]) for verdict in batch.verdicts]
         self.positions.update(batch.positions)
+
+
+def recreate(broker: str, admin: Admin, topic: str) -> None:
+    client = AdminClient({"bootstrap.servers": broker})
+    client.delete_topics([topic])[topic].result(30)
+    eventually(lambda: not admin.topics([topic]), "the topic's end")
+    assert admin.create(topic, 2, 1, {})
 
 
 class Matcher:
@@ -53,7 +62,7 @@ class Matcher:
         lines = []
         for page_id in ids:
             url = f"https://a.example/{page_id % 5}"
-            verdict = {"version": 1, "verdict": "unique", "page_id": page_id, "n": 0, "url": url, **fields}
+            verdict = {"version": 1, "verdict": "unique", "page_id": page_id, "n": 0, "url": url, "log": LOG, **fields}
             lines.append((verdict["url"].encode(), orjson.dumps(verdict)))
             self.said.append((page_id, 0))
         self._out.commit(lines, ids[-1] + 1)
@@ -262,8 +271,8 @@ def test_the_examples_run(
     matcher.say(5, verdict="near_duplicate", representative={"url": "https://a.example/1"})
     exec(compile(start + taking, "the second example", "exec"), {})
     wanted = [
-        ("https://a.example/0", "near_duplicate", "https://a.example/1", 5, 0),
-        ("https://a.example/1", "unique", None, 1, 0),
+        ("https://a.example/0", "near_duplicate", "https://a.example/1", LOG, 5, 0),
+        ("https://a.example/1", "unique", None, LOG, 1, 0),
     ]
     assert rows() == wanted
 
@@ -271,3 +280,13 @@ def test_the_examples_run(
         db.execute("DELETE FROM positions")
     exec(compile(start + taking, "the second example", "exec"), {})
     assert rows() == wanted
+
+    # Another generation: another topic, and page ids that begin anew.
+    recreate(broker, admin, made.verdicts)
+    with pytest.raises(TopicError, match="clear the stored positions"):
+        exec(compile(start + taking, "the second example", "exec"), {})
+    with sqlite3.connect("index.db") as db:
+        db.execute("DELETE FROM positions")
+    matcher.say(0, log=OTHER_LOG)
+    exec(compile(start + taking, "the second example", "exec"), {})
+    assert rows() == [("https://a.example/0", "unique", None, OTHER_LOG, 0, 0), wanted[1]]

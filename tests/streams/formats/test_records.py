@@ -12,6 +12,7 @@ from neardup.sketch.view import Sketch
 from streams.formats.json import decode_line
 from streams.formats.message import (
     Message,
+    decode_entry,
     decode_message,
     decode_verdicts,
     encode_message,
@@ -31,15 +32,16 @@ ranges = st.builds(
 messages = st.builds(
     Message,
     st.binary(min_size=16, max_size=16),
-    st.lists(ranges, max_size=4).map(tuple),
+    st.lists(ranges, max_size=4, unique_by=lambda span: (span.source, span.partition)).map(tuple),
     st.lists(st.binary(max_size=50), max_size=8).map(tuple),
 )
 
 GOLDEN = Message(bytes(range(16)), (Range(b"s" * 16, 3, 5, 7),), (b"one", b"", b"three"))
 GOLDEN_HEX = (
-    "0100010003000000000102030405060708090a0b0c0d0e0f"
-    "73737373737373737373737373737373030000000500000000000000"
-    "07000000000000000300000000000000050000006f6e657468726565"
+    "0200010003000000000102030405060708090a0b0c0d0e0f00000000"
+    "000000000000000000000000a645b1635cec27117373737373737373"
+    "73737373737373730300000005000000000000000700000000000000"
+    "0300000000000000050000006f6e657468726565"
 )
 
 
@@ -62,6 +64,21 @@ def test_a_cut_or_longer_message_names_its_offset(message: Message, data: st.Dat
             decode_message(bad, 77)
 
 
+@given(messages, st.data())
+def test_a_flipped_bit_names_its_offset(message: Message, data: st.DataObject) -> None:
+    flipped = bytearray(encode_message(message))
+    flipped[data.draw(st.integers(0, len(flipped) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    for read in (decode_message, decode_entry):
+        with pytest.raises(CorruptRecord, match="offset 77 "):
+            read(bytes(flipped), 77)
+
+
+def test_a_partition_named_twice_is_refused() -> None:
+    twice = Message(bytes(16), (Range(bytes(16), 0, 0, 1), Range(bytes(16), 0, 1, 2)), ())
+    with pytest.raises(CorruptRecord, match=r"offset 3 .* names a partition twice"):
+        decode_message(encode_message(twice), 3)
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
@@ -72,8 +89,8 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 
 
 def test_another_version_is_refused() -> None:
-    with pytest.raises(CorruptRecord, match=r"offset 4 .* version 2"):
-        decode_message(b"\2" + bytes.fromhex(GOLDEN_HEX)[1:], 4)
+    with pytest.raises(CorruptRecord, match=r"offset 4 .* version 1"):
+        decode_message(b"\1" + bytes.fromhex(GOLDEN_HEX)[1:], 4)
 
 
 def test_page_ids_hold_offset_and_place() -> None:

@@ -24,7 +24,7 @@ from streams.line.audit import Audit, AuditFile, open_audit, shadow_numbers
 from streams.line.matcher import folded_to
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
-from streams.testing import ForgetfulStore, ListLog, Transactions, VerdictLine
+from streams.testing import Broker, ForgetfulStore, ScriptedLog, Transactions
 from tests.streams.archives import SCHEME, WORDS, Noon, Sample, html, told, write_folder
 from tests.streams.shell import Shell, site
 
@@ -215,18 +215,32 @@ def log_of(folder: Path, at: Path) -> tuple[list[bytes], Decider]:
         return [data for _, data in state.log.read()], state.decider
 
 
+def broker_with(messages: list[bytes]) -> Broker:
+    """A log of these messages, and topics for what is made of them."""
+    broker = Broker()
+    for name in ("sketches", "verdicts", "audit"):
+        broker.create(name, 1)
+    for message in messages:
+        broker.topic("sketches").partitions[0].append(message)
+    return broker
+
+
+def records_of(broker: Broker, topic: str) -> list[Any]:
+    return [record for record in broker.topic(topic).partitions[0].records if record]
+
+
 def test_the_role_counts_and_writes_once_what_is_committed(folder: Path, tmp_path: Path) -> None:
     messages, decider = log_of(folder, tmp_path)
     settings = Settings(seed=7, match_messages=1, flush_ms=3_600_000)
     loose = replace(decider, **LOOSE)  # type: ignore[arg-type]
 
-    def run(audit: Audit | None, store: ForgetfulStore, line: VerdictLine, committed: int) -> Runtime:
+    def run(audit: Audit | None, store: ForgetfulStore, broker: Broker, committed: int) -> Runtime:
         runtime = Runtime.quiet(settings)
-        log = ListLog()
-        log.messages += messages
-        transactions = Transactions(line, lambda moment: None)
+        log = ScriptedLog(broker, "sketches")
+        transactions = Transactions(broker, "sketches", "verdicts", "match")
+        transactions.init()
         role = MatchRole(
-            log.follower(0), log.ahead, transactions, store, decider, committed, runtime, now_ms=lambda: 0, audit=audit
+            log, log.messages, transactions, store, decider, committed, runtime, now_ms=lambda: 0, audit=audit
         )
         while role.round():
             pass
@@ -234,11 +248,11 @@ def test_the_role_counts_and_writes_once_what_is_committed(folder: Path, tmp_pat
 
     file = AuditFile(tmp_path / "audit", None, pytest.fail)
     with Audit(Auditor(decider, loose, 1.0), file) as audit:
-        watched, plain = VerdictLine(), VerdictLine()
+        watched, plain = broker_with(messages), broker_with(messages)
         stores = ForgetfulStore(), ForgetfulStore()
         metrics = run(audit, stores[0], watched, 0).metrics.render().decode()
         run(None, stores[1], plain, 0)
-        assert watched.verdicts == plain.verdicts
+        assert records_of(watched, "verdicts") == records_of(plain, "verdicts")
         for family in Family:
             assert list(stores[0].scan(family)) == list(stores[1].scan(family))
         assert 'neardup_shadow_disagreements_total{kind="shadow_merges"} 5.0' in metrics
@@ -266,9 +280,9 @@ class _Crash(Exception):
 
 def audited_line(
     messages: list[bytes], decider: Decider, each: int, crashes: list[tuple[str, int]]
-) -> tuple[VerdictLine, Counter[str]]:
+) -> tuple[Broker, Counter[str]]:
     """What a role commits that takes `each` messages at once and dies at the n-th of a moment, once for each crash."""
-    line, store = VerdictLine(), ForgetfulStore()
+    broker, store = broker_with(messages), ForgetfulStore()
     for moment, number in [*crashes, ("", 0)]:
         seen: Counter[str] = Counter()
 
@@ -277,13 +291,15 @@ def audited_line(
             if now == moment and seen[now] == number:
                 raise _Crash
 
-        log = ListLog()
-        log.messages += messages
+        log = ScriptedLog(broker, "sketches")
+        log.follow(folded_to(store))
         runtime = Runtime.quiet(Settings(seed=7, match_messages=each, flush_ms=3_600_000, audit_topic="audit"))
         audit = Audit(Auditor(decider, replace(decider, **LOOSE), 1.0))  # type: ignore[arg-type]
-        transactions = Transactions(line, around)
+        transactions = Transactions(broker, "sketches", "verdicts", "match", audit="audit", around=around)
+        transactions.init()
+        known = transactions.committed()
         role = MatchRole(
-            *(log.follower(folded_to(store)), log.ahead, transactions, store, decider, line.committed or 0, runtime),
+            *(log, log.messages, transactions, store, decider, known.offset if known else 0, runtime),
             now_ms=lambda: 0,
             audit=audit,
         )
@@ -292,10 +308,10 @@ def audited_line(
                 pass
         store = store.crashed()
     sums: Counter[str] = Counter()
-    for told_line in map(json.loads, line.audit):
+    for told_line in map(json.loads, records_of(broker, "audit")):
         if told_line["audit"] == "counts":
             sums.update({name: value for name, value in told_line.items() if isinstance(value, int)})
-    return line, sums
+    return broker, sums
 
 
 def test_a_topic_has_each_line_once_whatever_dies_and_however_messages_are_taken(
@@ -305,16 +321,16 @@ def test_a_topic_has_each_line_once_whatever_dies_and_however_messages_are_taken
     messages, decider = parts(tmp_path)
     assert len(messages) == 3
     plain, sums = audited_line(messages, decider, 1, [])
-    pairs = [one for one in plain.audit if b'"audit":"pair"' in one]
+    pairs = [one for one in records_of(plain, "audit") if b'"audit":"pair"' in one]
     assert len(pairs) == sums["drawn"] >= 2
     assert sums["left_out"] > 0, "the bound of a message is not reached, and the test says little"
     assert sums["shadow_merges"] == 5
     crashes = [("begun", 2), ("committed", 1), ("begun", 1), ("committed", 2)]
     for each, dying in ((3, []), (2, []), (1, crashes), (2, crashes[:2])):
         found, same = audited_line(messages, decider, each, dying)
-        assert [one for one in found.audit if b'"audit":"pair"' in one] == pairs
+        assert [one for one in records_of(found, "audit") if b'"audit":"pair"' in one] == pairs
         assert {name: same[name] for name in asdict(Counts())} == {name: sums[name] for name in asdict(Counts())}
-        assert found.verdicts == plain.verdicts
+        assert records_of(found, "verdicts") == records_of(plain, "verdicts")
 
 
 # What is made of it.

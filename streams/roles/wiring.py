@@ -1,0 +1,164 @@
+"""The roles on Kafka: here adapters are picked, and nowhere else."""
+
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from neardup.decider import Decider
+from neardup.errors import BadInput
+from streams.config.settings import Settings
+from streams.kafka import Admin, KafkaLog, KafkaPages, KafkaVerdicts, Writer
+from streams.kafka.reader import Reader
+from streams.kafka.topics import require
+from streams.line.audit import Audit, open_audit, shadow_numbers
+from streams.ports import Hop
+from streams.process import logs
+from streams.process.signals import SystemClock
+from streams.roles.begin import Line, Wishes, begin
+from streams.roles.checkpoint import RoleCheckpoints, identity, restoring
+from streams.roles.restart import Newest, newest_of
+from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
+from streams.roles.sketch import SketchRole, check_scheme
+from streams.state.directory import MatcherDirectory
+
+_log = logs.get("match")
+
+
+def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
+    """Reads pages and writes sketches until it is stopped.
+
+    runtime: by default one with logs, metrics and signals of its own. Raises TopicError if its topics are not as they
+    must be, WrongScheme if the log is of another scheme, BadInput for a generation that judges another one's sketches,
+    and what SketchRole.run raises; starting again is always safe.
+    """
+    if settings.judges_anew:
+        raise BadInput(
+            f"generation {settings.generation!r} judges the sketches of {settings.sketches_of!r} anew: it has no "
+            "sketchers of its own; run `neardup match` alone, or leave sketches_of out"
+        )
+    if runtime is None:
+        with serving(settings, "sketch") as made:
+            return run_sketcher(settings, made)
+    scheme = settings.scheme()
+    names = settings.topics
+    connection = connect(settings, "sketch")
+    admin = Admin(connection)
+    require(admin, names, names.pages, names.rejected, names.sketches)
+    with ExitStack() as held:
+        sketches = KafkaLog(connection, names.sketches)
+        with closing(sketches):
+            newest = sketches.last().get(0)
+        last = None if newest is None else (newest.offset(), newest.value() or b"")
+        check_scheme(names.sketches, last, scheme)
+        log = Writer(
+            connection,
+            names.sketches,
+            message_bytes_max=settings.message_bytes_max,
+            gapless=True,
+            linger_ms=0,  # a message is a batch of pages already
+        )
+        held.callback(log.close)
+        limit = int(admin.settings(names.rejected)["max.message.bytes"])
+        rejected = Writer(connection, names.rejected, message_bytes_max=limit)
+        held.callback(rejected.close)
+        reading = connect(settings, "sketch", reading=True)
+        pages = KafkaPages(reading, names.pages, settings.group_of("sketch"), sketches.topic)
+        held.callback(pages.close)
+        SketchRole(pages, log, rejected, scheme, runtime).run()
+    return None
+
+
+def run_matcher(
+    settings: Settings,
+    runtime: Runtime | None = None,
+    *,
+    new_decider: bool = False,
+    accept_lost_verdicts: bool = False,
+) -> None:
+    """Judges the sketch log until it is stopped.
+
+    runtime: by default one with logs, metrics and signals of its own. new_decider: where the log says that another
+    decider than that of the settings decides, say there that it is this one from here on. accept_lost_verdicts: go on
+    although verdicts that were told are gone from their topic. Raises what MatchRole.run raises, TopicError if its
+    topics are not as they must be, and StateError or PositionLost where state, log and verdicts do not fit together;
+    the text says what to do.
+    """
+    if runtime is None:
+        with serving(settings, "match") as made:
+            return run_matcher(settings, made, new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts)
+    scheme = settings.scheme()
+    wishes = Wishes(settings.decider(scheme), new_decider, accept_lost_verdicts)
+    names = settings.topics
+    with ExitStack() as held:
+        audit = _audit_of(settings, wishes.decider)
+        if audit is not None:
+            held.callback(audit.close)
+        admin = Admin(connect(settings, "match"))
+        require(admin, names, *[name for name in (names.sketches, names.verdicts, names.audit) if name])
+        log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
+        held.callback(log.close)
+        directory = MatcherDirectory(Path(settings.state), scheme, restore=restoring(settings, log, wishes.decider))
+        held.callback(directory.close)
+        verdicts = KafkaVerdicts(
+            connect(settings, "match"),
+            names.verdicts,
+            log_topic=names.sketches,
+            audit_topic=names.audit,
+            group=settings.group_of("match"),
+            transactional_id=settings.transactional_id,
+            hop=Hop(log.topic.id, admin.topic(names.verdicts).id),
+            transaction_timeout_ms=settings.transaction_timeout_ms,
+            deadline_s=settings.transaction_deadline_ms / 1000,
+            message_bytes_max=settings.message_bytes_max,
+        )
+        held.callback(verdicts.close)
+        checkpoints = None
+        if settings.checkpoints:
+            now_ms = SystemClock().now_ms
+            checkpoints = RoleCheckpoints(settings, directory.path, identity(log), runtime.metrics, now_ms)
+            held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
+        line = Line(
+            log=log,
+            ahead=lambda start: ahead_of(settings, start),
+            verdicts=verdicts,
+            newest=lambda: newest_verdicts(settings),
+            say=lambda word: _say(settings, word),
+        )
+        begin(line, directory, wishes, runtime, audit=audit, checkpoints=checkpoints).run()
+    return None
+
+
+def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
+    return open_audit(
+        decider,
+        file=Path(settings.audit) if settings.audit else None,
+        topic=settings.audit_topic,
+        rate=settings.audit_rate,
+        shadow=settings.shadow or None,
+        numbers=shadow_numbers([text for text in settings.shadow_set.split(",") if text.strip()]),
+        bytes_max=settings.audit_bytes_max,
+        warn=lambda text: _log.warning(text),
+    )
+
+
+def newest_verdicts(settings: Settings) -> Newest:
+    """What the verdicts' topic ends with. Raises BrokerError, TopicError."""
+    with closing(
+        Reader(connect(settings, "match", reading=True), settings.topics.verdicts, committed_only=True)
+    ) as end:
+        found, begins = end.last(), end.begins()
+    return newest_of({partition: record.value() or b"{}" for partition, record in found.items()}, begins)
+
+
+def ahead_of(settings: Settings, start: int) -> Iterable[tuple[int, bytes]]:
+    """The log's messages from an offset on, to the end that it has now."""
+    with closing(KafkaLog(connect(settings, "match", reading=True), settings.topics.sketches)) as log:
+        if start < log.end():
+            yield from log.messages(start)
+
+
+def _say(settings: Settings, word: bytes) -> int:
+    with closing(Writer(connect(settings, "match"), settings.topics.sketches)) as writer:
+        writer.send(word)
+        writer.flush()
+        return writer.last_offset

@@ -1,0 +1,192 @@
+"""Topics that were deleted and made anew: what names a place in the old one is no place in the new one.
+
+What the program says about it is followed, word for word.
+"""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from broker import eventually
+from line import Line, Make
+from roles import freeze
+
+from neardup.page import Page
+from streams.commands.replay import replay_stream
+from streams.errors import NEW_GENERATION
+from streams.history.replay import Stretch
+from streams.kafka import topics
+from streams.roles.restart import ACCEPT_LOST
+
+#: A frozen sketcher keeps its partitions.
+PATIENT = {"kafka_values": {"sketch.session.timeout.ms": "300000"}}
+
+
+def pages(count: int, start: int = 0) -> list[Page]:
+    made = []
+    for number in range(start, start + count):
+        words = b" ".join(b"w%d" % (number * 40 + word) for word in range(40))
+        made.append(Page(f"http://site{number % 5}.example/{number}", b"<p>" + words))
+    return made
+
+
+def judged(make: Make, **settings: Any) -> Line:
+    """A line that has judged 40 pages, all roles stopped."""
+    line = make(**settings)
+    line.publish(pages(40))
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    line.stop()
+    return line
+
+
+def begin_another_generation(line: Line, said: str) -> None:
+    """As the text says: another `generation`, a new `state` folder, topics, for all roles."""
+    assert NEW_GENERATION in said
+    line.settings = replace(line.settings, generation="two", state=str(line.folder / "two"))
+    line.names = line.settings.topics
+    topics.create(line.admin, line.names, line.sizes)
+    line.start("sketch")
+    line.start("match")
+
+
+def say_again(line: Line, said: str) -> None:
+    """As the text says: a replay to the topic."""
+    found = re.search(r"say them again: neardup replay --from (\d+) --to (\d+) --to-topic (\S+);", said)
+    assert found is not None, said
+    replay_stream(line.settings, Stretch(int(found[1]), int(found[2])), topic=found[3])
+    assert f"to go on then, or without them, start once with {ACCEPT_LOST}" in said
+
+
+# The sketch log.
+
+
+def test_another_directory_does_not_make_another_log_this_one(make: Make, tmp_path: Path) -> None:
+    line = judged(make)
+    line.recreate(line.names.sketches)
+    line.publish(pages(60, 40))
+    # Of another group: it reads all pages, and the new log soon is longer than the old one.
+    line.start("sketch", settings={"group": f"{line.settings.group}.other"})
+    old = line.verdicts()[-1]["page_id"] >> 12
+    eventually(lambda: line.ends(line.names.sketches)[0] > old + 2, "a log of more messages than the old one")
+
+    for name in ("new", "newer"):
+        said = line.start("match", settings={"state": str(tmp_path / name)}).refused()
+        assert "begin another generation" in said
+        assert "state directory" not in said
+    assert len(line.verdicts()) == 40
+    line.stop()
+    begin_another_generation(line, said)
+    assert len({verdict["log"] for verdict in line.check()}) == 1
+
+
+def test_a_sketcher_does_not_go_on_into_another_log(make: Make) -> None:
+    line = judged(make)
+    line.recreate(line.names.sketches)
+    line.publish(pages(20, 40))
+    before = line.committed("sketch", line.names.pages, 2)
+
+    said = line.start("sketch").refused()
+
+    assert f"topic {line.names.sketches}" in said
+    assert "begin another generation" in said
+    assert line.committed("sketch", line.names.pages, 2) == before
+
+
+def test_nor_while_it_runs(make: Make) -> None:
+    line = make()
+    line.publish(pages(20))
+    sketcher = line.start("sketch")
+    line.settle(judged=False)
+    before = line.committed("sketch", line.names.pages, 2)
+    line.recreate(line.names.sketches)
+    line.publish(pages(20, 20))
+
+    assert "begin another generation" in sketcher.refused()
+    assert line.committed("sketch", line.names.pages, 2) == before
+
+
+def test_a_matcher_that_runs_is_told_of_another_log(make: Make) -> None:
+    line = make()
+    line.publish(pages(20))
+    sketcher = line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    sketcher.stop()
+    line.recreate(line.names.sketches)
+
+    said = matcher.refused()
+    assert "begin another generation" in said
+    assert "start again" not in said
+
+
+# The pages.
+
+
+def test_a_late_commit_does_not_move_the_new_topic_on(make: Make) -> None:
+    line = make(partitions=1, batch_pages=20)
+    line.publish(pages(20))
+    late = line.start("sketch", step="5 acknowledged", call=1, how=freeze, settings=PATIENT)
+    late.frozen()
+    line.recreate(line.names.pages)
+    line.publish(pages(40))
+    late.thaw()
+
+    eventually(lambda: not late.running, "its end")
+    assert "made anew" in late.said()
+    line.start("sketch")
+    line.start("match")
+    line.check()
+
+
+# The verdicts.
+
+
+def test_verdicts_that_went_with_their_topic_are_missed_at_once(make: Make) -> None:
+    line = judged(make)
+    line.recreate(line.names.verdicts)
+
+    said = line.start("match").refused()
+    assert f"topic {line.names.verdicts} was deleted and made anew" in said
+    say_again(line, said)
+    # Without the operator's word it still is not sure.
+    assert "was deleted and made anew" in line.start("match").refused()
+    line.start("match", accept_lost_verdicts=True)
+    line.publish(pages(10, 40))
+    line.start("sketch")
+    line.check()
+
+
+def test_verdicts_that_nobody_needs_again_are_let_go(make: Make) -> None:
+    line = judged(make)
+    line.recreate(line.names.verdicts)
+    assert ACCEPT_LOST in line.start("match").refused()
+    line.start("match", accept_lost_verdicts=True)
+    line.publish(pages(10, 40))
+    line.start("sketch")
+    line.settle()
+    line.stop()
+    assert len(line.verdicts()) == 10
+    assert line.verdicts() == line.expected()[40:]
+    # It is said once: from now on the place is one in the new topic.
+    line.start("match").stop()
+
+
+def test_also_by_a_matcher_that_runs(make: Make) -> None:
+    line = make()
+    line.publish(pages(20))
+    line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    line._client.delete_topics([line.names.verdicts])[line.names.verdicts].result(30)
+
+    said = matcher.refused()
+    assert f"topic {line.names.verdicts} " in said
+    assert "start the matcher: it says what is gone and how it is told again" in said
+    topics.create(line.admin, line.names, line.sizes)
+    say_again(line, line.start("match").refused())
+    line.start("match", accept_lost_verdicts=True)
+    line.publish(pages(10, 20))
+    line.check()

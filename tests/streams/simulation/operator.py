@@ -1,0 +1,123 @@
+"""What an operator understands of what the program says, and what he then does: that alone.
+
+An error whose text is not here is one that nobody knows how to get out of, and ends a simulation.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from streams.formats.message import Control, Decision, encode_control
+from streams.line.matcher import folded_to
+from streams.ports import Committed
+from tests.streams.simulation.ledger import SCHEME
+from tests.streams.simulation.world import DECIDERS, World, Wrong
+
+Act = Callable[[World, re.Match[str]], None]
+
+
+def _tell_again(world: World, said: re.Match[str]) -> None:
+    """`say them again`, or another generation; or go on without."""
+    if world.chance.random() < 0.3:
+        world.accept_lost = True
+    elif said["topic"]:
+        stretch = int(said["start"]), int(said["stop"])
+        # Asked for the other way round, it says what is wrong, and then that is to be mended first.
+        if world.attempt("replay", lambda: world.replay(*stretch, said["topic"])):
+            world.accept_lost = True
+    else:
+        world.next_generation()
+
+
+def _restore(world: World, said: re.Match[str]) -> None:
+    """A checkpoint if there is one that the log covers."""
+    copy = world.copy
+    if copy is not None and world.names.sketches in world.broker.topics and folded_to(copy.store) >= world.log.begin:
+        world.stop_matcher()
+        world.folder = copy.copied()
+    else:
+        world.next_generation()
+
+
+def _next_generation(world: World, said: re.Match[str]) -> None:
+    world.next_generation()
+
+
+def _say(decision: Decision) -> Act:
+    def act(world: World, said: re.Match[str]) -> None:
+        offset = int(said[1])
+        if world.names.sketches in world.broker.topics and offset < world.log.end:
+            world.log.append(encode_control(Control(bytes.fromhex(SCHEME.digest), decision, offset)))
+
+    return act
+
+
+def _set_offset(world: World, said: re.Match[str]) -> None:
+    """kafka-consumer-groups.sh, with all sketchers stopped."""
+    for each in list(world.sketchers):
+        world.lose_sketcher(each)
+    if said["topic"] in world.broker.topics:
+        world.broker.commit(said["group"], said["topic"], int(said["partition"]), Committed(int(said["offset"])))
+
+
+def _make_topics(world: World, said: re.Match[str]) -> None:
+    world.make_topics()
+
+
+def _clear_positions(world: World, said: re.Match[str]) -> None:
+    world.make_topics()
+    world.indexer.clear(world.names.verdicts)
+
+
+def _make_room(world: World, said: re.Match[str]) -> None:
+    world.folder.store.full = False
+
+
+def _set_decider(world: World, said: re.Match[str]) -> None:
+    """`set what it was, or add --new-decider`, or the first alone."""
+    if "--new-decider" in said[0] and world.chance.random() < 0.5:
+        world.new_decider = True
+    else:
+        (world.decider,) = [each for each in DECIDERS if each.digest == said["held"]]
+
+
+def _start_again(world: World, said: re.Match[str]) -> None:
+    """Whoever looks after the processes does."""
+
+
+#: In this order: the first that is found counts.
+ADVICE: Mapping[str, Act] = {
+    r"to have them told again, (?:say them again: neardup replay --from (?P<start>\d+) --to (?P<stop>\d+) --to-topic "
+    r"(?P<topic>\S+)|begin another generation\b.*); to go on then, or without them, start once with "
+    "--accept-lost-verdicts": _tell_again,
+    r"restore a checkpoint that the log still covers into a new `state` folder "
+    r"\(neardup checkpoints, neardup restore\), or begin another generation": _restore,
+    r"committed with decider (?P<held>\w+) from .*; set what they were made with, or begin": _set_decider,
+    r"was made with decider (?P<held>\w+), .*; set what they were made with, or begin": _set_decider,
+    r"name the `state` folder that belongs to them, or begin another generation": _next_generation,
+    r"set what belongs together, or begin another generation": _next_generation,
+    r"begin another generation: give all roles another `generation`": _next_generation,
+    r"if they are lost for good, accept .*: neardup accept-gap (\d+)": _say(Decision.ACCEPT_GAP),
+    r"restore the topic, or leave it out: neardup skip-record (\d+)": _say(Decision.SKIP_RECORD),
+    r"stop all sketchers and set the group's offset: kafka-consumer-groups.sh --bootstrap-server \S+ --group "
+    r"(?P<group>\S+) --topic (?P<topic>\S+):(?P<partition>\d+) --reset-offsets --to-offset (?P<offset>\d+) --execute"
+    r"; the matcher then names what is missing": _set_offset,
+    r"decided by rule \S+ \(decider (?P<held>\w+)\).*; set what it was, or add --new-decider": _set_decider,
+    r"clear the stored positions to (?:go on with the verdicts that are left|read it from its start)": _clear_positions,
+    r"make it with `neardup topics create` if it is missing, and start the matcher: it says what is gone": _make_topics,
+    r"does not exist; create it: neardup topics create": _make_topics,
+    r"once it is there, start again to read the new one": _make_topics,
+    r"No space left on device": _make_room,
+    # Their classes say that starting again is safe.
+    r"\ABrokerError: ": _start_again,
+    r"\ANotCommitted: ": _start_again,
+}
+
+
+def follow(world: World, role: str, said: str) -> None:
+    """Does what the text says."""
+    for text, act in ADVICE.items():
+        found = re.search(text, said, re.DOTALL)
+        if found is not None:
+            world.happened[f"followed: {text}"] += 1
+            return act(world, found)
+    raise Wrong(f"{role}: nobody knows what to do about: {said}")

@@ -1,0 +1,214 @@
+"""What must hold in the end, by what was published and what topics hold; shares no code with what keeps account."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from neardup.decider import Decider
+from neardup.errors import CorruptRecord
+from neardup.index.base import Family
+from neardup.index.memory import MemoryStore
+from neardup.sketch.header import Header
+from neardup.verdict import Coordinates
+from streams.formats.message import Control, Decision, Message, NewDecider, decode_entry, page_id
+from streams.line import matcher
+from streams.roles import sketch
+from streams.testing import ScriptedTopic
+from tests.streams.simulation.ledger import SCHEME
+from tests.streams.simulation.world import DECIDERS, World, Wrong
+
+#: (source, partition, offset) of a page.
+Place = tuple[bytes, int, int]
+
+
+@dataclass
+class Folded:
+    """One log, page after page: verdicts by their ids, in order; the rows that they lead to; what was taken."""
+
+    verdicts: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+    store: MemoryStore = field(default_factory=MemoryStore)
+    seen: set[Place] = field(default_factory=set)
+    given_up: set[Place] = field(default_factory=set)
+
+
+def decided(records: list[object]) -> list[Decider]:
+    """What decides behind each of the log's words that is not void."""
+    found: list[Decider] = []
+    for offset, data in enumerate(records):
+        try:
+            entry = decode_entry(data, offset)  # type: ignore[arg-type]
+        except CorruptRecord:
+            continue
+        if isinstance(entry, NewDecider) and (not found or entry.before == found[-1]):
+            found.append(entry.after)
+    return found
+
+
+def folded(world: World, topic: ScriptedTopic, first: Decider) -> Folded:
+    """Of all that the log ever held."""
+    found, marks, decider = Folded(), dict[tuple[bytes, int], int](), first
+    entries = []
+    for offset, data in enumerate(topic.partitions[0].records):
+        try:
+            entries.append(decode_entry(data, offset))  # type: ignore[arg-type]
+        except CorruptRecord:
+            entries.append(None)  # left out on an operator's word, or the line stands before it
+    accepted = {each.offset for each in entries if isinstance(each, Control) and each.decision is Decision.ACCEPT_GAP}
+    for offset, entry in enumerate(entries):
+        if isinstance(entry, NewDecider) and entry.before == decider:
+            decider = entry.after
+        if not isinstance(entry, Message) or not entry.meant_for(topic.id):
+            continue
+        before = dict(marks)
+        for span in entry.ranges:
+            mark = marks.setdefault((span.source, span.partition), span.start)
+            before.setdefault((span.source, span.partition), span.start)
+            if span.start > mark:
+                if offset not in accepted:
+                    return found  # the line stands here
+                found.given_up |= {(span.source, span.partition, at) for at in range(mark, span.start)}
+            marks[span.source, span.partition] = max(mark, span.stop)
+        _judge(world, found, topic, entry, offset, before, decider)
+    return found
+
+
+def _judge(
+    world: World,
+    found: Folded,
+    topic: ScriptedTopic,
+    entry: Message,
+    offset: int,
+    before: dict[tuple[bytes, int], int],
+    decider: Decider,
+) -> None:
+    for number, held in enumerate(entry.records):
+        header = Header(held)
+        place = (header.source, header.partition, header.offset)
+        if header.offset < before[header.source, header.partition] or place in found.given_up:
+            continue
+        if place in found.seen:
+            raise Wrong(f"page {place} is taken twice from {topic.name}")
+        found.seen.add(place)
+        at = Coordinates(header.source.hex(), header.partition, header.offset)
+        (record,) = sketch.sketch_pages([world.pages[place]], SCHEME, coordinates=[at], log_times=[header.log_time])
+        if record != held:
+            raise Wrong(f"the sketch of page {place} is not that of the page that was published")
+        outcome = matcher.fold([(page_id(offset, number), record)], found.store, decider)
+        found.store.write(outcome.writes)
+        for verdict in outcome.verdicts:
+            verdict.log = topic.id.hex()
+            found.verdicts[verdict.page_id, verdict.n] = orjson.loads(verdict.to_json())
+
+
+def check(world: World) -> None:
+    """All of it. Raises Wrong."""
+    topics = sorted([*world.broker.deleted, *world.broker.topics.values()], key=lambda each: each.id)
+    by_id = {each.id: each for each in topics}
+    log, sink = (world.broker.topics[name].id for name in (world.names.sketches, world.names.verdicts))
+    folds: dict[bytes, Folded] = {}
+    for each in topics:
+        if each.name.startswith("verdicts"):
+            _check_told(world, each, by_id, folds, log if each.id == sink else None)
+    fold = folds.get(log) or folded(world, by_id[log], world.folder.kept or world.first_decider)
+    _check_pages(world, fold)
+    _check_index(world, fold)
+    _check_indexer(world)
+
+
+def _check_told(
+    world: World,
+    topic: ScriptedTopic,
+    by_id: dict[bytes, ScriptedTopic],
+    folds: dict[bytes, Folded],
+    current: bytes | None,
+) -> None:
+    """Each verdict once, as the fold has it, and none missing.
+
+    current: the log, for the topic that is in use. folds: by log, as the topics before it were told.
+    """
+    told, held = _verdicts(topic), _verdicts(topic, held=True)
+    logs = {bytes.fromhex(verdict["log"]) for verdict in held}
+    if len(logs) > 1 or (current is not None and logs - {current}):
+        raise Wrong(f"topic {topic.name} has verdicts on several logs: {logs}")
+    # Of another log than this one all are deleted by now, or one of them would be among the newest ones.
+    log = current or next((bytes.fromhex(verdict["log"]) for verdict in held or told), None)
+    told = [verdict for verdict in told if log is not None and verdict["log"] == log.hex()]
+    # Where nothing was left to say what had been told, all of it was told again, maybe by another decider.
+    left = _ids(held)
+    told = held + [verdict for verdict in told if (verdict["page_id"], verdict["n"]) not in left]
+    if log is None or not (told or log in folds):
+        return
+    if told:
+        # What decides from the log's begin on is not in the log. It shows where a topic is told all from there on; it
+        # may be another one than before only then.
+        first = min(told, key=lambda verdict: (verdict["page_id"], verdict["n"]))
+        (decider,) = [each for each in DECIDERS if each.digest == first["decider"]]
+        fold = folded(world, by_id[log], decider)
+        if log not in folds or (first["page_id"], first["n"]) == min(fold.verdicts, default=None):
+            folds[log] = fold
+    wanted = folds[log].verdicts
+    for verdict in told:
+        name = (verdict["page_id"], verdict["n"])
+        if wanted.get(name) != verdict:
+            raise Wrong(f"topic {topic.name}: verdict {name} is not the fold's: {verdict} / {wanted.get(name)}")
+    found = _ids(told)
+    # What retention took may have been told again.
+    twice = [name for name, count in _ids(held).items() if count > 1]
+    if twice and topic.id not in world.retold:
+        raise Wrong(f"topic {topic.name}: verdicts that are there twice: {twice[:3]}")
+    end = max(found, default=(-1, 0)) if current is None else (1 << 62, 0)
+    owed = [name for name in wanted if name <= end and name[0] >> 12 >= world.accepted.get(topic.id, 0)]
+    if current is None:  # from where it was begun, unless it went while all was told again
+        owed = [name for name in owed if name >= min(found) and topic.id not in world.retold]
+    missing = [name for name in owed if name not in found]
+    if missing:
+        raise Wrong(f"topic {topic.name}: {len(missing)} verdicts of {len(owed)} are missing: {missing[:3]}")
+
+
+def _check_pages(world: World, found: Folded) -> None:
+    """Every page that is still held is judged."""
+    topic = world.broker.topics[world.names.pages]
+    for partition, held in enumerate(topic.partitions):
+        for offset in held.held:
+            if (topic.id, partition, offset) not in found.seen:
+                raise Wrong(f"page {offset} of partition {partition} was never judged")
+
+
+def _check_index(world: World, found: Folded) -> None:
+    """The index is that of the fold, page by page."""
+    for family in Family:
+        if family is not Family.META and list(world.folder.store.scan(family)) != list(found.store.scan(family)):
+            raise Wrong(f"the index differs from the fold's in {family.name}")
+    for key, value in found.store.scan(Family.META):
+        if world.folder.store.get_many(Family.META, [key]) != [value]:
+            raise Wrong(f"the index differs from the fold's in {key!r}")
+
+
+def _check_indexer(world: World) -> None:
+    """Whoever reads the verdicts has taken each as often as it is there, and knows the last one of each URL."""
+    topic = world.broker.topics[world.names.verdicts]
+    log = world.broker.topics[world.names.sketches].id.hex()
+    taken = [verdict for verdict in world.indexer.taken.get(topic.id, []) if verdict["log"] == log]
+    told = [verdict for verdict in _verdicts(topic) if verdict["log"] == log]
+    if topic.id not in world.indexer.cleared and _ids(taken) != _ids(told):
+        raise Wrong(f"{len(taken)} verdicts were taken, and {len(told)} told")
+    last: dict[str, tuple[int, int]] = {}
+    for verdict in taken:
+        last[verdict["url"]] = max(last.get(verdict["url"], (-1, 0)), (verdict["page_id"], verdict["n"]))
+    for url, name in last.items():
+        if world.indexer.table[url][1:3] < name:  # later, if its topic was made anew and is told from some place on
+            raise Wrong(f"{url}: the indexer has {world.indexer.table[url]}, and the last verdict is {name}")
+
+
+def _verdicts(topic: ScriptedTopic, *, held: bool = False) -> list[dict[str, Any]]:
+    """All that were ever in it, or those that retention has left."""
+    pairs: list[Any] = []
+    for each in topic.partitions:
+        pairs += each.records[each.begin if held else 0 :]
+    return [orjson.loads(pair[1]) for pair in pairs if pair]
+
+
+def _ids(verdicts: list[dict[str, Any]]) -> Counter[tuple[int, int]]:
+    return Counter((verdict["page_id"], verdict["n"]) for verdict in verdicts)
