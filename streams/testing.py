@@ -419,20 +419,25 @@ class Transactions:
         self._around("sent")
         if self._broker.owners.get(self.group) is not self:
             raise Fenced(f"another process has taken over transactional id {self.group}")
-        topic = self._broker.topics.get(self._verdicts)
-        if topic is None and verdicts:
-            raise NotCommitted(f"verdicts up to offset {next_offset} of {self._log}: topic {self._verdicts} is gone")
-        touched = set()
-        for key, value in verdicts if topic else ():
-            partition = zlib.crc32(key) % len(topic.partitions)  # type: ignore[union-attr]
-            topic.partitions[partition].append((key, value))  # type: ignore[union-attr]
-            touched.add(partition)
-        for partition in touched:
-            topic.partitions[partition].append(None)  # type: ignore[union-attr]
+        if verdicts:
+            if self._verdicts not in self._broker.topics:
+                what = f"verdicts up to offset {next_offset} of {self._log}"
+                raise NotCommitted(f"{what}: topic {self._verdicts} is gone")
+            self._append(self._broker.topics[self._verdicts], verdicts)
         if audit:
             self._broker.topic(self._audit).partitions[0].records += audit
         self._broker.commit(self.group, self._log, 0, Committed(next_offset, self.hop, self.first))
         self._around("committed")
+
+    def _append(self, topic: ScriptedTopic, verdicts: Sequence[tuple[bytes, bytes]]) -> None:
+        """Each touched partition also gets the transaction's end."""
+        touched = set()
+        for key, value in verdicts:
+            partition = zlib.crc32(key) % len(topic.partitions)
+            topic.partitions[partition].append((key, value))
+            touched.add(partition)
+        for partition in touched:
+            topic.partitions[partition].append(None)
 
     def check(self) -> None:
         now = self._broker.topics.get(self._verdicts)

@@ -140,6 +140,18 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
             TopicError,
             rf"up to offset 12 of .*is gone.*{AGAIN.format(0, 12)}",
         ),
+        # An index from before; another one's are in the new topic.
+        (
+            {"committed": Committed(3, ANOTHER_SINK)},
+            TopicError,
+            rf"up to offset 10 of .*is gone.*{AGAIN.format(0, 10)}",
+        ),
+        # Some were told to the new one before anybody looked; the index is lost.
+        (
+            {**NEW, "committed": Committed(12, ANOTHER_SINK), "newest": told(12)},
+            TopicError,
+            rf"up to offset 12 of .*is gone.*{AGAIN.format(0, 12)}",
+        ),
         ({**EXPIRED, "store_hop": ANOTHER_SINK}, TopicError, rf"up to offset 10 of .*is gone.*{AGAIN.format(0, 10)}"),
         (
             {"committed": Committed(12, ANOTHER_SINK), **NEW, "begin": 1},

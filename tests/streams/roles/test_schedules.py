@@ -13,15 +13,16 @@ from neardup.page import Page
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
-from streams.line import matcher
 from streams.line.matcher import Matcher
 from streams.roles.runtime import Runtime
 from streams.roles.sketch import SketchRole
 from streams.testing import Broker, ForgetfulStore, ScriptedPages, ScriptedTopic, ScriptedWriter
+from tests.streams.simulation.broken import BROKEN, Broken
+from tests.streams.simulation.ground import DECIDER, SAMPLES
 from tests.streams.simulation.ledger import SCHEME, TEMPLATES, cheap
 from tests.streams.simulation.operator import ADVICE
 from tests.streams.simulation.run import Simulated, shrunk, simulate
-from tests.streams.simulation.world import DECIDER, SAMPLES, schedule
+from tests.streams.simulation.schedule import schedule
 
 #: Of 1,000 with the ledger, so many are new ones in each run; and so many with real sketches, judged for real.
 CHUNKS, CHUNK, NEW_CHUNKS = 20, 50, 4
@@ -98,50 +99,12 @@ def test_the_ledger_s_sketches_are_those_of_the_program() -> None:
     assert made == sketch_pages(pages, SCHEME, coordinates=at, log_times=times)
 
 
-def test_a_lost_verdict_a_late_commit_and_a_wrong_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulation finds what is broken on purpose."""
-
-    def failures() -> int:
-        with cheap():
-            return sum(simulate(seed, schedule(seed)).failure is not None for seed in range(60))
-
-    assert failures() == 0
-    for broken in (_forget_the_mark, _commit_before_acknowledgement, _write_before_commit, _believe_any_position):
-        with monkeypatch.context() as patch:
-            broken(patch)
-            assert failures() > 0, broken.__name__
-
-
-def _forget_the_mark(patch: pytest.MonkeyPatch) -> None:
-    """Pages that come again are taken again."""
-    account = matcher.account
-    patch.setattr(matcher, "account", lambda message, offset, known, **how: account(message, offset, {}, **how))
-
-
-def _commit_before_acknowledgement(patch: pytest.MonkeyPatch) -> None:
-    sent = property(lambda self: self.sent, lambda self, value: None)
-    patch.setattr(ScriptedWriter, "acknowledged", sent, raising=False)
-
-
-def _write_before_commit(patch: pytest.MonkeyPatch) -> None:
-    from streams.roles.match import MatchRole
-
-    commit, write = MatchRole._commit, MatchRole._write
-
-    def both(self: MatchRole, prepared: matcher.Prepared) -> None:
-        write(self, prepared)
-        self._flush()
-        commit(self, prepared)
-
-    patch.setattr(MatchRole, "_commit", both)
-    patch.setattr(MatchRole, "_write", lambda self, prepared: None)
-
-
-def _believe_any_position(patch: pytest.MonkeyPatch) -> None:
-    """A position of a topic that is no more is taken for one of the new one."""
-    from streams.positions import Positions
-
-    patch.setattr(Positions, "_offset", lambda self, known: known.offset if known else None)
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_what_is_broken_on_purpose_is_found(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it, the same seeds fail nowhere: see the first test."""
+    broken(monkeypatch)
+    with cheap():
+        assert any(simulate(seed, schedule(seed)).failure for seed in range((CHUNKS - NEW_CHUNKS) * CHUNK))
 
 
 def test_a_partition_that_changes_hands_keeps_its_times() -> None:

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 
 from tests.streams.simulation.ledger import cheap
 from tests.streams.simulation.run import Failure, parse, shrunk, simulate, simulated
-from tests.streams.simulation.world import schedule
+from tests.streams.simulation.schedule import schedule
 
 CHUNK = 50
 

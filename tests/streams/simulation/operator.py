@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from streams.formats.message import Control, Decision, encode_control
 from streams.line.matcher import folded_to
 from streams.ports import Committed
+from tests.streams.simulation.ground import DECIDERS, Wrong
 from tests.streams.simulation.ledger import SCHEME
-from tests.streams.simulation.world import DECIDERS, World, Wrong
+from tests.streams.simulation.world import World
 
 Act = Callable[[World, re.Match[str]], None]
 
@@ -93,6 +94,7 @@ ADVICE: Mapping[str, Act] = {
     r"\(neardup checkpoints, neardup restore\), or begin another generation": _restore,
     r"committed with decider (?P<held>\w+) from .*; set what they were made with, or begin": _set_decider,
     r"was made with decider (?P<held>\w+), .*; set what they were made with, or begin": _set_decider,
+    r"was made with decider (?P<held>\w+), .*; set what it was: a replay repeats what was said": _set_decider,
     r"name the `state` folder that belongs to them, or begin another generation": _next_generation,
     r"set what belongs together, or begin another generation": _next_generation,
     r"begin another generation: give all roles another `generation`": _next_generation,

@@ -16,8 +16,9 @@ from streams.formats.message import Control, Decision, Message, NewDecider, deco
 from streams.line import matcher
 from streams.roles import sketch
 from streams.testing import ScriptedTopic
+from tests.streams.simulation.ground import DECIDERS, Wrong
 from tests.streams.simulation.ledger import SCHEME
-from tests.streams.simulation.world import DECIDERS, World, Wrong
+from tests.streams.simulation.world import World
 
 #: (source, partition, offset) of a page.
 Place = tuple[bytes, int, int]
@@ -31,19 +32,6 @@ class Folded:
     store: MemoryStore = field(default_factory=MemoryStore)
     seen: set[Place] = field(default_factory=set)
     given_up: set[Place] = field(default_factory=set)
-
-
-def decided(records: list[object]) -> list[Decider]:
-    """What decides behind each of the log's words that is not void."""
-    found: list[Decider] = []
-    for offset, data in enumerate(records):
-        try:
-            entry = decode_entry(data, offset)  # type: ignore[arg-type]
-        except CorruptRecord:
-            continue
-        if isinstance(entry, NewDecider) and (not found or entry.before == found[-1]):
-            found.append(entry.after)
-    return found
 
 
 def folded(world: World, topic: ScriptedTopic, first: Decider) -> Folded:
@@ -71,6 +59,11 @@ def folded(world: World, topic: ScriptedTopic, first: Decider) -> Folded:
                 found.given_up |= {(span.source, span.partition, at) for at in range(mark, span.start)}
             marks[span.source, span.partition] = max(mark, span.stop)
         _judge(world, found, topic, entry, offset, before, decider)
+        for span in entry.ranges:
+            key = (span.source, span.partition)
+            for place in ((*key, at) for at in range(max(before[key], span.start), span.stop)):
+                if place in world.pages and place not in found.seen | found.given_up:
+                    raise Wrong(f"the log accounts for page {place} at offset {offset}, and has no sketch of it")
     return found
 
 
@@ -111,7 +104,7 @@ def check(world: World) -> None:
     for each in topics:
         if each.name.startswith("verdicts"):
             _check_told(world, each, by_id, folds, log if each.id == sink else None)
-    fold = folds.get(log) or folded(world, by_id[log], world.folder.kept or world.first_decider)
+    fold = folds.get(log) or folded(world, by_id[log], world.folder.kept or world.decider)
     _check_pages(world, fold)
     _check_index(world, fold)
     _check_indexer(world)
@@ -153,18 +146,22 @@ def _check_told(
         name = (verdict["page_id"], verdict["n"])
         if wanted.get(name) != verdict:
             raise Wrong(f"topic {topic.name}: verdict {name} is not the fold's: {verdict} / {wanted.get(name)}")
-    found = _ids(told)
+    found, strays = _ids(told), world.strays.get(topic.id, Counter())
     # What retention took may have been told again.
-    twice = [name for name, count in _ids(held).items() if count > 1]
-    if twice and topic.id not in world.retold:
+    twice = [name for name, count in (_ids(held) - strays).items() if count > 1 + _asked_again(world, topic, name)]
+    if twice:
         raise Wrong(f"topic {topic.name}: verdicts that are there twice: {twice[:3]}")
-    end = max(found, default=(-1, 0)) if current is None else (1 << 62, 0)
-    owed = [name for name in wanted if name <= end and name[0] >> 12 >= world.accepted.get(topic.id, 0)]
-    if current is None:  # from where it was begun, unless it went while all was told again
-        owed = [name for name in owed if name >= min(found) and topic.id not in world.retold]
+    owed = [name for name in wanted if name[0] >> 12 >= world.accepted.get(topic.id, 0)]
+    if current is None:  # from where it was begun, up to where it went
+        own = found - strays
+        owed = [name for name in owed if own and min(own) <= name <= max(own)]
     missing = [name for name in owed if name not in found]
     if missing:
         raise Wrong(f"topic {topic.name}: {len(missing)} verdicts of {len(owed)} are missing: {missing[:3]}")
+
+
+def _asked_again(world: World, topic: ScriptedTopic, name: tuple[int, int]) -> int:
+    return sum(name[0] >> 12 in offsets for offsets in world.asked_again.get(topic.id, []))
 
 
 def _check_pages(world: World, found: Folded) -> None:

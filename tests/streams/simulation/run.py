@@ -11,10 +11,9 @@ from functools import partial
 from streams.line.packing import pack
 from streams.roles import sketch
 from tests.streams.simulation.oracle import check
-from tests.streams.simulation.world import Step, World, Wrong, play
+from tests.streams.simulation.schedule import Step, play, settle
+from tests.streams.simulation.world import World
 
-#: After the schedule: so many rounds until everything is read and judged, or it never will be.
-ROUNDS_MAX = 300
 SHRINK_TRIES_MAX = 600
 
 
@@ -79,15 +78,6 @@ def simulated(
         sketch.pack = held
         logging.disable(quiet)
     return world
-
-
-def settle(world: World) -> None:
-    """No more faults: whoever ended begins again, the operator does what is said, until all is read and judged."""
-    world.armed = None
-    for _ in range(ROUNDS_MAX):
-        if world.settled_round():
-            return
-    raise Wrong(f"it never settles: {world.complaints or world.standing()}")
 
 
 def shrunk(failure: Failure) -> Failure:

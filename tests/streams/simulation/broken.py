@@ -1,0 +1,125 @@
+"""The line, broken on purpose: each of these loses, repeats or changes verdicts, and a simulation must say so.
+
+Each replaces one thing of the program; `patch` is pytest's `MonkeyPatch`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streams.formats.message import Message
+from streams.line import accounting, matcher
+from streams.line.matcher import Prepared
+from streams.positions import Positions
+from streams.roles import begin, restart
+from streams.roles.match import MatchRole
+from streams.testing import ScriptedWriter
+from tests.streams.simulation import run
+
+Broken = Callable[[pytest.MonkeyPatch], None]
+
+
+def pages_that_come_again_are_judged_again(patch: pytest.MonkeyPatch) -> None:
+    account = accounting.account
+    patch.setattr(matcher, "account", lambda message, offset, known, **how: account(message, offset, {}, **how))
+
+
+def gaps_are_passed_over(patch: pytest.MonkeyPatch) -> None:
+    account = accounting.account
+
+    def lenient(message: Message, offset: int, known: Any, **how: Any) -> Any:
+        return account(message, offset, known, **{**how, "accept_gaps": lambda: True})
+
+    patch.setattr(matcher, "account", lenient)
+
+
+def a_page_of_each_message_is_lost(patch: pytest.MonkeyPatch) -> None:
+    """The last one of a batch of pages that has several; its range still accounts for it."""
+    pack = run.pack
+
+    def forgetful(scheme: bytes, ranges: Any, places: Sequence[Any], sketches: Sequence[bytes], **how: Any) -> Any:
+        kept = len(places) - (len(places) > 2)
+        return pack(scheme, ranges, places[:kept], sketches[:kept], **how)
+
+    patch.setattr(run, "pack", forgetful)
+
+
+def pages_are_committed_before_the_log_has_them(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        ScriptedWriter, "acknowledged", property(lambda self: self.sent, lambda self, value: None), raising=False
+    )
+
+
+def a_place_in_another_topic_of_pages_is_believed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Positions, "_offset", lambda self, known: known.offset if known else None)
+
+
+def a_partition_that_comes_again_is_committed_back(patch: pytest.MonkeyPatch) -> None:
+    """No floors; what is due of a partition that went is committed, too."""
+
+    def acknowledge(self: Positions, ranges: Any) -> None:
+        self.due.update({span.partition: span.stop for span in ranges})
+
+    patch.setattr(Positions, "acknowledge", acknowledge)
+    patch.setattr(Positions, "drop", lambda self, partitions: [self._starts.pop(each, None) for each in partitions])
+
+
+def the_index_is_written_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    commit, write = MatchRole._commit, MatchRole._write
+
+    def both(self: MatchRole, prepared: Prepared) -> None:
+        write(self, prepared)
+        self._flush()
+        commit(self, prepared)
+
+    patch.setattr(MatchRole, "_commit", both)
+    patch.setattr(MatchRole, "_write", lambda self, prepared: None)
+
+
+def the_committed_place_is_one_too_far(patch: pytest.MonkeyPatch) -> None:
+    commit = MatchRole._commit
+
+    def further(self: MatchRole, prepared: Prepared) -> None:
+        commit(self, replace(prepared, next_offset=prepared.next_offset + 1))
+
+    patch.setattr(MatchRole, "_commit", further)
+
+
+def a_start_believes_the_index_alone(patch: pytest.MonkeyPatch) -> None:
+    """Verdicts that are out, and whose index was not flushed, are told again."""
+    resume_at = restart.resume_at
+
+    def believing(found: restart.Standing, **how: Any) -> int:
+        return min(found.store, resume_at(found, **how))
+
+    patch.setattr(begin, "resume_at", believing)
+
+
+def another_log_is_taken_for_the_one_before(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(restart, "_same_log", lambda found: None)
+
+
+def another_topic_of_verdicts_is_taken_for_the_one_before(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(restart, "_committed", lambda found, lost: found.committed.offset if found.committed else 0)
+
+
+def an_expired_place_is_a_new_line(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(restart, "_recovered", lambda found, lost: 0)
+
+
+BROKEN: Sequence[Broken] = [
+    pages_that_come_again_are_judged_again,
+    gaps_are_passed_over,
+    a_page_of_each_message_is_lost,
+    pages_are_committed_before_the_log_has_them,
+    a_place_in_another_topic_of_pages_is_believed,
+    a_partition_that_comes_again_is_committed_back,
+    the_index_is_written_before_the_commit,
+    the_committed_place_is_one_too_far,
+    a_start_believes_the_index_alone,
+    another_log_is_taken_for_the_one_before,
+    another_topic_of_verdicts_is_taken_for_the_one_before,
+    an_expired_place_is_a_new_line,
+]

@@ -1,0 +1,211 @@
+"""The matcher of a line, those before it, its folder, and what happens to them."""
+
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+
+import orjson
+
+from neardup.errors import InvariantBroken, NeardupError
+from neardup.index.memory import MemoryStore
+from streams.formats.message import NewDecider, encode_control
+from streams.history.replay import Stretch, replayed
+from streams.line.deciders import words_in
+from streams.line.decisions import Decisions
+from streams.line.matcher import Matcher, folded_to
+from streams.roles.begin import Line, Wishes, begin
+from streams.roles.match import MatchRole
+from streams.roles.restart import Newest, check_said_by, newest_of
+from streams.testing import ScriptedLog, ScriptedTopic, Transactions
+from tests.streams.simulation.folder import Disk, Folder
+from tests.streams.simulation.ground import DECIDERS, Crash, Ground, decided
+from tests.streams.simulation.sketchers import Sketchers
+
+
+class Told(Transactions):
+    """Keeps what goes to a topic that was made anew since this matcher began."""
+
+    def __init__(self, ground: Ground, group: str) -> None:
+        self._ground = ground
+        super().__init__(ground.broker, ground.names.sketches, ground.names.verdicts, group, around=ground.hook)
+
+    def _append(self, topic: ScriptedTopic, verdicts: Sequence[tuple[bytes, bytes]]) -> None:
+        super()._append(topic, verdicts)
+        if topic.id != self.hop.sink:
+            said = [orjson.loads(value) for _, value in verdicts]
+            self._ground.strays.setdefault(topic.id, Counter()).update((each["page_id"], each["n"]) for each in said)
+
+
+class Matchers(Sketchers):
+    """past_matchers: they were fenced. accept_lost, new_decider: what the next start is told. copy: of a folder."""
+
+    def __init__(self, seed: int) -> None:
+        self.matcher: MatchRole | None = None
+        self.past_matchers: list[tuple[MatchRole, Folder]] = []
+        self.folder = Folder(Disk())
+        self.copy: Folder | None = None
+        self.accept_lost = self.new_decider = False
+        super().__init__(seed)
+
+    def start_matcher(self) -> None:
+        """Where one is at work, the new one takes over from it: with what is on its disk, as if that was copied."""
+        folder = self.folder
+        folder.store.around = self.hook
+
+        def start() -> None:
+            names = self.names
+            for name in (names.sketches, names.verdicts):
+                self.broker.topic(name)
+            group = self.settings.group_of("match")
+            verdicts = Told(self, group)
+            log = ScriptedLog(self.broker, names.sketches)
+            line = Line(log, log.messages, verdicts, self.newest, self.say)
+            lost, new = self.accept_lost, self.new_decider
+            if lost:
+                self.accept(verdicts)
+            made = begin(line, folder, Wishes(self.decider, new, lost), self.runtime)
+            self.accept_lost = self.new_decider = False
+            self.matcher = made
+            self.complaints.pop("match", None)  # nobody mends what is at work
+
+        self.matcher = None
+        try:
+            self.attempt("match", start)
+        except Crash:
+            self.crash_matcher()
+
+    def replay(self, start: int, stop: int, name: str) -> None:
+        """`neardup replay --from START --to STOP --to-topic NAME`: no transaction, and nothing that runs is touched."""
+        topic = self.broker.topic(name)
+        log = ScriptedLog(self.broker, self.names.sketches)
+        words = words_in(log.messages(0))
+        first = words[0][1].before if words else self.folder.kept or self.decider
+        known = self.broker.committed(self.settings.group_of("match"), log.topic.name, 0)
+        check_said_by(log.topic.id.hex(), first, words, self.newest(), known)
+        judge = Matcher(MemoryStore(), first, settled=Decisions(log.messages), log=log.topic.id.hex())
+        for verdicts in replayed(log.messages(0), judge, Stretch(start, stop)):
+            for verdict in verdicts:
+                key = verdict.url.encode()
+                topic.partitions[zlib.crc32(key) % len(topic.partitions)].append((key, verdict.to_json()))
+
+    def accept(self, verdicts: Transactions) -> None:
+        """Of what is not told in the topic that is there now nothing more is owed, up to the place that was known."""
+        known = verdicts.committed()
+        upto = max(known.offset if known else 0, folded_to(self.folder.store))
+        self.accepted[verdicts.hop.sink] = max(upto, self.accepted.get(verdicts.hop.sink, 0))
+
+    def newest(self) -> Newest:
+        topic = self.broker.topic(self.names.verdicts)
+        values = {partition: pair[1] for partition, pair in topic.newest().items()}  # type: ignore[index]
+        return newest_of(values, {number: held.begin for number, held in enumerate(topic.partitions)})
+
+    def say(self, word: bytes) -> int:
+        offset = self.log.append(word)
+        self.hook("said")
+        return offset
+
+    def match(self) -> None:
+        if self.matcher is None:
+            return
+        at_work = self.matcher
+        try:
+            if not self.attempt("match", at_work.round) and self.matcher is at_work:
+                self.end_matcher()
+        except Crash:
+            if self.matcher is at_work:
+                self.crash_matcher()
+
+    def end_matcher(self) -> None:
+        """It closes its folder in order."""
+        self.matcher, folder = None, self.folder
+        with suppress(NeardupError, Crash):
+            folder.store.flush()
+        if self.folder is folder:
+            self.folder = folder.copied()
+
+    def crash_matcher(self) -> None:
+        self.matcher = None
+        full = self.folder.store.full
+        self.folder = self.folder.copied()
+        self.folder.store.full = full
+
+    def stop_matcher(self) -> None:
+        if self.matcher is not None:
+            self.end_matcher()
+
+    def second_matcher(self) -> None:
+        """Another one takes over, with a folder of its own that is empty or as old as the last flush."""
+        if self.matcher is not None:
+            self.past_matchers.append((self.matcher, self.folder))
+        kept = self.folder.copied() if self.chance.random() < 0.7 else Folder(Disk())
+        self.folder = kept
+        self.start_matcher()
+
+    def wake_past_matcher(self) -> None:
+        if self.past_matchers:
+            old, folder = self.past_matchers[-1]
+            if folder is self.folder:
+                self.past_matchers.pop()
+                return
+            try:
+                old.round()
+            except (NeardupError, Crash) as error:
+                if isinstance(error, InvariantBroken):
+                    raise
+                self.past_matchers.pop()
+
+    def flush(self) -> None:
+        with suppress(NeardupError, Crash):
+            self.folder.store.flush()
+
+    def trouble_in_a_commit(self) -> None:
+        moment = self.chance.choice(["begun", "sent", "committed", "flush", "flushed"])
+        what = ["crash", "crash", "nobody knows", "second matcher", "recreate verdicts", "recreate sketches"]
+        self.armed = (moment, self.chance.choice(what))
+        self.match()
+        self.armed = None
+
+    def trouble_at_a_start(self) -> None:
+        moment = self.chance.choice(["sent", "committed", "flush", "flushed", "said"])
+        self.armed = (moment, self.chance.choice(["crash", "nobody knows", "second matcher", "recreate verdicts"]))
+        self.stop_matcher()
+        self.start_matcher()
+        self.armed = None
+
+    def change_decider(self) -> None:
+        """An operator wants another one from here on. Not who has just set offsets by hand: they name no decider."""
+        known = self.broker.committed(self.settings.group_of("match"), self.names.sketches, 0)
+        if known is not None and known.hop is None:
+            return
+        self.decider = self.chance.choice(DECIDERS)
+        self.new_decider = self.chance.random() < 0.8
+        self.stop_matcher()
+
+    def void_word(self) -> None:
+        """Two operators at once: the word follows what decides no more. Never the first one."""
+        deciders = decided(self.log.records) if self.names.sketches in self.broker.topics else []
+        if deciders:
+            before, after = self.chance.sample(DECIDERS, 2)
+            if before != deciders[-1]:
+                self.log.append(encode_control(NewDecider(before, after)))
+
+    # Its folder.
+
+    def fill_disk(self) -> None:
+        self.folder.store.full = True
+
+    def lose_folder(self) -> None:
+        if self.matcher is not None:
+            self.crash_matcher()
+        self.folder = Folder(Disk())
+
+    def copy_folder(self) -> None:
+        if self.matcher is None:
+            self.copy = self.folder.copied()
+
+    def put_back_a_copy(self) -> None:
+        """An operator's mistake, or his last way out."""
+        if self.copy is not None:
+            self.crash_matcher()
+            self.folder = self.copy.copied()

@@ -1,0 +1,137 @@
+"""What happens in which order: drawn by a seed, played, and left to settle."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+from streams.ports import Hop
+from tests.streams.simulation.ground import Wrong
+from tests.streams.simulation.operator import follow
+from tests.streams.simulation.world import World
+
+#: What happens, and the seed of how.
+Step = tuple[str, int]
+
+#: After the schedule: so many rounds until everything is read and judged, or it never will be.
+ROUNDS_MAX = 300
+
+
+def operate(world: World) -> None:
+    """An operator takes note of what one role has said."""
+    if world.complaints:
+        role = world.chance.choice(sorted(world.complaints))
+        follow(world, role, world.complaints.pop(role))
+
+
+#: How often what happens in a schedule; each is multiplied by what the seed draws.
+STEPS: Mapping[str, tuple[float, Callable[[World], None]]] = {
+    "publish": (4, World.publish),
+    "sketch": (8, World.sketch),
+    "match": (8, World.match),
+    "read_verdicts": (2, World.read_verdicts),
+    "restart": (4, World.restart),
+    "operate": (3, operate),
+    "flush": (1, World.flush),
+    "start_sketcher": (1.5, World.start_sketcher),
+    "rebalance": (1.5, World.rebalance),
+    "crash_sketcher": (1, World.crash_sketcher),
+    "cut_off_sketcher": (1, World.cut_off_sketcher),
+    "wake_zombie": (2, World.wake_zombie),
+    "deafen_sketcher": (1, World.deafen_sketcher),
+    "fail_delivery": (0.3, World.fail_delivery),
+    "trouble_in_a_commit_of_pages": (1.5, World.trouble_in_a_commit_of_pages),
+    "crash_matcher": (1, World.crash_matcher),
+    "stop_matcher": (0.5, World.stop_matcher),
+    "second_matcher": (0.5, World.second_matcher),
+    "wake_past_matcher": (1, World.wake_past_matcher),
+    "trouble_in_a_commit": (1, World.trouble_in_a_commit),
+    "trouble_at_a_start": (0.7, World.trouble_at_a_start),
+    "change_decider": (0.6, World.change_decider),
+    "void_word": (0.2, World.void_word),
+    "fill_disk": (0.3, World.fill_disk),
+    "lose_folder": (0.2, World.lose_folder),
+    "copy_folder": (0.4, World.copy_folder),
+    "put_back_a_copy": (0.3, World.put_back_a_copy),
+    "retain": (0.3, World.retain),
+    "quiet_month": (0.15, World.quiet_month),
+    "expire": (0.3, World.expire),
+    "recreate": (0.3, World.recreate),
+    "delete": (0.3, World.delete),
+    "reset_offsets": (0.15, World.reset_offsets),
+    "garbage": (0.2, World.garbage),
+    "add_partition": (0.1, World.add_partition),
+    "jump_clock": (0.3, World.jump_clock),
+}
+
+
+def schedule(seed: int) -> list[Step]:
+    """The steps of a seed: swarms of faults, for all of them at once hide each other."""
+    chance = random.Random(f"steps {seed}")
+    weights = {name: weight * chance.choice([0, 0.3, 1, 1, 3]) for name, (weight, _) in STEPS.items()}
+    for name in ("publish", "sketch", "match", "restart", "operate"):
+        weights[name] = STEPS[name][0] * chance.choice([0.5, 1, 2])
+    count = chance.choice([10, 30, 60, 60, 120, 200])
+    names = chance.choices(list(weights), list(weights.values()), k=count)
+    return [(name, chance.getrandbits(32)) for name in names]
+
+
+def play(world: World, steps: Sequence[Step]) -> None:
+    """Raises Wrong, and whatever the roles should never raise."""
+    for name, seed in steps:
+        world.chance = random.Random(seed)
+        world.happened[name] += 1
+        world.told(f"{name}")
+        STEPS[name][1](world)
+        world.tick()
+
+
+def settle(world: World) -> None:
+    """No more faults: whoever ended begins again, the operator does what is said, until all is read and judged."""
+    world.armed = None
+    for _ in range(ROUNDS_MAX):
+        if _settled_round(world):
+            return
+    raise Wrong(f"it never settles: {world.complaints or _standing(world)}")
+
+
+def _settled_round(world: World) -> bool:
+    """Everybody does all that there is to do; True once there is nothing left."""
+    while world.complaints:
+        operate(world)
+    world.restart()
+    for sketcher in world.sketchers:
+        sketcher.pages.deaf = False
+    for _ in range(2):
+        for sketcher in list(world.sketchers):
+            world.sketch_round(sketcher)
+            sketcher.writer.deliver(1_000)
+    for zombie in world.zombies:
+        zombie.writer.deliver(1_000)
+    world.steady_s += 10
+    before = world.matcher
+    while world.matcher is not None and world.matcher is before and _judges(world):
+        pass
+    world.attempt("index", lambda: world.indexer.read(world.names.verdicts, 1_000, 1_000, crash=False))
+    return not world.complaints and _standing(world) == ""
+
+
+def _judges(world: World) -> bool:
+    before = world.matcher.matcher.next_offset if world.matcher else 0
+    world.match()
+    return world.matcher is not None and world.matcher.matcher.next_offset > before
+
+
+def _standing(world: World) -> str:
+    """Who is not done yet; empty if all are."""
+    pages = world.broker.topics.get(world.names.pages)
+    if pages is None or world.matcher is None or not world.sketchers:
+        return "somebody is missing"
+    group, log = world.settings.group_of("sketch"), world.broker.topics[world.names.sketches]
+    for partition, held in enumerate(pages.partitions):
+        known = world.broker.committed(group, pages.name, partition)
+        # One that was added is not known before it has a page, and another topic's place is none.
+        mine = known is not None and (known.hop is None or known.hop == Hop(pages.id, log.id))
+        if (known.offset if known and mine else 0) < held.end:
+            return f"partition {partition} is read up to {known}, of {held.end}"
+    if world.matcher.matcher.next_offset < world.log.end:
+        return f"judged up to {world.matcher.matcher.next_offset}, of {world.log.end}"
+    return ""
