@@ -202,15 +202,16 @@ def _recovered(found: Standing, accept_lost: bool) -> int:
 
 def _of_another(found: Standing, hop: Hop, offset: int, accept_lost: bool) -> int:
     """The same where verdicts up to `offset` were told to a topic that is no more."""
-    if accept_lost:
-        return max(offset, found.store)
     told = found.newest.told
+    # A matcher that was at work when it went may have told the new topic some.
+    end = max(offset, told.next_offset if told else 0)
+    if accept_lost:
+        return max(end, found.store)
     if not found.store and told is None:
         return 0  # all that the log holds is judged and told to the new topic
-    if found.store >= offset and not found.store_told:
+    if found.store >= end and not found.store_told:
         return found.store  # nothing was told yet
-    # A matcher that was at work when it went may have told the new topic some; a copy of the index may know of more.
-    end = max(offset, found.store_told, told.next_offset if told else 0)
+    end = max(end, found.store_told)  # a copy of the index may know of more
     raise TopicError(
         f"topic {found.verdicts} was deleted and made anew (id {hop.sink.hex()}, now {found.hop.sink.hex()}): what was "
         f"told up to offset {end} of topic {found.log} is gone with the old one; {_again(found, 0, end)}"

@@ -259,7 +259,7 @@ def test_a_quiet_month(make: Make) -> None:
     line.settle()
     sketcher.stop()
     matcher.stop()
-    told = len(line.verdicts())
+    told, total = len(line.verdicts()), line.total()
     line.forget("match")
     for topic in (line.names.sketches, line.names.verdicts, line.names.pages):
         for partition, end in line.ends(topic).items():
@@ -271,3 +271,4 @@ def test_a_quiet_month(make: Make) -> None:
     line.start("sketch")
     line.publish(story(12))
     line.settle()
+    assert sum(verdict["verdict"] != "promoted" for verdict in line.verdicts()) == line.total() - total == 12

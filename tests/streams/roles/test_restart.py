@@ -85,6 +85,7 @@ def test_a_new_topic_for_verdicts_that_nobody_misses() -> None:
     assert at(committed=gone, accept_lost=True) == 12
     assert at(committed=gone, store=14, accept_lost=True) == 14
     assert at(**EXPIRED, store_hop=ANOTHER_SINK, accept_lost=True) == 10
+    assert at(**EXPIRED, store_hop=ANOTHER_SINK, newest=told(13), accept_lost=True) == 13
     assert at(store=13, accept_lost=True) == 13
     assert at(**EXPIRED, store=14, store_told=13, newest=told(12), accept_lost=True) == 14
 
