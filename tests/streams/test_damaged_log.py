@@ -20,8 +20,8 @@ from streams.ports import Range
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
 from streams.testing import Broker, ForgetfulStore, ScriptedLog, Transactions
+from tests.streams.simulation.ground import DECIDER, SAMPLES
 from tests.streams.simulation.ledger import SCHEME
-from tests.streams.simulation.world import DECIDER, SAMPLES
 
 SOURCE = b"s" * 16
 EACH = 2
