@@ -151,7 +151,8 @@ class Line:
     def members(self) -> int:
         """Of the sketchers' group, with a partition each."""
         group = self.settings.group_of("sketch")
-        described = self._client.describe_consumer_groups([group])[group].result(30)
+        ask = self._client.describe_consumer_groups
+        described = repeat("members", lambda: ask([group])[group].result(30), Cause(), 60)  # its coordinator may be new
         return sum(bool(member.assignment.topic_partitions) for member in described.members)
 
     def in_transaction(self) -> bool:
