@@ -21,7 +21,7 @@ from neardup.matching.choice import Weighed
 from neardup.matching.lifecycle import Check, Judged, Life
 from neardup.matching.overlay import Overlay
 from neardup.matching.reads import Missing, Needs, ReadSet
-from neardup.matching.telling import Teller
+from neardup.matching.verdicts import Teller
 from neardup.rules import Pair, Ruling
 from neardup.sketch.header import Header
 from neardup.verdict import Verdict

@@ -19,7 +19,7 @@ from neardup.index.keys import digest_key
 from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
 from neardup.matching import choice, clusters, digests, evidence
 from neardup.matching.overlay import Overlay
-from neardup.matching.telling import Teller
+from neardup.matching.verdicts import Teller
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
 from neardup.sketch.layout import RecordKind

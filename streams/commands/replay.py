@@ -16,8 +16,8 @@ from streams.files.state import State
 from streams.history.replay import Stretch, replayed
 from streams.kafka import Admin, KafkaLog, Writer
 from streams.line.deciders import words_in
-from streams.line.decisions import Decisions
 from streams.line.matcher import Matcher
+from streams.line.operator_words import Decisions
 from streams.roles.restart import check_said_by
 from streams.roles.runtime import connect
 from streams.roles.wiring import ahead_of, newest_verdicts

@@ -15,7 +15,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.formats.message import Message, encode_message
-from streams.line.packing import full_message
+from streams.line.cutting import full_message
 from streams.ports import Clock, LogWriter, Range, SourcedPage
 
 POLL_PAGES_MAX = 512

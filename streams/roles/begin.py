@@ -13,8 +13,8 @@ from streams.errors import NEW_GENERATION
 from streams.formats.message import NewDecider, encode_control
 from streams.line.audit import Audit
 from streams.line.deciders import after_words, change, why_not, words_in
-from streams.line.decisions import Ahead
 from streams.line.matcher import Matcher, folded_to
+from streams.line.operator_words import Ahead
 from streams.ports import Committed, Hop, SketchLog, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints

@@ -27,8 +27,8 @@ from streams.errors import BrokerError, SourceGap, TopicError, WrongScheme
 from streams.formats.message import is_control
 from streams.line.audit import Audit
 from streams.line.deciders import change
-from streams.line.decisions import Ahead, Decisions
 from streams.line.matcher import Matcher, Prepared
+from streams.line.operator_words import Ahead, Decisions
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints

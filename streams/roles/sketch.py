@@ -26,7 +26,7 @@ from streams.errors import NEW_GENERATION, BodiesAway, RecordTooLarge, TopicErro
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.formats.message import decode_entry
-from streams.line.packing import pack
+from streams.line.cutting import pack
 from streams.ports import PageReader, Range, Record, RecordWriter
 from streams.process import logs
 from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime

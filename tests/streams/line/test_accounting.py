@@ -13,7 +13,7 @@ from neardup.verdict import Coordinates
 from streams.errors import SourceGap
 from streams.formats.message import Control, Decision, Message, decode_entry, decode_message, encode_control
 from streams.line.accounting import Account, Key, Mark, account
-from streams.line.packing import pack
+from streams.line.cutting import pack
 from streams.ports import Range
 
 SCHEME = Scheme(seed=1)

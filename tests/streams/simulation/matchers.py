@@ -12,8 +12,8 @@ from neardup.index.memory import MemoryStore
 from streams.formats.message import NewDecider, encode_control
 from streams.history.replay import Stretch, replayed
 from streams.line.deciders import words_in
-from streams.line.decisions import Decisions
 from streams.line.matcher import Matcher, folded_to
+from streams.line.operator_words import Decisions
 from streams.roles.begin import Line, Wishes, begin
 from streams.roles.match import MatchRole
 from streams.roles.restart import Newest, check_said_by, newest_of
