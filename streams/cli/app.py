@@ -246,15 +246,20 @@ def compare(
     numbers: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A number of the decider.")
     ] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="What `neardup train` made: the rule signals.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two files by every rule: numbers, decisions, evidence, and the words that differ."""
     make = _decider(None, numbers)
 
+    from neardup.signals.model import read_model
     from streams.commands.compare import SCHEME, compare_command
 
     announce_compiler()
-    _show(compare_command(a, b, a_url=a_url, b_url=b_url, decider=make(SCHEME) if make else None), as_json)
+    decider, known = make(SCHEME) if make else None, None if model is None else read_model(model)
+    _show(compare_command(a, b, a_url=a_url, b_url=b_url, decider=decider, model=known), as_json)
 
 
 @app.command(

@@ -27,12 +27,15 @@ from neardup.rules.families import family_of
 from neardup.rules.names import PageWords, only_at_beginning, only_in_title
 from neardup.rules.posted import families_of, similarity_keys
 from neardup.scheme import Scheme
+from neardup.signals.model import Model
+from neardup.signals.of_sketches import OF_SKETCHES
+from neardup.signals.online import online_text
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
-from streams.commands.compare_batch import BatchResult, batch_results, batch_table
+from streams.commands.compare_batch import BatchResult, batch_results, batch_table, learned_result
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
 SCHEME = Scheme(seed=0x6E656172647570)
@@ -203,12 +206,15 @@ def compare_command(
     b_url: str | None = None,
     scheme: Scheme = SCHEME,
     decider: Decider | None = None,
+    model: Model | None = None,
 ) -> Comparison:
-    """Compares two files as pages. Without URLs they count as pages of one site.
+    """Compares two files as pages. Without URLs they count as pages of one site. model: what the rule signals says.
 
     Raises BadInput for a file that cannot be read or a URL that is none.
     """
     decider = decider or Decider(scheme=scheme.digest)
+    if model is not None and set(model.signals) <= set(OF_SKETCHES):
+        decider = replace(decider, model=online_text(model, "the model"))
     files = Path(a), Path(b)
     pages = [page_of_file(path, url, scheme) for path, url in zip(files, (a_url, b_url), strict=True)]
     records = sketch_pages(pages, scheme)
@@ -232,7 +238,7 @@ def compare_command(
         None if difference is None else passages(difference, count_max=12),
         alike if unsaid else None,
         None if difference is None else draft_of(difference, pages[0].url, pages[1].url),
-        batch_results(pages, scheme.body_bytes_max),
+        [*batch_results(pages, scheme.body_bytes_max), *([] if decider.model else [learned_result(pages, model)])],
     )
 
 

@@ -8,17 +8,23 @@ from rich.table import Table
 from rich.text import Text
 
 from neardup.page import Page
+from neardup.signals.model import HALF, Model
+from neardup.signals.pages import Body, Result
+from neardup.signals.table import signals_of
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """One batch rule on a pair. signatures: those that both pages have; without any, a partition compares them not."""
+    """One batch rule on a pair. near_duplicate: None where the rule needs what was not given.
+
+    signatures: those that both pages have; without any, a partition compares them not. None: the rule asks for none.
+    """
 
     rule: str
-    near_duplicate: bool
+    near_duplicate: bool | None
     numbers: str
     needed: str
-    signatures: int
+    signatures: int | None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -61,11 +67,24 @@ def batch_results(pages: Sequence[Page], body_bytes_max: int) -> list[BatchResul
     ]
 
 
+def learned_result(pages: Sequence[Page], model: Model | None) -> BatchResult:
+    """What a learned model says of two pages, as results of no query."""
+    if model is None:
+        return BatchResult("signals", None, "no model", "--model FILE, which `neardup train` makes", None)
+    one, other = (Result(page.url, Body.of(page.body or b"", page.content_type)) for page in pages)
+    found = model.decide(signals_of(one, other, model.idf, model.signals))
+    return BatchResult("signals", found.duplicate, f"{found.rule}: {found.score:.0%}", f"{HALF:.0%}", None)
+
+
 def batch_table(results: Sequence[BatchResult]) -> Table:
     table = Table("batch rule", "numbers", "needed", "decision", "found through", box=None, pad_edge=False)
     table.header_style = "bold"
     for one in results:
         said = Text("= near duplicate", style="green") if one.near_duplicate else Text("x no", style="yellow")
         found = f"{one.signatures} common signatures" if one.signatures else Text("no common signature", style="dim")
+        if one.near_duplicate is None:
+            said = Text("–", style="dim")
+        if one.signatures is None:
+            found = Text("compared with all", style="dim")
         table.add_row(one.rule, one.numbers, one.needed, said, found)
     return table

@@ -10,6 +10,7 @@ from rich.console import Console
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.rules import rules_for
+from neardup.signals.model import Branch, Leaf, Model
 from streams.commands.compare import SCHEME, Comparison, compare_command
 
 #: What is compared by where nothing else is asked for.
@@ -191,11 +192,29 @@ def test_the_batch_rules_read_both_texts(tmp_path: Path) -> None:
     b.write_text("<p>" + " ".join([*lines[:20], "One more sentence stands here.", *lines[20:]]))
     c.write_text("<p>" + " ".join(f"Nothing of line {number} was said of tin or of copper." for number in range(40)))
     near, far = compare_command(a, b), compare_command(a, c)
-    assert {one.rule: one.near_duplicate for one in near.batch} == {"tlcs": True, "cosine": True}
-    assert {one.rule: one.near_duplicate for one in far.batch} == {"tlcs": False, "cosine": False}
+    assert {one.rule: one.near_duplicate for one in near.batch} == {"tlcs": True, "cosine": True, "signals": None}
+    assert {one.rule: one.near_duplicate for one in far.batch} == {"tlcs": False, "cosine": False, "signals": None}
     assert near.batch[0].signatures > 20 > 0 == far.batch[0].signatures
     assert "common signatures" in shown(near)
     assert "no common signature" in shown(far)
     told = near.to_json()["batch_rules"]
-    assert [one["rule"] for one in told] == ["tlcs", "cosine"]
+    assert [one["rule"] for one in told] == ["tlcs", "cosine", "signals"]
     assert "resemblance 9" in told[0]["numbers"]
+
+
+NINE = {"shingling", "simhash", "combined", "site-split", "simhash64", "verified", "cosine", "signals", "tlcs"}
+
+
+@pytest.mark.parametrize("signal", ["tape", "mcd_fetched"])
+def test_all_nine_rules_stand_side_by_side(tmp_path: Path, signal: str) -> None:
+    a, b, c = page(tmp_path, "a.html", LINES), page(tmp_path, "b.html", LINES[:-1]), page(tmp_path, "c.html", ["other"])
+    model = Model((signal,), Branch(signal, 0.30005, Leaf(True, 9, 9), Leaf(False, 9, 0)))
+    for other, duplicate in ((b, True), (c, False)):
+        value = json.loads(json.dumps(compare_command(a, other, model=model).to_json()))
+        said = {one["rule"]: one for one in (*value["rules"], *value["batch_rules"])}
+        assert set(said) == NINE | {"tape"}
+        learned = said["signals"]
+        assert (learned.get("near_duplicate") or learned.get("verdict") == "near_duplicate") is duplicate
+    without = compare_command(a, b)
+    assert {one.rule for one in (*without.rules, *without.batch)} == NINE | {"tape"}
+    assert "no model" in shown(without)
