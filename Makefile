@@ -22,6 +22,7 @@ help:
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
 	@echo "make soak        the stream under random kills, MINUTES=5; test-cluster: with one of three brokers lost"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
+	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
 	@echo "make test-spark  the partition on Spark, with real executors"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
@@ -80,6 +81,10 @@ test: lint types imports unit plain bounds
 # One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
 test-%: $(READY) browser jars
 	$(PYTEST) $(WAITING) $(SLOWEST) tests/$*
+
+# What a release is made of, built and installed with all extras into fresh environments, for each Python that is here.
+test-release: $(READY)
+	NEARDUP_TEST_RELEASE=1 $(BIN)/pytest -n 0 tests/release
 
 # One after another: they build images, and run a cluster's parts beside a broker. What is built stays for the next time.
 test-deploy: $(READY) jars

@@ -3,6 +3,7 @@
 values.schema.json     so that Helm refuses a key that does not exist, and a value that may not be
 files/kafka.json       which settings of librdkafka are secret or not ours to change, for the same
 README.md              the table of values, between its two marks
+Chart.yaml             its two versions: that of pyproject.toml
 
     python deploy/chart.py            # writes them
     python deploy/chart.py --check    # says whether they are as they would be written, and writes nothing
@@ -14,6 +15,7 @@ Schema, and `# @schema NAME` one of SHAPES, where `settings` and `decider` stand
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -153,10 +155,13 @@ def table(text: str) -> str:
 def written() -> dict[Path, str]:
     """What each file is to hold."""
     text = (CHART / "values.yaml").read_text()
+    version = tomllib.loads((CHART.parents[1] / "pyproject.toml").read_text())["project"]["version"]
+    chart = re.sub(r"(?m)^(version|appVersion): .*$", rf"\1: {version}", (CHART / "Chart.yaml").read_text())
     readme = (CHART / "README.md").read_text()
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
     return {
+        CHART / "Chart.yaml": chart,
         CHART / "values.schema.json": schema(text),
         CHART / "files" / "kafka.json": json.dumps({"secret": SECRET, "reserved": RESERVED}, indent=2) + "\n",
         CHART / "README.md": f"{before}{BEGIN}\n{table(text)}\n{END}{after}",

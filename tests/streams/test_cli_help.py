@@ -1,0 +1,68 @@
+"""Help as the only manual: every command says what it does, what each option is for, and shows examples that work."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from streams.cli.app import app
+
+ROOT: Any = typer.main.get_command(app)
+
+
+def commands(group: Any = ROOT, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command below `group`, with the words that call it."""
+    for name, command in group.commands.items():
+        words = (*names, *name.split(" "))
+        if hasattr(command, "commands"):
+            yield from commands(command, words)
+        else:
+            yield words, command
+
+
+ALL = dict(commands())
+
+
+def examples(command: Any) -> list[str]:
+    return re.findall(r"^ +((?:[A-Z_]+=\S+ )*neardup .*)$", command.epilog or "", re.MULTILINE)
+
+
+def test_there_are_all_of_them() -> None:
+    assert {("scan",), ("topics", "create"), ("plan",), ("evaluate", "tlcs")} <= set(ALL)
+    assert len(ALL) > 25
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_a_command_explains_itself(words: tuple[str, ...]) -> None:
+    command = ALL[words]
+    assert command.help, "no text"
+    assert command.short_help, "no line in the list of commands"
+    assert len(command.short_help) <= 65
+    for parameter in command.params:
+        if parameter.param_type_name == "option":
+            assert parameter.help, f"{parameter.opts}: no help"
+            assert len(parameter.opts[-1]) < 30
+    assert examples(command), "no example"
+
+
+def called(example: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """The commands of ours in a line, and what each is given."""
+    for part in re.split(r" (?:[|>]|&&) ", example):
+        given = shlex.split(re.sub(r"^(?:[A-Z_]+=\S+ )*", "", part))
+        if given[0] == "neardup":
+            yield next(
+                (tuple(given[1 : 1 + count]), given[1 + count :])
+                for count in (2, 1)
+                if tuple(given[1 : 1 + count]) in ALL
+            )
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_its_examples_are_such_as_it_takes(words: tuple[str, ...]) -> None:
+    lines = [list(called(example)) for example in examples(ALL[words])]
+    assert words in {name for line in lines for name, _ in line}, "none of its own"
+    for name, given in (each for line in lines for each in line):
+        ALL[name].make_context(" ".join(name), list(given), resilient_parsing=False)
