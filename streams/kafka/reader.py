@@ -173,8 +173,10 @@ class Reader(TopicClient):
     ) -> None:
         """lost: what to do once a position is no longer held. Raises TopicError, BrokerError, BadInput."""
         isolation = "read_committed" if committed_only else "read_uncommitted"
-        # The group's name is never used: there is no subscription and no commit.
-        super().__init__(connection, topic, "neardup-reader", {"isolation.level": isolation})
+        # There is no subscription and no commit; but librdkafka asks for the group's coordinator, and may be denied it:
+        # so its name begins with the role's, as rights are given.
+        group = f"{connection.settings.get('client.id', 'neardup')}.reader"
+        super().__init__(connection, topic, group, {"isolation.level": isolation})
         self._starts: dict[int, int] = {}
         self._lost_advice = lost
 

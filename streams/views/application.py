@@ -27,6 +27,7 @@ from streams.process import logs
 from streams.roles.runtime import connect
 from streams.views.driver import SCHEME
 from streams.views.rows import TABLES, MemoryRows, Row, apply
+from streams.views.security import credentials
 from streams.views.watching import watched
 from streams.views.web import serve
 
@@ -40,8 +41,6 @@ START_SECONDS_MAX = 300.0
 LAG_SECONDS_MAX = 5.0
 #: Rows on their way to the changelogs.
 CHANGES_WAITING_MAX = 5_000
-#: What the driver is not told of: it would connect in the clear.
-_SECURITY = ("security.", "sasl.", "ssl.")
 
 
 class _PartitionRows:
@@ -79,6 +78,7 @@ class StreamSource:
         self.app = faust.App(
             name_of(settings, topic),
             broker=[f"kafka://{address.strip()}" for address in settings.bootstrap.split(",")],
+            broker_credentials=credentials(settings.kafka("views")),
             broker_consumer=[f"{SCHEME}://{address.strip()}" for address in settings.bootstrap.split(",")],
             store="rocksdb://",
             datadir=str(folder),
@@ -182,10 +182,8 @@ def name_of(settings: Settings, topic: Topic) -> str:
 
 
 def verdicts_topic(settings: Settings) -> Topic:
-    """Raises TopicError where it is missing, BadInput for what the driver is not told of."""
-    refused = [name for name in settings.kafka("views") if name.startswith(_SECURITY)]
-    if refused:
-        raise BadInput(f"kafka.{refused[0]}: the views speak to brokers in the clear only, so far")
+    """Raises TopicError where it is missing, BadInput for what the driver has no counterpart of."""
+    credentials(settings.kafka("views"))
     return Admin(connect(settings, "views")).topic(settings.topics.verdicts)
 
 

@@ -25,6 +25,7 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
             "sasl": {"secret": "kafka-user", "username": "neardup"},
             "ca": {"secret": "kafka-ca"},
         },
+        "views": {"enabled": True},
     },
     "certificates": {
         "kafka": {

@@ -104,6 +104,16 @@ def test_what_pods_are_told_is_understood(tmp_path: Path, name: str) -> None:
         assert (settings.seed is not None) is (role in ("sketch", "match")), "the seed is for those who need it"
 
 
+def test_what_the_chart_says_of_security_is_what_was_tried_on_a_broker(tmp_path: Path) -> None:
+    """test_secured.py runs the line with variables of these names."""
+    tried = (REPOSITORY / "tests" / "deploy" / "test_secured.py").read_text()
+    for name in ("secured", "certificates"):
+        for role, _, environment in environments(documents(template(tmp_path, MATRIX[name]))):
+            for variable in environment:
+                if "__SASL_" in variable or "__SSL_" in variable or variable.endswith("_FILE"):
+                    assert f'"{variable}"' in tried, f"{role}: {variable}"
+
+
 def test_every_setting_can_be_given(tmp_path: Path) -> None:
     """Those that the chart makes of other values aside."""
     schema = json.loads((CHART / "values.schema.json").read_text())["properties"]

@@ -6,12 +6,18 @@ import tarfile
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+#: What git knows or would add: what it is told to ignore is in no release.
+LISTED = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
 
 
 def copy(folder: Path) -> Path:
-    """The files that git knows, as they are now: what lies about here is in no release."""
+    """The files of a release, as they are now."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True, text=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=True,
+        text=True,
     ).stdout.split("\0")
     for name in filter(None, listed):
         source, target = REPOSITORY / name, folder / name

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.release.building import REPOSITORY, build, copy, unpack
+from tests.release.building import LISTED, REPOSITORY, build, copy, unpack
 from tests.release.conftest import LONG
 from tests.streams.shell import site
 
@@ -79,7 +79,11 @@ def test_the_wheel_holds_all_that_a_program_reads_and_nothing_else(built: dict[s
     for package in ("neardup", "streams"):
         assert f"{package}/py.typed" in found
         listed = subprocess.run(
-            ["git", "ls-files", package], cwd=REPOSITORY, capture_output=True, check=True, text=True
+            [*LISTED, package],
+            cwd=REPOSITORY,
+            capture_output=True,
+            check=True,
+            text=True,
         ).stdout.split()
         assert set(listed) == {name for name in found if name.startswith(f"{package}/")}
     (scripts,) = (data for name, data in found.items() if name.endswith("entry_points.txt"))
@@ -201,8 +205,9 @@ import importlib, pkgutil, neardup, streams
 count = 0
 for package in (neardup, streams):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        importlib.import_module(module.name)
-        count += 1
+        if module.name != "streams.batch.spark":
+            importlib.import_module(module.name)
+            count += 1
 print(count)
 """
 TYPED = """

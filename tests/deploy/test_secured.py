@@ -1,0 +1,266 @@
+"""The line against a Kafka that asks who one is and lets one do what was documented, as the chart sets it."""
+
+import base64
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broker import PATIENCE_SECONDS, eventually, kafka
+from secured import Secured
+
+from neardup.errors import BadInput
+
+pytest.importorskip("faust", reason="faust-streaming is not installed")
+
+from faust import SASLCredentials, SSLCredentials
+
+from streams.views.security import credentials
+
+GUIDE = Path(__file__).resolve().parents[2] / "deploy" / "README.md"
+NEARDUP = [sys.executable, "-c", "from streams.cli import main; main()"]
+SEED, TOKEN = "11400714819323198485", "a-token-of-the-tests-views"
+USERS = ("operator", "crawler", "sketcher", "matcher", "indexer", "views")
+Right = tuple[str, str, str, str]
+
+
+def password(user: str) -> str:
+    return f"{user}-secret-{user[::-1]}"
+
+
+def rights() -> dict[str, set[tuple[Right, str]]]:
+    """By user what the guide's table gives: kind, name, pattern of the resource, and the operation."""
+    text = GUIDE.read_text().partition("### Rights in Kafka")[2].partition("\n## ")[0]
+    found: dict[str, set[tuple[Right, str]]] = {}
+    for row in re.findall(r"^\| (\w+) \| (\w+) `([^`]+)`(\*?) \| ([^|]+) \|$", text, re.MULTILINE):
+        user, kind, name, prefix, operations = row
+        for operation in operations.split(","):
+            right = (kind, name, "prefixed" if prefix else "literal", operation.strip())
+            found.setdefault(user, set()).add((right, operation))
+    return found
+
+
+class Users:
+    """Each with its password, its certificate and its rights; `environment` is what the chart's pods are told."""
+
+    def __init__(self, broker: Secured, folder: Path) -> None:
+        self._broker, self._folder = broker, folder
+        self.outputs: list[Path] = []
+        given = rights()
+        assert set(given) == set(USERS)
+        for user in USERS:
+            broker.user(user, password(user))
+            (folder / f"{user}.password").write_text(password(user))
+            for (kind, name, pattern, operation), _ in given[user]:
+                kind = "transactional_id" if kind == "transactionalId" else kind
+                broker.allow(user, kind, name, pattern, [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", operation).upper()])
+        (folder / "seed").write_text(SEED)
+        (folder / "token").write_text(TOKEN)
+
+    def environment(self, user: str, *, certificate: bool = False) -> dict[str, str]:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("NEARDUP_")}
+        found = {
+            **own,
+            "NEARDUP_BOOTSTRAP": self._broker.mutual if certificate else self._broker.sasl,
+            "NEARDUP_KAFKA__SSL_CA_LOCATION": str(self._broker.authority.certificate),
+            "NEARDUP_SEED_FILE": str(self._folder / "seed"),
+            "NEARDUP_VIEWS_TOKEN_FILE": str(self._folder / "token"),
+            "NEARDUP_STATE": str(self._folder / "state"),
+            "NEARDUP_VIEWS_STATE": str(self._folder / "views"),
+            "NEARDUP_LOG_LEVEL": "debug",
+        }
+        if certificate:
+            signed = self._broker.authority.sign(user, password=password(user))
+            return found | {
+                "NEARDUP_KAFKA__SECURITY_PROTOCOL": "SSL",
+                "NEARDUP_KAFKA__SSL_CERTIFICATE_LOCATION": str(signed.certificate),
+                "NEARDUP_KAFKA__SSL_KEY_LOCATION": str(signed.key),
+                "NEARDUP_KAFKA__SSL_KEY_PASSWORD_FILE": str(self._folder / f"{user}.password"),
+            }
+        return found | {
+            "NEARDUP_KAFKA__SECURITY_PROTOCOL": "SASL_SSL",
+            "NEARDUP_KAFKA__SASL_MECHANISM": "SCRAM-SHA-512",
+            "NEARDUP_KAFKA__SASL_USERNAME": user,
+            "NEARDUP_KAFKA__SASL_PASSWORD_FILE": str(self._folder / f"{user}.password"),
+        }
+
+    def start(self, user: str, *words: str, certificate: bool = False, **more: str) -> "subprocess.Popen[bytes]":
+        """A process whose output is kept."""
+        self.outputs.append(self._folder / f"{len(self.outputs)}-{user}-{words[0]}.log")
+        with self.outputs[-1].open("wb") as log:
+            environment = {**self.environment(user, certificate=certificate), **more}
+            return subprocess.Popen([*NEARDUP, *words], env=environment, stdout=log, stderr=log)
+
+    def run(self, user: str, *words: str, certificate: bool = False, **more: str) -> tuple[int, str]:
+        code = self.start(user, *words, certificate=certificate, **more).wait(PATIENCE_SECONDS)
+        return code, self.outputs[-1].read_text()
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    made = Secured(tmp_path_factory.mktemp("secured") / "broker")
+    yield made
+    made.close()
+
+
+def overview(port: int) -> dict[str, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        token = base64.b64encode(f":{TOKEN}".encode()).decode()
+        connection.request("GET", "/overview.json", headers={"Authorization": f"Basic {token}"})
+        found: dict[str, Any] = json.loads(connection.getresponse().read())
+        return found
+    except OSError:
+        return {}
+    finally:
+        connection.close()
+
+
+def verdicts(users: Users) -> list[str]:
+    code, told = users.run("indexer", "verdicts", "--no-follow", "--json")
+    assert code == 0, told
+    return re.findall(r'"verdict":"(\w+)"', told)
+
+
+def seen_by_views(users: Users) -> int:
+    """How many verdicts the views have taken in, once they are behind nothing."""
+    (port,) = kafka.free_ports(1)
+    process = users.start("views", "views", "--port", str(port))
+    try:
+
+        def caught_up() -> int:
+            assert process.poll() is None, users.outputs[-1].read_text()
+            found = overview(port)
+            return int(found["verdicts"]) if found and found["behind"] == 0 else 0
+
+        return eventually(caught_up, "the views have seen verdicts")
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0, users.outputs[-1].read_text()[-3000:]
+
+
+def used(broker: Secured, given: Mapping[str, set[tuple[Right, str]]]) -> dict[str, set[tuple[Right, str]]]:
+    """The rights of which the broker was asked to make use, each by the resource that gives it."""
+    found: dict[str, set[tuple[Right, str]]] = {user: set() for user in given}
+    for user, how, operation, kind, name in broker.asked():
+        if user in given:
+            assert how == "Allowed", f"{user} was denied {operation} on {kind} {name}"
+            fits = [
+                each
+                for each in given[user]
+                if each[0][0].lower() == kind.lower()
+                and re.sub(r"(?<=[a-z])(?=[A-Z])", "_", each[0][3]).upper() == operation
+                and (name.startswith(each[0][1]) if each[0][2] == "prefixed" else name == each[0][1])
+            ]
+            # To read or write includes to describe.
+            assert fits or operation == "DESCRIBE", f"{user} makes use of {operation} on {kind} {name}"
+            found[user] |= set(fits)
+    return found
+
+
+@pytest.mark.deploy
+def test_the_line_needs_the_rights_that_are_documented_and_no_others(broker: Secured, tmp_path: Path) -> None:
+    users = Users(broker, tmp_path)
+    code, told = users.run("operator", "topics", "create", "--partitions", "2")
+    assert code == 0, told
+    code, told = users.run("operator", "topics", "check")
+    assert code == 0, told
+    roles = {
+        "sketcher": users.start("sketcher", "sketch"),
+        "matcher": users.start("matcher", "match", certificate=True),
+    }
+    try:
+        code, told = users.run("crawler", "ping", "--json", "--timeout", str(PATIENCE_SECONDS), certificate=True)
+        assert code == 0, told
+        # Another sketcher looks at what the log was begun with, and a matcher without its index at what was said last;
+        # a page that cannot be read goes its own way.
+        for name, process in roles.items():
+            process.terminate()
+            assert process.wait(60) == 0, name
+        shutil.rmtree(tmp_path / "state" / "index")
+        roles["sketcher"] = users.start("sketcher", "sketch")
+        roles["matcher"] = users.start("matcher", "match", certificate=True)
+        (tmp_path / "bad.jsonl").write_text('{"url": "https://a.example/", "body": "oops", "http_status": 503}\n')
+        code, told = users.run("crawler", "publish", str(tmp_path / "bad.jsonl"), certificate=True)
+        assert code == 0, told
+        eventually(lambda: "rejected" in verdicts(users), "the verdict on what cannot be read")
+        assert verdicts(users).count("unique") == 1
+        assert seen_by_views(users) == 3
+    finally:
+        for process in roles.values():
+            process.terminate()
+        for name, process in roles.items():
+            assert process.wait(60) == 0, name
+
+    given = rights()
+    for user, made_use in used(broker, given).items():
+        idle = {right for right, _ in given[user] - made_use}
+        assert not idle, f"{user} has rights that nothing makes use of: {idle}"
+
+    code, shown = users.run("matcher", "config", "--json")
+    assert code == 0
+    secret = {row["setting"]: row["value"] for row in json.loads(shown)}
+    assert secret["kafka.sasl.password"] == secret["seed"] == secret["views_token"] == "***"
+
+    # What nobody may find in any log: passwords, the seed, the token; also where they are wrong.
+    (tmp_path / "matcher.password").write_text("not-what-it-should-be")
+    code, told = users.run("matcher", "ping", "--timeout", "5")
+    assert code == 1
+    assert "uthentication" in told, told
+    code, told = users.run("indexer", "sketch")
+    assert code == 1
+    assert "pages" in told.splitlines()[-1], told
+    secrets = [*map(password, USERS), SEED, f"{int(SEED):x}", TOKEN, "not-what-it-should-be"]
+    for path in users.outputs:
+        text = path.read_text()
+        assert not [secret for secret in secrets if secret in text], path.name
+        assert "Traceback" not in text, path.name
+
+
+def test_the_views_driver_is_told_what_librdkafka_is_told(tmp_path: Path) -> None:
+    from secured import Authority
+
+    authority = Authority(tmp_path / "ca")
+    mine = authority.sign("me", password="hunter2hunter2")
+    tls = {"security.protocol": "SSL", "ssl.ca.location": str(authority.certificate)}
+    assert credentials({}) is None
+    assert credentials({"security.protocol": "PLAINTEXT", "socket.nagle.disable": "true"}) is None
+    plain = credentials({"security.protocol": "sasl_plaintext", "sasl.mechanisms": "PLAIN", "sasl.username": "me"})
+    assert isinstance(plain, SASLCredentials)
+    assert (plain.protocol.value, plain.ssl_context, plain.username) == ("SASL_PLAINTEXT", None, "me")
+    found = credentials(tls)
+    assert isinstance(found, SSLCredentials)
+    assert found.context.check_hostname
+    assert len(found.context.get_ca_certs()) == 1, "those of the system would let others in"
+    found = credentials({**tls, "ssl.endpoint.identification.algorithm": "none"})
+    assert isinstance(found, SSLCredentials)
+    assert not found.context.check_hostname
+    assert found.context.verify_mode.name == "CERT_REQUIRED"
+    own = {"ssl.certificate.location": str(mine.certificate), "ssl.key.location": str(mine.key)}
+    both = {**tls, **own, "ssl.key.password": "hunter2hunter2"}
+    assert isinstance(credentials(both), SSLCredentials)
+    scram = credentials({**tls, "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-256"})
+    assert isinstance(scram, SASLCredentials)
+    assert scram.protocol.value == "SASL_SSL"
+
+    for wrong, told in (
+        ({**tls, "ssl.cipher.suites": "X"}, "ssl.cipher.suites"),
+        ({"sasl.oauthbearer.config": "x"}, "sasl.oauthbearer.config"),
+        ({"security.protocol": "TLS"}, "security.protocol"),
+        ({"security.protocol": "SASL_SSL"}, "sasl.mechanism"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism"),
+        ({**tls, "ssl.ca.location": str(tmp_path / "nowhere")}, "ssl.ca.location"),
+        ({**both, "ssl.key.password": "hunter3"}, "ssl.certificate.location"),
+        ({**tls, **own}, "ssl.certificate.location"),
+    ):
+        with pytest.raises(BadInput) as refused:
+            credentials(wrong)
+        assert told in str(refused.value)
+        assert "hunter" not in str(refused.value)
