@@ -130,6 +130,42 @@ def diff(
         Console().print(shown(found))
 
 
+@app.command(
+    short_help="Write verdicts as tables: Parquet, CSV, JSON lines.",
+    epilog=options.examples(
+        "neardup export neardup-state --out urls.parquet",
+        "neardup export neardup-state --table clusters --out clusters.csv",
+        "neardup export topic:verdicts --out - | jq -r 'select(.shown).url'",
+    ),
+)
+@takes_settings(options.CONNECTION)
+def export(
+    settings: Settings,
+    *,
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A scan's directory, a file of JSON lines, or topic:NAME.")
+    ],
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="Ends in .parquet, .csv or .jsonl; - for JSON lines on standard output.")
+    ],
+    table: Annotated[str, typer.Option(metavar="urls|clusters|verdicts", help="Which table.")] = "urls",
+) -> None:
+    """Write what verdicts come to as a table: each URL as it stands now, clusters with members, or all verdicts.
+
+    `shown` says whether an index should show a URL. Columns are only ever added.
+    """
+    from streams.commands.export import export as write
+    from streams.commands.terminal import bar
+    from streams.history.export import TABLES
+
+    name = next((name for name in TABLES if name == table), None)
+    if name is None:
+        raise BadInput(f"--table {table}: there is {', '.join(TABLES)}")
+    with bar(shown=out != "-") as progress:
+        count = write(source, name, out, settings, lambda read: progress.phase(f"{read:,} verdicts", 0, 0))
+    complain(f"{count:,} rows")
+
+
 _AT = ("state", "checkpoints")
 
 

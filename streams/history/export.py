@@ -1,0 +1,177 @@
+"""What verdicts come to, as tables: each URL as it stands, clusters, and the verdicts themselves, one row each.
+
+Columns are only ever added, so whoever reads them by name goes on reading. Times are milliseconds since the epoch. Rows
+come in a fixed order; memory does not grow with the pages, which lie in a file of SQLite's meanwhile.
+"""
+
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from neardup.errors import BadInput
+
+Verdict = Mapping[str, Any]
+Row = tuple[Any, ...]
+Name = Literal["urls", "clusters", "verdicts"]
+
+_PLACE = {"source": "VARCHAR", "partition": "INTEGER", "offset": "BIGINT", "position": "BIGINT"}
+#: Columns of each table with their types, in SQL's words.
+TABLES: Mapping[Name, Mapping[str, str]] = {
+    # shown: whether an index should show it (README, "Scan a crawl"). verdict: the one that holds now, `gone` and
+    # `rejected` among them. canonical: of its cluster's last verdict. last: kind of its last verdict.
+    "urls": {
+        "url": "VARCHAR", "shown": "BOOLEAN", "verdict": "VARCHAR", "site": "VARCHAR", "cluster": "BIGINT",
+        "representative": "VARCHAR", "canonical": "VARCHAR", "content_of": "VARCHAR", "title": "VARCHAR",
+        "lang": "VARCHAR", "reason": "VARCHAR", "last": "VARCHAR", "page_id": "BIGINT", "n": "INTEGER",
+        "fetched_at": "BIGINT", **_PLACE,
+    },
+    # One row a cluster of two URLs or more that stand now; members: these, the oldest verdict first.
+    "clusters": {
+        "cluster": "BIGINT", "size": "INTEGER", "canonical": "VARCHAR", "representative": "VARCHAR",
+        "members": "VARCHAR[]",
+    },
+    "verdicts": {
+        "page_id": "BIGINT", "n": "INTEGER", "verdict": "VARCHAR", "url": "VARCHAR", "site": "VARCHAR",
+        "title": "VARCHAR", "lang": "VARCHAR", "reason": "VARCHAR", "standing": "VARCHAR", "cluster": "BIGINT",
+        "cluster_size": "INTEGER", "revision": "BIGINT", "representative": "VARCHAR", "canonical": "VARCHAR",
+        "content_of": "VARCHAR", "by": "VARCHAR", "fetched_at": "BIGINT", "thin": "BOOLEAN", "opaque": "BOOLEAN",
+        "truncated": "BOOLEAN", **_PLACE, "scheme": "VARCHAR", "decider": "VARCHAR",
+    },
+}  # fmt: skip
+
+#: Of standings those that an index shows.
+SHOWN = ("unique", "same_content")
+_ROWS = 10_000
+
+
+def rows(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None] = lambda read: None) -> Iterator[Row]:
+    """A table's rows, values in the order of its columns. progress: verdicts read. Raises BadInput for other lines."""
+    if name == "verdicts":
+        return _flat(verdicts, progress)
+    return _standing(name, verdicts, progress)
+
+
+def _flat(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[Row]:
+    for read, verdict in enumerate(verdicts, 1):
+        if read % _ROWS == 0:
+            progress(read)
+        try:
+            standing, evidence = verdict.get("standing") or {}, verdict.get("evidence") or {}
+            yield (
+                *(verdict[field] for field in ("page_id", "n", "verdict", "url")),
+                *(verdict.get(field) for field in ("site", "title", "lang", "reason")),
+                standing.get("verdict"),
+                _cluster(verdict),
+                *(verdict.get(field) for field in ("cluster_size", "revision")),
+                _url(verdict, "representative"),
+                verdict.get("canonical"),
+                _url(verdict, "content_of"),
+                evidence.get("by"),
+                verdict["fetched_at"],
+                *(bool(verdict.get(field)) for field in ("thin", "opaque", "truncated")),
+                *(verdict["coordinates"][field] for field in _PLACE),
+                *(verdict[field] for field in ("scheme", "decider")),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
+
+
+def _standing(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="neardup-export-") as folder:
+        table = sqlite3.connect(Path(folder) / "urls", isolation_level=None)
+        try:
+            table.executescript(_SCHEMA)
+            _fill(table, verdicts, progress)
+            yield from _urls(table) if name == "urls" else _clusters(table)
+        finally:
+            table.close()
+
+
+# A URL's latest verdict by its id; of a cluster what its latest verdict told.
+_SCHEMA = """
+PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;
+CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, last TEXT, verdict TEXT, site TEXT, cluster INT,
+    representative TEXT, content_of TEXT, title TEXT, lang TEXT, reason TEXT, fetched_at INT,
+    source TEXT, "partition" INT, "offset" INT, position INT) WITHOUT ROWID;
+CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, page_id INT, n INT, canonical TEXT);
+"""
+_PUT_URL = f"""
+INSERT INTO urls VALUES ({", ".join("?" * 17)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
+    n = excluded.n, last = excluded.last, verdict = excluded.verdict, site = excluded.site, cluster = excluded.cluster,
+    representative = excluded.representative, content_of = excluded.content_of,
+    title = coalesce(excluded.title, title), lang = coalesce(excluded.lang, lang), reason = excluded.reason,
+    fetched_at = excluded.fetched_at, source = excluded.source, "partition" = excluded."partition",
+    "offset" = excluded."offset", position = excluded.position
+WHERE (excluded.page_id, excluded.n) > (page_id, n)
+"""
+_PUT_CLUSTER = """
+INSERT INTO clusters VALUES (?, ?, ?, ?) ON CONFLICT (cluster) DO UPDATE SET page_id = excluded.page_id,
+    n = excluded.n, canonical = excluded.canonical WHERE (excluded.page_id, excluded.n) > (page_id, n)
+"""
+
+
+def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> None:
+    table.execute("BEGIN")
+    for read, verdict in enumerate(verdicts, 1):
+        if read % _ROWS == 0:
+            progress(read)
+        try:
+            kind, at = str(verdict["verdict"]), (int(verdict["page_id"]), int(verdict["n"]))
+            told = verdict.get("standing") or verdict
+            holds = "unique" if kind == "promoted" else str(told["verdict"])
+            place = [verdict["coordinates"][field] for field in _PLACE]
+            texts = [verdict.get(field) for field in ("title", "lang", "reason")]
+            table.execute(
+                _PUT_URL,
+                (
+                    *(verdict["url"], *at, kind, holds, verdict.get("site"), _cluster(verdict)),
+                    *(_url(told, "representative"), _url(told, "content_of"), *texts, verdict["fetched_at"], *place),
+                ),
+            )
+            if verdict.get("canonical") is not None:
+                table.execute(_PUT_CLUSTER, (_cluster(verdict), *at, verdict["canonical"]))
+        except (KeyError, TypeError, AttributeError, ValueError, sqlite3.Error) as error:
+            raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
+    table.execute("COMMIT")
+
+
+def _urls(table: sqlite3.Connection) -> Iterator[Row]:
+    for row in table.execute(
+        f"SELECT url, verdict IN {SHOWN}, verdict, site, cluster, representative, clusters.canonical, content_of,"
+        " title, lang, reason, last, urls.page_id, urls.n, fetched_at, source, partition, offset, position"
+        " FROM urls LEFT JOIN clusters USING (cluster) ORDER BY url"
+    ):
+        yield row[0], bool(row[1]), *row[2:]
+
+
+def _clusters(table: sqlite3.Connection) -> Iterator[Row]:
+    live = "('unique', 'exact_duplicate', 'near_duplicate', 'same_content')"
+    members: list[tuple[Any, ...]] = []
+    for row in table.execute(
+        f"SELECT cluster, url, verdict, clusters.canonical FROM urls LEFT JOIN clusters USING (cluster)"
+        f" WHERE cluster IS NOT NULL AND verdict IN {live} ORDER BY cluster, urls.page_id, urls.n, url"
+    ):
+        if members and members[0][0] != row[0]:
+            yield from _cluster_row(members)
+            members = []
+        members.append(row)
+    yield from _cluster_row(members)
+
+
+def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
+    if len(members) > 1:
+        standing = next((url for _, url, verdict, _ in members if verdict in SHOWN), None)
+        yield members[0][0], len(members), members[0][3], standing, [url for _, url, _, _ in members]
+
+
+def _cluster(verdict: Verdict) -> int | None:
+    told = verdict.get("cluster")
+    return told if told is not None else (verdict.get("standing") or {}).get("cluster")
+
+
+def _url(told: Mapping[str, Any], field: str) -> str | None:
+    """URL of a page that is referred to; `standing` names one by its page id alone."""
+    page = told.get(field)
+    return page["url"] if isinstance(page, Mapping) else None

@@ -1,0 +1,133 @@
+"""Verdicts as tables: each URL as it stands by a plain model, the same rows in each format, and bad input."""
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.scheme import Scheme
+from streams.files.scan import scan
+from streams.files.state import State
+from streams.history.export import SHOWN, TABLES, rows
+from tests.streams.archives import crawl, write_warc
+from tests.streams.shell import Shell
+from tests.streams.views.said import said
+
+
+def whole(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With where each page was read."""
+    return [
+        verdict | {"coordinates": {"source": "ab", "partition": 0, "offset": verdict["page_id"], "position": 0}}
+        for verdict in verdicts
+    ]
+
+
+def named(table: Any, verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(TABLES[table], row, strict=True)) for row in rows(table, verdicts)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_stands_is_what_a_dictionary_says(seed: int) -> None:
+    verdicts = whole(said(600, seed))
+    latest: dict[str, dict[str, Any]] = {}
+    canonical: dict[int, str] = {}
+    for verdict in verdicts:
+        latest[verdict["url"]] = verdict
+        if "canonical" in verdict:
+            canonical[verdict["cluster"]] = verdict["canonical"]
+    shuffled = verdicts.copy()
+    random.Random(seed).shuffle(shuffled)  # partitions of a topic come in any order
+
+    found = {row["url"]: row for row in named("urls", shuffled)}
+    assert list(found) == sorted(latest)
+    members: dict[int, list[str]] = {}
+    for url, verdict in latest.items():
+        told = verdict.get("standing") or verdict
+        kind = "unique" if verdict["verdict"] == "promoted" else told["verdict"]
+        cluster = told.get("cluster")
+        row = found[url]
+        assert (row["verdict"], row["last"], row["cluster"]) == (kind, verdict["verdict"], cluster)
+        assert row["shown"] == (kind in SHOWN)
+        assert row["canonical"] == canonical.get(cluster)  # type: ignore[arg-type]
+        assert (row["page_id"], row["n"], row["offset"]) == (verdict["page_id"], verdict["n"], verdict["page_id"])
+        if cluster is not None and kind not in ("gone", "rejected"):
+            members.setdefault(cluster, []).append(url)
+    clusters = {row["cluster"]: row for row in named("clusters", shuffled)}
+    assert {c: sorted(row["members"]) for c, row in clusters.items()} == {
+        c: sorted(urls) for c, urls in members.items() if len(urls) > 1
+    }
+    assert all(row["size"] == len(row["members"]) for row in clusters.values())
+
+
+@pytest.fixture
+def scanned(tmp_path: Path) -> Path:
+    path = tmp_path / "state"
+    with State.open(path, scheme=Scheme(seed=7)) as state:
+        scan([write_warc(tmp_path / "a.warc", crawl(40))], state)
+    return path
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_format_has_the_same_rows(shell: Shell, scanned: Path, table: str) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    for suffix in ("jsonl", "csv", "parquet"):
+        told = shell("export", str(scanned), "--table", table, "--out", f"it's.{suffix}")
+        assert told.code == 0, told.err
+    lines = [json.loads(line) for line in Path("it's.jsonl").read_text().splitlines()]
+    assert len(lines) > 3
+    assert all(list(line) == list(TABLES[table]) for line in lines)  # type: ignore[index]
+    read = duckdb.sql("SELECT * FROM 'it''s.parquet'")
+    assert dict(zip(read.columns, map(str, read.types), strict=True)) == TABLES[table]  # type: ignore[index]
+    assert [dict(zip(read.columns, row, strict=True)) for row in read.fetchall()] == lines
+    with Path("it's.csv").open(newline="") as file:
+        cells = list(csv.DictReader(file))
+    plain = {True: "true", False: "false", None: ""}
+    assert cells == [
+        {
+            name: plain[value]
+            if value is None or isinstance(value, bool)
+            else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+            if isinstance(value, list)
+            else str(value)
+            for name, value in line.items()
+        }
+        for line in lines
+    ]
+    assert sorted(path.name for path in Path().iterdir() if path.name.startswith((".it", "it"))) == [
+        "it's.csv", "it's.jsonl", "it's.parquet",
+    ]  # fmt: skip
+
+
+def test_kept_urls_are_those_that_the_verdicts_keep(shell: Shell, scanned: Path) -> None:
+    told = shell("export", str(scanned), "--out", "-")
+    shown = {row["url"] for row in map(json.loads, told.out.splitlines()) if row["shown"]}
+    with State.open(scanned) as state:
+        kinds: dict[str, str] = {}
+        for verdict in state.verdicts():
+            kinds[verdict["url"]] = (verdict.get("standing") or verdict)["verdict"]
+    assert shown == {url for url, kind in kinds.items() if kind in ("unique", "promoted", "same_content")}
+    assert 0 < len(shown) < len(kinds)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--out", "x.txt"], "must end in .parquet, .csv, .jsonl"),
+        (["--out", "x.csv", "--table", "pages"], "--table pages: there is urls, clusters, verdicts"),
+        (["--out", "no/such/folder/x.csv"], "No such file or directory"),
+    ],
+)
+def test_bad_wishes(shell: Shell, scanned: Path, arguments: list[str], words: str) -> None:
+    told = shell("export", str(scanned), *arguments)
+    assert (told.code, words in told.err) == (1, True), told.err
+
+
+def test_lines_that_are_no_verdicts_leave_no_file(shell: Shell) -> None:
+    Path("x.jsonl").write_text('{"verdict": "unique", "page_id": "many"}\n')
+    for table in TABLES:
+        told = shell("export", "x.jsonl", "--table", table, "--out", "y.csv")
+        assert (told.code, "not a verdict of neardup" in told.err) == (1, True), told.err
+    assert sorted(path.name for path in Path().iterdir() if "y.csv" in path.name) == []
