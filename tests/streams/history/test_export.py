@@ -62,6 +62,14 @@ def test_what_stands_is_what_a_dictionary_says(seed: int) -> None:
     assert all(row["size"] == len(row["members"]) for row in clusters.values())
 
 
+def test_what_a_page_causes_comes_after_its_own() -> None:
+    gone = {"verdict": "near_duplicate", "page_id": 9, "n": 0, "url": "http://a.example/1", "fetched_at": 1}
+    gone |= {"cluster": 3, "canonical": "http://a.example/old"}
+    took = {**gone, "verdict": "promoted", "n": 1, "url": "http://a.example/2", "canonical": "http://a.example/2"}
+    for verdicts in ([gone, took], [took, gone]):
+        assert [row["canonical"] for row in named("clusters", whole(verdicts))] == ["http://a.example/2"]
+
+
 @pytest.fixture
 def scanned(tmp_path: Path) -> Path:
     path = tmp_path / "state"
