@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -124,6 +126,28 @@ def run(
     from streams.roles import run_both
 
     run_both(_with_seed(settings), new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts)
+
+
+@app.command(
+    short_help="Draw a secret seed, and write it to a file.",
+    epilog=options.examples("neardup seed /etc/neardup/seed && export NEARDUP_SEED_FILE=/etc/neardup/seed"),
+)
+def seed(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Made for its owner alone; never written over.")],
+) -> None:
+    """Draw a secret seed at random, and write it to a file for NEARDUP_SEED_FILE.
+
+    All sketchers and the matcher of one crawl have the same seed. Keep it as long as the crawl: with another one, an
+    index finds nothing again; who knows it can build pages that collide with others.
+    """
+    try:
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
+            out.write(f"0x{secrets.randbits(64):016x}\n")
+    except FileExistsError:
+        raise BadInput(f"{file} is there already; a seed that is in use must stay") from None
+    except OSError as error:
+        raise BadInput(f"cannot write {file}: {error.strerror}") from error
+    typer.echo(f"{file}: a secret; NEARDUP_SEED_FILE={file} gives it to every role")
 
 
 @app.command(

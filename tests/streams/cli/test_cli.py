@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from streams.config.load import load
 from streams.files import scan as scanning
 from tests.streams.shell import Shell, site, words
 
@@ -290,6 +292,23 @@ def test_a_role_without_a_seed_says_how_to_give_one(shell: Shell) -> None:
     ended = shell("match")
     assert ended.code == 1
     assert "NEARDUP_SEED_FILE" in ended.err
+
+
+def test_a_seed_is_drawn_once_and_is_its_owners(shell: Shell) -> None:
+    told = shell("seed", "seed")
+    text = Path("seed").read_text()
+    assert told.code == 0, told.err
+    assert text.strip() not in told.out + told.err
+    assert Path("seed").stat().st_mode & 0o777 == 0o600
+    assert load({"NEARDUP_SEED_FILE": "seed"}).seed == int(text, 0)
+    again = shell("seed", "seed")
+    assert (again.code, "is there already" in again.err, Path("seed").read_text()) == (1, True, text)
+    assert "cannot write no/such/seed" in shell("seed", "no/such/seed").err
+
+
+def test_the_package_is_the_command() -> None:
+    made = subprocess.run([sys.executable, "-m", "neardup", "--version"], capture_output=True, text=True, check=True)
+    assert made.stdout == f"neardup {version('neardup')}\n"
 
 
 def test_an_evaluation_is_written_and_told(shell: Shell) -> None:

@@ -1,0 +1,6 @@
+"""`python -m neardup`: the command `neardup`, which is the wiring's and is found by its name alone."""
+
+from importlib.metadata import entry_points
+
+(_command,) = entry_points(group="console_scripts", name="neardup")
+_command.load()()
