@@ -1,6 +1,7 @@
 """The library's front door: an index, and pages streamed through it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
@@ -8,7 +9,8 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
 from neardup.index.base import Family, Store
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
+from neardup.limits import MESSAGE_PAGES_MAX
+from neardup.matching.fold import Outcome, fold
 from neardup.page import Page
 from neardup.rules import RULES
 from neardup.scheme import Scheme
@@ -33,25 +35,41 @@ class Deduplicator:
         self._next = int(page_id or 0)
         self._log_time = int(log_time or 0)
 
-    def add(self, pages: Sequence[Page], *, threads: int = 1) -> list[Verdict]:
+    def add(self, pages: Iterable[Page], *, threads: int = 1) -> list[Verdict]:
         """Verdicts in the order of `pages`, one a page; after a page's own, those that it caused (`promoted`).
 
-        How pages are split into calls changes no verdict; larger calls are faster (hundreds of pages). A page that
-        cannot be read is `rejected` with its reason, never raised. Raises StateError where the index cannot be
-        written: then nothing of the call counts, and the same call may be made again.
+        How pages are split into calls changes no verdict; larger calls are faster (hundreds of pages), and hold all
+        their pages in memory: see `stream`. A page that cannot be read is `rejected` with its reason, never raised.
+        Raises StateError where the index cannot be written: then nothing of the call counts, and the same call may be
+        made again.
         """
+        pages = list(pages)
+        outcome, log_time = self._judged(pages, threads)
+        following = self._next + len(pages)
+        meta = {_NEXT: b"%d" % following, _LOG_TIME: b"%d" % log_time}
+        self._store.write({**outcome.writes, Family.META: meta})
+        self._next, self._log_time = following, log_time
+        return outcome.verdicts
+
+    def stream(self, pages: Iterable[Page], *, threads: int = 1) -> Iterator[Verdict]:
+        """What `add` says of pages that come one after the other; memory for some hundred of them at a time."""
+        rest = iter(pages)
+        while batch := list(islice(rest, MESSAGE_PAGES_MAX)):
+            yield from self.add(batch, threads=threads)
+
+    def query(self, page: Page) -> Verdict:
+        """What `add` would say of this page; the index stays as it is. Its page id is the next page's."""
+        return self._judged([page], 1)[0].verdicts[0]
+
+    def _judged(self, pages: Sequence[Page], threads: int) -> tuple[Outcome, int]:
+        """Nothing is written. Also the log time after these pages."""
         log_time, times = self._log_time, []
         for page in pages:
             log_time = max(log_time, page.fetched_at or 0)
             times.append(log_time)
         places = [Coordinates(offset=self._next + i) for i in range(len(pages))]
         records = sketch_pages(pages, self.scheme, coordinates=places, log_times=times, threads=threads)
-        outcome = fold(list(enumerate(records, self._next)), self._store, self.decider, threads=threads)
-        following = self._next + len(pages)
-        meta = {_NEXT: b"%d" % following, _LOG_TIME: b"%d" % log_time}
-        self._store.write({**outcome.writes, Family.META: meta})
-        self._next, self._log_time = following, log_time
-        return outcome.verdicts
+        return fold(list(enumerate(records, self._next)), self._store, self.decider, threads=threads), log_time
 
     def flush(self) -> None:
         """Makes all pages added so far durable."""

@@ -17,7 +17,7 @@ class Page:
 
     url: as the crawler gave it. body: bytes as fetched, None for a tombstone. content_type: the header's value, may be
     empty. fetched_at: ms since the epoch; None: the log time counts. status: HTTP status, 404 and 410 mean gone.
-    problem: why the source could not read the page; such a page becomes `rejected`.
+    problem: why the source could not read the page; such a page becomes `rejected`. Raises TypeError for text as body.
     """
 
     url: str
@@ -26,6 +26,10 @@ class Page:
     fetched_at: int | None = None
     status: int = 200
     problem: str = ""
+
+    def __post_init__(self) -> None:
+        if self.body is not None and not isinstance(self.body, bytes):
+            raise TypeError(f"the body of {self.url} is {type(self.body).__name__}, not bytes: encode text as UTF-8")
 
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}

@@ -1,7 +1,7 @@
 """The ports on Apache Kafka: the only package that imports confluent_kafka.
 
-Pinned to confluent-kafka 2.15.1: with 2.16.0 and 2.16.1 a transactional producer hung for ever after its broker was
-killed and restarted. Check a newer one with tests/kafka before changing the pin.
+Pinned below confluent-kafka 2.16: with 2.16.0 and 2.16.1 a transactional producer hung for ever after its broker was
+killed and restarted. Check a newer one with tests/kafka before changing the bound.
 
 Messages are handed on as confluent_kafka gives them (`RawRecord`): a batch costs no per-record object of ours.
 """

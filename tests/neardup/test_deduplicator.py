@@ -1,5 +1,6 @@
 """The library's front door: the same verdicts in memory, on disk, and over reopened directories."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,37 @@ def test_calls_and_reopening_change_no_verdict(tmp_path: Path) -> None:
         with open_index(tmp_path / "index", scheme=SCHEME) as index:
             parts += said(index.add([one]))
     assert parts == whole
+
+
+def test_a_query_says_what_adding_would_and_leaves_no_trace(tmp_path: Path) -> None:
+    with open_index(tmp_path / "index", scheme=SCHEME) as index:
+        for one in STREAM:
+            asked = [index.query(one) for _ in range(2)]
+            told = index.add([one])
+            assert said(asked) == said(told[:1]) * 2
+    with open_index(scheme=SCHEME) as other:
+        assert said(other.add(iter(STREAM))) == said(list(open_index(scheme=SCHEME).stream(iter(STREAM))))
+
+
+def test_a_stream_takes_no_more_pages_than_it_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neardup.deduplicator.MESSAGE_PAGES_MAX", 2)
+    taken: list[Page] = []
+
+    def pages() -> Iterator[Page]:
+        for one in STREAM:
+            taken.append(one)
+            yield one
+
+    with open_index(scheme=SCHEME) as index:
+        verdicts = index.stream(pages())
+        next(verdicts)
+        assert len(taken) == 2
+        assert 1 + len(list(verdicts)) == len(STREAM)
+
+
+def test_text_is_no_body() -> None:
+    with pytest.raises(TypeError, match=r"https://a\.example/ is str, not bytes"):
+        Page("https://a.example/", "<p>text")  # type: ignore[arg-type]
 
 
 def test_a_directory_remembers_its_scheme_and_refuses_another(tmp_path: Path) -> None:
