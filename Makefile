@@ -20,7 +20,7 @@ help:
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
-	@echo "make soak        the stream under random kills, MINUTES=5; test-cluster: with one of three brokers lost"
+	@echo "make soak        the stream under random kills, zombies and torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
 	@echo "make test-spark  the partition on Spark, with real executors"

@@ -27,7 +27,7 @@ def decode(row: bytes) -> Siblings:
     """Raises CorruptRecord for a row of another format."""
     if len(row) != _ROW.size or row[0] != FORMAT:
         raise CorruptRecord(
-            f"not a naming's row of a known format: {row.hex()}; if another version made the index, delete it: "
+            f"not a naming's row of a known format: {row.hex()}; if another version made the index, set it aside: "
             "it is folded again from the log"
         )
     return Siblings(*_ROW.unpack(row)[1:])

@@ -291,7 +291,7 @@ _ADVICE = (
     ),
     (
         ("corruption", "does not exist", "no such file", "not opened"),
-        "it is damaged, or not of this version; delete it, and it is rebuilt from the log",
+        "it is damaged, or not of this version; set it aside: it comes from a checkpoint, or is rebuilt from the log",
     ),
 )
 

@@ -27,6 +27,9 @@ from streams.kafka.topics import Sizes
 from tests.crash.driver import die
 from tests.streams.archives import crawl
 
+#: Of all sketchers: who dies is missed soon.
+SOON = {"sketch.session.timeout.ms": "6000", "sketch.heartbeat.interval.ms": "200"}
+
 
 def story(count: int = 24) -> list[Page]:
     """Fetches for all kinds of verdicts: copies, edits, fetches again, tombstones, what cannot be read."""
@@ -65,8 +68,7 @@ class Line:
             verdicts_topic=names.verdicts,
             state=str(folder / "state"),
             seed=7,
-            kafka_values={"sketch.session.timeout.ms": "6000", "sketch.heartbeat.interval.ms": "200"},
-            **{"batch_pages": 5, "batch_ms": 5, "match_messages": 2, "threads": 1, **settings},
+            **{"batch_pages": 5, "batch_ms": 5, "match_messages": 2, "threads": 1, "kafka_values": SOON, **settings},
         )
         self.published: dict[tuple[str, int], list[Page]] = {}
         self._roles: list[Role] = []

@@ -1,11 +1,12 @@
 """Publishes a large corpus while killing sketchers, matcher and broker, and then compares everything.
 
-    python tests/kafka/soak.py [--minutes 5] [--seed N] [--pages ARCHIVE.tar.xz ...]
+    python tests/kafka/soak.py [--minutes 5] [--seed N] [--driver kills|siege] [--pages ARCHIVE.tar.xz ...]
 
 The seed chooses the corpus, what is done to whom, and after how many pages; run it again with the seed that is printed.
 At what instruction a process dies is up to the machine. About two thirds of the time go to the damage, the rest to the
 comparison: of all pages with those published, of all sketches with those of the pages, of all verdicts as an indexer
-read them with a fold of the log in memory. Ends with 1 and says what differs. All processes end with it.
+read them with a fold of the log in memory. Ends with 1 and says what differs. All processes end with it. A second
+driver, siege.py, does what this one does not.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
@@ -49,34 +50,39 @@ STUCK_SECONDS = 180.0
 STILL_SECONDS = 25.0
 
 SKETCHERS = ("sketch-static", "sketch-dynamic")
+SETTINGS: Mapping[str, Any] = {
+    "batch_pages": 128,
+    "batch_ms": 20,
+    "match_messages": 8,
+    "flush_ms": 2_000,
+    "transaction_deadline_ms": 20_000,
+}
 
 
 class Soak:
-    """One run. actions: what may be done, each as often as it is named."""
+    """One run. settings: of all roles."""
+
+    settings: Mapping[str, Any] = SETTINGS
 
     def __init__(self, cluster: Any, folder: Path, seed: int, archives: list[Path], say: Callable[[str], None]) -> None:
         self.chance = random.Random(seed)
         self._cluster, self._say = cluster, say
         prefix = uuid.uuid4().hex[:12]
         names = Topics(f"{prefix}.pages", f"{prefix}.rejected", f"{prefix}.sketches", f"{prefix}.verdicts")
-        self.line = Line(
-            cluster.bootstrap,
-            names,
-            folder,
-            partitions=PARTITIONS,
-            batch_pages=128,
-            batch_ms=20,
-            match_messages=8,
-            flush_ms=2_000,
-            transaction_deadline_ms=20_000,
-        )
+        self.line = Line(cluster.bootstrap, names, folder, partitions=PARTITIONS, **self.settings)
         del self.line._client  # unused here, and it would tell of each outage on stderr
         self.keeper = Keeper(self.line)
-        self.publisher = Publisher(self.line)
+        self.publisher = self.producers()
         self.watch = Watch(self.line)
         self.done: Counter[str] = Counter()
         self._events = _events(seed, archives)
-        self._actions = {
+
+    def producers(self) -> Publisher:
+        return Publisher(self.line)
+
+    def actions(self) -> dict[Callable[[], None], int]:
+        """What may be done, each as often as its number says."""
+        return {
             self.kill_sketcher: 4,
             self.kill_matcher: 4,
             self.stop_sketcher: 2,
@@ -100,7 +106,8 @@ class Soak:
             time.monotonic() - began < seconds * DAMAGE_SHARE and self.done.total() < actions.stop
         ):
             self._publish(self.chance.randrange(100, 2_500))
-            (action,) = self.chance.choices(list(self._actions), list(self._actions.values()))
+            possible = self.actions()
+            (action,) = self.chance.choices(list(possible), list(possible.values()))
             self._do(action)
         self._publish(500)
         self.publisher.flush()
@@ -232,6 +239,7 @@ def _events(seed: int, archives: list[Path]) -> Iterator[Event]:
 def soak(
     folder: Path,
     *,
+    driver: type[Soak] = Soak,
     seconds: float,
     seed: int,
     archives: list[Path] | None = None,
@@ -243,7 +251,7 @@ def soak(
     actions: so many things are done to the line at least, however long they take, and at most.
     """
     with kafka.Cluster(folder / "kafka") as cluster:
-        run = Soak(cluster, folder, seed, archives or [], say)
+        run = driver(cluster, folder, seed, archives or [], say)
         try:
             counts = run.run(seconds, actions)
         except BaseException:
@@ -272,7 +280,11 @@ def main() -> int:
     parser.add_argument(
         "--pages", type=Path, nargs="*", help="tar archives of HTML (default: ../shared/data, if there)"
     )
+    parser.add_argument("--driver", choices=["kills", "siege", "both"], default="both", help="both: each half the time")
     given = parser.parse_args()
+    from siege import Siege
+
+    drivers = {"kills": [Soak], "siege": [Siege], "both": [Soak, Siege]}[given.driver]
     archives = sorted((ROOT.parent / "shared" / "data").glob("*.tar.xz")) if given.pages is None else given.pages
     began = time.monotonic()
 
@@ -283,8 +295,10 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _leave)
     say(f"seed {given.seed}, {given.minutes:g} minutes, {len(archives)} archives of real pages")
     try:
-        with tempfile.TemporaryDirectory(prefix="neardup-soak-") as folder:
-            soak(Path(folder), seconds=given.minutes * 60, seed=given.seed, archives=archives, say=say)
+        for driver in drivers:
+            seconds = given.minutes * 60 / len(drivers)
+            with tempfile.TemporaryDirectory(prefix="neardup-soak-") as folder:
+                soak(Path(folder), driver=driver, seconds=seconds, seed=given.seed, archives=archives, say=say)
     except KeyboardInterrupt:
         return 130
     except AssertionError as error:
@@ -294,4 +308,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    from soak import main  # of the module that the second driver knows
+
     sys.exit(main())

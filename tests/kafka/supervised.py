@@ -324,7 +324,7 @@ def _check_sketches(line: Line, publisher: Publisher, logged: dict[Place, _Logge
     codec = Codec(settings.codec, Bodies(settings.body_ref_prefixes, scheme.body_bytes_max), scheme.body_bytes_max)
     source = line.admin.topic(line.names.pages).id.hex()
     count = 0
-    for records in _all_of(line, line.names.pages):
+    for records in all_of(line, line.names.pages):
         places = [(record.partition(), record.offset()) for record in records]
         for (partition, offset), record in zip(places, records, strict=True):
             found = digest_of(record.key(), record.value(), record.headers())
@@ -345,12 +345,13 @@ def _check_sketches(line: Line, publisher: Publisher, logged: dict[Place, _Logge
 
 
 def _rejected(line: Line) -> Iterator[dict[str, bytes]]:
-    for records in _all_of(line, line.names.rejected):
+    for records in all_of(line, line.names.rejected):
         for record in records:
             yield {name: text or b"" for name, text in record.headers() or ()}
 
 
-def _all_of(line: Line, topic: str) -> Iterator[list[RawRecord]]:
+def all_of(line: Line, topic: str) -> Iterator[list[RawRecord]]:
+    """The records that a topic has now, in batches."""
     with closing(Reader(line.connection, topic, committed_only=True)) as reader:
         ends = reader.ends()
         reader.assign(reader.begins())
