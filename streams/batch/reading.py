@@ -1,7 +1,9 @@
 """Sources as chunks of numbered pages, from where an earlier run stopped."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from neardup.errors import BadInput
@@ -88,3 +90,24 @@ def chunks_of(source: LocalSource, number: int, start: Mark, end: int | None = N
         source.cannot_go_on(error)
     fresh = [str(problem) for problem in source.problems[told:]]
     yield Chunk(pages, Mark(number + 1), fresh, source.bytes_total)
+
+
+def read_places(sources: Sequence[LocalSource], places: set[tuple[str, int]]) -> dict[tuple[str, int], Page]:
+    """The pages at some places (source, offset): files of folders alone, other sources in one pass each.
+
+    What cannot be read is missing.
+    """
+    found: dict[tuple[str, int], Page] = {}
+    for source in sources:
+        name = source.record.id
+        wanted = sorted(offset for of, offset in places if of == name)
+        with suppress(OSError):
+            if source.record.kind == "folder":
+                for offset in wanted:
+                    for sourced in islice(source.read(offset, offset - 1 if offset else None), 1):
+                        found[name, offset] = sourced.page
+            elif wanted:
+                for sourced in islice(source.read(), wanted[-1] + 1):
+                    if sourced.coordinates.offset in wanted:
+                        found[name, sourced.coordinates.offset] = sourced.page
+    return found

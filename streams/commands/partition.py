@@ -13,14 +13,15 @@ import orjson
 from neardup.errors import BadInput
 from neardup.partition.parameters import Parameters
 from neardup.partition.stages import make_ready
+from neardup.report.partition import partition_report
 from streams.batch.engine import Engine, Progress
-from streams.batch.reading import sources_of
+from streams.batch.reading import read_places, sources_of
 from streams.batch.results import Summary, write_results
 from streams.batch.steps import run
 from streams.batch.workers import Workers
 from streams.batch.workspace import Workspace
 from streams.files.sources import LocalSource
-from streams.process.signals import stopped_by_signals
+from streams.process.signals import SystemClock, stopped_by_signals
 
 #: The least that DuckDB sorts with, and what a process that compares texts takes beside it.
 ENGINE_MB_MIN, WORKER_MB = 256, 350
@@ -73,11 +74,25 @@ def partition_command(
         with _engine(asked, workspace, sources, parameters, stop, engine_mb, progress) as engine:
             summary = _run(engine, workspace, sources, parameters, asked.kind, progress)
         summary.plan, summary.seconds = plan, time.monotonic() - started
-        with workspace.whole(workspace.path / "summary.json") as file:
-            file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        write_told(workspace, summary, sources)
         if not asked.keep:
             workspace.clear()
     return summary
+
+
+def write_told(workspace: Workspace, summary: Summary, sources: Sequence[LocalSource]) -> None:
+    """Writes summary.json, and report.html of it and of the sets. Raises StateError."""
+    with workspace.whole(workspace.path / "summary.json") as file:
+        file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+    with (workspace.path / "sets.jsonl").open("rb") as lines:
+        report = partition_report(
+            summary.to_json(),
+            map(orjson.loads, lines),
+            lambda places: read_places(sources, places),
+            SystemClock().now_ms(),
+        )
+    with workspace.whole(workspace.path / "report.html") as file:
+        file.write_text(report, encoding="utf-8")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from streams.batch.reading import sources_of
 from streams.batch.results import Summary, summed_up
 from streams.batch.workers import Stopped
 from streams.batch.workspace import Workspace
-from streams.commands.partition import VERSION, Asked
+from streams.commands.partition import VERSION, Asked, write_told
 from streams.files.scan import Progress as Where
 from streams.files.scan import scan
 from streams.files.state import State
@@ -41,6 +41,7 @@ def partition_online(
 ) -> Summary:
     """Partitions the pages of some files by an online rule. Raises as `partition_command`."""
     started = time.monotonic()
+    sources = sources_of(paths, base_url)
     plan = {
         "version": VERSION,
         "parameters": asdict(Decider(scheme=SCHEME.digest, rule=rule)),
@@ -80,8 +81,7 @@ def partition_online(
         summary.refused, summary.reasons = sum(result.reasons.values()), result.reasons
         summary.problems, summary.problems_total = result.problems, result.problems_total
         summary.plan, summary.seconds = plan, time.monotonic() - started
-        with workspace.whole(workspace.path / "summary.json") as file:
-            file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        write_told(workspace, summary, sources)
         if not asked.keep:
             workspace.clear()
     return summary

@@ -1,0 +1,110 @@
+"""What a person reads of a partition: its sets, and pairs of them side by side, in one self-contained HTML file."""
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from importlib import resources
+from typing import Any
+
+from markupsafe import Markup
+
+from neardup.page import Page
+from neardup.report import charts, environment, prose
+from neardup.report.differ import compare_texts, text_words
+from neardup.report.passages import passages
+from neardup.report.samples import Card, Side, instant, page_text
+from neardup.report.tally import Sample
+
+#: (source, offset) of a line of sets.jsonl.
+Place = tuple[str, int]
+#: The pages at some places; those that are gone or changed are missing.
+ReadPages = Callable[[set[Place]], Mapping[Place, Page]]
+CLOSE, DRAWN = 8, 8
+
+_environment = environment("neardup.report")
+_environment.filters["percent"] = prose.percent
+
+
+class Pairs:
+    """Members with the page that speaks for each, of the lines of sets.jsonl: the least alike, and some by hash."""
+
+    def __init__(self) -> None:
+        self.scores: Counter[int] = Counter()  # percent
+        self.close = Sample(CLOSE, lambda pair: float(pair["score"]))
+        self.drawn = Sample(DRAWN, lambda pair: _by_hash(pair["url"]))
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """One set."""
+        places = {one["url"]: one for one in (line["representative"], *line["members"])}
+        for member in line["members"]:
+            other = places.get(member.get("near", ""))
+            if other is not None:
+                self.scores[int(100 * member["score"])] += 1
+                pair = {**member, "other": other}
+                self.close.add(pair)
+                self.drawn.add(pair)
+
+
+def _by_hash(text: str) -> float:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little") / 2**48
+
+
+def partition_report(
+    told: Mapping[str, Any], lines: Iterable[Mapping[str, Any]], read_pages: ReadPages, made_at: int | None = None
+) -> str:
+    """The report as HTML. told: what summary.json says. lines: those of sets.jsonl, read once.
+
+    read_pages is asked once for all pages that are shown.
+    """
+    pairs = Pairs()
+    for line in lines:
+        pairs.add(line)
+    close = pairs.close.chosen()
+    seen = {pair["url"] for pair in close}
+    drawn = [pair for pair in pairs.drawn.chosen() if pair["url"] not in seen]
+    places = {_place(side) for pair in (*close, *drawn) for side in (pair, pair["other"])}
+    pages = read_pages(places) if places else {}
+    parameters = told["plan"].get("parameters", {})
+    style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
+    return _environment.get_template("partition.html.j2").render(
+        told=told,
+        method=parameters.get("method", ""),
+        parameters=parameters,
+        made_at=instant(made_at),
+        sizes=charts.sizes({int(size): many for size, many in told["sizes"].items()}) if told["sizes"] else None,
+        scores=charts.bars("Resemblance of members", "percent", pairs.scores, 0, 100) if pairs.scores else None,
+        groups=[
+            (
+                "Least alike",
+                "Members of the lowest resemblance that was enough. If these pages should not be in one set, the "
+                "thresholds are too low for this corpus.",
+                [_card(pair, pages) for pair in close],
+            ),
+            ("Drawn by chance", "Always the same ones for the same sets.", [_card(pair, pages) for pair in drawn]),
+        ],
+        style=Markup(style),
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+
+
+def _place(side: Mapping[str, Any]) -> Place:
+    return side["source"], side["offset"]
+
+
+def _card(pair: Mapping[str, Any], pages: Mapping[Place, Page]) -> Card:
+    other = pair["other"]
+    out = Card("similar", Side(pair["url"], None, ""), Side(other["url"], None, ""), "page that speaks for it")
+    out.sentences = [f"Resemblance {pair['score']:.0%}, containment {pair['containment']:.0%}."]
+    texts = []
+    for side in (pair, other):
+        page = pages.get(_place(side))
+        text = None if page is None else page_text(page)
+        texts.append(text)
+        if text is None:
+            out.notes.append(f"The text of {side['url']} cannot be shown: its source is gone or has changed.")
+    left, right = texts
+    if left is not None and right is not None:
+        out.difference = compare_texts(text_words(left), text_words(right))
+        out.passages = passages(out.difference)
+    return out

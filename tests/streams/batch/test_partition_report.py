@@ -1,0 +1,66 @@
+"""The report of a partition: figures, sets, and pairs with what differs, from files that strangers wrote."""
+
+import html
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from neardup.report.partition import partition_report
+from streams.batch.results import Summary
+from streams.batch.steps import Counts
+from tests.streams.batch.corpora import edited, entry, items, page, sentences, write
+from tests.streams.shell import Shell
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+def text(report: Path) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", " ", report.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("kind", ["lines", "folder"])
+def test_the_report_shows_sets_and_pairs(shell: Shell, kind: str) -> None:
+    entries = items(6)
+    if kind == "lines":
+        write(shell.folder / "crawl", entries)
+    else:
+        for one in entries:
+            file = shell.folder / "crawl" / one["url"].replace("https://", "").replace("/", "-")
+            file.parent.mkdir(exist_ok=True)
+            file.with_name(file.name + ".html").write_text(one["body"])
+    ended = shell("partition", "crawl", "--out", "sets", "--workers", "1", "--quiet")
+    assert ended.code == 0, ended.err
+    told = text(shell.folder / "sets" / "report.html")
+    assert "100% of 18 documents are in 6 sets of two or more." in " ".join(told.split())
+    assert "Resemblance 9" in told
+    assert "a sentence of edition" in told
+    assert "cannot be shown" not in told
+
+
+def test_what_strangers_wrote_is_escaped(shell: Shell) -> None:
+    lines = [f"{HOSTILE} {line}" for line in sentences(1)]
+    pages = [page(lines, HOSTILE), page(edited(lines, 5), HOSTILE)]
+    url = "https://a.example/?q=" + HOSTILE
+    write(shell.folder / "crawl.jsonl", [entry(f"{url}{at}", body) for at, body in enumerate(pages)])
+    assert shell("partition", "crawl.jsonl", "--out", "sets", "--workers", "1", "--quiet").code == 0
+    report = (shell.folder / "sets" / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in report
+    assert "default-src 'none'" in report
+
+
+def test_an_online_rules_partition_has_one_too(shell: Shell) -> None:
+    write(shell.folder / "crawl.jsonl", items(4))
+    command = ("partition", "crawl.jsonl", "--out", "sets", "--method", "verified", "--workers", "1", "--quiet")
+    assert shell(*command).code == 0
+    assert "documents are in" in text(shell.folder / "sets" / "report.html")
+
+
+def test_pages_that_are_gone_are_said_to_be() -> None:
+    place = {"source": "0" * 32, "offset": 0}
+    member = {"url": "https://a.example/2", "near": "https://a.example/1", "score": 0.5, "containment": 0.6, **place}
+    line = {"representative": {"url": "https://a.example/1", **place}, "size": 2, "members": [member]}
+    told = asdict(Summary(sets=1, in_sets=2, counts=Counts(documents=2), sizes={2: 1}))
+    report = partition_report(told, [line], lambda places: {})
+    assert report.count("its source is gone or has changed") == 2
