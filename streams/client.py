@@ -50,6 +50,7 @@ clear the positions then.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -66,6 +67,7 @@ from streams.formats.codecs import check_codec, fitting
 from streams.formats.outgoing import Outgoing
 from streams.kafka import Admin, Connection, Reader, Writer
 from streams.kafka.connection import Setting
+from streams.process.traces import HEADER_BYTES, Traces
 
 __all__ = [
     "BrokerError",
@@ -123,11 +125,13 @@ class PageProducer:
         buffer_bytes: int = BUFFER_BYTES,
         delivery_s: float = 120.0,
         on_error: Callable[[str, str], None] | None = None,
+        traces: Traces | None = None,
     ) -> None:
         """codec: as the sketchers have it. bodies: a folder for bodies that no record can hold, under one of the
         sketchers' `body_ref_prefixes`. kafka: librdkafka settings (TLS, SASL). record_bytes_max: by default what the
         topic says, which takes the right to describe its settings. delivery_s: a page that is not acknowledged in
-        that time has failed. on_error: told URL and reason of each, instead of NotDelivered.
+        that time has failed. on_error: told URL and reason of each, instead of NotDelivered. traces: what makes a span
+        of each page that is traced, and sends its context along.
 
         Raises TopicError without the topic, BrokerError when Kafka does not answer, BadInput for bad settings.
         """
@@ -138,6 +142,7 @@ class PageProducer:
         self._codec = codec
         self._bodies = None if bodies is None else BodyFolder(bodies)
         self._on_error = on_error
+        self._traces = traces
         self._failures: list[tuple[str, str]] = []
         self._failed = 0
         settings = {"queue.buffering.max.kbytes": max(1, buffer_bytes >> 10), **(kafka or {})}
@@ -184,17 +189,27 @@ class PageProducer:
     def send(self, page: Page) -> None:
         """`publish` for a Page."""
         self.poll()
-        record = self._record(page)
-        while not self._take(record):
-            self._writer.poll(0.1)
+        with self._traced(self._record(page), page.url) as record:
+            while not self._take(record):
+                self._writer.poll(0.1)
 
     def offer(self, page: Page) -> bool:
         """`send` that never waits: False if the buffer is full, and the page is not taken."""
         self.poll()
-        return self._take(self._record(page))
+        with self._traced(self._record(page), page.url) as record:
+            return self._take(record)
 
     def _record(self, page: Page) -> Outgoing:
         return fitting(page, self._codec, self.record_bytes_max, self._bodies, self.topic)
+
+    @contextmanager
+    def _traced(self, record: Outgoing, url: str) -> Iterator[Outgoing]:
+        """With the headers of its trace, where it is traced and they fit."""
+        if self._traces is None or record.size + HEADER_BYTES > self.record_bytes_max:
+            yield record
+            return
+        with self._traces.publishing(url, self.topic) as headers:
+            yield record._replace(headers=(*record.headers, *headers)) if headers else record
 
     def _take(self, record: Outgoing) -> bool:
         if not self._writer.try_send(record.value, key=record.key, headers=record.headers):

@@ -1,7 +1,7 @@
 """What a stage needs of the outside. Kafka and files are two sets of adapters."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -241,8 +241,14 @@ class VerdictTransactions(Protocol):
         """The log's offset that verdicts were committed up to; None: never, or expired."""
         ...
 
-    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int, audit: Sequence[bytes] = ()) -> None:
-        """Commits (key, value) pairs, and lines of an audit; when it returns, they are.
+    def commit(
+        self,
+        verdicts: Sequence[tuple[bytes, bytes]],
+        next_offset: int,
+        audit: Sequence[bytes] = (),
+        headers: Mapping[int, Sequence[tuple[str, bytes]]] = ...,
+    ) -> None:
+        """Commits (key, value) pairs, and lines of an audit; when it returns, they are. headers: of some of the pairs.
 
         Raises where that is not so, or not known.
         """

@@ -9,6 +9,7 @@ through `Transactions`, of which the newest one fences all before it.
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from neardup.index.base import Family, Writes
 from neardup.index.memory import MemoryStore
@@ -414,7 +415,13 @@ class Transactions:
     def committed(self) -> Committed | None:
         return self._broker.committed(self.group, self._log, 0)
 
-    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int, audit: Sequence[bytes] = ()) -> None:
+    def commit(
+        self,
+        verdicts: Sequence[tuple[bytes, bytes]],
+        next_offset: int,
+        audit: Sequence[bytes] = (),
+        headers: Mapping[int, Sequence[tuple[str, bytes]]] = MappingProxyType({}),
+    ) -> None:
         self._around("begun")
         self._around("sent")
         if self._broker.owners.get(self.group) is not self:

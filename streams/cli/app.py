@@ -85,6 +85,7 @@ _EXTRAS = {
     "wittgenstein": "signals",
     "pandas": "signals",
     "faust": "views",
+    "opentelemetry": "traces",
 }
 DEFAULT_STATE = Path("neardup-state")
 

@@ -24,6 +24,7 @@ DECIDER = tuple(name for name in OPTIONS if name.startswith("decider.") and name
 CHECKPOINTS = ("checkpoints", "checkpoint_messages", "checkpoints_kept")
 AUDITING = ("audit", "audit_rate", "audit_bytes_max", "shadow", "shadow_set")
 WATCHING = ("stall_ms", "hold_ms", "metrics_host", "metrics_port", "log_level", "log_format")
+TRACING = ("traces", "trace_rate")
 
 
 def examples(*commands: str, codes: str = "") -> str:

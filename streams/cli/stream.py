@@ -21,9 +21,9 @@ topics = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Kafka: m
 app.add_typer(topics, name="topics")
 
 _ALL = (*options.CONNECTION, *options.TOPICS)
-_SKETCH = (*_ALL, *options.PAGES, *options.BATCHES, "body_bytes_max", *options.WATCHING)
+_SKETCH = (*_ALL, *options.PAGES, *options.BATCHES, "body_bytes_max", *options.WATCHING, *options.TRACING)
 _JUDGING = (*options.MATCHING, *options.CHECKPOINTS, *options.DECIDER, *options.AUDITING)
-_MATCH = (*_ALL, "body_bytes_max", *_JUDGING, *options.WATCHING)
+_MATCH = (*_ALL, "body_bytes_max", *_JUDGING, *options.WATCHING, *options.TRACING)
 _BOTH = tuple(dict.fromkeys((*_SKETCH, *_MATCH)))
 
 JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
@@ -154,7 +154,7 @@ def seed(
     short_help="Kafka: publish the pages of some files.",
     epilog=options.examples("neardup publish crawl.warc.gz --bootstrap 127.0.0.1:9092"),
 )
-@takes_settings((*options.CONNECTION, "pages_topic", *options.PAGES))
+@takes_settings((*options.CONNECTION, "pages_topic", *options.PAGES, *options.TRACING))
 def publish(
     settings: Settings,
     *,

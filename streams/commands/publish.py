@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from streams.files.sources import LocalSource, open_sources
 from streams.formats.bodies import BodyFolder
 from streams.ports import SourcedPage
 from streams.process.signals import stopped_by_signals
-from streams.roles.runtime import connect
+from streams.roles.runtime import connect, traces_of
 
 #: Problems kept with their text; all are counted.
 PROBLEMS_MAX = 100
@@ -78,7 +78,13 @@ def publish(
         run.enlist(paths, base_url, follow_links)
         kafka = connect(settings, "publish").settings
         pages = settings.topics.pages
-        with PageProducer(settings.bootstrap, pages, codec=settings.codec, bodies=bodies, kafka=kafka) as producer:
+        traces = traces_of(settings, "publish")
+        with (
+            nullcontext() if traces is None else closing(traces),
+            PageProducer(
+                settings.bootstrap, pages, codec=settings.codec, bodies=bodies, kafka=kafka, traces=traces
+            ) as producer,
+        ):
             run.go(producer)
     return run.result
 

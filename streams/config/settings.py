@@ -269,6 +269,13 @@ class Settings:
         str, _choice("auto", "human", "json"), "Form of log lines; auto: human on a terminal, else json"
     ] = "auto"
 
+    traces: Annotated[
+        str,
+        _text(r"(https?://\S+)?", "an address of OTLP over HTTP, or nothing"),
+        "Where traces of pages go; none: nowhere",
+    ] = ""
+    trace_rate: Annotated[float, _SHARE, "Share of the pages that whoever publishes has traced"] = 0.001
+
     # The views.
     views_state: Annotated[str, _text(r"[^\0]+", "a folder"), "Folder of the views' tables"] = "neardup-views"
     views_token: Annotated[

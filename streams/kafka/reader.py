@@ -234,8 +234,10 @@ class KafkaLog(Reader):
     """The sketch log: the one partition of its topic, in order of offsets.
 
     Uncommitted records are read too: nobody writes transactions here, so there are none, and a foreign one that is
-    left open could otherwise stop the line.
+    left open could otherwise stop the line. hear: is told the headers of each message that `poll` returns.
     """
+
+    hear: Callable[[Sequence[tuple[str, bytes | None]] | None], None] | None = None
 
     ANEW = NEW_GENERATION
 
@@ -258,6 +260,9 @@ class KafkaLog(Reader):
     def poll(self, count: int, *, bytes_max: int, linger_s: float = 0.0, wait_s: float) -> list[tuple[int, bytes]]:
         """(offset, message) in order. Raises PositionLost when the log was cut ahead of the reader."""
         records = self.read(count, bytes_max=bytes_max, linger_s=linger_s, wait_s=wait_s)
+        if self.hear is not None:
+            for record in records:
+                self.hear(record.headers())
         return [(record.offset(), record.value() or b"") for record in records]
 
     def position(self) -> int:

@@ -1,7 +1,8 @@
 """Verdicts and the log's offset, in one transaction."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
@@ -12,6 +13,7 @@ from streams.kafka.connection import (
     TRY_SECONDS_MAX,
     Cause,
     Connection,
+    Headers,
     Setting,
     T,
     checked,
@@ -24,7 +26,8 @@ from streams.ports import Committed, Hop
 from streams.process.watchdog import Watchdog
 
 #: Topic, key, value.
-_Record = tuple[str, bytes | None, bytes]
+#: Topic, key, value, headers.
+_Record = tuple[str, bytes | None, bytes, list[tuple[str, str | bytes | None]] | None]
 
 
 #: Of a matcher that nobody will start again.
@@ -118,18 +121,27 @@ class KafkaVerdicts:
 
         return self._guarded("the committed offset", committed)
 
-    def commit(self, verdicts: Sequence[tuple[bytes, bytes]], next_offset: int, audit: Sequence[bytes] = ()) -> None:
+    def commit(
+        self,
+        verdicts: Sequence[tuple[bytes, bytes]],
+        next_offset: int,
+        audit: Sequence[bytes] = (),
+        headers: Mapping[int, Headers] = MappingProxyType({}),
+    ) -> None:
         """Commits (key, value) pairs and the next offset of the log in one transaction; when it returns, they are.
 
-        audit: values for the audit topic, in the same transaction.
+        audit: values for the audit topic, in the same transaction. headers: of some of the pairs, by their places.
 
         Raises Fenced: end the process; another one owns the line. NotCommitted: aborted, ATTEMPTS_MAX times.
         RecordTooLarge: aborted. BrokerError: the outcome is not known; end the process, and after a restart believe
         `committed`. A call that hangs ends the process.
         """
 
-        records: list[_Record] = [(self.topic, key, value) for key, value in verdicts]
-        records += [(self._audit_topic, None, value) for value in audit]
+        records: list[_Record] = [(self.topic, key, value, None) for key, value in verdicts]
+        for place, more in headers.items():
+            topic, key, value, _ = records[place]
+            records[place] = (topic, key, value, list(more))
+        records += [(self._audit_topic, None, value, None) for value in audit]
 
         def attempts() -> None:
             for _ in range(self.ATTEMPTS_MAX):
@@ -164,11 +176,13 @@ class KafkaVerdicts:
             return stop.error
         return None
 
-    def _produce(self, topic: str, key: bytes | None, value: bytes) -> None:
+    def _produce(
+        self, topic: str, key: bytes | None, value: bytes, headers: list[tuple[str, str | bytes | None]] | None
+    ) -> None:
         while True:
             try:
                 try:
-                    return self._producer.produce(topic, value, key)
+                    return self._producer.produce(topic, value, key, headers=headers)
                 except BufferError:
                     self._producer.poll(0.05)
                     self._in_time("produce")

@@ -12,7 +12,8 @@ One matcher writes: it assigns itself the one partition, and its transactional i
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -73,6 +74,7 @@ class MatchRole:
         self._metrics = runtime.metrics
         self._health = runtime.health.role("match")
         self._stop = runtime.stop
+        self._traces = runtime.traces
         self._committed = committed
         self._now_ms = now_ms
         self._held: Sequence[tuple[int, bytes]] = []
@@ -207,13 +209,17 @@ class MatchRole:
             lines = [(verdict.url.encode("utf-8", "replace"), verdict.to_json()) for verdict in prepared.verdicts]
         before = self._verdicts.aborted
         looked = None if self._audit is None else self._look(self._audit, prepared)
-        with self._metrics.step("match", "commit"):
-            self._verdicts.commit(lines, prepared.next_offset, looked.for_topic if looked else ())
+        with self._metrics.step("match", "commit"), self._traced(prepared) as headers:
+            self._verdicts.commit(lines, prepared.next_offset, looked.for_topic if looked else (), headers)
         self._metrics.restarts["match", "abort"].inc(self._verdicts.aborted - before)
         self._committed = prepared.next_offset
         self._count(prepared)
         if self._audit is not None and looked is not None:
             self._tell_audit(self._audit, looked)
+
+    def _traced(self, prepared: Prepared) -> AbstractContextManager[Mapping[int, Sequence[tuple[str, bytes]]]]:
+        """Headers of the verdicts on pages that are traced, by the verdicts' places."""
+        return nullcontext({}) if self._traces is None else self._traces.judged(prepared.verdicts)
 
     def _count(self, prepared: Prepared) -> None:
         metrics, outcome = self._metrics, prepared.outcome

@@ -16,6 +16,7 @@ from streams.process import logs
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
 from streams.process.signals import SteadyClock, stopped_by_signals
+from streams.process.traces import Traces, traces_to
 
 _log = logs.get("roles")
 
@@ -38,13 +39,17 @@ _CAUSES: Mapping[type[NeardupError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """stop: set it, and the roles finish their batch and return. steady_s: a clock that nobody sets, in seconds."""
+    """stop: set it, and the roles finish their batch and return. steady_s: a clock that nobody sets, in seconds.
+
+    traces: None where nothing is traced.
+    """
 
     settings: Settings
     metrics: Metrics
     health: Health
     stop: threading.Event
     steady_s: Callable[[], float] = time.monotonic
+    traces: Traces | None = None
 
     @classmethod
     def quiet(cls, settings: Settings) -> "Runtime":
@@ -79,12 +84,16 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             make_ready(_log.info)
             host, port = server.address
             _log.info("started", role=role, metrics=f"http://{host}:{port}/metrics", scheme=scheme.digest)
-            runtime = Runtime(settings, metrics, health, stop)
+            traces = traces_of(settings, role)
+            runtime = Runtime(settings, metrics, health, stop, traces=traces)
             try:
                 yield runtime
             except tuple(_CAUSES) as error:
                 _hold(runtime, error)
                 raise
+            finally:
+                if traces is not None:
+                    traces.close()
             _log.info("stopped", role=role)
     finally:
         logs.release(handler)
@@ -99,6 +108,13 @@ def _hold(runtime: Runtime, error: NeardupError) -> None:
         _log.error("stopped for good", cause=cause, reason=str(error), ends_in_s=runtime.settings.hold_ms // 1000)
     while time.monotonic() < until and not runtime.stop.wait(WAIT_SECONDS):
         runtime.health.stopped(str(error))
+
+
+def traces_of(settings: Settings, role: str) -> Traces | None:
+    """None where `traces` names no address."""
+    if not settings.traces:
+        return None
+    return traces_to(settings.traces, settings.trace_rate, f"{settings.group}.{role}")
 
 
 def connect(settings: Settings, role: Role, *, reading: bool = False) -> Connection:

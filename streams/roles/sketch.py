@@ -13,6 +13,7 @@ transactions: an open one of a dead sketcher would block the one partition for e
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from neardup.errors import CorruptRecord
@@ -65,6 +66,7 @@ class SketchRole:
         self._metrics = runtime.metrics
         self._health = runtime.health.role("sketch")
         self._stop = runtime.stop
+        self._traces = runtime.traces
         self._steady_s = runtime.steady_s
         self._inflight: deque[_Sent] = deque()
         self._acknowledged: list[Range] = []
@@ -82,9 +84,10 @@ class SketchRole:
         batch = self._poll(wait_s)  # (1)
         if batch is not None:
             records, ranges = batch
-            pages = self._decode(records)  # (2)
-            sketches = self._sketch(records, pages)  # (3)
-            self._send(records, ranges, sketches)  # (4)
+            with self._traced(records) as headers:
+                pages = self._decode(records)  # (2)
+                sketches = self._sketch(records, pages)  # (3)
+                self._send(records, ranges, sketches, headers)  # (4)
             self._checked = self._steady_s()
         elif self._steady_s() - self._checked > _IDLE_SECONDS:
             self._pages.check()
@@ -173,7 +176,19 @@ class SketchRole:
                 threads=self._settings.threads,
             )
 
-    def _send(self, records: Sequence[Record], ranges: list[Range], sketches: list[bytes]) -> None:
+    def _traced(self, records: Sequence[Record]) -> AbstractContextManager[Sequence[tuple[str, bytes]]]:
+        """Headers of the messages made of these pages."""
+        if self._traces is None:
+            return nullcontext(())
+        return self._traces.sketching(records)
+
+    def _send(
+        self,
+        records: Sequence[Record],
+        ranges: list[Range],
+        sketches: list[bytes],
+        headers: Sequence[tuple[str, bytes]],
+    ) -> None:
         with self._metrics.step("sketch", "produce"):
             rejected = False
             for record, sketch in zip(records, sketches, strict=True):
@@ -182,7 +197,7 @@ class SketchRole:
                     rejected = True
             places = [(record.partition(), record.offset()) for record in records]
             for message in pack(self._scheme_digest, ranges, places, sketches, log=self._pages.hop.sink):
-                self._log.send(message)
+                self._log.send(message, headers=headers)
             self._inflight.append(_Sent(ranges, self._log.sent, rejected))
 
     def _reject(self, record: Record, reason: str) -> None:

@@ -96,6 +96,8 @@ def run_matcher(
         admin = Admin(connect(settings, "match"))
         require(admin, names, *[name for name in (names.sketches, names.verdicts, names.audit) if name])
         log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
+        if runtime.traces is not None:
+            log.hear = runtime.traces.hear
         held.callback(log.close)
         directory = MatcherDirectory(Path(settings.state), scheme, restore=restoring(settings, log, wishes.decider))
         held.callback(directory.close)

@@ -1,0 +1,184 @@
+"""A page's way as spans of OpenTelemetry: publish, sketch, match, verdict; each the parent of the next.
+
+Whoever publishes decides whether a page is traced: a span's context travels as the header `traceparent` (W3C) of its
+record. The log's messages hold many pages, so theirs is a header of its own, `neardup-traces`: a line for each traced
+page, of its place in the topic of pages and its context. Values of records never change by it, and so no verdict.
+
+Nothing of OpenTelemetry is imported before `traces_to` is called, and roles that do not trace have None.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from neardup.verdict import Verdict
+from streams.ports import Record
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span
+
+PARENT, PARENTS = "traceparent", "neardup-traces"
+#: What the header of a page's record takes, its name included, and some more.
+HEADER_BYTES = 100
+#: Of one message's pages; the others go on untraced. A message has some 100 kB left for its headers.
+TRACED_MAX = 64
+#: What whoever watches wants to see of a URL.
+_URL_CHARS_MAX = 500
+#: For an address that does not answer: a process that ends waits no longer.
+_EXPORT_SECONDS_MAX = 2.0
+_CONTEXT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-01")
+_LINE = re.compile(rb"(\d{1,9}) (\d{1,19}) (\S{55})")
+
+Headers = Sequence[tuple[str, bytes | None]]
+#: Partition and offset of a record of `pages`.
+Place = tuple[int, int]
+#: W3C's form, of a page that is traced.
+Context = bytes
+
+
+def parent_in(headers: Headers | None) -> Context | None:
+    """The context that a record of `pages` bears; None if it bears none, is not to be traced, or makes no sense."""
+    for name, value in headers or ():
+        if name == PARENT and value is not None and _CONTEXT.fullmatch(value):
+            return value
+    return None
+
+
+def parents_in(headers: Headers | None) -> Iterator[tuple[Place, Context]]:
+    """What a message of the log bears, by pages."""
+    for name, value in headers or ():
+        if name == PARENTS and value is not None:
+            for line in value.split(b"\n")[:TRACED_MAX]:
+                found = _LINE.fullmatch(line)
+                if found and _CONTEXT.fullmatch(found[3]):
+                    yield (int(found[1]), int(found[2])), found[3]
+
+
+def header_of(contexts: Mapping[Place, Context]) -> list[tuple[str, bytes]]:
+    """The header of a message with these pages; none without any."""
+    lines = [b"%d %d %s" % (*place, context) for place, context in contexts.items()]
+    return [(PARENTS, b"\n".join(lines))] if lines else []
+
+
+class Traces:
+    """Makes the spans of one process. What a matcher has heard of and not judged yet is remembered, HEARD_MAX pages."""
+
+    HEARD_MAX = 10_000
+
+    def __init__(self, provider: "TracerProvider") -> None:
+        from opentelemetry import trace
+
+        self._trace, self._provider = trace, provider
+        self._tracer = provider.get_tracer("neardup", version("neardup"))
+        self._heard: dict[Place, tuple[Context, int]] = {}
+
+    def close(self) -> None:
+        """Sends what waits, for a while."""
+        self._provider.shutdown()
+
+    @contextmanager
+    def publishing(self, url: str, topic: str) -> Iterator[list[tuple[str, bytes]]]:
+        """The headers of a page's record; its span is a child of the caller's own, where it has one."""
+        attributes = {"url.full": url[:_URL_CHARS_MAX], "messaging.destination.name": topic}
+        with self._tracer.start_as_current_span(
+            "publish", kind=self._trace.SpanKind.PRODUCER, attributes=attributes
+        ) as span:
+            yield [(PARENT, context)] if (context := self._context(span)) else []
+
+    @contextmanager
+    def sketching(self, records: Sequence[Record]) -> Iterator[list[tuple[str, bytes]]]:
+        """The headers of the messages that these pages come into; their spans end with the block."""
+        traced = first(((each.partition(), each.offset()), parent_in(each.headers())) for each in records)
+        with self._step("sketch", traced, time.time_ns()) as spans:
+            yield header_of(self._contexts(spans))
+
+    def hear(self, headers: Headers | None) -> None:
+        """A message of the log was read."""
+        if headers:
+            if len(self._heard) > self.HEARD_MAX:
+                self._heard.clear()
+            now = time.time_ns()
+            self._heard |= {place: (context, now) for place, context in parents_in(headers)}
+
+    @contextmanager
+    def judged(self, verdicts: Sequence[Verdict]) -> Iterator[dict[int, list[tuple[str, bytes]]]]:
+        """The headers of verdicts by their places; the spans of those pages end when the block is left."""
+        places: dict[Place, int] = {}
+        if self._heard:
+            of = ((number, verdict.coordinates) for number, verdict in enumerate(verdicts) if not verdict.n)
+            of_page = {(at.partition, at.offset): number for number, at in of}
+            places = {place: of_page[place] for place in of_page.keys() & self._heard.keys()}
+        heard = {place: self._heard.pop(place) for place in places}
+        began = min((ns for _, ns in heard.values()), default=0)
+        with self._step("match", {place: context for place, (context, _) in heard.items()}, began) as spans:
+            above = self._contexts(spans)
+        with self._step("verdict", above, time.time_ns()) as spans:
+            for place, span in spans.items():
+                span.set_attribute("neardup.verdict", verdicts[places[place]].verdict)
+            yield {places[place]: [(PARENT, context)] for place, context in self._contexts(spans).items()}
+
+    @contextmanager
+    def _step(self, name: str, parents: Mapping[Place, Context], began_ns: int) -> Iterator[dict[Place, "Span"]]:
+        """A span of each page, from `began_ns` since the epoch until the block is left."""
+        spans = {place: self._begin(name, place, parent, began_ns) for place, parent in parents.items()}
+        try:
+            yield spans
+        finally:
+            for span in spans.values():
+                span.end()
+
+    def _contexts(self, spans: Mapping[Place, "Span"]) -> dict[Place, Context]:
+        """What the next one's spans are children of."""
+        found = ((place, self._context(span)) for place, span in spans.items())
+        return {place: context for place, context in found if context is not None}
+
+    def _begin(self, name: str, place: Place, parent: Context, began_ns: int) -> "Span":
+        _, trace_id, span_id, _ = parent.split(b"-")
+        flags = self._trace.TraceFlags(self._trace.TraceFlags.SAMPLED)
+        remote = self._trace.SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=flags)
+        above = self._trace.set_span_in_context(self._trace.NonRecordingSpan(remote))
+        attributes: Mapping[str, Any] = {"neardup.partition": place[0], "neardup.offset": place[1]}
+        kind = self._trace.SpanKind.CONSUMER
+        return self._tracer.start_span(name, above, kind=kind, attributes=attributes, start_time=began_ns)
+
+    @staticmethod
+    def _context(span: "Span") -> Context | None:
+        found = span.get_span_context()
+        if not (found.is_valid and found.trace_flags.sampled):
+            return None
+        return b"00-%032x-%016x-01" % (found.trace_id, found.span_id)
+
+
+def first(parents: Iterable[tuple[Place, Context | None]]) -> dict[Place, Context]:
+    """Those that are traced, TRACED_MAX at most."""
+    found: dict[Place, Context] = {}
+    for place, context in parents:
+        if context is not None:
+            found[place] = context
+            if len(found) == TRACED_MAX:
+                break
+    return found
+
+
+def traces_to(address: str, rate: float, service: str) -> Traces:
+    """Spans go to an address of OTLP over HTTP. rate: of the pages, those traced that nobody has decided about.
+
+    Raises ModuleNotFoundError without the extra.
+    """
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+
+    named = {"service.name": service, "service.version": version("neardup")}
+    sampler = ParentBased(TraceIdRatioBased(rate))
+    # Ends with `close`, not with the interpreter: a hook at exit would come after the connection's threads.
+    provider = TracerProvider(sampler, Resource.create(named), shutdown_on_exit=False)
+    exporter = OTLPSpanExporter(address, timeout=_EXPORT_SECONDS_MAX)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return Traces(provider)
