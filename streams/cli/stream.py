@@ -212,18 +212,21 @@ def verdicts(
         str, typer.Option("--from", metavar="WHEN", help="beginning, end, 15m ago as 15m, or 2026-01-31T12:00.")
     ] = "beginning",
     follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Wait for more, or end with the newest.")] = True,
+    columns: Annotated[
+        str, typer.Option(metavar="NAME,NAME...", help="Of page_id, verdict, score, url, because.")
+    ] = "page_id,verdict,score,url,because",
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
 ) -> None:
-    """Show verdicts as they come, committed ones only."""
+    """Show verdicts as they come, committed ones only: a table, or in a pipe lines with tabs between."""
     from rich.console import Console
 
-    from streams.commands.tail import Wanted, parse_start, show
+    from streams.commands.tail import Wanted, parse_columns, parse_start, show
     from streams.process.signals import SystemClock
 
-    wanted = Wanted.of(sites or (), kinds or ())
+    wanted, chosen = Wanted.of(sites or (), kinds or ()), parse_columns(columns)
     began = parse_start(start, SystemClock().now_ms())
     out = sys.stdout.buffer if as_json else None
-    show(settings, Console(), json_out=out, start=began, wanted=wanted, follow=follow)
+    show(settings, Console(), json_out=out, start=began, wanted=wanted, columns=chosen, follow=follow)
 
 
 @app.command(

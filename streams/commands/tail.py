@@ -1,11 +1,11 @@
 """Watching verdicts: as a table for people, as JSON lines for programs."""
 
 import re
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import orjson
 from rich.console import Console
@@ -31,7 +31,38 @@ _STYLES = {
     "same_content": "cyan",
     "rejected": "red",
 }
-_URL_CHARS_MIN = 20
+#: Between columns, and of the columns that share what is left of the width.
+_GAP, _TEXT_CHARS_MIN = 2, 16
+#: A URL has 2 kB at most, a reason less.
+_CELL_CHARS_MAX = 10_000
+
+
+class Column(NamedTuple):
+    """width: in characters; 0: a share of what is left. told: the text of a verdict's cell."""
+
+    title: str
+    width: int
+    right: bool
+    told: Callable[[Mapping[str, Any]], str]
+
+
+#: By the names that --columns takes, in the order that they are shown in.
+COLUMNS: Mapping[str, Column] = {
+    "page_id": Column("page id", 12, True, lambda verdict: str(verdict.get("page_id", ""))),
+    "verdict": Column("verdict", 15, False, lambda verdict: str(verdict.get("verdict", ""))),
+    "score": Column("score", 5, True, lambda verdict: _score(verdict)),
+    "url": Column("url", 0, False, lambda verdict: str(verdict.get("url", ""))),
+    "because": Column("of, or why", 0, False, lambda verdict: _because(verdict)),
+}
+
+
+def parse_columns(text: str) -> tuple[str, ...]:
+    """Names with commas between. Raises BadInput."""
+    names = tuple(name.strip() for name in text.split(","))
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown:
+        raise BadInput(f"no column is called {unknown[0][:40]!r}; there is {', '.join(COLUMNS)}")
+    return names
 
 
 def parse_start(text: str, now_ms: int) -> Start:
@@ -116,11 +147,13 @@ def show(
     topic: str = "",
     start: Start = "beginning",
     wanted: Wanted | None = None,
+    columns: Sequence[str] = tuple(COLUMNS),
     follow: bool = True,
 ) -> int:
     """Shows verdicts as they come and returns how many; Ctrl-C ends it well, as the usual end of `follow`.
 
-    json_out: JSON lines go there, and no table to `console`. Raises as `tail`.
+    A terminal gets a table, a pipe or a file a line each with tabs between, nothing cut. json_out: JSON lines go there,
+    and nothing to `console`. columns: of COLUMNS. Raises as `tail`.
     """
     shown = 0
     batches = tail(settings, topic=topic, start=start, wanted=wanted, follow=follow)
@@ -130,37 +163,60 @@ def show(
                 if json_out is not None:
                     json_out.write(b"".join(orjson.dumps(verdict) + b"\n" for verdict in batch))
                     json_out.flush()
+                elif console.is_terminal:
+                    console.print(table(batch, console.width, columns, header=not shown))
                 else:
-                    console.print(table(batch, console.width, header=not shown))
+                    console.file.writelines(line(verdict, columns) + "\n" for verdict in batch)
+                    console.file.flush()
                 shown += len(batch)
     except KeyboardInterrupt:
         pass
     return shown
 
 
-def table(verdicts: list[dict[str, Any]], width: int, *, header: bool) -> Table:
-    """A row a verdict, in columns that depend on `width` (characters) alone: tables below each other look like one."""
-    fixed = (("page id", 12), ("verdict", 15), ("score", 5))
-    url = max(_URL_CHARS_MIN, (width - sum(size for _, size in fixed) - 2 * (len(fixed) + 1)) // 2)
-    out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=header, header_style="bold")
-    for name, size in (*fixed, ("url", url), ("of, or why", url)):
+def table(
+    verdicts: list[dict[str, Any]], width: int, columns: Sequence[str] = tuple(COLUMNS), *, header: bool
+) -> Table:
+    """A row a verdict, in columns that depend on `width` (characters) alone: tables below each other look like one.
+
+    Of a URL that does not fit the middle is left out: its host and its end tell more.
+    """
+    chosen = [COLUMNS[name] for name in columns]
+    texts = sum(column.width == 0 for column in chosen)
+    room = width - sum(column.width for column in chosen) - _GAP * (len(chosen) - 1)
+    share = max(_TEXT_CHARS_MIN, room // max(1, texts))
+    out = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=header, header_style="bold")
+    for column in chosen:
         out.add_column(
-            name,
-            width=size,
+            column.title,
+            width=column.width or share,
             no_wrap=True,
             overflow="ellipsis",
-            justify="right" if name in ("page id", "score") else "left",
+            justify="right" if column.right else "left",
         )
     for verdict in verdicts:
-        kind = str(verdict.get("verdict", ""))
+        style = _STYLES.get(str(verdict.get("verdict", "")), "dim")
+        cells = [safe(_elided(column.told(verdict), column.width or share), limit=_CELL_CHARS_MAX) for column in chosen]
         out.add_row(
-            str(verdict.get("page_id", "")),
-            Text(kind[:20], style=_STYLES.get(kind, "dim")),
-            _score(verdict),
-            safe(str(verdict.get("url", ""))),
-            safe(_because(verdict)),
+            *(Text(cell.plain, style) if name == "verdict" else cell for name, cell in zip(columns, cells, strict=True))
         )
     return out
+
+
+def line(verdict: Mapping[str, Any], columns: Sequence[str] = tuple(COLUMNS)) -> str:
+    """For programs that take lines apart at tabs."""
+    return "\t".join(
+        safe(COLUMNS[name].told(verdict).replace("\t", " "), limit=_CELL_CHARS_MAX).plain for name in columns
+    )
+
+
+def _elided(text: str, width: int) -> str:
+    if len(text) > width:
+        text = text.removeprefix("https://")  # which says least
+    if len(text) <= width:
+        return text
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}\u2026{text[len(text) - end :]}"
 
 
 def _score(verdict: Mapping[str, Any]) -> str:

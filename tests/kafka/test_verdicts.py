@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from neardup.errors import BadInput
-from streams.commands.tail import Wanted, parse_start, show, table, tail
+from streams.commands.tail import COLUMNS, Wanted, line, parse_columns, parse_start, show, table, tail
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
@@ -106,10 +107,10 @@ def test_places_to_begin() -> None:
 
 def test_a_table_says_what_became_of_each_page(settings: Settings) -> None:
     out = io.StringIO()
-    console = Console(file=out, width=140)
+    console = Console(file=out, width=140, force_terminal=True, no_color=True)
 
     assert show(settings, console, follow=False) == 6
-    header, *rows = [line.rstrip() for line in out.getvalue().splitlines()]
+    header, *rows = [line.rstrip() for line in plain(out.getvalue()).splitlines()]
     assert header.split() == ["page", "id", "verdict", "score", "url", "of,", "or", "why"]
     assert [row.split() for row in rows] == [
         ["0", "unique", "https://one.example/0"],
@@ -119,6 +120,45 @@ def test_a_table_says_what_became_of_each_page(settings: Settings) -> None:
         ["4", "unchanged", "https://two.example/2", "is", "unique"],
         ["5", "same_content", "1.00", "https://two.example/\ufffd[31mred", "https://one.example/0"],
     ]
+
+
+def plain(text: str) -> str:
+    """Without the terminal's colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def test_a_pipe_gets_whole_lines(settings: Settings) -> None:
+    out = io.StringIO()
+    assert show(settings, Console(file=out, width=40), columns=("verdict", "url", "because"), follow=False) == 6
+    assert [text.split("\t") for text in out.getvalue().splitlines()] == [
+        ["unique", "https://one.example/0", ""],
+        ["near_duplicate", "https://www.one.example/1", "https://one.example/0"],
+        ["exact_duplicate", "https://two.example/2", "https://one.example/0"],
+        ["rejected", "oops", "not an absolute URL"],
+        ["unchanged", "https://two.example/2", "is unique"],
+        ["same_content", "https://two.example/\ufffd[31mred", "https://one.example/0"],
+    ]
+
+
+def test_a_cell_cannot_break_a_line() -> None:
+    told = line({"verdict": "rejected", "url": "a\tb\nc", "reason": "x\ty"})
+    assert told.count("\t") == len(COLUMNS) - 1
+    assert "\n" not in told
+
+
+def test_long_urls_keep_host_and_end() -> None:
+    url = "https://a.example/" + "long/" * 40 + "end.html"
+    out = io.StringIO()
+    Console(file=out, width=80).print(table([{"verdict": "unique", "url": url}], 80, header=True))
+    _, row = out.getvalue().splitlines()
+    assert len(row) <= 80
+    assert " a.example/\u2026/end.html " in row
+
+
+@pytest.mark.parametrize("text", ["", "page id", "url,,score"])
+def test_columns_that_are_none(text: str) -> None:
+    with pytest.raises(BadInput, match=r"no column is called .*; there is page_id, verdict, score, url, because"):
+        parse_columns(text)
 
 
 def test_tables_below_each_other_look_like_one() -> None:
