@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate web corpora simulate soak \
+.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate web corpora simulate fuzz soak \
 	bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka lock clean
 
 help:
@@ -20,7 +20,8 @@ help:
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
-	@echo "make soak        the stream under random kills, zombies and torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
+	@echo "make fuzz        a search for bytes that break whoever reads them, MINUTES=5, ONLY=targets"
+	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
 	@echo "make test-spark  the partition on Spark, with real executors"
@@ -122,6 +123,12 @@ FIRST ?= 0
 simulate: $(READY)
 	$(BIN)/python -m tests.streams.simulation --seeds $(SEEDS) --first $(FIRST)
 
+# What reads bytes of others, under a search by coverage: tests/fuzz says what becomes of a finding.
+fuzz: $(READY)
+	$(BIN)/python -m pip install --quiet "atheris>=3.0,<4"
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --only "$(ONLY)"
+
+# Half of the time kills; half of it zombies, ordinary producers, torn copies.
 MINUTES ?= 5
 soak: $(READY)
 	$(BIN)/python tests/kafka/soak.py --minutes $(MINUTES)

@@ -122,7 +122,10 @@ def decode_cluster(row: bytes) -> ClusterRow:
     elif row[:1] != b"\1" or len(row) < end:
         raise CorruptRecord(f"not a cluster row of a known format: {row.hex()}")
     (founding, url_hash, current, size, revision, crowd, content_of, wanted) = _CLUSTER.unpack_from(row)[1:]
-    canonical = row[end:].decode("utf-8", "surrogatepass")
+    try:
+        canonical = row[end:].decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise CorruptRecord(f"not a cluster row of a known format: {row.hex()}") from error
     return ClusterRow(founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical, promoted)
 
 

@@ -1,0 +1,1 @@
+"""Everything that reads bytes of others, under bytes that a search for new paths makes up."""

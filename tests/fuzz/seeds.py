@@ -1,0 +1,177 @@
+"""Inputs to begin a search with: what each target reads, well made."""
+
+import gzip
+import json
+import zlib
+from functools import cache
+
+from neardup.decider import Decider
+from neardup.index.rows import ClusterRow, DigestRow, MemberRow, UrlRow
+from neardup.page import Page
+from neardup.sketch.making import sketch_pages
+from neardup.verdict import Coordinates, Kind, Verdict
+from streams.formats.message import Control, Decision, Message, NewDecider, encode_control, encode_message
+from streams.formats.warc import encode
+from streams.ports import Range
+from tests.fuzz.targets import DECIDER, SCHEME, SOURCE
+
+_HTML = (
+    b"<!doctype html><html lang=en><head><base href='/b/'><title>Wool &amp; silk</title><link rel=canonical href=/c>"
+    b"<meta charset=utf-8><meta http-equiv=refresh content='0;url=/x'></head><body><p>Some <b>w</b>ords, caf\xc3\xa9"
+    b"<script>if(a<b){}</script><style>p{}</style><!-- no --><img src=a.png><svg><style>x</style></svg><table><tr><td>1"
+    b"<template>t</template><textarea>&lt;</textarea><iframe src=//h/x></iframe>\xe4\xb8\xad\xe6\x96\x87 &#x41;&copy;"
+)
+_HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=koi8-r\r\n"
+
+
+def html() -> list[bytes]:
+    plain = " ".join(f"word{number}" for number in range(40)).encode()
+    return [_HTML, plain, b"<plaintext>" + plain, b"<p>" * 40, b"&" * 20 + b"<" * 20, b"%PDF-1.4\n\x00\x01", b""]
+
+
+def content_type() -> list[bytes]:
+    kinds = [b"text/html; charset=", b"text/plain;charset=", b"application/xhtml+xml; charset="]
+    charsets = [
+        b"utf-16le",
+        b"gb18030",
+        b"shift_jis",
+        b"big5",
+        b"euc-kr",
+        b"iso-2022-jp",
+        b"windows-874",
+        b"koi8-r",
+        b"",
+    ]
+    bodies = [
+        _HTML,
+        "中文 ไทย привет".encode("gb18030", "replace"),
+        b"\xff\xfe<\0p\0>\0",
+        b"\x1b$B0!\x1b(B",
+        b"\x81\x30\x81\x30",
+    ]
+    return [kinds[at % 3] + charset + b"\n" + bodies[at % 5] for at, charset in enumerate(charsets)]
+
+
+def http_answer() -> list[bytes]:
+    gzipped = gzip.compress(_HTML, mtime=0)
+    return [
+        _HTTP + b"Content-Length: 9\r\n\r\n<p>hello\n",
+        _HTTP + b"Transfer-Encoding: chunked\r\n\r\n5;a=b\r\n<p>he\r\n4 \r\nllo\n\r\n0\r\nT: x\r\n\r\n",
+        _HTTP + b"Content-Encoding: gzip\r\n\r\n" + gzipped,
+        _HTTP
+        + b"Content-Encoding: deflate, gzip\r\nX:\r\n folded\r\n\tagain\r\n\r\n"
+        + gzip.compress(zlib.compress(_HTML), mtime=0),
+        b"HTTP/1.0 404 \r\n\r\n",
+        b"HTTP/1.1 301 Moved\nLocation: /x\n\n",
+    ]
+
+
+def warc_file() -> list[bytes]:
+    page = Page("http://a.example/", _HTML, "text/html", 1_700_000_000_000)
+    record = encode(page, page.url.encode(), False, "").value or b""
+    info = b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 3\r\n\r\na:b\r\n\r\n"
+    members = gzip.compress(info, mtime=0) + gzip.compress(record, mtime=0)
+    return [info + record, record + record, members, members[:-9] + members, record[:200] + b"\r\n\r\n" + info]
+
+
+def page_message() -> list[bytes]:
+    fields = {"url": "http://a.example/", "content_type": "text/html", "fetched_at": 5, "http_status": 200}
+    texts = [
+        {**fields, "body": "<p>x"},
+        {**fields, "body": {"base64": "PHA+"}},
+        {"url": "u", "body": None},
+        {"body_ref": "file:///a"},
+    ]
+    raw = b"\0text/html; charset=utf-8\t200\t5\t\n" + _HTML
+    return [
+        raw,
+        b"\0\t404\n",
+        *[b"\1" + json.dumps(text).encode() for text in texts],
+        *[b"\2" + each for each in warc_file()[:3]],
+    ]
+
+
+def encoded_body() -> list[bytes]:
+    raw = zlib.compressobj(wbits=-15)
+    deflated = raw.compress(_HTML) + raw.flush()
+    zstd = bytes.fromhex("28b52ffd200421000061626364")
+    return [
+        b"\0" + gzip.compress(_HTML, mtime=0) * 2,
+        b"\1" + zlib.compress(_HTML),
+        b"\1" + deflated,
+        b"\2\x0b\x02\x80<p>x\n\x03",
+        b"\3" + zstd,
+        b"\6" + _HTML,
+    ]
+
+
+@cache
+def sketch_record() -> list[bytes]:
+    pages = [Page("http://a.example/", body, fetched_at=5) for body in (*html(), *[None])]
+    pages += [Page("http://a.example/b", b"x", status=500), Page("no url", b"", problem="unreadable")]
+    at = [Coordinates(SOURCE.hex(), 0, place) for place in range(len(pages))]
+    return sketch_pages(pages, SCHEME, coordinates=at, log_times=[9] * len(pages))
+
+
+def log_message() -> list[bytes]:
+    records = sketch_record()
+    scheme = bytes.fromhex(SCHEME.digest)
+    other = Decider(scheme=SCHEME.digest, tape_min=0.8)
+    return [
+        encode_message(Message(scheme, (Range(SOURCE, 0, 0, len(records)),), tuple(records))),
+        encode_message(Message(scheme, (Range(SOURCE, 0, 0, 4), Range(SOURCE, 1, 0, 2)), ())),
+        encode_control(Control(scheme, Decision.ACCEPT_GAP, 2)),
+        encode_control(NewDecider(DECIDER, other)),
+    ]
+
+
+def state_rows() -> list[bytes]:
+    return [
+        UrlRow(1, 1, 1, Kind.UNIQUE, 5, 5).encode(),
+        ClusterRow(1, b"u" * 16, 1, 2, 3, 0, 0, bytes(16), "http://a.example/é").encode(),
+        ClusterRow(1, b"u" * 16, 1, 2, 3, 0, 0, bytes(16), "", 7).encode(),
+        MemberRow(1, b"u" * 16, True).encode(),
+        DigestRow(2, 1, 2, 9, (1, 2)).encode(),
+    ]
+
+
+def lines() -> list[bytes]:
+    at = Coordinates(SOURCE.hex(), 0, 1)
+    verdict = Verdict(Kind.UNIQUE, 1, 0, "http://a.example/", 5, at, SCHEME.digest, DECIDER.digest).to_json()
+    other = verdict.replace(b'"offset":1', b'"offset":2')
+    label = b'{"a": "http://a.example/", "b": "http://b.example/", "label": "duplicate"}'
+    result = b'{"url": "http://a.example/", "body": "<p>x", "query": "wool", "lang": "en", "rendered": "<p>y"}'
+    return [verdict + b"\n" + other, label, result, b'{"verdict": "unique"}']
+
+
+def settings_file() -> list[bytes]:
+    return [
+        b'bootstrap = "b:9092"\nbatch_pages = 5\n[kafka]\n"security.protocol" = "SSL"\n[decider]\ntape_min = 0.8\n',
+        b"0x0123456789abcdef\n",
+        b"18446744073709551615",
+        b'seed_file = "/dev/null"\nsites = {"a.example" = {never_merge = true}}\n',
+    ]
+
+
+def json_of_ours() -> list[bytes]:
+    model = b'{"version": 1, "signals": ["b"], "tree": {"duplicate": true}, "rules": [], "idf": {}, "by": "tree"}'
+    return [DECIDER.to_json().encode(), SCHEME.to_json().encode(), model]
+
+
+SEEDS = {
+    each.__name__: each
+    for each in (
+        html,
+        content_type,
+        http_answer,
+        warc_file,
+        page_message,
+        encoded_body,
+        sketch_record,
+        log_message,
+        state_rows,
+        lines,
+        settings_file,
+        json_of_ours,
+    )
+}

@@ -1,0 +1,209 @@
+"""What reads bytes, one function each: it raises only where there is a defect.
+
+A page that cannot be read is data, a damaged record is refused with `CorruptRecord`, what somebody wrote by hand with
+`BadInput`: these are no defects. Anything else that is raised is, and so is a result that its reader does not promise.
+"""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import xxhash
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, BadPage, CorruptRecord, NewerProgram
+from neardup.evaluation.labels import read_labels
+from neardup.evaluation.runs import read_run
+from neardup.index import namings, rows
+from neardup.index.memory import MemoryStore
+from neardup.matching.fold import fold
+from neardup.page import Page
+from neardup.rules.siblings import Siblings
+from neardup.scheme import Scheme
+from neardup.signals.model import model_of
+from neardup.sketch.header import Header
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
+from neardup.text.decoding import decode
+from neardup.verdict import Coordinates
+from streams.commands.diff import history_of
+from streams.config.load import load
+from streams.config.settings import Settings
+from streams.errors import SourceGap, WrongScheme
+from streams.files.results import decode_result
+from streams.files.warc import WarcReader
+from streams.formats.bodies import Bodies
+from streams.formats.codecs import Codec
+from streams.formats.compressed import decode_body
+from streams.formats.message import decode_entry
+from streams.formats.warc import page_of
+from streams.history.diff import diff
+from streams.line.matcher import Matcher
+from streams.testing import ScriptedRecord
+
+#: Of bodies here: what is bounded shows with little.
+BODY_BYTES_MAX = 1 << 14
+SOURCE = b"s" * 16
+SCHEME = Scheme(seed=7, body_bytes_max=BODY_BYTES_MAX)
+DECIDER = Decider(scheme=SCHEME.digest)
+_CODECS = {name: Codec(name, Bodies((), BODY_BYTES_MAX), BODY_BYTES_MAX) for name in ("raw", "json", "warc")}
+_CODINGS = ("gzip", "deflate", "br", "zstd", "identity", "", "utf-8", "x-gzip")
+
+
+def sketched(page: Page) -> bytes:
+    """The page's record, which must be one that the matcher takes."""
+    (record,) = sketch_pages([page], SCHEME, coordinates=[Coordinates("0f" * 16)], log_times=[1])
+    assert Header(record).problem() == "", Header(record).problem()
+    Sketch(record).to_dict()
+    return record
+
+
+def html(data: bytes) -> None:
+    """A body as it is, fetched from two sites."""
+    records = [sketched(Page(f"http://{site}.example/1", data, "text/html")) for site in "ab"]
+    fold(list(enumerate(records)), MemoryStore(), DECIDER)
+
+
+def content_type(data: bytes) -> None:
+    """The first line is the Content-Type."""
+    header, _, body = data.partition(b"\n")
+    found = decode(body, header.decode("utf-8", "replace"), BODY_BYTES_MAX)
+    assert len(found.utf8) <= max(BODY_BYTES_MAX + 4, len(body))
+    sketched(Page("http://a.example/", body, header.decode("utf-8", "replace")))
+
+
+def warc_file(data: bytes) -> None:
+    with _file(data) as path:
+        reader = WarcReader(path, BODY_BYTES_MAX)
+        for record in reader.records():
+            assert len(record.content) <= BODY_BYTES_MAX
+            page = page_of(record, BODY_BYTES_MAX, converted=True)
+            if page is not None:
+                sketched(page)
+
+
+def page_message(data: bytes) -> None:
+    """The first byte chooses the codec; `raw` has its headers in the next line."""
+    codec = list(_CODECS)[data[0] % len(_CODECS)] if data else "raw"
+    value, headers = data[1:], list[tuple[str, bytes]]()
+    if codec == "raw":
+        line, _, value = value.partition(b"\n")
+        names = ("content-type", "http-status", "fetched-at", "body-ref")
+        headers = list(zip(names, line.split(b"\t"), strict=False))
+    sketched(_CODECS[codec].page(ScriptedRecord((0, 0), b"http://a.example/", value, tuple(headers), 1)))
+
+
+def http_answer(data: bytes) -> None:
+    """In a record of its own: header lines, chunks, encodings of the body."""
+    head = (
+        b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/\r\nContent-Type: application/http\r\n"
+    )
+    value = head + b"Content-Length: %d\r\n\r\n" % len(data) + data
+    sketched(_CODECS["warc"].page(ScriptedRecord((0, 0), b"http://a.example/", value)))
+
+
+def encoded_body(data: bytes) -> None:
+    """The first byte chooses the coding."""
+    coding = _CODINGS[data[0] % len(_CODINGS)] if data else ""
+    found = decode_body(data[1:], coding, BODY_BYTES_MAX)
+    assert found is None or len(found) <= BODY_BYTES_MAX
+
+
+def log_message(data: bytes) -> None:
+    """A message as it is, and with the checksum that its bytes have: what is in it is judged, or refused."""
+    head, body = data[:40], data[48:]
+    checksum = xxhash.xxh64_intdigest(body, xxhash.xxh64_intdigest(head)).to_bytes(8, "little")
+    for message in (data, head + checksum + body):
+        with contextlib.suppress(CorruptRecord):
+            decode_entry(message, 3)
+        with contextlib.suppress(CorruptRecord, WrongScheme, SourceGap):
+            Matcher(MemoryStore(), DECIDER).prepare([(3, message)])
+
+
+def sketch_record(data: bytes) -> None:
+    """One that its header passes is judged, alone and beside a page of its kind."""
+    try:
+        header = Header(data)
+    except (ValueError, CorruptRecord):
+        return
+    if header.problem():
+        return
+    for each in (DECIDER, Decider(scheme=SCHEME.digest, rule="combined")):
+        store = MemoryStore()
+        outcome = fold([(1, _PAGE), (2, data), (3, data)], store, each)
+        store.write(outcome.writes)
+        for verdict in outcome.verdicts:
+            verdict.to_json()
+
+
+def state_rows(data: bytes) -> None:
+    for read in (rows.decode_url, rows.decode_cluster, rows.decode_member, rows.decode_digest, namings.decode):
+        with contextlib.suppress(CorruptRecord):
+            row = read(data)
+            assert read(namings.encode(row) if isinstance(row, Siblings) else row.encode()) == row
+
+
+def lines(data: bytes) -> None:
+    """Of verdicts, labels and results of a search, as somebody gives them."""
+    with contextlib.suppress(BadPage):
+        decode_result(data)
+    with contextlib.suppress(BadInput):
+        read_run(data.splitlines(), "a run", "lines")
+    with _file(data) as path:
+        with contextlib.suppress(BadInput):
+            read_labels(path)
+        with contextlib.suppress(BadInput):
+            history = history_of(str(path), Settings())
+            diff(history, history).to_json()
+
+
+def settings_file(data: bytes) -> None:
+    with _file(data) as path, contextlib.suppress(BadInput):
+        load({"NEARDUP_CONFIG": str(path)}, role="match")
+    with _file(data) as path, contextlib.suppress(BadInput):
+        load({"NEARDUP_SEED_FILE": str(path)}, role="match")
+
+
+def json_of_ours(data: bytes) -> None:
+    """What is kept beside an index, or in a model."""
+    text = data.decode("utf-8", "replace")
+    for read in (Decider.from_json, Scheme.from_json):
+        with contextlib.suppress(ValueError, NewerProgram):
+            read(text)
+    with contextlib.suppress(BadInput, NewerProgram):
+        model_of(data, "the model")
+
+
+@contextlib.contextmanager
+def _file(data: bytes) -> Iterator[Path]:
+    handle, name = tempfile.mkstemp(prefix="neardup-fuzz-", dir=_MEMORY)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        yield Path(name)
+    finally:
+        os.unlink(name)
+
+
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
+_PAGE = sketched(Page("http://a.example/", b"<title>A page</title><p>" + b" ".join(b"w%d" % n for n in range(60))))
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    target.__name__: target
+    for target in (
+        html,
+        content_type,
+        warc_file,
+        page_message,
+        http_answer,
+        encoded_body,
+        log_message,
+        sketch_record,
+        state_rows,
+        lines,
+        settings_file,
+        json_of_ours,
+    )
+}
