@@ -195,3 +195,16 @@ def test_texts_made_to_be_slow_end(text):
     rng = random.Random(1)
     one, other = ("".join(rng.choices("ab", k=10_000)) for _ in range(2))  # every window is common
     assert compare(one, other, Parameters(window_bytes=2, removals=64)).kept_a == 10_000
+
+
+def test_equal_sketches_are_matched_as_the_algorithm_would() -> None:
+    """The short way for them, against a pair that differs in nothing but a character at the end."""
+    for text in ("", "a", "abcabba" * 30):
+        same = points(text)
+        found = script(same, same.copy())
+        assert found is not None
+        assert found.tolist() == list(range(len(text)))
+        longer = script(points(text + "!"), same)
+        assert longer is not None
+        assert longer.tolist() == found.tolist()
+    assert script(points("ab"), points("ab"), 3) is None
