@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from streams.config.load import load
-from streams.config.settings import OPTIONS, Settings, without_credentials
+from streams.config.settings import OPTIONS, Role, Settings, without_credentials
 from streams.process.logs import printable
 
 FollowLinksOption = Annotated[
@@ -44,9 +44,12 @@ def announce_compiler(*, quiet: bool = False) -> None:
     make_ready(lambda told: None if quiet else complain(told))
 
 
-def takes_settings(names: Sequence[str], *, role: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes_settings(
+    names: Sequence[str], *, role: str = "", greets: Role | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator for typer commands: `settings`, their first parameter, is made from flags for `names`, --config and
-    --kafka, the environment, and the file. role: what `load` asks for. Other parameters stay as they are.
+    --kafka, the environment, and the file. role: what `load` asks for. greets: whose connection is tried first, for a
+    person who waits. Other parameters stay as they are.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -57,6 +60,10 @@ def takes_settings(names: Sequence[str], *, role: str = "") -> Callable[[Callabl
         def call(**given: Any) -> None:
             chosen = {name: given.pop(name) for name in taken}
             settings: Settings = load(os.environ, flags=chosen, role=role)
+            if greets is not None:
+                from streams.roles.runtime import greet
+
+                greet(settings, greets)
             command(settings, **given)
 
         call.__doc__ = command.__doc__

@@ -42,7 +42,7 @@ OffsetArgument = Annotated[int, typer.Argument(metavar="OFFSET", min=0, help="Of
     short_help="Make the topics that are missing.",
     epilog=options.examples("neardup topics create --bootstrap 127.0.0.1:9092 --partitions 8"),
 )
-@takes_settings(_ALL)
+@takes_settings(_ALL, greets="topics")
 def create(
     settings: Settings,
     *,
@@ -66,7 +66,7 @@ def create(
     short_help="Say what is wrong with the topics.",
     epilog=options.examples("neardup topics check --bootstrap 127.0.0.1:9092"),
 )
-@takes_settings(_ALL)
+@takes_settings(_ALL, greets="topics")
 def check(settings: Settings) -> None:
     """Say what is wrong with the topics, and why it matters; exit code 1 if anything is."""
     from streams.kafka.topics import check as problems_of
@@ -154,7 +154,7 @@ def seed(
     short_help="Kafka: publish the pages of some files.",
     epilog=options.examples("neardup publish crawl.warc.gz --bootstrap 127.0.0.1:9092"),
 )
-@takes_settings((*options.CONNECTION, "pages_topic", *options.PAGES, *options.TRACING))
+@takes_settings((*options.CONNECTION, "pages_topic", *options.PAGES, *options.TRACING), greets="publish")
 def publish(
     settings: Settings,
     *,
@@ -197,7 +197,7 @@ def publish(
     short_help="Kafka: show verdicts as they come.",
     epilog=options.examples("neardup verdicts --kind unique --site a.example", "neardup verdicts --no-follow --json"),
 )
-@takes_settings((*options.CONNECTION, "verdicts_topic"))
+@takes_settings((*options.CONNECTION, "verdicts_topic"), greets="verdicts")
 def verdicts(
     settings: Settings,
     *,
@@ -236,7 +236,7 @@ def verdicts(
         "neardup evaluate crawl.warc.gz --audit audit.jsonl --labels labels.jsonl",
     ),
 )
-@takes_settings((*options.CONNECTION, "audit_topic"))
+@takes_settings((*options.CONNECTION, "audit_topic"), greets="verdicts")
 def audit(
     settings: Settings,
     *,
@@ -261,7 +261,7 @@ def audit(
     short_help="Kafka: send a page through the line.",
     epilog=options.examples("neardup ping --bootstrap 127.0.0.1:9092"),
 )
-@takes_settings((*options.CONNECTION, "pages_topic", "verdicts_topic", "codec"))
+@takes_settings((*options.CONNECTION, "pages_topic", "verdicts_topic", "codec"), greets="publish")
 def ping(
     settings: Settings,
     *,
@@ -286,7 +286,7 @@ def ping(
     short_help="Kafka: go on over pages that are missing.",
     epilog=options.examples("neardup accept-gap 1234"),
 )
-@takes_settings(_ALL, role="match")
+@takes_settings(_ALL, role="match", greets="match")
 def accept_gap(settings: Settings, *, offset: OffsetArgument) -> None:
     """Let the line go on over pages that the message at OFFSET leaves out. The decision goes into the log."""
     from streams.roles import accept_gap as accept
@@ -299,7 +299,7 @@ def accept_gap(settings: Settings, *, offset: OffsetArgument) -> None:
     short_help="Kafka: leave out what cannot be read.",
     epilog=options.examples("neardup skip-record 1234"),
 )
-@takes_settings(_ALL, role="match")
+@takes_settings(_ALL, role="match", greets="match")
 def skip_record(settings: Settings, *, offset: OffsetArgument) -> None:
     """Leave out what of the message at OFFSET cannot be read. The decision goes into the log."""
     from streams.roles import skip_record as skip

@@ -20,7 +20,7 @@ from streams.config.settings import Settings
 from streams.files.state import State
 from streams.history.diff import Diff, History, Verdict, diff
 from streams.kafka.reader import Reader
-from streams.roles.runtime import connect
+from streams.roles.runtime import connect, greet
 
 SITES_SHOWN = 10
 #: How a topic is told from a file.
@@ -63,6 +63,7 @@ def _lines(path: Path) -> Iterator[Verdict]:
 
 def _topic(topic: str, settings: Settings) -> Iterator[Verdict]:
     """To the end that the topic has now."""
+    greet(settings, "verdicts")
     with closing(Reader(connect(settings, "verdicts", reading=True), topic, committed_only=True)) as reader:
         ends = reader.ends()
         reader.assign(reader.begins())

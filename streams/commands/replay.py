@@ -19,7 +19,7 @@ from streams.line.deciders import words_in
 from streams.line.matcher import Matcher
 from streams.line.operator_words import Decisions
 from streams.roles.restart import check_said_by
-from streams.roles.runtime import connect
+from streams.roles.runtime import connect, greet
 from streams.roles.wiring import ahead_of, newest_verdicts
 from streams.state.directory import kept_decider
 
@@ -84,6 +84,7 @@ def replay_stream(
     may come twice if this process dies: their page ids tell. Raises PositionLost, naming what is left; StateError if
     the settings name another scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
     """
+    greet(settings, "match")
     done = Replayed()
     scheme = settings.scheme()
     with ExitStack() as held:

@@ -4,14 +4,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.warm import make_ready
 from streams.config.settings import Role, Settings
-from streams.errors import PositionLost, SourceGap, TopicError, WrongScheme
-from streams.kafka import Connection
+from streams.errors import BrokerError, PositionLost, SourceGap, TopicError, WrongScheme
+from streams.kafka import Admin, Connection
 from streams.process import logs
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
@@ -22,6 +22,8 @@ _log = logs.get("roles")
 
 #: A stopped role is gone after so long, whatever the broker does.
 STOP_SECONDS_MAX = 8.0
+#: A person who calls a command hears so soon that nobody is there.
+GREETING_SECONDS_MAX = 4.0
 #: A wait for records: so long a signal may go unseen.
 WAIT_SECONDS = 0.2
 
@@ -115,6 +117,16 @@ def traces_of(settings: Settings, role: str) -> Traces | None:
     if not settings.traces:
         return None
     return traces_to(settings.traces, settings.trace_rate, f"{settings.group}.{role}")
+
+
+def greet(settings: Settings, role: Role) -> None:
+    """Nothing, where Kafka answers. Raises BrokerError within seconds where it does not: roles wait for a broker that
+    comes back, a person wants to know.
+    """
+    try:
+        Admin(replace(connect(settings, role), request_s=GREETING_SECONDS_MAX)).cluster_id()
+    except BrokerError as error:
+        raise BrokerError(f"nobody answers; is the address right, and does Kafka run? {error}") from error
 
 
 def connect(settings: Settings, role: Role, *, reading: bool = False) -> Connection:

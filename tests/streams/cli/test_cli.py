@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from importlib.metadata import version
@@ -292,6 +293,25 @@ def test_a_role_without_a_seed_says_how_to_give_one(shell: Shell) -> None:
     ended = shell("match")
     assert ended.code == 1
     assert "NEARDUP_SEED_FILE" in ended.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("verdicts",), ("topics", "check"), ("ping",), ("publish", "a.jsonl"), ("audit", "--audit-topic", "a"),
+     ("accept-gap", "3"), ("replay",), ("diff", "topic:a", "topic:b"), ("export", "topic:a", "--out", "-")],
+)  # fmt: skip
+def test_nobody_at_the_brokers_address_is_said(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    monkeypatch.setattr("streams.roles.runtime.GREETING_SECONDS_MAX", 0.2)
+    monkeypatch.setenv("NEARDUP_SEED", "7")
+    Path("a.jsonl").write_text("{}")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))  # nobody listens there
+        told = shell(*command, "--bootstrap", f"127.0.0.1:{free.getsockname()[1]}")
+    assert told.code == 1
+    assert "nobody answers; is the address right, and does Kafka run?" in told.err, told.err
 
 
 def test_a_seed_is_drawn_once_and_is_its_owners(shell: Shell) -> None:
