@@ -54,3 +54,4 @@ def watched(settings: Settings) -> Iterator[Watch]:
         host, port = server.address
         _log.info("started", role="views", metrics=f"http://{host}:{port}/metrics")
         yield watch
+        _log.info("stopped", role="views")

@@ -148,9 +148,10 @@ def test_install_upgrade_rollback_uninstall(place: Place) -> None:
     with pytest.raises(charts.Refused, match="tape_min"):
         place.helm("upgrade", "crawl", str(CHART), *place.values(decider={"tape_min": 2}), *wait)
 
-    # Another image, another number of sketchers; the index and the seed stay.
+    # Another image, another number of sketchers, checkpoints and views; the index and the seed stay.
     before = place.pods("matcher")[0]["metadata"]["uid"]
-    more = place.values(image={"tag": TAGS[1]}, sketcher={"replicas": 3})
+    copies = {"checkpoints": {"existingClaim": "copies", "messages": 1}}
+    more = place.values(image={"tag": TAGS[1]}, sketcher={"replicas": 3}, views={"enabled": True}, matcher=copies)
     place.helm("upgrade", "crawl", str(CHART), *more, *wait)
     assert len([pod for pod in place.pods("sketcher") if not pod["metadata"].get("deletionTimestamp")]) == 3
     (matcher,) = place.pods("matcher")
@@ -158,6 +159,10 @@ def test_install_upgrade_rollback_uninstall(place: Place) -> None:
     assert matcher["spec"]["containers"][0]["image"] == f"neardup:{TAGS[1]}"
     assert place.seed() == seed
     assert published(place, page) == "unchanged"
+    kept = place.node.claim("copies") / "checkpoints"
+    eventually(lambda: kept.is_dir() and any(kept.glob("*.json")), "a checkpoint on the claim")
+    (views,) = place.pods("views")
+    assert any(each["type"] == "Ready" and each["status"] == "True" for each in views["status"]["conditions"])
 
     place.helm("rollback", "crawl", "1", *wait)
     (matcher,) = place.pods("matcher")

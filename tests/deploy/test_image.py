@@ -157,8 +157,8 @@ def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
     with kafka.Cluster(tmp_path / "kafka") as cluster:
         bootstrap = {"NEARDUP_BOOTSTRAP": cluster.bootstrap}
         assert run(image, "topics", "create", environment=bootstrap).returncode == 0
-        state = volume(tmp_path / "state")
-        ports = dict(zip(("sketch", "match"), kafka.free_ports(2), strict=True))
+        volumes = {role: {"/var/lib/neardup": volume(tmp_path / role)} for role in ("match", "views")}
+        ports = dict(zip(("sketch", "match", "views"), kafka.free_ports(3), strict=True))
         check = image.config["Healthcheck"]["Test"][1:]
 
         def healthy(role: str) -> bool:
@@ -169,9 +169,9 @@ def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
         running: Mapping[str, subprocess.Popen[str]] = {
             role: subprocess.Popen(
                 image.command(
-                    [role],
+                    [role, *(("--port", "0") if role == "views" else ())],
                     environment={**bootstrap, "NEARDUP_SEED": "7", "NEARDUP_METRICS_PORT": str(port)},
-                    volumes={"/var/lib/neardup": state} if role == "match" else {},
+                    volumes=volumes.get(role, {}),
                 ),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -193,8 +193,12 @@ def test_the_roles_run_in_it(image: Container, tmp_path: Path) -> None:
             assert process.returncode == 0, said[role]
             assert "compiling" not in said[role]
             assert '"stopped"' in said[role]
-        assert sorted(path.name for path in (state / "state").iterdir() if path.name != "lock") >= ["decider.json"]
-        assert (state / "state" / "index").stat().st_uid == 10001
+        state = tmp_path / "match" / "state"
+        assert sorted(path.name for path in state.iterdir() if path.name != "lock") >= ["decider.json"]
+        assert (state / "index").stat().st_uid == 10001
+        assert list((tmp_path / "views" / "views").rglob("*.sst")) or list(
+            (tmp_path / "views" / "views").rglob("CURRENT")
+        )
 
 
 @pytest.mark.deploy
