@@ -30,9 +30,12 @@ _CPUS = os.cpu_count() or 1
     ),
 )
 def partition(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="WARC files (.warc, .warc.gz, .warc.zst), folders of HTML, JSON lines."),
+    given_paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="WARC files (.warc, .warc.gz, .warc.zst), folders of HTML, JSON lines; or URLs of files, as s3://.",
+        ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="For the sets, their tables and the report.")] = Path(
         "partition"
@@ -78,6 +81,7 @@ def partition(
     from rich.console import Console
 
     from neardup.partition.parameters import Parameters, with_numbers
+    from streams.batch.fetching import fetched, forget, inputs_of
     from streams.batch.workers import Stopped
     from streams.commands.partition import Asked, partition_command
     from streams.commands.partition_online import partition_online
@@ -90,6 +94,9 @@ def partition(
         raise BadInput(f"--method {method} makes stars, with its usual numbers")
     parameters = with_numbers(Parameters(method="tlcs" if online else method), given)  # type: ignore[arg-type]
     announce_compiler(quiet=quiet)
+    if again:
+        forget(out)
+    paths = fetched(given_paths, inputs_of(out))
     asked = Asked(
         out=out,
         kind=sets or "transitive",
@@ -109,6 +116,8 @@ def partition(
         except Stopped:
             complain("interrupted; the same command goes on from here")
             raise typer.Exit(130) from None
+    if not keep:
+        forget(out)
     if as_json:
         import orjson
 

@@ -170,7 +170,8 @@ def write_human(archive: Path, out: Path) -> int:
             if one["label"] in (None, 1):
                 continue
             pairs += 1
-            urls = [f"http://pair{number}.example/{side}" for side in "ab"]
+            # of two sites, under one path: what the URLs of the pages were is not known
+            urls = [f"http://{side}{number}.example/" for side in "ab"]
             for url, side in zip(urls, "ab", strict=True):
                 text = {"url": url, "body": one[f"text_{side}"], "content_type": "text/plain", "lang": one["crawl"]}
                 results.write(json.dumps(text) + "\n")
