@@ -104,6 +104,11 @@ class Decider:
     model: Annotated[str, "Model of the rule signals, as a file or as the JSON of one"] = later("", neutral="")
     # bounds
     postings_max: Annotated[int, (1, 64), "A key with more pages than this turns hot and finds nothing any more"] = 64
+    hot_postings_kept: Annotated[
+        int, (0, 8), "Its oldest pages that pages of other sites find nevertheless; 0: none"
+    ] = later(2, neutral=0)
+    # unrelated pages agree in half of the bits, give or take 30; near-duplicates in more than 300
+    hot_c_min: Annotated[int, (0, 384), "Agreeing bits that algorithm C asks for then"] = later(240, neutral=240)
     candidates_max: Annotated[int, (1, 64), "Candidates of a page that are verified at most"] = 64
     length_gap_max: Annotated[
         int, (0, 255), "Difference of length, in eighths of a power of two, beyond which none are read"

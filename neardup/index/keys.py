@@ -4,8 +4,9 @@ A similarity key is 7 bytes (`neardup.rules.families`). A digest's key is 17 byt
 mean equal pages there.
 
 A posting list is one format byte and postings of 8 bytes each, oldest first: page id (6 bytes, big-endian),
-log-length of the tape, log-length of the content tape (`neardup.sketch.header.log_length`). A hot list is its format
-byte alone.
+log-length of the tape, log-length of the content tape (`neardup.sketch.header.log_length`). A hot list has a format
+byte of its own, and keeps its first few postings: pages of other sites still meet them, so that whoever turns a key hot
+hides no older page.
 """
 
 import struct
@@ -53,34 +54,43 @@ def word_of(page_id: int, header: Header) -> int:
 
 
 def postings(row: bytes | None) -> Sequence[int]:
-    """The postings of a row as words: page id << 16 | tape log-length << 8 | content log-length. None if hot."""
+    """The postings of a row as words: page id << 16 | tape log-length << 8 | content log-length; of a hot one the few
+    that it keeps.
+    """
     if row is None or row == _HOT:
         return ()
-    if len(row) % POSTING_BYTES != 1 or row[0] != 1:
+    if len(row) % POSTING_BYTES != 1 or row[:1] not in (_LIST, _HOT):
         raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
     return struct.unpack_from(f">{len(row) // POSTING_BYTES}Q", row, 1)
 
 
-def with_posting(row: bytes | None, entry: bytes, postings_max: int) -> bytes:
-    """The row after one more posting; hot, for ever, if there would be more than `postings_max`."""
+def is_hot(row: bytes | None) -> bool:
+    return row is not None and row[:1] == _HOT
+
+
+def with_posting(row: bytes | None, entry: bytes, postings_max: int, kept: int) -> bytes:
+    """The row after one more posting; hot, for ever, if there would be more than `postings_max`: the first are kept."""
     if row is None:
         return _LIST + entry if postings_max else _HOT
-    if row == _HOT or len(row) // POSTING_BYTES >= postings_max:
-        return _HOT
+    if is_hot(row):
+        return row
+    if len(row) // POSTING_BYTES >= postings_max:
+        return _HOT + row[1 : 1 + POSTING_BYTES * kept]
     return row + entry
 
 
 def without_posting(row: bytes | None, entry: bytes) -> bytes | None:
-    """The row after a posting left; None if it was the last. A hot row stays, and nothing is there to take out.
+    """The row after a posting left; None if it was the last. A hot row stays, and need not have it.
 
     Raises InvariantBroken if the posting is not there.
     """
-    if row == _HOT:
-        return row
     at = -1 if row is None else _index(row, entry)
     if row is None or at < 0:
+        if is_hot(row):
+            return row
         raise InvariantBroken(f"posting {entry.hex()} is not where it was put")
-    return None if len(row) == 1 + POSTING_BYTES else row[:at] + row[at + POSTING_BYTES :]
+    left = row[:at] + row[at + POSTING_BYTES :]
+    return None if left == _LIST else left
 
 
 def _index(row: bytes, entry: bytes) -> int:

@@ -2,6 +2,7 @@
 
 A *slot* is one key. Its list lies in words[begin[slot] :], count[slot] of them, oldest first; a word is page id << 16 |
 log-length of the tape << 8 | log-length of the main content's. begin leaves room for all that the batch can add.
+Of a hot key only the first few are left (`hot`, `left_of`).
 """
 
 import numpy as np
@@ -9,10 +10,27 @@ import numpy as np
 from neardup.kernels import lean_kernel
 
 U64 = np.uint64
-#: Instead of a count: the key is hot; its list was not read.
+#: Instead of a count: the key is hot, and nothing is left of its list; its list was not read. Below them: hot, too.
 HOT, UNREAD = -1, -2
 _WORD_BYTES = 8
 _SPREAD = U64(0x9E3779B97F4A7C15)
+
+
+@lean_kernel
+def hot(many):
+    """The count of a hot key of which so many pages are left."""
+    return HOT if many == 0 else UNREAD - many
+
+
+@lean_kernel
+def is_hot(count):
+    return count < 0 and count != UNREAD
+
+
+@lean_kernel
+def left_of(count):
+    """How many words a list has, hot or not."""
+    return count if count >= 0 else max(UNREAD - count, 0)
 
 
 @lean_kernel
@@ -26,19 +44,15 @@ def load(rows, sizes, begin, count, words):
         size = sizes[slot]
         if size == 0:
             continue
-        if size == 1:
-            if rows[at] != 2:
-                return slot
-            count[slot] = HOT
-        else:
-            if rows[at] != 1 or size % _WORD_BYTES != 1:
-                return slot
-            count[slot] = size // _WORD_BYTES
-            for i in range(size // _WORD_BYTES):
-                word = U64(0)
-                for k in range(at + 1 + _WORD_BYTES * i, at + 1 + _WORD_BYTES * (i + 1)):
-                    word = word << U64(8) | U64(rows[k])
-                words[begin[slot] + i] = word
+        many = size // _WORD_BYTES
+        if size % _WORD_BYTES != 1 or not (rows[at] == 2 or (rows[at] == 1 and many > 0)):
+            return slot
+        count[slot] = many if rows[at] == 1 else hot(many)
+        for i in range(many):
+            word = U64(0)
+            for k in range(at + 1 + _WORD_BYTES * i, at + 1 + _WORD_BYTES * (i + 1)):
+                word = word << U64(8) | U64(rows[k])
+            words[begin[slot] + i] = word
         at += size
     return -1
 
@@ -52,13 +66,10 @@ def store(changed, begin, count, words, rows, ends):
     at = 0
     for i in range(len(changed)):
         slot = changed[i]
-        if count[slot] == HOT:
-            rows[at] = 2
+        if count[slot] != 0:
+            rows[at] = 2 if count[slot] < 0 else 1
             at += 1
-        elif count[slot] > 0:
-            rows[at] = 1
-            at += 1
-            for j in range(begin[slot], begin[slot] + count[slot]):
+            for j in range(begin[slot], begin[slot] + left_of(count[slot])):
                 for k in range(_WORD_BYTES):
                     rows[at + k] = np.uint8(words[j] >> U64(56 - 8 * k) & U64(255))
                 at += _WORD_BYTES
@@ -67,8 +78,9 @@ def store(changed, begin, count, words, rows, ends):
 
 
 @lean_kernel
-def post(slots, begin, count, words, word, postings_max, changed):
-    """Append a word to the lists of slots; a list that would become longer than postings_max turns hot.
+def post(slots, begin, count, words, word, most, changed):
+    """Append a word to the lists of slots; a list that would become longer than most[0] turns hot, and keeps its first
+    most[1] words.
 
     -> how many turned, or UNREAD and nothing is done. changed uint8[all slots]: 1 where a list is another now.
     """
@@ -78,11 +90,11 @@ def post(slots, begin, count, words, word, postings_max, changed):
             return UNREAD
     for i in range(len(slots)):
         slot = slots[i]
-        if count[slot] == HOT:
+        if is_hot(count[slot]):
             continue
         changed[slot] = 1
-        if count[slot] >= postings_max:
-            count[slot] = HOT
+        if count[slot] >= most[0]:
+            count[slot] = hot(min(most[1], count[slot]))
             turned += 1
         else:
             words[begin[slot] + count[slot]] = word
@@ -91,33 +103,33 @@ def post(slots, begin, count, words, word, postings_max, changed):
 
 
 @lean_kernel
-def post_many(pages, keys, lists, entries, postings_max, changed):
+def post_many(pages, keys, lists, entries, most, changed):
     """`post` of entries[page] under the slots keys[page], for each of `pages` -> how many keys turned hot."""
     begin, count, words = lists
     turned = 0
     for page in pages:
-        turned += post(keys[page], begin, count, words, entries[page], postings_max, changed)
+        turned += post(keys[page], begin, count, words, entries[page], most, changed)
     return turned
 
 
 @lean_kernel
 def unpost(slots, begin, count, words, word, changed):
-    """Take a word out of the lists of slots, hot ones excepted -> the first slot that lacks it or was not read, or -1.
+    """Take a word out of the lists of slots -> the first slot that lacks it or was not read, or -1.
 
-    Order of the others is kept.
+    Order of the others is kept. Hot lists may lack it.
     """
     for i in range(len(slots)):
         slot = slots[i]
-        if count[slot] == HOT:
-            continue
         here = begin[slot]
-        end = here + count[slot]
+        end = here + left_of(count[slot])
         while here < end and words[here] != word:
             here += 1
         if here >= end:
+            if is_hot(count[slot]):
+                continue
             return slot
         changed[slot] = 1
-        count[slot] -= 1
+        count[slot] = hot(end - begin[slot] - 1) if is_hot(count[slot]) else count[slot] - 1
         for j in range(here, end - 1):
             words[j] = words[j + 1]
     return -1
@@ -129,7 +141,7 @@ def holds(slots, begin, count, words, page_id, found):
     for i in range(len(slots)):
         slot = slots[i]
         found[i] = 0
-        for j in range(begin[slot], begin[slot] + count[slot]):
+        for j in range(begin[slot], begin[slot] + left_of(count[slot])):
             if np.int64(words[j] >> U64(16)) == page_id:
                 found[i] = 1
 
@@ -177,7 +189,7 @@ def _order(words, shared, many):
 
 @lean_kernel
 def gather(slots, begin, count, words, tape, content, gap, table, words_out, shared_out):
-    """Count in how many lists of slots each word is; the most shared come first, then the oldest.
+    """Count in how many lists of slots, hot ones excepted, each word is; the most shared come first, then the oldest.
 
     Words whose log-lengths both differ by more than gap from tape and content are left out, unless gap is negative.
     table int64[a power of two of at least twice the words there can be], all -1 before and after. words_out,
@@ -191,7 +203,8 @@ def gather(slots, begin, count, words, tape, content, gap, table, words_out, sha
             for j in range(many):
                 _forget(words_out[j], table, mask)
             return UNREAD
-        for j in range(begin[slot], begin[slot] + count[slot]):
+        cold = 1 if count[slot] > 0 else 0
+        for j in range(begin[slot], begin[slot] + left_of(count[slot])):
             word = words[j]
             place = (word * _SPREAD >> U64(32)) & mask
             while table[place] >= 0 and words_out[table[place]] != word:
@@ -201,7 +214,7 @@ def gather(slots, begin, count, words, tape, content, gap, table, words_out, sha
                 words_out[many] = word
                 shared_out[many] = 0
                 many += 1
-            shared_out[table[place]] += 1
+            shared_out[table[place]] += cold
     for j in range(many):
         _forget(words_out[j], table, mask)
     kept = many
@@ -233,12 +246,12 @@ def gather_many(pages, keys, lists, lengths, gap, scratch, posted, found, times,
 
     keys: slots of all pages, int64[pages, keys]; lists: begin, count, words; lengths: tape, content of all pages;
     scratch: table, words_out, shared_out. posted: entries uint64 and posts (whether a page is posted before the next
-    one looks) of all pages, postings_max, changed. Of pages whose lists were not read many[i] is UNREAD.
+    one looks) of all pages, most as for `post`, changed. Of pages whose lists were not read many[i] is UNREAD.
     """
     begin, count, words = lists
     tape, content = lengths
     table, words_out, shared_out = scratch
-    entries, posts, postings_max, changed = posted
+    entries, posts, most, changed = posted
     for i in range(len(pages)):
         page = pages[i]
         slots = keys[page]
@@ -247,4 +260,4 @@ def gather_many(pages, keys, lists, lengths, gap, scratch, posted, found, times,
         for j in range(min(size, found.shape[1])):
             found[i, j], times[i, j] = words_out[j], shared_out[j]
         if posts[page]:
-            post(slots, begin, count, words, entries[page], postings_max, changed)
+            post(slots, begin, count, words, entries[page], most, changed)

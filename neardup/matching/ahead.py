@@ -13,6 +13,7 @@ from neardup.index.base import Family, Store
 from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
 from neardup.matching import choice
 from neardup.matching.batch import Pages, Records
+from neardup.matching.elsewhere import elsewhere
 from neardup.matching.overlay import Overlay
 from neardup.matching.reads import FIRST_MIN, Needs, ReadSet
 from neardup.rules.posted import counts_siblings
@@ -86,6 +87,9 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
     gathered = overlay.lists.gather_many(seeking, [False] * len(seeking))
     everyone = {candidate for candidates, _, _ in gathered.values() for candidate in candidates}
     reads.read_sketches(store, everyone)
+    gathered = elsewhere(overlay, gathered)
+    overlay.lists.know_lonely([page_id for page_id, (left, _, _) in gathered.items() if not left])
+    gathered = {page_id: found for page_id, found in gathered.items() if found[0]}
     choice.score(overlay, ((page_id, candidates) for page_id, (candidates, _, _) in gathered.items()))
     firsts = {batch.digest_keys[batch.at(page_id)]: page_id for page_id in reversed(seeking)}
     reads.founders = {page_id for page_id in seeking if firsts[batch.digest_keys[batch.at(page_id)]] == page_id}

@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 from neardup.decider import Decider
 from neardup.index.namings import encode_first
 from neardup.index.rows import id_key
+from neardup.matching.elsewhere import elsewhere
 from neardup.matching.lists import Gathered
 from neardup.matching.overlay import Overlay
 from neardup.matching.reads import Missing, Needs
@@ -202,6 +203,7 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
         gathered = overlay.lists.gather(page_id)
     if gathered is None:
         raise overlay.lacking(page_id)
+    gathered = elsewhere(overlay, {page_id: gathered})[page_id]
     decider = overlay.decider
     if not gathered[0]:
         return Search(decider, page_id, *gathered)

@@ -91,7 +91,8 @@ class Posted:
         return self._lists.copy()
 
 
-#: Candidates of a page and the keys they share with it, most first, then oldest; whether there are more.
+#: Candidates of a page and the keys they share with it, most first, then oldest; whether there are more. Those that
+#: share none but hot keys come last, with 0.
 Gathered = tuple[list[int], list[int], bool]
 
 
@@ -114,13 +115,17 @@ class Lists:
             row = rows[bad] or b""
             raise CorruptRecord(f"not a posting list of a known format: {row[:9].hex()}, {len(row)} bytes")
         counts = self._count[posted.slots]
-        lonely: np.ndarray = ((posted.firsts & (counts == 0)) | (counts == kernels.HOT)).all(axis=1)
+        first: np.ndarray = posted.firsts & (counts == 0)
+        lonely: np.ndarray = (first | (counts == kernels.HOT)).all(axis=1)
         self._lonely: list[bool] = lonely.tolist()
+        # Only hot keys lead to anybody, and nobody comes to these lists any more.
+        self._quiet: np.ndarray = (first | (counts == kernels.HOT) | (counts < kernels.UNREAD)).all(axis=1)
         self._touched = False  # somebody was posted, or went
         self._disturbed = False  # a page of the store was posted
         self._thinned = False  # a page went
         self._changed = np.zeros(len(rows), dtype=np.uint8)
         self._due: list[int] = []
+        self._most = np.array((decider.postings_max, decider.hot_postings_kept), dtype=np.int64)
         self.hot_turned = 0
         self._make_scratch()
 
@@ -143,6 +148,13 @@ class Lists:
     def is_lonely(self, number: int) -> bool:
         """Whether all lists of a page, named by its row of `Posted`, are empty or hot when its turn comes."""
         return self._lonely[number] and not self._disturbed
+
+    def know_lonely(self, page_ids: Iterable[int]) -> None:
+        """Of these pages it was found out that they are to meet nobody whom the lists name, as they were read."""
+        for page_id in page_ids:
+            number = self.posted.number_of[page_id]
+            if self._quiet[number]:
+                self._lonely[number] = True
 
     @property
     def is_untouched(self) -> bool:
@@ -215,7 +227,7 @@ class Lists:
             (posted.tape, posted.content),
             self._gap,
             self._scratch,
-            (posted.entries, posting, self._decider.postings_max, np.empty_like(self._changed)),
+            (posted.entries, posting, self._most, np.empty_like(self._changed)),
             found,
             times,
             many,
@@ -271,9 +283,9 @@ class Lists:
             due = np.array(self._due, dtype=np.int64)
             self._due = []
             self._touched = True
-            posted, most = self.posted, self._decider.postings_max
+            posted = self.posted
             lists = self._begin, self._count, self._words
-            self.hot_turned += kernels.post_many(due, posted.slots, lists, posted.entries, most, self._changed)
+            self.hot_turned += kernels.post_many(due, posted.slots, lists, posted.entries, self._most, self._changed)
 
     def post(self, slots: np.ndarray, word: int, *, foreign: bool = False) -> bool:
         """Appends a posting to the lists of slots, int64; False, and nothing is done, if one was not read.
@@ -282,13 +294,13 @@ class Lists:
         """
         self._settle()
         self._touched = True
-        most = self._decider.postings_max
         if foreign:
             self._disturbed = True
             full = self._count[slots] + self.posted.uses[slots] >= self._room[slots]
             if full.any():
                 self._grow(slots[full])
-        turned = kernels.post(slots, self._begin, self._count, self._words, np.uint64(word), most, self._changed)
+        lists = self._begin, self._count, self._words
+        turned = kernels.post(slots, *lists, np.uint64(word), self._most, self._changed)
         if turned == kernels.UNREAD:
             return False
         self.hot_turned += turned
@@ -304,7 +316,7 @@ class Lists:
         self._make_scratch()
 
     def unpost(self, slots: np.ndarray, word: int) -> bool:
-        """Takes a posting out of lists, hot ones excepted; False if one was not read. Raises InvariantBroken."""
+        """Takes a posting out of lists; False if one was not read. Hot ones may lack it; raises InvariantBroken."""
         self._settle()
         if (self._count[slots] == kernels.UNREAD).any():
             return False
@@ -318,7 +330,8 @@ class Lists:
         self._settle()
         changed = np.nonzero(self._changed)[0]
         counts = self._count[changed]
-        size = int(np.where(counts > 0, 1 + keys.POSTING_BYTES * counts, 1).sum())
+        left = np.where(counts >= 0, counts, np.maximum(kernels.UNREAD - counts, 0))
+        size = int((1 + keys.POSTING_BYTES * left).sum())
         rows, ends = np.empty(size, dtype=np.uint8), np.empty(len(changed), dtype=np.int64)
         kernels.store(changed, self._begin, self._count, self._words, rows, ends)
         encoded = rows.tobytes()

@@ -204,8 +204,8 @@ class Overlay:
         if not self.lists.post(slots, word, foreign=page_id not in self.reads.batch):
             raise self.lacking(page_id)
         for key, row in others:
-            after = keys.with_posting(row, entry, self.decider.postings_max)
-            self._turned += after is keys.HOT and row != keys.HOT
+            after = keys.with_posting(row, entry, self.decider.postings_max, self.decider.hot_postings_kept)
+            self._turned += keys.is_hot(after) and not keys.is_hot(row)
             self.postings.put(key, after)
 
     def unpost(self, page_id: int) -> None:

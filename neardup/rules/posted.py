@@ -36,7 +36,8 @@ def keeps_the_same(one: Decider, other: Decider) -> bool:
     """Whether two deciders keep the same of each page in the index, so that one can go on where the other stopped."""
     if counts_siblings(one) != counts_siblings(other) or rule_of(one).posts(one) != rule_of(other).posts(other):
         return False
-    return fewest_tokens(one) == fewest_tokens(other)
+    kept = one.hot_postings_kept == other.hot_postings_kept
+    return kept and fewest_tokens(one) == fewest_tokens(other)
 
 
 def similarity_keys(header: Header, decider: Decider) -> list[bytes]:

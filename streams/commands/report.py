@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from neardup.index.base import Family
-from neardup.index.keys import HOT
+from neardup.index.keys import is_hot
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report
-from neardup.rules.families import family_of
+from neardup.rules.families import SIMILARITY_BYTES, family_of
 from neardup.verdict import Coordinates
 from streams.files.scan import ScanResult
 from streams.files.state import State
@@ -20,7 +20,7 @@ HOT_KEYS_MAX = 1000
 
 def write_report(state: State, target: Path, result: ScanResult | None = None) -> None:
     """Writes the report of all verdicts of `state`. Raises StateError if `target` cannot be written."""
-    hot = [key for key, row in state.store.scan(Family.KEYS) if row == HOT]
+    hot = [key for key, row in state.store.scan(Family.KEYS) if len(key) == SIMILARITY_BYTES and is_hot(row)]
     sources = [SourceInfo(source.path, source.id, source.pages or None) for source in state.sources.values()]
     problems = [problem for source in state.sources.values() for problem in source.problems]
 

@@ -252,7 +252,7 @@ def _keys(work: _Inspector) -> None:
                 elif family in (KeyFamily.DIGEST_MORE, KeyFamily.OPAQUE_MORE):
                     named.append((key, int.from_bytes(key[-8:], "big")))
                 elif family is not KeyFamily.NAMING:
-                    work.found.hot[name] += value == keys.HOT
+                    work.found.hot[name] += keys.is_hot(value)
                     named += [(key, word >> 16) for word in keys.postings(value)]
             except CorruptRecord as error:
                 work.wrong(Family.KEYS, key, str(error))

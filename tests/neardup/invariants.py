@@ -125,9 +125,12 @@ class Checked:
         for key, row in self.postings.items():
             words = keys.postings(row)
             assert len(words) <= self.decider.postings_max
-            if row != keys.HOT:
+            assert len(set(words)) == len(words)
+            if keys.is_hot(row):
+                assert len(words) <= self.decider.hot_postings_kept
+                assert set(words) <= wanted[key]
+            else:
                 assert words
-                assert len(set(words)) == len(words)
                 assert set(words) == wanted[key]
         for key, words in wanted.items():
             assert not words or key in self.postings

@@ -102,7 +102,7 @@ def test_a_posting_list_keeps_its_bytes():
     entry = keys.posting(258, header)
     tape, content = header.tape_logs
     assert entry.hex() == f"000000000102{tape:02x}{content:02x}"
-    row = keys.with_posting(keys.with_posting(None, entry, 64), keys.posting(259, header), 64)
+    row = keys.with_posting(keys.with_posting(None, entry, 64, 2), keys.posting(259, header), 64, 2)
     assert row.hex() == f"01000000000102{tape:02x}{content:02x}000000000103{tape:02x}{content:02x}"
     assert [word >> 16 for word in keys.postings(row)] == [258, 259]
     assert keys.without_posting(row, entry).hex() == f"01000000000103{tape:02x}{content:02x}"
@@ -113,18 +113,24 @@ def test_the_posting_after_the_last_turns_the_key_hot_for_ever():
     header = Header(record("http://a.org/", LONG))
     row = None
     for page in range(64):
-        row = keys.with_posting(row, keys.posting(page, header), 64)
+        row = keys.with_posting(row, keys.posting(page, header), 64, 2)
         assert len(keys.postings(row)) == page + 1
-    row = keys.with_posting(row, keys.posting(64, header), 64)
-    assert row == keys.HOT
-    assert keys.postings(row) == ()
-    assert keys.without_posting(row, keys.posting(3, header)) == keys.HOT
-    assert keys.with_posting(row, keys.posting(99, header), 64) == keys.HOT
+    assert keys.with_posting(row, keys.posting(64, header), 64, 0) == keys.HOT
+    assert keys.postings(keys.HOT) == ()
+    row = keys.with_posting(row, keys.posting(64, header), 64, 2)
+    assert row == keys.HOT + keys.posting(0, header) + keys.posting(1, header)
+    assert [word >> 16 for word in keys.postings(row)] == [0, 1]
+    assert keys.without_posting(row, keys.posting(3, header)) == row
+    assert keys.with_posting(row, keys.posting(99, header), 64, 2) == row
+    row = keys.without_posting(row, keys.posting(0, header))
+    assert row == keys.HOT + keys.posting(1, header)
+    assert keys.without_posting(row, keys.posting(1, header)) == keys.HOT
+    assert keys.with_posting(keys.HOT, keys.posting(99, header), 64, 2) == keys.HOT
 
 
 def test_taking_out_what_is_not_there_is_a_broken_invariant():
     header = Header(record("http://a.org/", LONG))
-    row = keys.with_posting(None, keys.posting(1, header), 64)
+    row = keys.with_posting(None, keys.posting(1, header), 64, 2)
     assert keys.without_posting(row, keys.posting(1, header)) is None
     # The bytes of posting 0x0100 occur in the row, but across two postings.
     for absent in (2, 1 << 8, 1 << 40):

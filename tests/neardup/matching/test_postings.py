@@ -44,8 +44,9 @@ class Rows:
     def gather(self, header):
         counts = {}
         for key in similarity_keys(header, self.decider):
-            for word in keys.postings(self.rows.get(key)):
-                counts[word] = counts.get(word, 0) + 1
+            row = self.rows.get(key)
+            for word in keys.postings(row):
+                counts[word] = counts.get(word, 0) + (not keys.is_hot(row))
         tape, content = header.tape_logs
         gap = self.decider.length_gap_max if self.decider.rule in ("tape", "verified") else 999
         near = [w for w in counts if abs((w >> 8 & 255) - tape) <= gap or abs((w & 255) - content) <= gap]
@@ -56,8 +57,10 @@ class Rows:
     def post(self, page_id, header):
         for key in similarity_keys(header, self.decider):
             row = self.rows.get(key)
-            self.rows[key] = keys.with_posting(row, keys.posting(page_id, header), self.decider.postings_max)
-            self.turned += self.rows[key] == keys.HOT != row
+            self.rows[key] = keys.with_posting(
+                row, keys.posting(page_id, header), self.decider.postings_max, self.decider.hot_postings_kept
+            )
+            self.turned += keys.is_hot(self.rows[key]) and not keys.is_hot(row)
 
     def unpost(self, page_id, header):
         for key in similarity_keys(header, self.decider):
@@ -99,6 +102,7 @@ def test_lists_do_what_rows_do(seed):
     rng = random.Random(seed)
     most, cut = rng.choice([0, 1, 3, 64]), rng.choice([2, 64])
     decider = replace(SMALL, postings_max=most, candidates_max=cut, length_gap_max=rng.choice([0, 3, 9]))
+    decider = replace(decider, hot_postings_kept=rng.choice([0, 1, 2, 8]))
     records = pages_of(rng, 36)
     old = {page_id: Header(one) for page_id, one in enumerate(records[:18], 1)}
     before = Rows({}, decider)
@@ -125,8 +129,9 @@ def test_lists_do_what_rows_do(seed):
         for other in expected[0]:
             families = lists.families(page_id, other)
             assert lists.families_many([(page_id, other)]) == {(page_id, other): Counter(families)}
-            assert len(families) == expected[1][expected[0].index(other)]
             shared = [key for key in posted.of_page(page_id) if holds(rows.rows.get(key), other)]
+            cold = sum(not keys.is_hot(rows.rows[key]) for key in shared)
+            assert cold == expected[1][expected[0].index(other)]
             assert families == [family_of(key).name.lower() for key in shared]
         what = rng.random()
         if what < 0.6 and place is not None:
@@ -143,7 +148,7 @@ def test_lists_do_what_rows_do(seed):
                 assert lists.post(slots, keys.word_of(fresh, old[fresh]), foreign=True)
                 rows.post(fresh, old[fresh])
                 live[fresh] = old[fresh]
-        elif live and most == 64:
+        elif live:
             gone = rng.choice(sorted(live))
             lists.unpost(slots_of(posted, live[gone], decider), keys.word_of(gone, live[gone]))
             rows.unpost(gone, live.pop(gone))
@@ -163,7 +168,9 @@ def test_hot_keys_are_counted_once():
         lists.post(posted.slots[posted.number_of[page_id]], keys.word_of(page_id, batch[page_id]))
     shared = sum(uses == 3 for uses in posted.uses.tolist())
     assert lists.hot_turned == shared > 0
-    assert list(lists.writes().values()).count(keys.HOT) == shared
+    rows = list(lists.writes().values())
+    assert sum(map(keys.is_hot, rows)) == shared
+    assert {len(row) for row in rows} == {1 + keys.POSTING_BYTES}, "the first one stays"
 
 
 def test_what_was_not_read_is_said_and_what_is_damaged_refused():
