@@ -94,8 +94,11 @@ class Decider:
     letters_veto: Annotated[bool, "Titles that differ in case or signs alone tell apart, also pages of equal words"] = (
         later(True, neutral=False)
     )
+    path_veto: Annotated[bool, "Words of paths that stand each in its own page alone tell pages apart"] = later(
+        True, neutral=False
+    )
     elsewhere_veto: Annotated[
-        bool, "Pages of one name, paths of other words, are one only from strict_tape_min on, or if a stamp differs"
+        bool, "Pages of one name and other places are one only from strict_tape_min on, or if a stamp differs"
     ] = later(True, neutral=False)
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8

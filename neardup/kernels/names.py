@@ -1,7 +1,8 @@
 """Names: what a page's title, heading and first tokens say it is about, and the filter that proves a token absent.
 
 A name is 8 bytes: the low 48 bits of mix(token), little-endian; occurrences in the page, at most 255; flags: 1 all
-digits, 2 any digit, 4 own host, and of the names of title and heading 8 in the title, 16 in the heading. The filter is
+digits, 2 any digit, 4 own host, and of the names of title, heading and URL 8 in the title, 16 in the heading, 32 in
+the URL's path: such a name may occur in its page 0 times. The filter is
 a Bloom filter of all distinct tokens: of the name's 48 bits the low and the high 24, x and y, give 4 probes
 x + i * (y | 1) modulo its size (Kirsch and Mitzenmacher 2006).
 """
@@ -10,6 +11,7 @@ import numpy as np
 
 from neardup.kernels import lean_kernel, points
 from neardup.kernels.bits import ones, put_quad, word_at
+from neardup.kernels.fingerprint import fingerprint
 from neardup.kernels.mix import mix
 from neardup.kernels.windows import find_byte
 
@@ -18,12 +20,21 @@ U8 = np.uint8
 PROBES = 4
 NAME_BYTES = 8
 #: Flags of a name, those of `neardup.sketch.layout.NameFlag`.
-ALL_DIGITS, ANY_DIGIT, OWN_HOST, IN_TITLE, IN_HEADING = U8(1), U8(2), U8(4), U8(8), U8(16)
+ALL_DIGITS, ANY_DIGIT, OWN_HOST, IN_TITLE, IN_HEADING, IN_PATH = U8(1), U8(2), U8(4), U8(8), U8(16), U8(32)
 #: Flags of a token.
 _TOKEN_IN_TITLE, _TOKEN_TERM = U8(points.IN_TITLE), U8(points.TERM)
 _TOKEN_ALL_DIGITS, _TOKEN_ANY_DIGIT = U8(points.ALL_DIGITS), U8(points.ANY_DIGIT)
 _LOW24, _LOW32, _LOW48 = U64(0xFFFFFF), U64(0xFFFFFFFF), U64(0xFFFFFFFFFFFF)
 _ONE = U64(1)
+_TOP_TWO, _SECOND = U64(3 << 62), U64(1 << 62)
+
+
+@lean_kernel
+def marked(g, has_digit):
+    """mix(token) with its top two bits 00 if the token has a digit, and not 00 if it has none: tapes show which."""
+    if has_digit:
+        return g & ~_TOP_TWO
+    return g if g & _TOP_TWO != U64(0) else g | _SECOND
 
 
 @lean_kernel
@@ -102,6 +113,48 @@ def write_namings(fp, flags, ids, parts, names_max, mixed, counts, distinct, see
             if not flags[i] & _TOKEN_ALL_DIGITS:
                 naming = mix(naming ^ g)
     return many, naming
+
+
+@lean_kernel
+def write_path_names(path, size, names, names_max, token_key, distinct, mixed, counts, many, host, host_many, out, at):
+    """Add the words of a URL's path, path[:size] as `neardup.kernels.urls.write_path` has it -> int64 names there are.
+
+    The last distinct ones count, names_max at most, of twice as many words. distinct, mixed, counts: the page's `many`
+    tokens, marked mix of them, and their occurrences. out[at:] has `names` names already; a word among them gets the
+    flag.
+    """
+    fresh = 0
+    end = size
+    for _ in range(2 * names_max):
+        while end > 0 and path[end - 1] == U8(0x20):
+            end -= 1
+        start = end
+        digits = 0
+        while start > 0 and path[start - 1] != U8(0x20):
+            start -= 1
+            digits += path[start] >= U8(48) and path[start] <= U8(57)
+        if start == end or fresh == names_max:
+            break
+        flags = _TOKEN_ANY_DIGIT if digits > 0 else U8(0)
+        if digits == end - start:
+            flags |= _TOKEN_ALL_DIGITS
+        token = fingerprint(path, start, end, token_key)
+        end = start
+        found = np.int64(-1)
+        for j in range(U64(many)):
+            found = max(found, np.int64(j) if distinct[j] == token else np.int64(-1))
+        g = mixed[found] if found >= 0 else marked(mix(token), digits > 0)
+        place = np.int64(-1)
+        for j in range(names):
+            if has_fingerprint(out, at + j * NAME_BYTES, g):
+                place = at + j * NAME_BYTES
+        if place < 0:
+            fresh += 1
+            place = at + names * NAME_BYTES
+            write_name(token, g, counts[found] if found >= 0 else 0, flags, host, host_many, out, place)
+            names += 1
+        out[place + 7] |= IN_PATH
+    return np.int64(names)
 
 
 @lean_kernel

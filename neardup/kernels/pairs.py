@@ -9,6 +9,7 @@ from neardup.kernels.names import (
     ALL_DIGITS,
     ANY_DIGIT,
     IN_HEADING,
+    IN_PATH,
     IN_TITLE,
     NAME_BYTES,
     OWN_HOST,
@@ -17,7 +18,7 @@ from neardup.kernels.names import (
     is_saturated,
 )
 from neardup.kernels.record import OWN_URL
-from neardup.kernels.urls import paths_apart, same_but_sessions
+from neardup.kernels.urls import same_but_sessions
 
 U64 = np.uint64
 U8 = np.uint8
@@ -57,7 +58,7 @@ SAME_DIGEST, SAME_SITE, SAME_HEN_SITE, B_SIMILARITY, C_SIMILARITY, SIMHASH64_AGR
 TAPE_A, TAPE_B, TAPE_SCORE, CONTENT_TOKENS_A, CONTENT_TOKENS_B, CONTENT_A, CONTENT_B, CONTENT_SCORE = range(8, 16)
 TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORDS, HEADING_VETO = range(16, 24)
 GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL = range(24, 32)
-OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATHS_APART, COLUMNS = range(32, 38)
+OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, COLUMNS = range(32, 39)
 _OWN_URL = U8(OWN_URL)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
@@ -79,7 +80,7 @@ def _absent(buf, fingerprint, filter_at, filter_size, saturated, names_at, names
             return _PRESENT
         return _ABSENT
     for j in range(names):
-        if fingerprint_at(buf, names_at + j * NAME_BYTES) == fingerprint:
+        if fingerprint_at(buf, names_at + j * NAME_BYTES) == fingerprint and buf[names_at + j * NAME_BYTES + 6]:
             return _PRESENT
     return _UNPROVABLE
 
@@ -166,6 +167,29 @@ def _heading_veto(buf, a, a_names, b, b_names):
         and _differs(buf, b, b_names, IN_HEADING, words, a, a_names, either)
         else 2
     )
+
+
+@lean_kernel
+def _own_path(buf, at, names, other_at, other_names, other_all, filter_at, filter_size, saturated):
+    """Whether a word of a page's path, without digits, stands in the page, and neither in the other's path nor page.
+
+    -> as `_own_name`.
+    """
+    answer = _PRESENT
+    for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
+        if not buf[j + 7] & IN_PATH or buf[j + 7] & (ANY_DIGIT | OWN_HOST) or not buf[j + 6]:
+            continue
+        fingerprint = fingerprint_at(buf, j)
+        for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
+            if buf[k + 7] & IN_PATH and fingerprint_at(buf, k) == fingerprint:
+                break
+        else:
+            found = _absent(buf, fingerprint, filter_at, filter_size, saturated, other_at, other_all)
+            if found == _ABSENT:
+                return found
+            if found == _UNPROVABLE:
+                answer = found
+    return answer
 
 
 @lean_kernel
@@ -304,8 +328,10 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[SAME_TAIL] = word_at(buf, a + at[_TAIL]) == word_at(buf, b + at[_TAIL])
     out[SAME_PLACE] = same_site and word_at(buf, a + at[_PLACE]) == word_at(buf, b + at[_PLACE])
     naming = word_at(buf, a + at[_NAMING])
-    # On one site pages without names go by one; on two that says nothing.
-    out[SAME_NAMING] = naming == word_at(buf, b + at[_NAMING]) and (same_site or naming != _ZERO)
+    either = IN_TITLE | IN_HEADING
+    out[NAMED] = _has(buf, names_a, title_a, either) and _has(buf, names_b, title_b, either)
+    # First words name pages of one site that nothing else names; of two sites they say nothing.
+    out[SAME_NAMING] = naming == word_at(buf, b + at[_NAMING]) and (same_site or out[NAMED] != 0.0)
     out[SAME_TITLE] = word_at(buf, a + at[_TITLING]) == word_at(buf, b + at[_TITLING])
     digits = ALL_DIGITS | OWN_HOST
     out[SAME_WORDS] = not (
@@ -321,8 +347,13 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[OWN_URLS] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
     out[SAME_BUT_SESSIONS] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     out[SAME_CANONICAL] = _same_canonical(buf, start_a, a, start_b, b, at)
+    out[PATH_VETO] = 0
+    if same_site:
+        out[PATH_VETO] = _both(
+            _own_path(buf, names_a, title_a, names_b, title_b, all_b, filter_b, bytes_b, full_b),
+            _own_path(buf, names_b, title_b, names_a, title_a, all_a, filter_a, bytes_a, full_a),
+        )
     text_a, text_b = start_a + url_a + _half(buf, a + at[_HOST]), start_b + url_b + _half(buf, b + at[_HOST])
-    out[PATHS_APART] = same_site and paths_apart(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     out[SAME_LETTERS] = _alike(buf, text_a, _half(buf, a + at[_TEXT]), text_b, _half(buf, b + at[_TEXT]))
 
 

@@ -7,18 +7,18 @@ import numpy as np
 from neardup.kernels import lean_kernel, points
 from neardup.kernels.content import blocks, choose, occurrences_in
 from neardup.kernels.mix import mix
-from neardup.kernels.names import NAME_BYTES, write_filter, write_names, write_namings
+from neardup.kernels.names import NAME_BYTES, marked, write_filter, write_names, write_namings, write_path_names
 from neardup.kernels.occurrences import occurrences
 from neardup.kernels.own_url import path_of, write_others
 from neardup.kernels.shingling import chain, minvalues, shingles, supershingles
 from neardup.kernels.simhash import simhashes
 from neardup.kernels.tape import prepare, write
+from neardup.kernels.urls import write_path
 from neardup.kernels.xxh64 import xxh64_twice
 
 U64 = np.uint64
 U8 = np.uint8
 _ANY_DIGIT = U8(points.ANY_DIGIT)
-_TOP_TWO, _SECOND = U64(3 << 62), U64(1 << 62)
 
 
 class Shape(NamedTuple):
@@ -103,14 +103,6 @@ NUMBER_FIELDS = (
 
 
 @lean_kernel
-def _marked(g, flags):
-    """mix(token) with its top two bits 00 if the token has a digit, and not 00 if it has none: tapes show which."""
-    if flags & _ANY_DIGIT:
-        return g & ~_TOP_TWO
-    return g if g & _TOP_TWO != U64(0) else g | _SECOND
-
-
-@lean_kernel
 def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, words, numbers, out, at):
     """Sketch of one page's tokens.
 
@@ -152,7 +144,7 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     )
     # equal tokens are equal strings: what the first one says of digits holds for all
     for i in range(U64(many)):
-        work.mixed[i] = _marked(mix(work.distinct[i]), work.left[i])
+        work.mixed[i] = marked(mix(work.distinct[i]), work.left[i] & _ANY_DIGIT != U8(0))
     numbers[TOKENS], numbers[DISTINCT] = n, many
 
     # tape
@@ -190,6 +182,11 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     names, words[NAMING] = write_namings(
         fp, flags, work.ids, parts, most, work.mixed, work.counts, many, work.byte, host, host_many, out, end
     )
+    if words[NAMING] == U64(0):
+        words[NAMING] = words[HEAD]
+    size = write_path(*url, work.left)
+    given = (shape.token, work.distinct, work.mixed, work.counts, many, host, host_many)
+    names = write_path_names(work.left, size, names, most, *given, out, end)
     numbers[TITLE_NAMES] = names
     end += names * NAME_BYTES
     head = min(n, limits[HEAD_TOKENS])

@@ -257,87 +257,33 @@ def same_but_sessions(text, a, a_end, b, b_end):
         b += 1
 
 
-#: Words of a path that are compared, from its end: a bound for paths of a thousand words.
-_PATH_WORDS_MAX = 32
+@lean_kernel
+def _hex(c):
+    return _CLASSES[c] & _HEX != 0
 
 
 @lean_kernel
-def _in_word(c):
-    """Whether this byte is one of a path's word. Encoded letters stay as they are written."""
-    lower = c | U8(32)
-    return (c >= U8(48) and c <= U8(57)) or (lower >= U8(97) and lower <= U8(122)) or c == _PERCENT
+def write_path(text, start, end, out):
+    """The words of the path of the URL text[start:end] to out, each behind or before a space -> int64 bytes.
 
-
-@lean_kernel
-def _word_before(text, start, at):
-    """(first, end) of the last word of text[start:at] that has no digit; first is `start` - 1 if there is none."""
-    while at > start:
-        while at > start and not _in_word(text[at - 1]):
-            at -= 1
-        end = at
-        digits = False
-        while at > start and _in_word(text[at - 1]):
-            at -= 1
-            encoded = (at > start and text[at - 1] == _PERCENT) or (at > start + 1 and text[at - 2] == _PERCENT)
-            digits |= text[at] >= U8(48) and text[at] <= U8(57) and not encoded
-        if end > at and not digits:
-            return np.int64(at), np.int64(end)
-    return np.int64(start - 1), np.int64(start)
-
-
-@lean_kernel
-def _same_word(text, a, b, size):
-    for k in range(size):
-        x, y = text[a + k], text[b + k]
-        letter = (x | U8(32)) >= U8(97) and (x | U8(32)) <= U8(122)
-        if x != y and not (letter and x | U8(32) == y | U8(32)):
-            return False
-    return True
-
-
-@lean_kernel
-def _has_own_word(text, a, a_end, b, b_end):
-    """Whether the path text[a:a_end] has a word without digits that text[b:b_end] lacks, case aside."""
-    at = a_end
-    for _ in range(_PATH_WORDS_MAX):
-        first, end = _word_before(text, a, at)
-        if first < a:
-            return False
-        at = first
-        other, many = b_end, 0
-        found = False
-        while not found and many < _PATH_WORDS_MAX:
-            there, there_end = _word_before(text, b, other)
-            if there < b:
-                break
-            found = there_end - there == end - first and _same_word(text, first, there, end - first)
-            other = there
-            many += 1
-        if not found and many < _PATH_WORDS_MAX:
-            return True
-    return False
-
-
-@lean_kernel
-def _path(text, start, end):
-    """(first, end) of the path of a URL in normal form, without what both ends of a host are; empty for another."""
+    Encoded bytes are decoded, ASCII letters folded; all other ASCII divides words. Of what is no URL in normal form
+    nothing is written. out uint8[>= end - start].
+    """
     at = start
     slashes = 0
     while at < end and slashes < 3:
         slashes += text[at] == _SLASH
         at += 1
-    stop = at
-    while stop < end and text[stop] != _QUESTION:
-        stop += 1
-    return at, stop
-
-
-@lean_kernel
-def paths_apart(text, a, a_end, b, b_end):
-    """Whether the paths of the URLs text[a:a_end], text[b:b_end] each have a word without digits that the other lacks.
-
-    Of each path the last _PATH_WORDS_MAX words count: of what lies before them nothing is said.
-    """
-    a, a_end = _path(text, a, a_end)
-    b, b_end = _path(text, b, b_end)
-    return _has_own_word(text, a, a_end, b, b_end) and _has_own_word(text, b, b_end, a, a_end)
+    size = np.int64(0)
+    while at < end and text[at] != _QUESTION:
+        c = text[at]
+        at += 1
+        if c == _PERCENT and at + 2 <= end and _hex(text[at]) and _hex(text[at + 1]):
+            c = (_digit(text[at]) << U8(4)) | _digit(text[at + 1])
+            at += 2
+        lower = c | U8(32)
+        letter = lower >= U8(97) and lower <= U8(122)
+        digit = c >= U8(48) and c <= U8(57)
+        out[size] = lower if letter else (c if digit or c >= U8(0x80) else U8(0x20))
+        size += 1
+    return size

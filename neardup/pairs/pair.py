@@ -12,9 +12,9 @@ class Pair(NamedTuple):
 
     What pages call themselves: same_tail: their URLs end alike, query included; same_place: alike without it, on one
     site and under one naming; same_naming: the words of title and heading are equal, those of digits alone left out,
-    and on two sites there are some; same_title: the titles are equal, punctuation included; same_words: no title has a
-    word that the other lacks. heading_veto: each heading has a token that is neither in the other's heading nor title;
-    1: a word, 2: at least on one side digits alone.
+    or on one site, where there are none, the first words; same_title: the titles are equal, punctuation included;
+    same_words: no title has a word that the other lacks. heading_veto: each heading has a token that is neither in the
+    other's heading nor title; 1: a word, 2: at least on one side digits alone.
 
     gaps: where the texts differ, on the tapes: runs of tokens that lie in no common run of 3. gap_digits:
     tokens with digits in them; loose_words: words in them beyond 3 for each token with digits of the same gap, as in
@@ -28,8 +28,9 @@ class Pair(NamedTuple):
     tape_level: the greater of the two; at 0 tapes hold every word, up to 8 times. own_urls: both texts have their
     page's own URL, which tapes leave out. same_but_sessions: the URLs are
     equal but for parameters that name a session, or a campaign that led there. same_letters: the titles are equal as
-    they are written, case and signs included. paths_apart: on one site the path of each URL has a word without digits
-    that the other's path lacks.
+    they are written, case and signs included. path_veto: on one site the path of each URL has a word without digits
+    that stands in its own page, and neither in the other page nor in its path. named: both
+    pages have a word in title or heading.
     """
 
     same_digest: bool
@@ -68,4 +69,5 @@ class Pair(NamedTuple):
     same_but_sessions: bool
     same_canonical: bool
     same_letters: bool
-    paths_apart: bool
+    path_veto: int
+    named: bool

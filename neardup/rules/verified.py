@@ -49,7 +49,7 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
     if not pair.same_site:
         apart = _apart_elsewhere(pair, decider, siblings)
     else:
-        apart = _named_apart(pair, decider) or _one_of_many(pair, decider, siblings)
+        apart = _named_apart(pair, decider) or _placed_apart(pair, decider) or _one_of_many(pair, decider, siblings)
         if not apart and _elsewhere(pair, decider):
             return refused("elsewhere", pair.tape_score, decider.strict_tape_min)
     if apart:
@@ -98,9 +98,16 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
     return ""
 
 
+def _placed_apart(pair: Pair, decider: Decider) -> str:
+    """Whether pages say of themselves what their paths say, and not what the other's path says."""
+    # An error page has the words of its path because it prints its URL.
+    apart = decider.path_veto and pair.path_veto == 1 and not pair.own_urls
+    return "path" if apart and not _one_address(pair) else ""
+
+
 def _elsewhere(pair: Pair, decider: Decider) -> bool:
-    """Whether pages of one name lie where their URLs say other things of them, and more than a stamp differs."""
-    if not (decider.elsewhere_veto and pair.same_naming and pair.paths_apart) or pair.same_tail or pair.same_place:
+    """Whether URLs of pages of one name end otherwise, and more than a stamp differs."""
+    if not (decider.elsewhere_veto and pair.same_naming and pair.named) or pair.same_tail or pair.same_place:
         return False
     one = _one_address(pair) or pair.same_but_sessions or _same_but_urls(pair, decider) or _is_clock(pair, decider)
     return not one and pair.tape_score < decider.strict_tape_min
@@ -232,7 +239,8 @@ _REFUSALS = {
     "heading veto": Refusal("the headings name different things", veto=True),
     "figures": Refusal("numbers differ all over the page, and it lies at another place of its site", veto=True),
     "contents": Refusal("one name at two places of a site, and their main contents have little in common", veto=True),
-    "elsewhere": Refusal("one name at places of other names, so a closer match was demanded"),
+    "path": Refusal("words of the pages' paths stand each in its own page alone", veto=True),
+    "elsewhere": Refusal("one name at two places, so a closer match was demanded"),
     "siblings": Refusal(
         "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
     ),

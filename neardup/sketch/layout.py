@@ -46,7 +46,7 @@ HEADER = np.dtype(
         ("hen_site", "<u8"),  # fingerprint of Henzinger's site
         ("tail", "<u8"),  # fingerprint of the end of the URL and its query
         ("titling", "<u8"),  # fingerprint of the title as people read it, ASCII letters folded; 0: none
-        ("naming", "<u8"),  # fingerprint of the words of title and heading, those of digits alone left out; 0: none
+        ("naming", "<u8"),  # fingerprint of the words of title and heading, those of digits alone left out; else `head`
         ("place", "<u8"),  # fingerprint of site, naming and the end of the URL without its query: an index key
         ("digest", "V16"),
         ("tokens", "<u4"),
@@ -59,7 +59,7 @@ HEADER = np.dtype(
         ("logtf", "<u4", 6),  # log-tf simhash in blocks of 32 bits: index keys
         ("tape_level", "u1"),
         ("content_level", "u1"),
-        ("title_names", "u1"),  # entries, those of the heading among them
+        ("title_names", "u1"),  # entries, those of heading and path among them
         ("head_names", "u1"),  # entries
         ("tape_bytes", "<u2"),
         ("content_bytes", "<u2"),
@@ -83,9 +83,10 @@ class NameFlag(IntFlag):
     ALL_DIGITS = 1
     ANY_DIGIT = 2
     OWN_HOST = 4  # also a token of a label of the page's own host: never vetoes
-    # of the names of title and heading alone:
+    # of the names of title, heading and path alone:
     IN_TITLE = 8
     IN_HEADING = 16
+    IN_PATH = 32  # of the URL; it may occur 0 times in the page
 
 
 class RecordSection(IntEnum):

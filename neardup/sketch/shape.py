@@ -85,7 +85,7 @@ def _check(scheme: Scheme) -> None:
         "tape_occurrences_max": 1 <= scheme.tape_occurrences_max <= 255,
         "head_tokens": 0 <= scheme.head_tokens <= 255,
         "head_key_tokens": scheme.head_key_tokens >= 1,
-        "title_names_max": 0 <= scheme.title_names_max <= 127,
+        "title_names_max": 0 <= scheme.title_names_max <= 85,
         "own_url_words_max": 0 <= scheme.own_url_words_max < 1 << 16,
         "tokens_max": 1 <= scheme.tokens_max < 1 << 31,
         "bloom_bits_min, bloom_bits_max": all(64 <= b <= _FILTER_BITS_MAX and b & (b - 1) == 0 for b in bits),
@@ -105,7 +105,7 @@ def _check(scheme: Scheme) -> None:
 def record_bytes_max(scheme: Scheme) -> int:
     """Most bytes of one record without its URL, site and reason."""
     tapes = scheme.tape_bytes_max + scheme.content_tape_bytes_max
-    names = (2 * scheme.title_names_max + scheme.head_tokens) * NAME.itemsize
+    names = (3 * scheme.title_names_max + scheme.head_tokens) * NAME.itemsize
     texts = scheme.title_bytes_max + min(scheme.url_bytes_max, FACT_BYTES_MAX) + LANG_BYTES_MAX
     return HEADER.itemsize + tapes + names + max(scheme.bloom_bits_min, scheme.bloom_bits_max) // 8 + texts
 

@@ -46,9 +46,9 @@ def stamp(pair):
 
 
 def elsewhere(pair):
-    """Whether URLs of one name say other things of the pages, which are not the same but for a stamp."""
+    """Whether pages of one name lie at two places, and are not the same but for a stamp."""
     here = ("same_tail", "same_place", "same_address", "same_canonical", "same_but_sessions")
-    apart = pair["paths_apart"] and pair["same_naming"] and not any(pair[name] for name in here)
+    apart = pair["same_naming"] and pair["named"] and not any(pair[name] for name in here)
     return apart and pair["tape_score"] < 0.95 and not but_urls(pair) and not stamp(pair)
 
 
@@ -90,6 +90,8 @@ def refused(pair, siblings):
     if inner and away and pair["same_naming"] and pair["tape_score"] < 0.95:
         return "contents"
     home = but_urls(pair) or stamp(pair) or (one_address(pair, siblings) and noise(pair))
+    if pair["path_veto"] == 1 and not one and not pair["own_urls"]:
+        return "path"
     if crowded(pair, siblings) and not home:
         return "siblings"
     return "elsewhere" if elsewhere(pair) else ""

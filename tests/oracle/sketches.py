@@ -292,7 +292,7 @@ def bloom(tokens, bits_min=512, bits_max=8192):
 # a whole page
 
 
-def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example", "org")):
+def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example", "org"), url=""):
     """Every field of a sketch that follows from the text."""
     blocks = [0] * len(words) if blocks is None else blocks
     tokens = fingerprints(words, seed)
@@ -316,6 +316,11 @@ def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example"
     out["title_names"] = [[*n[:2], n[2] | 8] for n in names(tokens, words, range(title), 24, host_words)]
     named = dict.fromkeys(i for i in range(title) if words[i] not in words[:i])
     out["naming"] = chain([marked(tokens[i], words[i]) for i in list(named)[:24] if not words[i].isdigit()], 0)
+    out["naming"] = out["naming"] or out["head"]
+    known = {n[0]: n for n in out["title_names"]}
+    for name in path_names(tokens, words, url, 24, seed, host_words) if tokens else ():
+        known.setdefault(name[0], name)[2] |= 32
+    out["title_names"] = list(known.values())
     out["head_names"] = names(tokens, words, range(min(16, len(words))), 16, host_words)
     out["bloom"] = bloom(tokens)
     return out
@@ -327,34 +332,25 @@ def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example"
 def vetoes(a, b, same_site):
     """(title veto, head veto) of two sketches: 0 none, 1 holds, 2 would hold were every unprovable token absent."""
 
-    def absent(name, other):
-        data = other["bloom"]
-        if not data:
-            return 1
-        bits = int.from_bytes(data, "little")
-        if bits.bit_count() * 2 > 8 * len(data):
-            known = {n[0] for n in other["title_names"] + other["head_names"]}
-            return 0 if name[0] in known else 2
-        return int(not all(bits >> place & 1 for place in filter_places(name[0], 8 * len(data))))
-
-    def side(field, page, other, least, but_not):
-        answers = {absent(n, other) for n in page[field] if n[1] >= least and not n[2] & but_not}
+    def side(field, page, other, least, but_not, only=0):
+        own = (n for n in page[field] if n[1] >= least and not n[2] & but_not and n[2] & only == only)
+        answers = {absent(n, other) for n in own}
         return 1 if 1 in answers else 2 if 2 in answers else 0
 
-    def both(field, least, but_not):
-        sides = side(field, a, b, least, but_not), side(field, b, a, least, but_not)
+    def both(field, least, but_not, only=0):
+        sides = side(field, a, b, least, but_not, only), side(field, b, a, least, but_not, only)
         return 0 if 0 in sides else max(sides)
 
     title = 0
-    if a["title_names"] and b["title_names"]:
+    titles = [[n for n in page["title_names"] if n[2] & 8] for page in (a, b)]
+    if all(titles):
         if same_site:
             mine, theirs = (
-                [n for n in x["title_names"] if not n[2] & 5 and n[0] not in [o[0] for o in y["title_names"]]]
-                for x, y in ((a, b), (b, a))
+                [n for n in x if not n[2] & 5 and n[0] not in [o[0] for o in y]] for x, y in (titles, titles[::-1])
             )
             title = int(bool(mine and theirs) or any(n[1] >= 2 for n in mine + theirs))
         else:
-            title = both("title_names", 2, 4)
+            title = both("title_names", 2, 4, 8)
     return title, both("head_names", 3, 2 | 4)
 
 
@@ -364,9 +360,14 @@ def own_names(a, b, only, but_not, there):
     return {n[0] for n in a["title_names"] if n[2] & only and not n[2] & but_not and n[0] not in known}
 
 
+def have_names(a, b):
+    """Whether both pages have a word in title or heading."""
+    return all(any(n[2] & 24 for n in page["title_names"]) for page in (a, b))
+
+
 def namings(a, b, same_site):
     """Same tail, place and naming, and the veto of headings."""
-    naming = a["naming"] == b["naming"] and (same_site or a["naming"] != 0)
+    naming = a["naming"] == b["naming"] and (same_site or have_names(a, b))
     same = a["tail"] == b["tail"], same_site and a["place"] == b["place"], naming
     words = [own_names(x, y, 16, 4 | 1, 24) for x, y in ((a, b), (b, a))]
     tokens = [own_names(x, y, 16, 4, 24) for x, y in ((a, b), (b, a))]
@@ -398,11 +399,48 @@ def without_sessions(url):
     return "?".join([first, *kept])
 
 
-def path_words(page):
-    """The words of a URL's path that have no digit but encoded ones, case aside."""
-    path = "/".join(page["url"].split("?")[0].split("/")[3:])
-    words = re.findall("[A-Za-z0-9%]+", path)
-    return {word.lower() for word in words if not re.search("[0-9]", re.sub("%..", "%", word))}
+def path_words(url):
+    """Words of a URL's path as bytes, last first, case of ASCII letters aside."""
+    path = "/".join(url.split("?")[0].split("/")[3:])
+    raw = re.sub(b"%([0-9A-F]{2})", lambda found: bytes.fromhex(found[1].decode()), path.encode())
+    return re.findall(b"[a-z0-9\x80-\xff]+", raw.lower())[::-1]
+
+
+def path_names(tokens, words, url, most, seed, host_words):
+    """Names of the last words of a path, as `names`; of these that are no words of the page no occurrence."""
+    key, counts, found = constants(seed, "token", 12), Counter(tokens), {}
+    for word in path_words(url)[: 2 * most]:
+        text = word.decode("utf-8", "replace")
+        token = fingerprint(word, key)
+        if token not in found and len(found) < most:
+            flags = text.isdigit() + 2 * any(c in "0123456789" for c in text) + 4 * (text in host_words)
+            found[token] = [marked(token, text) % (1 << 48), min(counts[token], 255), flags]
+    return list(found.values())
+
+
+def path_veto(a, b):
+    """0: none, 1: holds, 2: not proved; of two pages of one site."""
+
+    def side(page, other):
+        there = {n[0] for n in other["title_names"] if n[2] & 32}
+        own = [n for n in page["title_names"] if n[2] & 32 and n[1] and not n[2] & 6 and n[0] not in there]
+        answers = {absent(n, other) for n in own}
+        return 1 if 1 in answers else 2 if 2 in answers else 0
+
+    sides = side(a, b), side(b, a)
+    return 0 if 0 in sides else max(sides)
+
+
+def absent(name, other):
+    """Whether a page lacks a name: 0, 1, or 2 if its filter is too full to tell."""
+    data = other["bloom"]
+    if not data:
+        return 1
+    bits = int.from_bytes(data, "little")
+    if bits.bit_count() * 2 > 8 * len(data):
+        known = {n[0] for n in other["title_names"] + other["head_names"] if n[1]}
+        return 0 if name[0] in known else 2
+    return int(not all(bits >> place & 1 for place in filter_places(name[0], 8 * len(data))))
 
 
 def same_heading(a, b):
@@ -452,5 +490,6 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         same_site and without_sessions(a["url"]) == without_sessions(b["url"]),
         same_canonical(a, b),
         a["title"] == b["title"],
-        same_site and bool(path_words(a) - path_words(b)) and bool(path_words(b) - path_words(a)),
+        path_veto(a, b) if same_site else 0,
+        have_names(a, b),
     )

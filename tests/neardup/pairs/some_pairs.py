@@ -43,7 +43,8 @@ SAME = Pair(
     same_but_sessions=False,
     same_canonical=False,
     same_letters=True,
-    paths_apart=False,
+    path_veto=0,
+    named=True,
 )
 
 _TOKENS = (10, 19, 20, 49, 50, 200, 500, 1000, 1001)
@@ -65,6 +66,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "content_b": (200,),
     "content_score": (0.0, 0.29, 0.3, 0.73, 0.74, 0.95),
     "title_veto": (0, 0, 0, 1, 2),
+    "path_veto": (0, 0, 0, 1, 2),
     "head_veto": (0, 0, 0, 1, 2),
     "heading_veto": (0, 0, 1, 2),
     "gaps": (0, 1, 2, 3, 6),
@@ -72,7 +74,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "loose_words": (0, 0, 3, 8, 9),
     "gap_words": (0, 2, 4, 5),
     "tape_level": (0, 0, 1),
-    **dict.fromkeys(("paths_apart", "same_letters"), (True, True, True, False)),
+    **dict.fromkeys(("same_letters", "named"), (True, True, True, False)),
     **dict.fromkeys(("same_address", "same_canonical", "own_urls", "same_but_sessions"), (True, False, False)),
 }
 _USUAL: dict[type, tuple[Any, ...]] = {bool: (True, False), int: (0, 1, 2), float: (0.0, 0.5, 1.0)}

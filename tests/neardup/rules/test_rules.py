@@ -132,12 +132,23 @@ def test_titles_that_differ_in_case_or_signs_alone_tell_apart_where_urls_end_oth
     assert ruled("verified", decider=off, **apart(same_letters=False))[0] is Kind.NEAR_DUPLICATE
 
 
-def test_one_name_at_places_of_other_names_wants_a_closer_match_or_a_stamp() -> None:
-    away = apart(paths_apart=True, tape_score=0.94)
+def test_pages_that_say_what_their_paths_say_are_two() -> None:
+    assert ruled("verified", path_veto=1) == (None, "path")
+    assert ruled("verified", path_veto=2)[0] is Kind.NEAR_DUPLICATE  # a long page, whose filter proves nothing
+    for unlike in ("own_urls", "same_address", "same_canonical"):
+        assert ruled("verified", path_veto=1, **{unlike: True})[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", path_veto=1, same_site=False)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("tape", path_veto=1)[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, path_veto=False)
+    assert ruled("verified", decider=off, path_veto=1)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_one_name_at_two_places_wants_a_closer_match_or_a_stamp() -> None:
+    away = apart(tape_score=0.94)
     assert ruled("verified", **away) == (None, "elsewhere")
     for unlike in ("same_tail", "same_place", "same_address", "same_canonical", "same_but_sessions", "own_urls"):
         assert ruled("verified", **away | {unlike: True})[0] is Kind.NEAR_DUPLICATE
-    for unlike in ({"tape_score": 0.95}, {"same_naming": False}, {"same_site": False}, {"paths_apart": False}):
+    for unlike in ({"tape_score": 0.95}, {"same_naming": False}, {"same_site": False}, {"named": False}):
         assert ruled("verified", **away | unlike)[0] is Kind.NEAR_DUPLICATE
     stamp = {"gaps": 1, "gap_digits": 4, "gap_words": 4}
     assert ruled("verified", **away | stamp)[0] is Kind.NEAR_DUPLICATE
@@ -179,11 +190,12 @@ def test_figures_all_over_a_page_at_another_place_are_another_record() -> None:
 def test_pages_of_one_name_that_have_but_their_surroundings_in_common_differ() -> None:
     around = apart(tape_score=0.9, content_score=0.29, content_tokens_a=20)
     assert ruled("verified", **around) == (None, "contents")
+    decider = Decider(scheme="0" * 32, elsewhere_veto=False)  # which would refuse the others, too
     for unlike in ({"tape_score": 0.95}, {"content_score": 0.3}, {"content_tokens_a": 19}, {"same_naming": False}):
-        assert ruled("verified", **around | unlike)[0] is Kind.NEAR_DUPLICATE
+        assert ruled("verified", decider=decider, **around | unlike)[0] is Kind.NEAR_DUPLICATE
     for here in ("same_tail", "same_place", "same_address", "same_canonical"):
-        assert ruled("verified", **around | {here: True})[0] is Kind.NEAR_DUPLICATE
-    off = Decider(scheme="0" * 32, content_apart_max=0)
+        assert ruled("verified", decider=decider, **around | {here: True})[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, content_apart_max=0, elsewhere_veto=False)
     assert ruled("verified", decider=off, **around)[0] is Kind.NEAR_DUPLICATE
 
 
@@ -275,19 +287,21 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
                 "same_title",
                 "same_words",
                 "same_letters",
+                "named",
             )
         }
         flags |= {
             name: random.random() < 0.3
             for name in (
                 *("same_address", "same_canonical", "same_heading"),
-                *("own_urls", "end_differs", "same_but_sessions", "paths_apart"),
+                *("own_urls", "end_differs", "same_but_sessions"),
             )
         }
         pair = SAME._replace(
             **flags,
             title_veto=random.choice((0, 0, 0, 1)),
             heading_veto=random.choice((0, 0, 0, 1, 2)),
+            path_veto=random.choice((0, 0, 0, 1, 2)),
             tape_score=random.choice((0.5, 0.6, 0.73, 0.74, 0.95)),
             content_score=random.choice((0.29, 0.3, 0.73, 0.74, 0.95)),
             content_tokens_a=random.choice((19, 20, 800)),
@@ -306,7 +320,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
         assert (ruling.by == refused) == bool(refused), (pair, siblings, ruling, refused)
         decisions.add((ruling.kind is not None, ruling.by))
     assert {by for _, by in decisions} >= {"retitled", "heading veto", "figures", "siblings", "title veto", "tape"}
-    assert (False, "elsewhere") in decisions
+    assert {(False, "elsewhere"), (False, "path")} <= decisions
 
 
 # what pages of two sites call themselves

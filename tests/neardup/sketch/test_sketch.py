@@ -1,6 +1,7 @@
 """A page's whole sketch: from tokens against the oracle, from bytes in batches; records and their view."""
 
 import hashlib
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -25,8 +26,9 @@ def check(count, seed, **more):
     words = words_of(count, seed, **more)
     blocks, links = layout_of(count, seed)
     title = min(count, 5)
-    record = sketch_words(words, SCHEME, title_words=title, links=links, blocks=blocks)
-    expected = oracle.sketch(words, SEED, title=title, links=links, blocks=blocks)
+    url = f"http://example.org/{'/'.join(map(quote, words[2:9:3]))}/Not_In-the.page/17/example/a2?no=path"
+    record = sketch_words(words, SCHEME, url=url, title_words=title, links=links, blocks=blocks)
+    expected = oracle.sketch(words, SEED, title=title, links=links, blocks=blocks, url=url)
     found = fields_of(record)
     assert {name: found[name] for name in expected} == expected
 
