@@ -236,7 +236,7 @@ def verdicts(
         "neardup evaluate crawl.warc.gz --audit audit.jsonl --labels labels.jsonl",
     ),
 )
-@takes_settings((*options.CONNECTION, "audit_topic"), greets="verdicts")
+@takes_settings((*options.CONNECTION, "audit_topic"))
 def audit(
     settings: Settings,
     *,
@@ -250,10 +250,12 @@ def audit(
 
     from streams.commands.tail import parse_start, show
     from streams.process.signals import SystemClock
+    from streams.roles.runtime import greet
 
     if not settings.topics.audit:
         raise BadInput("no audit topic: set NEARDUP_AUDIT_TOPIC or --audit-topic, as for the matcher")
     began = parse_start(start, SystemClock().now_ms())
+    greet(settings, "verdicts")
     show(settings, Console(), json_out=sys.stdout.buffer, topic=settings.topics.audit, start=began, follow=follow)
 
 

@@ -11,7 +11,7 @@ from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.warm import make_ready
 from streams.config.settings import Role, Settings
 from streams.errors import BrokerError, PositionLost, SourceGap, TopicError, WrongScheme
-from streams.kafka import Admin, Connection
+from streams.kafka import Connection
 from streams.process import logs
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
@@ -123,6 +123,8 @@ def greet(settings: Settings, role: Role) -> None:
     """Nothing, where Kafka answers. Raises BrokerError within seconds where it does not: roles wait for a broker that
     comes back, a person wants to know.
     """
+    from streams.kafka import Admin
+
     try:
         Admin(replace(connect(settings, role), request_s=GREETING_SECONDS_MAX)).cluster_id()
     except BrokerError as error:
