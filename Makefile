@@ -24,7 +24,6 @@ help:
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
-	@echo "make test-views  the views under kill -9, which stall now and then beside other tests"
 	@echo "make test-spark  the partition on Spark, with real executors"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
@@ -79,10 +78,6 @@ bounds: $(READY)
 	$(CHECKED) $(PYTEST) $(WORKING) $(SLOWEST) -m kernel tests/neardup
 
 test: lint types imports unit plain bounds
-
-# The views under kill -9, apart from all else: see tests/kafka/test_views.py.
-test-views: $(READY) jars
-	NEARDUP_TEST_VIEWS=1 $(BIN)/pytest -n 0 tests/kafka/test_views.py
 
 # One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
 test-%: $(READY) browser jars

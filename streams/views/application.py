@@ -12,7 +12,7 @@ import shutil
 import socket
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import faust
 import orjson
@@ -25,7 +25,7 @@ from streams.errors import BrokerError
 from streams.kafka import Admin, Topic
 from streams.process import logs
 from streams.roles.runtime import connect
-from streams.views.driver import SCHEME
+from streams.views.driver import SCHEME, CommittedConsumer
 from streams.views.rows import TABLES, MemoryRows, Row, apply
 from streams.views.security import credentials
 from streams.views.watching import watched
@@ -102,6 +102,9 @@ class StreamSource:
             )
             for name in TABLES
         }
+        self._changes: set[asyncio.Future[Any]] = set()
+        for table in self._tables.values():
+            table.send_changelog = self._noted(table.send_changelog)
         self._rows = _PartitionRows(self._tables)
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         verdicts = self.app.topic(
@@ -127,8 +130,35 @@ class StreamSource:
             try:
                 apply(verdict, self._rows)
             except Exception as error:  # noqa: BLE001  # Faust would log it, and go on with the next verdict
-                self._failed.set_result(error)
+                self._fail(error)
                 await asyncio.Event().wait()
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._failed.done():
+            self._failed.set_result(error)
+
+    def _noted(self, send: Callable[..., asyncio.Future[Any]]) -> Callable[..., asyncio.Future[Any]]:
+        """Sends a row to its changelog, and knows of it until it is there."""
+
+        def arrived(change: asyncio.Future[Any]) -> None:
+            self._changes.discard(change)
+            if not change.cancelled() and (error := change.exception()) is not None:
+                self._fail(error)
+
+        def noted(*row: Any, **how: Any) -> asyncio.Future[Any]:
+            change = send(*row, **how)
+            self._changes.add(change)
+            change.add_done_callback(arrived)
+            return change
+
+        return noted
+
+    async def _rows_kept(self) -> bool:
+        """See `streams.views.driver.CommittedConsumer`."""
+        if self._changes:
+            await asyncio.wait(set(self._changes))
+            await asyncio.sleep(0)  # `arrived` of the last of them
+        return not self._failed.done()
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
         name = _key(key)
@@ -155,6 +185,7 @@ class StreamSource:
         self.app.finalize()
         # By default reading stops at 100 rows that wait for the changelogs, until they are gone.
         self.app.producer.buffer.max_messages = CHANGES_WAITING_MAX
+        cast(CommittedConsumer, self.app.consumer).rows_kept = self._rows_kept
         await self.app.start()
         try:
             async with asyncio.timeout(START_SECONDS_MAX):

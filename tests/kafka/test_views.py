@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,8 +17,10 @@ from broker import eventually, kafka
 from confluent_kafka import Producer
 
 from neardup.decider import Decider
-from streams.config.settings import Topics
+from streams.config.settings import Settings, Topics
+from streams.kafka import Admin, Connection
 from streams.views import pages
+from streams.views.application import name_of
 from streams.views.rows import EVERYTHING, counts_of
 from tests.streams.views.said import Held, said
 
@@ -30,14 +33,14 @@ CLUSTERS = range(9)
 class Worker:
     """`neardup views` as a process of its own, with its tables in `folder`."""
 
-    def __init__(self, broker: str, names: Topics, folder: Path, *more: str) -> None:
+    def __init__(self, broker: str, names: Topics, folder: Path, *more: str, before: str = "") -> None:
         self._log = (folder.parent / "views.log").open("ab+")
         self._log.seek(0, os.SEEK_END)
         began = self._log.tell()
         arguments = ["--bootstrap", broker, "--group", names.verdicts, "--verdicts-topic", names.verdicts]
         self.metrics_port = kafka.free_ports(1)[0]
         arguments += ["--views-state", str(folder), "--port", "0", "--metrics-port", str(self.metrics_port), *more]
-        main = [sys.executable, "-c", "from streams.cli import main; main()", "views"]
+        main = [sys.executable, "-c", before + "from streams.cli import main; main()", "views"]
         self.process = subprocess.Popen([*main, *arguments], stdout=self._log, stderr=self._log)
         self.port = int(eventually(lambda: self._port(began), "the views serve"))
 
@@ -108,17 +111,25 @@ def publish(producer: Producer, topic: str, verdicts: list[dict[str, Any]], *, c
         producer.abort_transaction(60)
 
 
-# A known defect: beside many other tests the worker that follows two kills takes in nothing more, now and then (2 of 3
-# runs of the whole suite, none of 20 runs alone). Until its cause is found the kills run apart.
-KILLED = pytest.mark.skipif(
-    not os.environ.get("NEARDUP_TEST_VIEWS"), reason="stalls now and then beside other tests: make test-views runs it"
-)
+#: After 100 rows none reaches the changelogs any more.
+HELD = """
+import asyncio
+from faust.transport.producer import ProducerBuffer
+send, rows = ProducerBuffer._send_pending, []
+async def held(self, row):
+    rows.append(row)
+    if len(rows) > 100:
+        await asyncio.Event().wait()
+    await send(self, row)
+ProducerBuffer._send_pending = held
+"""
+#: So long Faust's timer of commits is given: it tries every 2.8 s.
+COMMITS_SECONDS = 6.0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [(), pytest.param((0.1, 0.4), marks=KILLED)])
-def test_kills_and_a_rebuild_give_the_same_pages(
-    broker: str, made: Topics, tmp_path: Path, kills: tuple[float, ...]
+def test_kill_9_and_a_rebuild_give_the_same_pages(
+    broker: str, made: Topics, tmp_path: Path, connection: Connection
 ) -> None:
     verdicts, never = said(600, 1), said(200, 2)
     folder = tmp_path / "tables"
@@ -139,18 +150,27 @@ def test_kills_and_a_rebuild_give_the_same_pages(
     for at in range(0, len(verdicts) // 2, step):
         publish(producer, made.verdicts, verdicts[at : at + step], committed=True)
 
-    worker = Worker(broker, made, folder)
+    # What is taken in but not in the changelogs yet must not be committed: nobody would read it again.
+    worker = Worker(broker, made, folder, before=HELD)
     try:
-        for number, part in enumerate(kills or (0.1,)):
-            worker.takes(part * len(verdicts))
-            if number == 0:
-                publish(producer, made.verdicts, never, committed=False)
-                for at in range(len(verdicts) // 2, len(verdicts), step):
-                    publish(producer, made.verdicts, verdicts[at : at + step], committed=True)
-            if not kills:
-                break
-            assert worker.end(signal.SIGKILL) == -signal.SIGKILL
-            worker = Worker(broker, made, folder)
+        worker.takes(len(verdicts) // 2)
+        topic = Admin(connection).topic(made.verdicts)
+        group, until = name_of(Settings(group=made.verdicts), topic), time.monotonic() + COMMITS_SECONDS
+
+        def committed() -> bool:
+            return any(Admin(connection).committed(group, topic.name, place) for place in range(topic.partitions))
+
+        eventually(lambda: committed() or time.monotonic() > until, "Faust's commit")
+        assert not committed()
+        assert worker.end(signal.SIGKILL) == -signal.SIGKILL
+
+        worker = Worker(broker, made, folder)
+        publish(producer, made.verdicts, never, committed=False)
+        for at in range(len(verdicts) // 2, len(verdicts), step):
+            publish(producer, made.verdicts, verdicts[at : at + step], committed=True)
+        worker.takes(0.6 * len(verdicts))
+        assert worker.end(signal.SIGKILL) == -signal.SIGKILL
+        worker = Worker(broker, made, folder)
         worker.takes(len(verdicts))
         eventually(lambda: not worker("/overview.json")["behind"], "nothing behind")
         assert_alike(worker, verdicts)

@@ -1,6 +1,7 @@
 """The report of a partition: figures, sets, and pairs with what differs, from files that strangers wrote."""
 
 import html
+import json
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -34,9 +35,11 @@ def test_the_report_shows_sets_and_pairs(shell: Shell, kind: str) -> None:
     assert ended.code == 0, ended.err
     told = text(shell.folder / "sets" / "report.html")
     assert "100% of 18 documents are in 6 sets of two or more." in " ".join(told.split())
-    shown = re.search(r"Resemblance (\d+)", told)  # of which pair hangs on the names of files, and so on the folder's
-    assert shown is not None
-    assert 28 <= int(shown[1]) <= 100
+    sets = [json.loads(line) for line in (shell.folder / "sets" / "sets.jsonl").read_text().splitlines()]
+    scores = sorted(member["score"] for one in sets for member in one["members"] if "score" in member)
+    shown = re.findall(r"Resemblance (\d+%)", told)
+    assert set(shown) <= {f"{score:.0%}" for score in scores}
+    assert {f"{score:.0%}" for score in scores[:2]} <= set(shown)  # the least alike ones
     assert "a sentence of edition" in told
     assert "cannot be shown" not in told
 
