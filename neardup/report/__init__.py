@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from neardup.decider import Decider
@@ -86,9 +86,11 @@ def visible(value: Any) -> Any:
 
 
 def environment(package: str) -> Environment:
-    """The templates beside a package's code: what they are given is escaped, and shown as `visible` has it."""
+    """The templates beside a package's code, and those of the report: what they are given is escaped, and shown as
+    `visible` has it.
+    """
     return Environment(
-        loader=PackageLoader(package, "."),
+        loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(__name__, ".")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

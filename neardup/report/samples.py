@@ -129,8 +129,8 @@ def _side(place: Mapping[str, Any]) -> Side:
     )
 
 
-def _read(place: Mapping[str, Any], read_page: ReadPage) -> tuple[str | None, str]:
-    """(text, "") or (None, why there is none)."""
+def page_there(place: Mapping[str, Any], read_page: ReadPage) -> tuple[Page | None, str]:
+    """(the page at a place that a verdict tells, "") or (None, why it cannot be had)."""
     coordinates = place.get("coordinates")
     if not coordinates:
         return None, "the verdict does not say where it was read"
@@ -146,5 +146,13 @@ def _read(place: Mapping[str, Any], read_page: ReadPage) -> tuple[str | None, st
         here = page.url
     if place.get("url") and here != place["url"]:
         return None, f"its source has changed and holds {here[:200]} there now"
+    return page, ""
+
+
+def _read(place: Mapping[str, Any], read_page: ReadPage) -> tuple[str | None, str]:
+    """(text, "") or (None, why there is none)."""
+    page, note = page_there(place, read_page)
+    if page is None:
+        return None, note
     text = page_text(page)
     return (text, "") if text is not None else (None, "it is neither HTML nor text")

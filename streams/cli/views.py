@@ -13,6 +13,7 @@ from streams.config.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None)
 
+_TOPICS = ("verdicts_topic", "sketches_of", "sketches_topic", "pages_topic", "codec", "body_ref_prefixes")
 _WATCHING = tuple(name for name in options.WATCHING if name != "hold_ms")
 
 
@@ -20,7 +21,7 @@ _WATCHING = tuple(name for name in options.WATCHING if name != "hold_ms")
     short_help="Show what was said, as web pages.",
     epilog=options.examples("neardup views --scan neardup-state", "neardup views --bootstrap 127.0.0.1:9092"),
 )
-@takes_settings((*options.CONNECTION, "verdicts_topic", "views_state", *options.DECIDER, *_WATCHING))
+@takes_settings((*options.CONNECTION, *_TOPICS, "views_state", *options.DECIDER, *_WATCHING))
 def views(
     settings: Settings,
     *,
@@ -38,7 +39,8 @@ def views(
     ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Stream: make the tables anew from the topic.")] = False,
 ) -> None:
-    """Show what was said as web pages: counts, a URL's verdict with its evidence and history, a cluster, a site.
+    """Show what was said as web pages: counts, a URL's verdict with its evidence and history, a cluster, a site, and
+    two pages side by side with what each rule says of them.
 
     On the stream it follows the topic of verdicts and keeps its tables in a folder; one process at a time. Name the
     matcher's rule and numbers, where they are not the default, to see the evidence in words. Every page has a twin for

@@ -58,6 +58,17 @@ class RuleResult(NamedTuple):
     outcome: Kind | None
     shared: dict[str, int]
 
+    def to_json(self, same_digest: bool) -> dict[str, Any]:
+        """For machines: plain values only."""
+        return {
+            "rule": self.rule,
+            "verdict": self.outcome,
+            "numbers": self.numbers,
+            "needed": self.needed,
+            "by": "digest" if same_digest else self.ruling.by,
+            "shared_keys": self.shared,
+        }
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -103,17 +114,7 @@ class Comparison:
                 for path, sketch in zip(self.files, self.sketches, strict=True)
             ],
             "pair": self.pair._asdict(),
-            "rules": [
-                {
-                    "rule": one.rule,
-                    "verdict": one.outcome,
-                    "numbers": one.numbers,
-                    "needed": one.needed,
-                    "by": "digest" if self.same_digest else one.ruling.by,
-                    "shared_keys": one.shared,
-                }
-                for one in self.rules
-            ],
+            "rules": [one.to_json(self.same_digest) for one in self.rules],
             "batch_rules": [one.to_json() for one in self.batch],
             "if_urls_end_alike": self.if_urls_end_alike,
             "names": self.names,
@@ -165,7 +166,7 @@ class Comparison:
         for one in self.rules:
             kind = one.outcome
             decision = Text(
-                f"{'=' if kind else 'x'} {_said(one, self.same_digest)}", style="green" if kind else "yellow"
+                f"{'=' if kind else 'x'} {said(one, self.same_digest)}", style="green" if kind else "yellow"
             )
             found = found_through(one.shared) if one.shared else Text("no common key", style="dim")
             table.add_row(one.rule, one.numbers, one.needed, decision, found)
@@ -232,7 +233,7 @@ def compare_command(
         sketches,
         decider,
         pair,
-        [_rule(rule, records, pair, decider) for rule in rules_for(decider)],
+        rule_results(records, pair, decider),
         [] if difference is None else veto_names(difference, sketches, pair),
         difference,
         None if difference is None else passages(difference, count_max=12),
@@ -252,6 +253,11 @@ def page_of_file(path: Path, url: str | None, scheme: Scheme) -> Page:
         raise BadInput(f"{path}: {error.strerror}") from error
 
 
+def rule_results(records: Sequence[bytes], pair: Pair, decider: Decider) -> list[RuleResult]:
+    """Every online rule on two sketch records of one scheme, and their numbers."""
+    return [_rule(rule, records, pair, decider) for rule in rules_for(decider)]
+
+
 def _rule(rule: str, records: Sequence[bytes], pair: Pair, decider: Decider) -> RuleResult:
     own = replace(decider, rule=rule)
     ruling = RULES[rule].decide(pair, own)
@@ -263,7 +269,8 @@ def _rule(rule: str, records: Sequence[bytes], pair: Pair, decider: Decider) -> 
     return RuleResult(rule, numbers, needed, ruling, outcome, {"digest": 1} | counts if pair.same_digest else counts)
 
 
-def _said(one: RuleResult, same_digest: bool) -> str:
+def said(one: RuleResult, same_digest: bool) -> str:
+    """The rule's decision in words."""
     if same_digest:
         return "exact duplicate"
     if one.ruling.kind:

@@ -28,6 +28,7 @@ from streams.roles.runtime import connect
 from streams.views.driver import SCHEME, CommittedConsumer
 from streams.views.rows import TABLES, MemoryRows, Row, apply
 from streams.views.security import credentials
+from streams.views.topics import StreamOrigin
 from streams.views.watching import watched
 from streams.views.web import serve
 
@@ -106,6 +107,7 @@ class StreamSource:
         for table in self._tables.values():
             table.send_changelog = self._noted(table.send_changelog)
         self._rows = _PartitionRows(self._tables)
+        self.origin = StreamOrigin(settings)
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         verdicts = self.app.topic(
             topic.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
@@ -205,6 +207,7 @@ class StreamSource:
 
     async def stop(self) -> None:
         await self.app.stop()
+        self.origin.close()
 
 
 def name_of(settings: Settings, topic: Topic) -> str:

@@ -12,6 +12,7 @@ from neardup.errors import BadPage
 from neardup.page import normalise_url
 from neardup.report import environment, prose
 from neardup.report.samples import instant
+from streams.views import comparing
 from streams.views.rows import EVERYTHING, Row, Verdict, cluster_id, cluster_of, counts_of, url_of
 from streams.views.source import Source
 
@@ -61,11 +62,7 @@ def _by_kind(kinds: Mapping[str, int]) -> dict[str, int]:
 
 def url(source: Source, wanted: str, decider: Decider) -> Facts | None:
     """A URL's life: as it was typed, else as the crawl writes it. None if nothing was said of it."""
-    row = None
-    for text in _spellings(wanted.strip()[:URL_CHARS_MAX]):
-        row = url_of(source.rows("urls", text))
-        if row is not None:
-            break
+    row = _row(source, wanted)
     if row is None:
         return None
     verdict = row["verdict"]
@@ -89,6 +86,14 @@ def url(source: Source, wanted: str, decider: Decider) -> Facts | None:
     }
 
 
+def _row(source: Source, wanted: str) -> Row | None:
+    for text in _spellings(wanted.strip()[:URL_CHARS_MAX]):
+        row = url_of(source.rows("urls", text))
+        if row is not None:
+            return row
+    return None
+
+
 def _spellings(text: str) -> list[str]:
     out = [text]
     for full in (text, f"https://{text}", f"http://{text}"):
@@ -106,6 +111,21 @@ def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]
     if replace(decider, scheme=str(verdict.get("scheme", ""))).digest != verdict.get("decider"):
         return words, False
     return words + (prose.sentences(evidence, decider) if evidence.get("by") else []), True
+
+
+def compare(source: Source, a: str, b: str, decider: Decider, *, shown: int) -> Facts | str:
+    """Two URLs side by side, or which of them is not known. Reads the pages again: call it in a thread.
+
+    shown: passages of differences.
+    """
+    found = []
+    for text in (a, b):
+        row = _row(source, text)
+        if row is None:
+            return f"No verdict was said of {text.strip()[:300]}"
+        found.append(row)
+    one, other = comparing.places(*found)
+    return comparing.compared(source.origin, one, other, decider, shown=shown)
 
 
 def cluster(source: Source, number: int) -> Facts | None:

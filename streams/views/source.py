@@ -6,6 +6,7 @@ from typing import Protocol
 
 from neardup.decider import Decider
 from streams.files.state import State
+from streams.views.origin import Origin, ScanOrigin
 from streams.views.rows import MemoryRows, Row, apply
 
 
@@ -20,6 +21,11 @@ class Source(Protocol):
     @property
     def partitions(self) -> int | None:
         """Of the topic; None for a scan."""
+        ...
+
+    @property
+    def origin(self) -> Origin:
+        """Where the pages themselves can be read again."""
         ...
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
@@ -40,6 +46,7 @@ class ScanSource:
         self._rows = MemoryRows()
         with State.open(path) as state:
             self.decider: Decider = state.decider
+            self.origin: Origin = ScanOrigin(state)
             for verdict in state.verdicts():
                 apply(verdict, self._rows)
 

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
-from streams.views import pages
+from streams.views import comparing, pages
 from streams.views.source import Source
 
 PORT = 8379
@@ -43,13 +43,15 @@ class Views:
         self._source, self._decider = source, decider
         self._hosts, self._token = frozenset(hosts), token
         self._style = pages.style()
+        self._reading = asyncio.Lock()  # pages are read again by one thread at a time
 
     def add_to(self, app: web.Application) -> None:
         """Adds the routes; each page has its twin in JSON."""
         app.router.add_get("/views.css", self._guarded(self._asset))
         app.router.add_get("/", self._guarded(self._page(self._overview)))
         app.router.add_get("/overview.json", self._guarded(self._twin(self._overview)))
-        for name, find in (("url", self._url), ("cluster", self._cluster), ("site", self._site)):
+        finders = {"url": self._url, "cluster": self._cluster, "site": self._site, "compare": self._compare}
+        for name, find in finders.items():
             app.router.add_get(f"/{name}", self._guarded(self._page(find)))
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
 
@@ -119,11 +121,26 @@ class Views:
             f"No page of {name[:300]} was seen; sites are registrable domains",
         )
 
+    async def _compare(self, request: web.Request) -> _Found:
+        a, b = request.query.get("a", ""), request.query.get("b", "")
+        if not a.strip() or not b.strip():
+            return "compare", None, "Two URLs are wanted, as a and b"
+        shown = _number(request.query.get("shown", ""), comparing.PASSAGES_SHOWN, comparing.PASSAGES_MAX)
+        async with self._reading:
+            found = await asyncio.to_thread(pages.compare, self._source, a, b, self._decider, shown=shown)
+        return ("compare", None, found) if isinstance(found, str) else ("compare", found, "")
+
     async def _cluster(self, request: web.Request) -> _Found:
         text = request.query.get("id", "")
         if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX):
             return "cluster", None, f"A cluster has a number for a name, not {text[:40]!r}"
         return "cluster", pages.cluster(self._source, int(text)), f"No cluster {int(text)} is known"
+
+
+def _number(text: str, default: int, most: int) -> int:
+    """A number of a query; what is none counts as not given."""
+    given = int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX else default
+    return max(1, min(given, most))
 
 
 def _token_of(authorization: str) -> str:

@@ -4,15 +4,30 @@ import random
 from typing import Any
 
 from neardup.decider import Decider
+from neardup.errors import BadInput
+from neardup.page import Page
+from neardup.verdict import Coordinates
+from streams.views.origin import Origin
 from streams.views.rows import MemoryRows, Row, apply
 
 DECIDER = Decider(scheme="5" * 32)
+
+
+class Nowhere:
+    """An origin that has nothing."""
+
+    def record(self, page_id: int, log: str | None) -> bytes:
+        raise BadInput(f"no page {page_id} here")
+
+    def page(self, coordinates: Coordinates) -> Page:
+        raise BadInput("no pages here")
 
 
 class Held:
     """The rows as if every verdict had come once, in one partition, as a source of pages."""
 
     partitions: int | None = None
+    origin: Origin = Nowhere()
 
     def __init__(self, verdicts: list[dict[str, Any]], where: str = "a test") -> None:
         self.where = where

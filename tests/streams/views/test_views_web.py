@@ -6,6 +6,7 @@ import shutil
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,11 +17,13 @@ import pytest
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from neardup.errors import BadInput
+from neardup.page import Page
+from neardup.verdict import Coordinates
 from streams.views.source import ScanSource
 from streams.views.web import listen, serve
 from tests.neardup.report.test_report import HOSTILE, Outline
 from tests.streams.shell import Shell, site
-from tests.streams.views.said import DECIDER, Held, said
+from tests.streams.views.said import DECIDER, Held, Nowhere, said
 
 TOKEN = "0123456789abcdef"
 EVIL = "https://evil.example/" + HOSTILE
@@ -63,10 +66,11 @@ def hostile() -> list[dict[str, Any]]:
     first = next(v for v in said(50) if v["verdict"] == "near_duplicate")
     place = {"page_id": 1, "url": EVIL + "0", "fetched_at": 1, "coordinates": {}}
     one = {**first, "page_id": 1, "url": EVIL, "title": HOSTILE, "site": "evil.example", "cluster": 1,
-           "canonical": EVIL, "representative": {**place, "page_id": 0}}  # fmt: skip
+           "coordinates": {"offset": 1}, "canonical": EVIL, "representative": {**place, "page_id": 0}}  # fmt: skip
     foreign = {
         **one,
         "page_id": 2,
+        "coordinates": {"offset": 2},
         "url": EVIL + "2",
         "decider": "d" * 32,
         "evidence": {"by": HOSTILE, HOSTILE: HOSTILE},
@@ -77,15 +81,31 @@ def hostile() -> list[dict[str, Any]]:
     return [one, foreign, rejected, newer, long]
 
 
+class EvilOrigin(Nowhere):
+    """Where two pages differ, their texts are markup, escapes of a terminal, and homographs; errors are as evil."""
+
+    def record(self, page_id: int, log: str | None) -> bytes:
+        raise BadInput(HOSTILE)
+
+    def page(self, coordinates: Coordinates) -> Page:
+        own = escape(HOSTILE) + "\x1b[2J \u0440\u0430ypal " + " ".join("same" * coordinates.offset)
+        return Page(EVIL if coordinates.offset == 1 else EVIL + "2", f"<p>{own}".encode(), "text/html; charset=utf-8")
+
+
 SHOWN = [EVIL, EVIL + "2", EVIL + "3", HOSTILE, "https://evil.example/long"]
-KNOWN = ["/", *(f"/url?url={quote(url)}" for url in SHOWN), "/cluster?id=1", "/site?name=evil.example"]
-UNKNOWN = [f"{page}={quote('nothing' + HOSTILE)}" for page in ("/url?url", "/cluster?id", "/site?name")]
+COMPARED = [f"/compare?a={quote(EVIL)}&b={quote(other)}" for other in (EVIL, EVIL + "2", HOSTILE)]
+KNOWN = ["/", *(f"/url?url={quote(url)}" for url in SHOWN), "/cluster?id=1", "/site?name=evil.example", *COMPARED]
+UNKNOWN = [
+    f"{page}={quote('nothing' + HOSTILE)}" for page in ("/url?url", "/cluster?id", "/site?name", "/compare?b=x&a")
+]
 PATHS = KNOWN + UNKNOWN
 
 
 @pytest.fixture(scope="module")
 def evil() -> Iterator[Server]:
-    server = Server(Held(hostile(), "a test" + HOSTILE))
+    source = Held(hostile(), "a test" + HOSTILE)
+    source.origin = EvilOrigin()
+    server = Server(source)
     yield server
     server.close()
 
@@ -171,6 +191,13 @@ def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path)
             page.keyboard.press("Enter")
             page.get_by_role("heading", name="Wool").wait_for()
             assert page.get_by_text("Both pages are on one site.").is_visible()
+            page.get_by_role("link", name="compare").first.click()
+            page.get_by_role("heading", name="Two pages").wait_for()
+            assert page.get_by_text("0 words only in A").is_visible() or page.get_by_text("only in B").is_visible()
+            assert page.get_by_role("insertion").or_(page.get_by_role("deletion")).first.is_visible()
+            assert page.get_by_role("rowheader", name="simhash64").is_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            page.go_back()
             page.get_by_role("link", name="0", exact=True).click()
             page.get_by_role("heading", name="Cluster 0").wait_for()
             assert page.get_by_role("link", name="https://a.example/b.html").is_visible()

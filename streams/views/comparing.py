@@ -1,0 +1,186 @@
+"""Two pages side by side: what each rule says of their sketches, and where their texts differ.
+
+Figures come from the sketches in the log, which are what was judged; texts from the pages themselves. Either may be out
+of reach (retention, a file that was moved), and what is left is told without it. Bounded whatever the pages hold: texts
+are cut where `neardup.report.differ` cuts them, differences where it stops to align them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from neardup.decider import Decider
+from neardup.errors import NeardupError
+from neardup.page import Page
+from neardup.pairs.scoring import compare
+from neardup.report.differ import Difference, compare_texts, text_words
+from neardup.report.passages import Passages, Segment, passages
+from neardup.report.prose import found_through
+from neardup.report.reasons import draft_of
+from neardup.report.samples import page_text, page_there
+from neardup.sketch.layout import RecordKind
+from neardup.sketch.view import Sketch
+from neardup.verdict import Coordinates
+from streams.commands.compare import rule_results, said, veto_names
+from streams.commands.compare_batch import batch_results
+from streams.views.origin import Origin
+from streams.views.rows import JUDGEMENTS, Row
+
+Facts = dict[str, Any]
+
+PASSAGES_SHOWN, PASSAGES_MAX = 12, 500
+#: Longest common subsequences of whole texts take the product of their lengths.
+BATCH_TOKENS_MAX = 50_000
+
+
+@dataclass(slots=True)
+class _Side:
+    """One page: where its verdict says that it is, and what could be read of it. missing: what could not, and why."""
+
+    place: Mapping[str, Any]
+    record: bytes | None = None
+    sketch: Sketch | None = None
+    page: Page | None = None
+    text: str | None = None
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def read(self, origin: Origin) -> None:
+        try:
+            record = origin.record(int(self.place["page_id"]), self.place.get("log"))
+            sketch = Sketch(record)
+            if sketch.url != self.place["url"]:
+                self.missing["sketch"] = f"the log holds {sketch.url[:200]} there"
+            elif sketch.kind is not RecordKind.PAGE:
+                self.missing["sketch"] = sketch.reason or "it was not readable as a page"
+            else:
+                self.record, self.sketch = record, sketch
+        except (NeardupError, OSError) as error:
+            self.missing["sketch"] = str(error)
+        self.page, note = page_there(self.place, lambda place: origin.page(Coordinates(**place)))
+        if self.page is not None:
+            note = self.page.problem or ""
+            self.text = page_text(self.page)
+            if self.text is None:
+                note = note or "it is neither HTML nor text"
+        if note:
+            self.missing["text"] = note
+
+    def facts(self) -> Facts:
+        sketch = self.sketch
+        return {
+            "url": self.place["url"],
+            "page_id": self.place["page_id"],
+            "fetched_at": self.place.get("fetched_at"),
+            "verdict": self.place.get("verdict"),
+            "title": sketch.title if sketch else self.place.get("title"),
+            "site": sketch.site if sketch else self.place.get("site"),
+            "tokens": sketch.tokens if sketch else None,
+            "digest": sketch.digest.hex() if sketch else None,
+            "missing": self.missing,
+        }
+
+
+def places(a: Row, b: Row) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Which fetches of two URLs to compare: the one that the other was judged against, else the latest readable."""
+    one, other = _own(a), _own(b)
+    return _judged_against(b, one["url"]) or one, _judged_against(a, other["url"]) or other
+
+
+def _own(row: Row) -> Mapping[str, Any]:
+    verdict, judged = row["verdict"], row["judged"]
+    if verdict["n"]:  # another page's fetch caused it
+        kept = verdict.get("representative") or {}
+        if kept.get("url") == verdict["url"]:
+            return {**verdict, **kept}
+    elif verdict["verdict"] in (*JUDGEMENTS, "unchanged", "edited", "stale"):
+        return dict(verdict)
+    return dict(judged or verdict)
+
+
+def _judged_against(row: Row, url: str) -> Mapping[str, Any] | None:
+    judged = row["judged"] or {}
+    evidence = judged.get("evidence") or {}
+    for place in (
+        judged.get("representative"),
+        judged.get("content_of"),
+        evidence.get("holder"),
+        evidence.get("nearest"),
+    ):
+        if place and place.get("url") == url and place.get("coordinates"):
+            return {**place, "log": judged.get("log")}
+    return None
+
+
+def compared(
+    origin: Origin, one: Mapping[str, Any], other: Mapping[str, Any], decider: Decider, *, shown: int = PASSAGES_SHOWN
+) -> Facts:
+    """Two pages at the places that verdicts tell. shown: passages of differences. Reads files or topics: some time."""
+    sides = _Side(one), _Side(other)
+    for side in sides:
+        side.read(origin)
+    a, b = sides
+    difference = None
+    if a.text is not None and b.text is not None:
+        difference = compare_texts(text_words(a.text), text_words(b.text))
+    out: Facts = {"a": a.facts(), "b": b.facts(), "decider": decider.digest}
+    return out | _figures(a, b, decider, difference) | _differences(a, b, difference, shown)
+
+
+def _figures(a: _Side, b: _Side, decider: Decider, difference: Difference | None) -> Facts:
+    """What the rules say, as far as both sketches are there and of one scheme."""
+    out: Facts = {"pair": None, "same_digest": None, "rules": [], "batch_rules": [], "names": []}
+    if a.sketch is None or b.sketch is None or a.record is None or b.record is None:
+        return out
+    decider = replace(decider, scheme=str(a.place.get("scheme") or decider.scheme))
+    pair = compare(a.sketch, b.sketch)
+    out["pair"], out["same_digest"] = pair._asdict(), pair.same_digest
+    for one in rule_results((a.record, b.record), pair, decider):
+        found = found_through(one.shared) if one.shared else "no common key"
+        out["rules"].append(
+            {**one.to_json(pair.same_digest), "said": said(one, pair.same_digest), "found_through": found}
+        )
+    if difference is not None:
+        out["names"] = veto_names(difference, (a.sketch, b.sketch), pair)
+    if a.page and b.page and difference is not None and a.sketch.tokens + b.sketch.tokens <= BATCH_TOKENS_MAX:
+        bound = max(len(page.body or b"") for page in (a.page, b.page)) + 1
+        out["batch_rules"] = [one.to_json() for one in batch_results((a.page, b.page), bound)]
+    return out
+
+
+def _differences(a: _Side, b: _Side, difference: Difference | None, shown: int) -> Facts:
+    if difference is None:
+        return {"differences": None}
+    found = passages(difference, count_max=shown)
+    draft = draft_of(difference, a.place["url"], b.place["url"])
+    return {
+        "differences": {
+            "only_a": difference.removed,
+            "only_b": difference.added,
+            "words": [len(difference.left.words), len(difference.right.words)],
+            "equal": not difference.changes,
+            "aligned": not difference.coarse,
+            "cut": difference.left.cut or difference.right.cut,
+            "kind": (draft.sentence() or None) if draft else None,
+            **_passages(found),
+        }
+    }
+
+
+def _passages(found: Passages) -> Facts:
+    return {
+        "passages": [
+            {
+                "same_before": one.same_before,
+                "left": list(map(_segment, one.left)),
+                "right": list(map(_segment, one.right)),
+            }
+            for one in found.shown
+        ],
+        "more": found.more,
+        "same_after": max(0, found.same_after),
+    }
+
+
+def _segment(one: Segment) -> Facts:
+    """sign: - or + for what only this page has."""
+    return {"sign": one.sign, "text": one.text, "gap": one.gap}

@@ -1,0 +1,144 @@
+"""Two pages side by side: figures of their sketches, differences of their texts, whatever of both is out of reach."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from streams.views import comparing, pages
+from streams.views.source import ScanSource
+from tests.streams.shell import Shell, site, words
+
+A, B, C = (f"https://a.example/{name}.html" for name in "abc")
+STATE = Path("neardup-state")
+
+
+@pytest.fixture
+def scanned(shell: Shell, tmp_path: Path) -> Path:
+    site(tmp_path / "site")
+    assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
+    return tmp_path
+
+
+def compare(source: ScanSource, a: str, b: str, shown: int = 12) -> dict[str, Any]:
+    found = pages.compare(source, a, b, source.decider, shown=shown)
+    assert not isinstance(found, str), found
+    return found
+
+
+def test_what_differs_and_what_each_rule_says(scanned: Path) -> None:
+    source = ScanSource(STATE)
+    found = compare(source, A, B)
+    assert [found[side]["url"] for side in "ab"] == [A, B]
+    assert [found[side]["missing"] for side in "ab"] == [{}, {}]
+    told = found["differences"]
+    assert (told["only_a"], told["only_b"], told["words"]) == (0, 2, [201, 203])
+    assert "".join(s["text"] for s in told["passages"][0]["right"] if s["sign"] == "+") == "9:41"
+    rules = {one["rule"]: one for one in found["rules"]}
+    assert rules.keys() == {"shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified"}
+    assert rules["verified"]["verdict"] == "near_duplicate"
+    assert {one["rule"] for one in found["batch_rules"]} <= {"tlcs", "cosine"}
+    # What the sketches say is what was judged.
+    verdict = next(iter(source.rows("urls", B)))["verdict"]
+    assert found["pair"]["tape_score"] == pytest.approx(verdict["evidence"]["tape_score"], abs=1e-4)
+    other = compare(source, A, C)
+    assert not any(one["verdict"] for one in other["rules"])
+    same = compare(source, A, A)
+    assert same["differences"]["equal"]
+    assert same["same_digest"]
+
+
+def test_where_a_page_is_gone_the_sketches_still_tell(scanned: Path) -> None:
+    before = compare(ScanSource(STATE), A, B)
+    (scanned / "site" / "b.html").unlink()
+    (scanned / "site" / "a.html").write_text("<p>another page")
+    after = compare(ScanSource(STATE), A, B)
+    assert after["differences"] is None
+    assert "has changed" in after["a"]["missing"]["text"]
+    assert "cannot be read any more" in after["b"]["missing"]["text"]
+    assert after["pair"] == before["pair"]
+    assert after["rules"] == before["rules"]
+
+
+def test_where_the_log_is_gone_the_texts_still_tell(scanned: Path) -> None:
+    source = ScanSource(STATE)
+    before = compare(source, A, B)
+    shutil.rmtree(STATE / "log")
+    after = compare(source, A, B)
+    assert after["differences"] == before["differences"]
+    assert after["rules"] == []
+    assert "sketch" in after["a"]["missing"]
+
+
+def test_an_unknown_url_is_told(scanned: Path) -> None:
+    source = ScanSource(STATE)
+    assert pages.compare(source, A, "https://nowhere.example/", source.decider, shown=1) == (
+        "No verdict was said of https://nowhere.example/"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("wool " * 2_000_000, "wool " * 1_999_990 + "tin"),
+        ("w" * 10_000_000, "w" * 9_999_999 + "v"),
+        (" ".join(f"w{i}" for i in range(300_000)), " ".join(f"w{i * 7 % 300_000}" for i in range(300_000))),
+    ],
+    ids=["one word ten million times", "one long word", "another order"],
+)
+def test_hostile_pages_end_in_an_answer_of_bounded_size(shell: Shell, tmp_path: Path, one: str, other: str) -> None:
+    (tmp_path / "site").mkdir()
+    for name, body in (("a", one), ("b", other)):
+        (tmp_path / "site" / f"{name}.html").write_text(f"<title>Wool</title><p>{body}")
+    assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
+    found = compare(ScanSource(STATE), A, B, shown=comparing.PASSAGES_MAX)
+    assert found["differences"]["cut"]
+    assert found["rules"]
+    assert len(pages.html("compare", found)) < 2_000_000
+    assert len(orjson.dumps(found)) < 2_000_000
+
+
+def test_more_differences_are_shown_when_asked_for(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    text = words("a", 4000).split()
+    (tmp_path / "site" / "a.html").write_text(" ".join(text))
+    text[::100] = [f"b{i}" for i in range(40)]
+    (tmp_path / "site" / "b.html").write_text(" ".join(text))
+    assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
+    source = ScanSource(STATE)
+    few, many = (compare(source, A, B, shown)["differences"] for shown in (3, 100))
+    assert (len(few["passages"]), few["more"]) == (3, 37)
+    assert (len(many["passages"]), many["more"]) == (40, 0)
+    assert "shown=12" in pages.html("compare", compare(source, A, B, 3))
+
+
+def _verdict(page_id: int, url: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"page_id": page_id, "n": 0, "url": url, "verdict": kind, "coordinates": {"offset": page_id}, **more}
+
+
+def _row(*verdicts: dict[str, Any]) -> dict[str, Any]:
+    judged = [one for one in verdicts if one["verdict"] in ("unique", "near_duplicate")]
+    return {"verdict": verdicts[-1], "judged": judged[-1] if judged else None}
+
+
+def test_a_page_is_compared_as_it_was_when_the_other_was_judged_against_it() -> None:
+    first = {"page_id": 1, "url": A, "coordinates": {"offset": 1}}
+    duplicate = _row(_verdict(2, B, "near_duplicate", representative=first, log="ab"))
+    edited = _row(_verdict(1, A, "unique", log="ab"), _verdict(3, A, "edited", log="ab"))
+    one, other = comparing.places(edited, duplicate)
+    assert (one["page_id"], other["page_id"]) == (1, 2)
+    assert one["log"] == "ab"
+    unrelated = _row(_verdict(4, C, "unique", log="ab"))
+    one, other = comparing.places(edited, unrelated)
+    assert (one["page_id"], other["page_id"]) == (3, 4)
+
+
+def test_a_page_that_went_is_compared_as_it_was() -> None:
+    gone = _row(_verdict(1, A, "unique"), _verdict(2, A, "gone"))
+    assert comparing.places(gone, gone)[0]["page_id"] == 1
+    rejected = _row(_verdict(1, A, "unique"), _verdict(2, A, "rejected"))
+    assert comparing.places(rejected, rejected)[0]["page_id"] == 1
+    promoted = {**_verdict(9, A, "promoted"), "n": 1, "representative": {"page_id": 4, "url": A, "coordinates": {}}}
+    assert comparing.places(_row(_verdict(4, A, "near_duplicate"), promoted), gone)[0]["page_id"] == 4
