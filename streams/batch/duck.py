@@ -6,7 +6,7 @@ and `compared_N`. Texts lie beside the documents, one file a part.
 
 import json
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -298,18 +298,3 @@ def _columns(kind: type[Compared], rows: Sequence[Compared]) -> dict[str, Any]:
 
 def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
-
-
-def parquet_of_lines(lines: Path, columns: Mapping[str, str], out: Path) -> None:
-    """JSON lines as Parquet, in their order. columns: names and types in SQL's words. Raises StateError."""
-    types = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
-    how = f"format='newline_delimited', maximum_object_size={1 << 28}"
-    try:
-        with duckdb.connect() as connection:
-            connection.execute("SET threads = 1")
-            connection.execute(
-                f"COPY (SELECT * FROM read_json('{_quoted(lines)}', columns={{{types}}}, {how}))"
-                f" TO '{_quoted(out)}' (FORMAT parquet, COMPRESSION zstd)"
-            )
-    except duckdb.Error as error:
-        raise StateError(f"{out}: {error}") from error

@@ -10,6 +10,7 @@ from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.partition.plan import PLACE_BITS, SOURCE_BITS
 from streams.files.sources import LocalSource, open_sources
+from streams.formats.documents import Fields
 
 #: Pages of a chunk, and bytes of their bodies: what one process works on.
 CHUNK_PAGES, CHUNK_BYTES = 1000, 16 << 20
@@ -36,11 +37,15 @@ class Chunk:
     bytes_done: int = 0
 
 
-def sources_of(paths: Sequence[Path], base_url: str | None, *, follow_links: bool = False) -> list[LocalSource]:
+def sources_of(
+    paths: Sequence[Path], base_url: str | None, *, follow_links: bool = False, fields: Fields | None = None
+) -> list[LocalSource]:
     """The sources of some paths, each once. Raises BadInput."""
     found: dict[str, LocalSource] = {}
     for path in paths:
-        opened = open_sources(path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX, follow_links=follow_links)
+        opened = open_sources(
+            path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX, follow_links=follow_links, fields=fields
+        )
         for source in opened:
             found.setdefault(source.record.content, source)
     if len(found) >= 1 << SOURCE_BITS:

@@ -18,7 +18,16 @@ from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.scheme import Scheme
 from streams.cli import evaluation, history, partition, plan, signals, stream, views
-from streams.cli.options import FollowLinksOption, announce_compiler, complain, examples
+from streams.cli.options import (
+    INPUTS,
+    FollowLinksOption,
+    IdFieldOption,
+    TextFieldOption,
+    announce_compiler,
+    complain,
+    examples,
+    must_exist,
+)
 from streams.config.settings import OPTIONS
 from streams.process.logs import printable
 
@@ -101,14 +110,15 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on 
         "neardup scan crawl.warc.gz",
         "neardup scan more.warc.gz --state DIR --report report.html",
         "neardup scan site/ --base-url https://a.example/ --memory --out -",
+        "neardup scan s3://bucket/texts/*.parquet --id-field doc_id --text-field text",
         codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, "
         "130 interrupted (the same command goes on from there).",
     ),
 )
 def scan(
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="WARC files (.warc, .warc.gz, .warc.zst), folders of HTML, JSON lines."),
+        list[str],
+        typer.Argument(metavar="PATH...", help=INPUTS),
     ],
     state: StateOption = DEFAULT_STATE,
     memory: Annotated[bool, typer.Option("--memory", help="Keep nothing: a throw-away run.")] = False,
@@ -123,6 +133,8 @@ def scan(
         str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
     ] = None,
     follow_links: FollowLinksOption = False,
+    id_field: IdFieldOption = None,
+    text_field: TextFieldOption = None,
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="The verdicts as JSON lines; - for standard output.")
     ] = None,
@@ -157,9 +169,7 @@ def scan(
     """
     if out == "-" and as_json:
         raise BadInput("--json and --out - both want standard output; choose one")
-    for path in paths:
-        if not os.path.exists(path):
-            raise BadInput(f"{path}: no such file or folder")
+    must_exist(paths)
     outputs = [Path(one) for one in (report, audit, out) if one is not None and one != "-"]
     if twice := [one for i, one in enumerate(outputs) if one.absolute() in map(Path.absolute, outputs[:i])]:
         raise BadInput(f"{twice[0]} is named twice; each output needs a file of its own")
@@ -171,6 +181,7 @@ def scan(
     from streams.commands.terminal import bar, sizes, state_line, summary
     from streams.files.scan import scan as run
     from streams.files.state import State
+    from streams.formats.documents import Fields
     from streams.line.audit import open_audit
     from streams.line.audit import shadow_numbers as numbers_of
 
@@ -189,6 +200,7 @@ def scan(
                 opened,
                 base_url=base_url,
                 follow_links=follow_links,
+                fields=Fields(text_field, id_field),
                 out=out,
                 written=outputs,
                 again=again,
@@ -208,6 +220,9 @@ def scan(
     if result.interrupted:
         complain("interrupted; the same command goes on from here" if not memory else "interrupted")
         raise typer.Exit(EXIT_INTERRUPTED)
+    if result.pages and result.counts.get("rejected") == result.pages:
+        complain(f"nothing could be read of any page: {', '.join(list(result.reasons)[:3])}")
+        raise typer.Exit(EXIT_PROBLEMS)
     if result.problems_total:
         raise typer.Exit(EXIT_PROBLEMS)
 

@@ -7,16 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from streams.cli.options import FollowLinksOption, announce_compiler, complain, examples
+from streams.cli.options import INPUTS, FollowLinksOption, announce_compiler, complain, examples, inputs
 
 app = typer.Typer(rich_markup_mode=None)
 
 SEED_MAX = (1 << 63) - 1
 _THREADS = max(1, (os.cpu_count() or 2) - 1)
 
-PathsArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="[PATH]...", help="WARC files, folders of HTML, JSON lines, as for scan.")
-]
+PathsArgument = Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help=INPUTS)]
 StateOption = Annotated[
     Path | None, typer.Option("--state", metavar="DIR", help="Instead of files: what a scan knows.")
 ]
@@ -85,9 +83,9 @@ def evaluate(
     from streams.commands.terminal import bar
 
     announce_compiler()
-    with bar(shown=not as_json) as shown:
+    with inputs(paths or ()) as files, bar(shown=not as_json) as shown:
         made = evaluate_command(
-            paths or (),
+            files,
             state=state,
             labels=labels or (),
             natural=natural,
@@ -164,9 +162,9 @@ def label(
     from streams.commands.terminal import bar
 
     announce_compiler()
-    with bar(shown=True) as shown:
+    with inputs(paths or ()) as files, bar(shown=True) as shown:
         label_command(
-            paths or (),
+            files,
             labels=labels,
             state=state,
             rule=rule,

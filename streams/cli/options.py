@@ -2,17 +2,33 @@
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from neardup.errors import BadInput
 from streams.config.load import load
 from streams.config.settings import OPTIONS, Role, Settings, without_credentials
 from streams.process.logs import printable
 
 FollowLinksOption = Annotated[
     bool, typer.Option("--follow-links", help="In folders, read files too that are links to elsewhere.")
+]
+#: What commands take that read pages.
+INPUTS = (
+    "WARC, WET, WACZ, JSON lines, Parquet, folders of these or of HTML; URLs of files, as s3:// or https://; - for "
+    "standard input."
+)
+IdFieldOption = Annotated[
+    str | None,
+    typer.Option("--id-field", metavar="NAME", help="Of JSON lines and Parquet: a document's id, URL or not; or url."),
+]
+TextFieldOption = Annotated[
+    str | None, typer.Option("--text-field", metavar="NAME", help="Likewise: its text; by default body.")
 ]
 
 CONNECTION = ("bootstrap", "generation", "group")
@@ -35,6 +51,24 @@ def examples(*commands: str, codes: str = "") -> str:
 def complain(text: str) -> None:
     """A line on stderr, or several: names and URLs in it come from strangers, and may hold credentials."""
     typer.echo(f"neardup: {printable(without_credentials(text))}", err=True)
+
+
+def must_exist(given: Sequence[str | Path]) -> None:
+    """Raises BadInput for a path that is not there, before anything is begun. URLs are not asked for."""
+    for path in map(str, given):
+        if path != "-" and "://" not in path and not os.path.exists(path):
+            raise BadInput(f"{path}: no such file or folder")
+
+
+@contextmanager
+def inputs(given: Sequence[str | Path]) -> Iterator[list[Path]]:
+    """What a command reads that keeps nothing, as files (`streams.files.fetching`); copies vanish at the end."""
+    must_exist(given)
+
+    from streams.files.fetching import fetched
+
+    with tempfile.TemporaryDirectory(prefix="neardup-inputs-") as folder:
+        yield fetched(given, Path(folder))
 
 
 def announce_compiler(*, quiet: bool = False) -> None:

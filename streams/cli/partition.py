@@ -9,7 +9,16 @@ import typer
 
 from neardup.decider import RULE_NAMES
 from neardup.errors import BadInput
-from streams.cli.options import FollowLinksOption, announce_compiler, complain, examples
+from streams.cli.options import (
+    INPUTS,
+    FollowLinksOption,
+    IdFieldOption,
+    TextFieldOption,
+    announce_compiler,
+    complain,
+    examples,
+    must_exist,
+)
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -34,7 +43,7 @@ def partition(
         list[str],
         typer.Argument(
             metavar="PATH...",
-            help="WARC files (.warc, .warc.gz, .warc.zst), folders of HTML, JSON lines; or URLs of files, as s3://.",
+            help=INPUTS,
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="For the sets, their tables and the report.")] = Path(
@@ -53,6 +62,8 @@ def partition(
         str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
     ] = None,
     follow_links: FollowLinksOption = False,
+    id_field: IdFieldOption = None,
+    text_field: TextFieldOption = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that read and compare texts.")] = _CPUS,
     memory: Annotated[int, typer.Option(min=1, metavar="MB", help="Of all processes together.")] = 1000 + 500 * _CPUS,
     engine: Annotated[
@@ -81,13 +92,15 @@ def partition(
     from rich.console import Console
 
     from neardup.partition.parameters import Parameters, with_numbers
-    from streams.batch.fetching import fetched, forget, inputs_of
     from streams.batch.workers import Stopped
     from streams.commands.partition import Asked, partition_command
     from streams.commands.partition_online import partition_online
     from streams.commands.partition_terminal import summary
     from streams.commands.terminal import bar
+    from streams.files.fetching import fetched, forget, inputs_of
+    from streams.formats.documents import Fields
 
+    must_exist(given_paths)
     given = dict(text.partition("=")[::2] for text in numbers or [])
     online = method in RULE_NAMES
     if online and (given or sets == "transitive"):
@@ -106,6 +119,7 @@ def partition(
         keep=keep,
         master=master if engine == "spark" else "",
         follow_links=follow_links,
+        fields=Fields(text_field, id_field),
     )
     with bar(shown=not (quiet or as_json)) as shown:
         try:

@@ -158,13 +158,13 @@ def seed(
 def publish(
     settings: Settings,
     *,
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="WARC files, folders of HTML, JSON lines, as for scan.")
-    ],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help=options.INPUTS)],
     base_url: Annotated[
         str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
     ] = None,
     follow_links: options.FollowLinksOption = False,
+    id_field: options.IdFieldOption = None,
+    text_field: options.TextFieldOption = None,
     bodies: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where bodies go that no record can hold (body-ref).")
     ] = None,
@@ -177,9 +177,18 @@ def publish(
     from neardup.report import visible
     from streams.commands.publish import publish as put
     from streams.commands.terminal import bar
+    from streams.formats.documents import Fields
 
-    with bar(shown=not as_json) as shown:
-        done = put(paths, settings, base_url=base_url, follow_links=follow_links, bodies=bodies, progress=shown.update)
+    with options.inputs(paths) as files, bar(shown=not as_json) as shown:
+        done = put(
+            files,
+            settings,
+            base_url=base_url,
+            follow_links=follow_links,
+            fields=Fields(text_field, id_field),
+            bodies=bodies,
+            progress=shown.update,
+        )
     if as_json:
         sys.stdout.write(json.dumps(dataclasses.asdict(done), indent=2) + "\n")
     else:

@@ -60,7 +60,7 @@ def export(
 
 def _parquet() -> Callable[[Path, Mapping[str, str], Path], None]:
     try:
-        from streams.batch.duck import parquet_of_lines
+        from streams.formats.parquet import parquet_of_lines
     except ImportError as error:
         raise BadInput(
             "Parquet is written by DuckDB: pip install 'neardup[batch]', or choose .csv or .jsonl"

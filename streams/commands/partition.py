@@ -21,6 +21,7 @@ from streams.batch.steps import run
 from streams.batch.workers import Workers
 from streams.batch.workspace import Workspace
 from streams.files.sources import LocalSource
+from streams.formats.documents import Fields
 from streams.process.signals import SystemClock, stopped_by_signals
 
 #: The least that DuckDB sorts with, and what a process that compares texts takes beside it.
@@ -41,6 +42,7 @@ class Asked:
     keep: bool = False
     master: str = ""
     follow_links: bool = False
+    fields: Fields | None = None
 
 
 def partition_command(
@@ -61,7 +63,7 @@ def partition_command(
     if engine_mb < ENGINE_MB_MIN and not asked.master:
         needed = ENGINE_MB_MIN + WORKER_MB * asked.workers
         raise BadInput(f"{asked.workers} processes need {needed} MB; give more --memory, or fewer --workers")
-    sources = sources_of(paths, base_url, follow_links=asked.follow_links)
+    sources = sources_of(paths, base_url, follow_links=asked.follow_links, fields=asked.fields)
     plan = {
         "version": VERSION,
         "parameters": asdict(parameters),

@@ -41,14 +41,11 @@ def partition_online(
 ) -> Summary:
     """Partitions the pages of some files by an online rule. Raises as `partition_command`."""
     started = time.monotonic()
-    sources = sources_of(paths, base_url)
+    sources = sources_of(paths, base_url, follow_links=asked.follow_links, fields=asked.fields)
     plan = {
         "version": VERSION,
         "parameters": asdict(Decider(scheme=SCHEME.digest, rule=rule)),
-        "sources": [
-            {"path": source.record.path, "digest": source.record.content}
-            for source in sources_of(paths, base_url, follow_links=asked.follow_links)
-        ],
+        "sources": [{"path": source.record.path, "digest": source.record.content} for source in sources],
     }
 
     def shown(now: Where) -> None:
@@ -66,6 +63,7 @@ def partition_online(
                 threads=asked.workers,
                 progress=shown,
                 follow_links=asked.follow_links,
+                fields=asked.fields,
             )
             if result.interrupted:
                 raise Stopped("interrupted")

@@ -15,6 +15,7 @@ from streams.errors import RecordTooLarge
 from streams.files.scan import Progress
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.bodies import BodyFolder
+from streams.formats.documents import Fields
 from streams.ports import SourcedPage
 from streams.process.signals import stopped_by_signals
 from streams.roles.runtime import connect, traces_of
@@ -54,6 +55,7 @@ def publish(
     *,
     base_url: str | None = None,
     follow_links: bool = False,
+    fields: Fields | None = None,
     bodies: str | Path | None = None,
     progress: Callable[[Progress], None] = lambda now: None,
     stop: threading.Event | None = None,
@@ -63,8 +65,8 @@ def publish(
     A response of another status than 2xx, 404 or 410 is published as well: it gets its verdict, `rejected`. What could
     not even be read as a page, and a page over the topic's limit, is a problem of the result.
 
-    base_url: what the file names of folders are appended to. follow_links: as `open_sources` has it. bodies: a folder,
-    under one of `body_ref_prefixes`, for bodies that no record can hold. progress: its `counts` are of 200 (pages) and
+    base_url: what the file names of folders are appended to. follow_links, fields: as `open_sources` has them. bodies: a
+    folder, under one of `body_ref_prefixes`, for bodies that no record can hold. progress: its `counts` are of 200 (pages) and
     404 (gone). stop: set it to end early; by default SIGINT and SIGTERM do.
     Raises BadInput for paths that are no sources, before anything is published; NotDelivered with the URLs, after which
     publishing the same files again is safe (what Kafka took gets the verdict `unchanged`); TopicError, BrokerError.
@@ -75,7 +77,7 @@ def publish(
         _must_be_allowed(BodyFolder(bodies), settings)
     with stopped_by_signals(stop) if own else nullcontext():
         run = _Run(settings, progress, stop)
-        run.enlist(paths, base_url, follow_links)
+        run.enlist(paths, base_url, follow_links, fields)
         kafka = connect(settings, "publish").settings
         pages = settings.topics.pages
         traces = traces_of(settings, "publish")
@@ -108,7 +110,9 @@ class _Run:
         self._bytes_total = self._bytes_before = 0
         self._began = self._told = time.monotonic()
 
-    def enlist(self, paths: Sequence[str | Path], base_url: str | None, follow_links: bool) -> None:
+    def enlist(
+        self, paths: Sequence[str | Path], base_url: str | None, follow_links: bool, fields: Fields | None
+    ) -> None:
         """Opens all sources before any is published."""
         digested = 0
 
@@ -124,6 +128,7 @@ class _Run:
                 body_bytes_max=self._settings.body_bytes_max,
                 on_bytes=on_bytes,
                 follow_links=follow_links,
+                fields=fields,
             )
         self._bytes_total = sum(source.bytes_total for source in self._sources)
 

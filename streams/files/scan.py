@@ -18,9 +18,11 @@ from typing import BinaryIO
 from neardup.errors import BadInput, InvariantBroken
 from neardup.report.prose import reason_kind
 from neardup.verdict import Kind, Verdict
+from streams.files.fetching import fetched
 from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, SourceRecord, open_sources
 from streams.files.state import FLUSH_MESSAGES, State
+from streams.formats.documents import ID_SCHEME, Fields
 from streams.formats.message import verdict_lines, verdicts_source
 from streams.line.audit import Audit
 from streams.line.matcher import Mark
@@ -35,6 +37,8 @@ PROBLEMS_MAX = 100
 #: Kinds of reasons for rejections that are told apart; what comes later is counted as others.
 REASONS_MAX = 100
 OTHER_REASONS = "other reasons"
+#: Of documents whose ids are no URLs: one line for all of them.
+NO_SITE = "(no site)"
 _DUPLICATES = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
 
 
@@ -154,9 +158,12 @@ def scan(
     clock: Clock | None = None,
     audit: Audit | None = None,
     follow_links: bool = False,
+    fields: Fields | None = None,
 ) -> ScanResult:
     """Judges every page of `paths` that `state` has not judged yet, each against all before it.
 
+    paths: files, folders, URLs that fsspec knows, and `-` for standard input; what is no file is copied into the state
+    directory first. fields: those of JSON lines and Parquet that hold ids and texts.
     base_url: what the file names of folders are appended to. out: a file for the verdicts of these sources as JSON
     lines, written anew, `-` for standard output. written: other files that the caller writes. again: scan finished
     sources once more. threads: how many sketch, and share a batch. audit: what looks on; it changes no verdict and no
@@ -167,7 +174,7 @@ def scan(
     """
     state.catch_up()  # what an interrupted scan on this state left in the log
     run = _Scan(state, threads, progress, clock or SystemClock())
-    run.enlist(paths, base_url, follow_links, again, [*written, *([Path(out)] if out else [])])
+    run.enlist(paths, base_url, follow_links, fields, again, [*written, *([Path(out)] if out else [])])
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
         state.verdict_log.listener = listener.write if listener else None
@@ -209,11 +216,12 @@ class _Scan:
         paths: Sequence[str | Path],
         base_url: str | None,
         follow_links: bool,
+        fields: Fields | None,
         again: bool,
         written: Sequence[Path],
     ) -> None:
         """Opens all sources, before any is read, and finds out where each goes on."""
-        digested = 0
+        digested, path = 0, Path()
 
         def on_bytes(count: int) -> None:
             nonlocal digested
@@ -221,13 +229,14 @@ class _Scan:
             self._tell("digest", str(path), digested)
 
         found = []
-        for path in map(Path, paths):
+        for path in fetched(paths, self.state.path / "inputs", on_bytes):
             found += open_sources(
                 path,
                 base_url=base_url,
                 body_bytes_max=self.state.scheme.body_bytes_max,
                 on_bytes=on_bytes,
                 follow_links=follow_links,
+                fields=fields,
             )
         for file in written:
             if any(source.holds(file) for source in found):
@@ -370,7 +379,10 @@ class _Scan:
             if verdict.n:
                 continue
             self._pages_in += 1
-            site = self._sites.setdefault(verdict.site or "", SiteCount(verdict.site or ""))
+            name = verdict.site or ""
+            if verdict.url.startswith(ID_SCHEME):
+                name = NO_SITE
+            site = self._sites.setdefault(name, SiteCount(name))
             site.pages += 1
             site.duplicates += verdict.verdict in _DUPLICATES
             if verdict.verdict is Kind.REJECTED:

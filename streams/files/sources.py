@@ -1,11 +1,11 @@
-"""Sources of the embedded run: WARC files, folders of HTML and JSON lines, as pages with their coordinates.
+"""Sources of the embedded run: WARC files, folders of HTML, JSON lines and Parquet, as pages with their coordinates.
 
-A source is named by what it holds, so that a moved file is known again: the BLAKE2b-128 of a file; of a folder, that of
-its sorted list of (URL, BLAKE2b-128). A page's offset is its ordinal in the source; its position the byte where its
-record (or the gzip member with it) starts, in a folder its ordinal.
+A source is named by what it holds, so that a moved file is known again: the BLAKE2b-128 of a file (of documents whose
+fields have other names than the usual ones, with these names); of a folder, that of its sorted list of (URL,
+BLAKE2b-128). A page's offset is its ordinal in the source; its position the byte where its record (or the gzip member
+with it) starts, in a folder and in a table its ordinal.
 """
 
-import codecs
 import errno
 import hashlib
 import os
@@ -18,16 +18,17 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from neardup.errors import BadInput, BadPage
+from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
+from streams.files.rows import Lines, Table, must_fit
 from streams.files.warc import Problem, WarcReader, holds_converted
 from streams.formats.compressed import Damaged, Stream
-from streams.formats.json import decode_line
+from streams.formats.documents import Fields
 from streams.formats.warc import page_of
 from streams.ports import SourcedPage
 
-SourceKind = Literal["warc", "wet", "folder", "jsonl"]
+SourceKind = Literal["warc", "wet", "folder", "jsonl", "parquet"]
 
 _CONTENT_TYPES = {
     ".html": "text/html",
@@ -37,8 +38,16 @@ _CONTENT_TYPES = {
 }
 _ARCHIVES = (".warc", ".warc.gz", ".warc.zst", ".wet", ".wet.gz")
 _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
+_TABLES = (".parquet",)
+_PACKED = (".wacz",)
+#: For a person whose file is none of it.
+ACCEPTED = (
+    "WARC and WET (.warc, .wet, also .gz and .zst), WACZ, JSON lines (.jsonl, also .gz and .zst), Parquet, folders of "
+    f"these, and folders of pages ({', '.join(_CONTENT_TYPES)})"
+)
 _BESIDE_PAGES = "not scanned, as it lies beside pages; name the file itself to scan it"
 _LEADS_OUT = "not scanned, as it is a link that leads out of the folder; --follow-links follows it"
+_PACKED_UP = "not scanned here; name the file itself to scan it"
 #: HTTP headers in front of a body, and room for a content encoding that enlarges.
 _CONTENT_SLACK_BYTES = 1 << 20
 _DIGEST_PIECE_BYTES = 1 << 20
@@ -63,6 +72,12 @@ class SourceRecord:
     problems_total: int = 0
     files: list[tuple[str, str]] = field(default_factory=list)  # a folder's (path below it, digest), sorted
     follow_links: bool = False  # also those that lead out of the folder
+    text_field: str | None = None
+    id_field: str | None = None
+
+    @property
+    def fields(self) -> Fields:
+        return Fields(self.text_field, self.id_field)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "SourceRecord":
@@ -119,7 +134,7 @@ class LocalSource:
 
     def _member_shared(self, position: int) -> bool:
         """Whether the record at `position` cannot be told by that alone, as another starts in the same gzip member."""
-        if self.record.kind == "folder":
+        if self.record.kind in ("folder", "parquet"):
             return False
         with closing(Stream(Path(self.record.path))) as stream:
             if stream.compression != "gzip" or self.record.kind == "jsonl":
@@ -130,8 +145,8 @@ class LocalSource:
         return bool(reader.problems) or (len(pair) == 2 and pair[1].shared)
 
     def _pages(self, position: int, ordinal: int) -> Iterator[SourcedPage]:
-        readers = {"warc": self._warc, "wet": self._warc, "folder": self._folder, "jsonl": self._lines}
-        for page, at in readers[self.record.kind](position):
+        readers = {"warc": self._warc, "wet": self._warc, "folder": self._folder}
+        for page, at in readers.get(self.record.kind, self._rows)(position):
             date = page.fetched_at if page.fetched_at is not None else self.record.mtime_ns // 1_000_000
             yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), date)
             ordinal += 1
@@ -154,20 +169,16 @@ class LocalSource:
         counts = [f"{count} {'record' if count == 1 else 'records'} of type {kind}" for kind, count in others.items()]
         self._left_out = f": {', '.join(counts)}" if counts else ""
 
-    def _lines(self, position: int) -> Iterator[tuple[Page, int]]:
+    def _rows(self, position: int) -> Iterator[tuple[Page, int]]:
+        path, fields = Path(self.record.path), self.record.fields
         line_max = 4 * self._bound + _CONTENT_SLACK_BYTES  # base64, or text with every character escaped
-        with closing(Stream(Path(self.record.path), position)) as stream:
-            try:
-                while True:
-                    at, line = stream.position, _line(stream, line_max)
-                    self.bytes_read = stream.bytes_read
-                    if line is None:
-                        break
-                    if line == b"" or line.isspace():
-                        continue
-                    yield _json_page(line, line_max), at
-            except Damaged as damage:
-                self.problems.append(Problem(self.record.path, damage.position, f"{damage}; the rest is not read"))
+        rows = Lines(path, fields, line_max) if self.record.kind == "jsonl" else Table(path, fields)
+        try:
+            for page, at in rows.read(position):
+                self.bytes_read = rows.bytes_read
+                yield page, at
+        except Damaged as damage:
+            self.problems.append(Problem(self.record.path, damage.position, f"{damage}; the rest is not read"))
         self.bytes_read = self.bytes_total
 
     def _folder(self, position: int) -> Iterator[tuple[Page, int]]:
@@ -200,22 +211,24 @@ def open_sources(
     body_bytes_max: int,
     on_bytes: Callable[[int], None] = lambda count: None,
     follow_links: bool = False,
+    fields: Fields | None = None,
 ) -> list[LocalSource]:
     """The sources that a path names: one, or each archive of a folder that holds archives and no pages.
 
     base_url: what a folder's file names are appended to; `file://` and the folder's path if None.
     on_bytes: told of each stretch of bytes digested. follow_links: in folders, files that are links to elsewhere count
-    too: whoever made the folder may not have been allowed to read them; links to folders never do.
-    Raises BadInput for what is not there or is no source.
+    too: whoever made the folder may not have been allowed to read them; links to folders never do. fields: of JSON
+    lines and Parquet. Raises BadInput for what is not there or is no source.
     """
+    fields = fields or Fields()
     try:
         if path.is_dir():
-            return _folder_sources(path, base_url, body_bytes_max, on_bytes, follow_links)
+            return _folder_sources(path, base_url, body_bytes_max, on_bytes, follow_links, fields)
         if not path.is_file():
             raise BadInput(f"{path}: no such file or folder" if not path.exists() else f"{path}: not a file or folder")
         if path.suffix.lower() in _CONTENT_TYPES:
             return [_folder_source(path.parent, [path.name], base_url, body_bytes_max, on_bytes, True)]
-        return [_file_source(path, body_bytes_max, on_bytes)]
+        return [_file_source(path, body_bytes_max, on_bytes, fields)]
     except OSError as error:
         raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
 
@@ -233,13 +246,17 @@ def unchanged(record: SourceRecord, name: str | None = None) -> bool:
     status = path.stat()
     if (status.st_size, status.st_mtime_ns) == (record.size, record.mtime_ns):
         return True
-    return _digest(path) == record.content
+    return _read_by(record.fields, _digest(path)) == record.content
 
 
-def _file_source(path: Path, body_bytes_max: int, on_bytes: Callable[[int], None]) -> LocalSource:
+def _file_source(path: Path, body_bytes_max: int, on_bytes: Callable[[int], None], fields: Fields) -> LocalSource:
     kind = _kind(path)
+    if kind not in ("jsonl", "parquet"):
+        fields = Fields()  # whose records are no rows
+    elif kind == "parquet":
+        must_fit(path, fields)
     status = path.stat()
-    digest = _digest(path, on_bytes)
+    digest = _read_by(fields, _digest(path, on_bytes))
     record = SourceRecord(
         id=digest,
         content=digest,
@@ -247,14 +264,23 @@ def _file_source(path: Path, body_bytes_max: int, on_bytes: Callable[[int], None
         kind=kind,
         size=status.st_size,
         mtime_ns=status.st_mtime_ns,
+        text_field=fields.text,
+        id_field=fields.id,
     )
     return LocalSource(record, body_bytes_max)
+
+
+def _read_by(fields: Fields, digest: str) -> str:
+    """The digest of a file whose documents have these fields: read by others, it holds other pages."""
+    return digest_of(f"{digest} {fields.text!r} {fields.id!r}".encode()) if fields else digest
 
 
 def _kind(path: Path) -> SourceKind:
     name = path.name.lower()
     if name.endswith(_LINES):
         return "jsonl"
+    if name.endswith(_TABLES):
+        return "parquet"
     if not name.endswith(_ARCHIVES):
         with closing(Stream(path)) as stream:
             with suppress(Damaged):
@@ -262,8 +288,10 @@ def _kind(path: Path) -> SourceKind:
             start = bytes(stream.buffer[:64]).lstrip()
         if start.startswith(b"{"):
             return "jsonl"
+        if start.startswith(b"PAR1"):
+            return "parquet"
         if not start.startswith(b"WARC/"):
-            raise BadInput(f"{path}: neither WARC, JSON lines, nor one of {', '.join(sorted(_CONTENT_TYPES))}")
+            raise BadInput(f"{path}: none of what can be read: {ACCEPTED}")
     return "wet" if holds_converted(path) else "warc"
 
 
@@ -273,7 +301,12 @@ def _leads_out(path: Path, folder: Path) -> bool:
 
 
 def _folder_sources(
-    folder: Path, base_url: str | None, body_bytes_max: int, on_bytes: Callable[[int], None], follow_links: bool
+    folder: Path,
+    base_url: str | None,
+    body_bytes_max: int,
+    on_bytes: Callable[[int], None],
+    follow_links: bool,
+    fields: Fields,
 ) -> list[LocalSource]:
     pages, archives = [], []
     problems: list[Problem] = []
@@ -289,9 +322,11 @@ def _folder_sources(
         for name in names:
             path = Path(directory, name)
             page = path.suffix.lower() in _CONTENT_TYPES
-            if not (page or name.lower().endswith(_ARCHIVES + _LINES)) or not path.is_file():
+            if not (page or name.lower().endswith(_ARCHIVES + _LINES + _TABLES + _PACKED)) or not path.is_file():
                 continue
-            if not follow_links and _leads_out(path, folder):
+            if name.lower().endswith(_PACKED):
+                problems.append(Problem(str(path), 0, _PACKED_UP))
+            elif not follow_links and _leads_out(path, folder):
                 problems.append(Problem(str(path), 0, _LEADS_OUT))
             elif page:
                 pages.append(str(path.relative_to(folder)))
@@ -303,10 +338,10 @@ def _folder_sources(
         source.problems += problems + [Problem(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
         return [source]
     if not archives:
-        kinds = ", ".join(f"*{suffix}" for suffix in (*_CONTENT_TYPES, *_ARCHIVES, *_LINES[:2]))
+        kinds = ", ".join(f"*{suffix}" for suffix in (*_CONTENT_TYPES, *_ARCHIVES, *_LINES[:2], *_TABLES))
         others = f"; {problems[0]}" if problems else ""
         raise BadInput(f"{folder}: holds none of {kinds}{others}")
-    sources = [_file_source(path, body_bytes_max, on_bytes) for path in sorted(archives)]
+    sources = [_file_source(path, body_bytes_max, on_bytes, fields) for path in sorted(archives)]
     sources[0].problems += problems
     return sources
 
@@ -366,30 +401,3 @@ def _digest(path: Path, on_bytes: Callable[[int], None] = lambda count: None) ->
             digest.update(piece)
             on_bytes(len(piece))
     return digest.hexdigest()
-
-
-def _line(stream: Stream, bound: int) -> bytes | None:
-    """The next line without its end, its first `bound` + 1 bytes if it is longer; None at the end of the file."""
-    scanned, kept = 0, b""
-    while True:
-        end = stream.buffer.find(b"\n", scanned)
-        if end >= 0:
-            line = stream.take(end + 1)[:-1]
-            return kept or line
-        scanned = len(stream.buffer)
-        if scanned > bound:
-            kept = kept or stream.take(bound + 1)
-            stream.take(len(stream.buffer))
-            scanned = 0
-        if not stream.fill() and not stream.next_member():
-            rest = stream.take(len(stream.buffer))
-            return kept or rest or None
-
-
-def _json_page(line: bytes, line_max: int) -> Page:
-    if len(line) > line_max:
-        return Page(url="", body=b"", problem=f"a line of more than {line_max} bytes")
-    try:
-        return decode_line(line.removeprefix(codecs.BOM_UTF8))
-    except BadPage as error:
-        return Page(url="", body=b"", problem=str(error))

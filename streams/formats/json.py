@@ -9,6 +9,7 @@ Text and base64 are two ways to say a body; null is a tombstone, unless the stat
 import base64
 import binascii
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -76,6 +77,11 @@ def decode_line(line: bytes) -> Page:
 
     Raises BadPage if it is no such object. A readable object with a bad field gives a page with a `problem`.
     """
+    return page_of(object_of(line))
+
+
+def object_of(line: bytes) -> dict[str, Any]:
+    """The object that a line holds. Raises BadPage."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -83,6 +89,11 @@ def decode_line(line: bytes) -> Page:
         raise BadPage(f"not JSON: {error.msg}, at character {error.pos}") from error
     if not isinstance(value, dict):
         raise BadPage(f"not a JSON object but {_TYPES[type(value)]}")
+    return value
+
+
+def page_of(value: Mapping[str, Any]) -> Page:
+    """The page in an object as `decode_line` has it; a table's row may have bytes as body. Raises BadPage: no url."""
     url = value.get("url")
     if not isinstance(url, str) or not url:
         raise BadPage("no url")
@@ -99,26 +110,28 @@ def decode_line(line: bytes) -> Page:
         return Page(url=url, body=b"", problem=str(error))
 
 
-def _typed(value: dict[str, Any], name: str, kind: type) -> Any:
+def _typed(value: Mapping[str, Any], name: str, kind: type) -> Any:
     """The field, or None if it is absent or null. Raises BadPage where it has another type."""
     found = value.get(name)
     if found is None:
         return None
     if not isinstance(found, kind) or isinstance(found, bool):
-        raise BadPage(f"{name} is {_TYPES[type(found)]}, and {_TYPES[kind]} is wanted")
+        raise BadPage(f"{name} is {_TYPES.get(type(found), type(found).__name__)}, and {_TYPES[kind]} is wanted")
     return found
 
 
-def _body(value: dict[str, Any]) -> bytes | None:
+def _body(value: Mapping[str, Any]) -> bytes | None:
     body = value.get("body")
     encoded = value.get("body_base64")
+    if isinstance(body, bytes):
+        return body
     if isinstance(body, str):
         # Text has been decoded already: a byte order mark outranks whatever charset its headers or <meta> name.
         return body.encode() if body.isascii() else b"\xef\xbb\xbf" + body.encode("utf-8", "replace")
     if isinstance(body, dict):
         encoded = body.get("base64")
     elif body is not None:
-        raise BadPage(f"body is {_TYPES[type(body)]}, neither text nor an object with base64")
+        raise BadPage(f"body is {_TYPES.get(type(body), type(body).__name__)}, neither text nor an object with base64")
     elif encoded is None:
         if "body" not in value and value.get("http_status") not in GONE_STATUSES:
             raise BadPage("no body")

@@ -4,6 +4,7 @@
     scheme.json     for the owner's eyes: the seed in it is a secret
     decider.json    what decides from the log's begin on, until a word in the log names another one
     index/          the store; what it was folded from is in its META family
+    inputs/         a scan's: copies of what it read from elsewhere (`streams.files.fetching`); may be deleted
 
 The matcher's has nothing else: its log and its verdicts are topics. A scan's has these, too: see
 `streams.files.state`.
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from neardup.index.rocks import RocksStore
 
 _Kept = TypeVar("_Kept", Scheme, Decider)
-_NAMES = frozenset({"lock", "scheme.json", "decider.json", "index"})
+_NAMES = frozenset({"lock", "scheme.json", "decider.json", "index", "inputs"})
 #: What a scan's directory has besides.
 SCAN_NAMES = ("log", "verdicts", "sources")
 

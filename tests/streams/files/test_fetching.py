@@ -5,7 +5,7 @@ import json
 import fsspec
 import pytest
 
-from streams.batch.fetching import fetched, inputs_of
+from streams.files.fetching import fetched, inputs_of
 from tests.streams.batch.corpora import items, read, write
 from tests.streams.shell import Shell
 

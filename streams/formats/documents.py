@@ -1,0 +1,53 @@
+"""Documents of JSON lines and tables whose fields have names of their own, and ids that need be no URLs."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from neardup.errors import BadPage
+from neardup.page import Page
+from streams.formats.json import page_of
+
+#: What the URL of a document begins with whose id is none. Its host is a digest of the id: nothing says that two such
+#: documents are of one site, so the rules must not take them for siblings of one template.
+ID_SCHEME = "id://"
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields that hold a document's text and its id; None: `body` and `url`, as the `json` codec has them."""
+
+    text: str | None = None
+    id: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.text is not None or self.id is not None
+
+
+def document_of(row: Mapping[str, Any], fields: Fields) -> Page:
+    """The page in a row. Of a row with fields of its own, `content_type` is the one other that counts.
+
+    Raises BadPage for a row without an id; a row without a text gives a page with a `problem`.
+    """
+    if not fields:
+        return page_of(row)
+    id_field, text_field = fields.id or "url", fields.text or "body"
+    given, text, kind = row.get(id_field), row.get(text_field), row.get("content_type")
+    if given is None or given == "":
+        raise BadPage(f"no {id_field}")
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        raise BadPage(f"{id_field} is neither text nor a whole number")
+    url = url_of(str(given))
+    if not isinstance(text, str | bytes):
+        return Page(url=url, body=b"", problem=f"{text_field} is no text" if text is not None else f"no {text_field}")
+    return page_of({"url": url, "body": text, "content_type": kind if isinstance(kind, str) else None})
+
+
+def url_of(given: str) -> str:
+    """The id itself, if it is a URL, else one made of it: `id://DIGEST/ID`."""
+    if "://" in given:
+        return given
+    digest = hashlib.blake2b(given.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return f"{ID_SCHEME}{digest}/{quote(given, errors='replace')}"

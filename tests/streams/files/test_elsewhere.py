@@ -1,0 +1,186 @@
+"""Input from where data lies: URLs, standard input, WACZ, Parquet, and fields with names of their own."""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import fsspec
+import pytest
+
+from neardup.errors import BadInput
+from streams.files.fetching import fetched
+from streams.files.scan import scan
+from streams.files.sources import LocalSource, open_sources
+from streams.formats.documents import Fields
+from tests.streams.archives import crawl, opened, told, write_json_lines, write_warc
+from tests.streams.shell import Shell, words
+
+
+@pytest.fixture
+def store() -> Iterator[fsspec.AbstractFileSystem]:
+    system = fsspec.filesystem("memory")
+    yield system
+    system.store.clear()
+
+
+def documents(count: int = 4) -> list[dict[str, Any]]:
+    """Texts with ids that are no URLs; each second one repeats the one before, but for a few words."""
+    return [{"doc": f"Doc {i}/ä", "text": words(f"w{i // 2}-") + (" x y z" if i % 2 else "")} for i in range(count)]
+
+
+def parquet(path: Path, rows: list[dict[str, Any]], columns: str = "*") -> Path:
+    lines = path.with_suffix(".rows")
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    duckdb.sql(f"COPY (SELECT {columns} FROM read_json('{lines}')) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+def source_of(path: Path, fields: Fields | None = None) -> LocalSource:
+    (source,) = open_sources(path, base_url=None, body_bytes_max=10_000, fields=fields)
+    return source
+
+
+def test_a_crawl_in_a_store_is_judged_as_its_file_is(
+    shell: Shell, store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEARDUP_SEED", "7")
+    file = write_warc(shell.folder / "crawl.warc.gz", crawl())
+    store.pipe("/bucket/crawl.warc.gz", file.read_bytes())
+    assert shell("scan", "crawl.warc.gz", "--memory", "--out", "here.jsonl").code == 0
+    ended = shell("scan", "memory://bucket/crawl.warc.gz", "--out", "there.jsonl")
+    assert ended.code == 0, ended.err
+    assert told(shell.folder / "there.jsonl") == told(shell.folder / "here.jsonl")
+    again = json.loads(shell("scan", "memory://bucket/*.warc.gz", "--json").out)
+    assert (again["pages"], len(again["skipped"])) == (0, 1)
+    store.pipe("/bucket/crawl.warc.gz", write_warc(shell.folder / "b.warc.gz", crawl(3)).read_bytes())
+    assert json.loads(shell("scan", "memory://bucket/crawl.warc.gz", "--json").out)["pages"] == 4  # another file now
+
+
+def test_a_scan_of_a_url_that_was_killed_goes_on_without_the_store(
+    tmp_path: Path, store: fsspec.AbstractFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_json_lines(tmp_path / "a.jsonl", crawl())
+    store.pipe("/a.jsonl", file.read_bytes())
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalSource, "read", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with opened(tmp_path / "state") as state, pytest.raises(KeyboardInterrupt):
+            scan(["memory://a.jsonl"], state)
+    store.rm("/a.jsonl")
+    with opened(tmp_path / "state") as state:
+        assert scan(["memory://a.jsonl"], state).pages == len(crawl())
+
+
+def test_standard_input_is_known_again(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = write_warc(shell.folder / "crawl.warc.gz", crawl(3)).read_bytes()
+    for pages in (4, 0):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+        ended = shell("scan", "-", "--json")
+        assert ended.code == 0, ended.err
+        assert json.loads(ended.out)["pages"] == pages
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"hello")))
+    ended = shell("scan", "-")
+    assert ended.code == 1
+    assert "Parquet" in ended.err
+
+
+def test_the_archives_of_a_wacz_file_are_read(tmp_path: Path) -> None:
+    inner = write_warc(tmp_path / "data.warc.gz", crawl(3))
+    with zipfile.ZipFile(tmp_path / "crawl.wacz", "w") as packed:
+        packed.write(inner, "archive/data.warc.gz")
+        packed.writestr("archive/more.warc", write_warc(tmp_path / "more.warc", crawl(1)).read_bytes())
+        packed.writestr("pages/pages.jsonl", '{"format": "json-pages-1.0"}')
+        packed.writestr("datapackage.json", "{}")
+    with opened(tmp_path / "state") as state:
+        assert scan([tmp_path / "crawl.wacz"], state).pages == 5
+        url = next(state.verdicts())["url"]
+    assert url == "http://a.example/page0.html"
+
+
+def test_a_wacz_file_that_is_none_or_a_bomb_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "none.wacz").write_bytes(b"PK but not really")
+    with zipfile.ZipFile(tmp_path / "bomb.wacz", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("archive/a.warc", bytes(1 << 20))
+    with zipfile.ZipFile(tmp_path / "empty.wacz", "w") as packed:
+        packed.writestr("datapackage.json", "{}")
+    for name, why in (("none", "WACZ"), ("bomb", "would unpack"), ("empty", "archive/"), ("away", "no such file")):
+        with pytest.raises(BadInput, match=why):
+            fetched([tmp_path / f"{name}.wacz"], tmp_path / "inputs")
+    assert not list((tmp_path / "inputs").glob("*"))
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_documents_with_fields_and_ids_of_their_own(shell: Shell, form: str) -> None:
+    rows = documents()
+    if form == "parquet":
+        parquet(shell.folder / "docs.parquet", rows)
+    else:
+        (shell.folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file = f"docs.{form}"
+    ended = shell("scan", file, "--id-field", "doc", "--text-field", "text", "--out", "out.jsonl")
+    assert ended.code == 0, ended.err
+    verdicts = told(shell.folder / "out.jsonl")
+    assert [one["verdict"] for one in verdicts] == ["unique", "near_duplicate"] * 2
+    assert verdicts[0]["url"].endswith("/Doc%200/%C3%A4")
+    assert "(no site)" in ended.out
+    explained = shell("explain", verdicts[1]["url"])  # reads the text again
+    assert explained.code == 0
+    assert shell("scan", file, "--id-field", "doc", "--text-field", "doc", "--json").code == 0  # other documents
+
+
+def test_parquet_is_read_from_any_row_on(tmp_path: Path) -> None:
+    rows = [{"url": f"https://a.example/{i}", "body": words(str(i), 30), "fetched_at": 1000 + i} for i in range(1200)]
+    parquet(tmp_path / "a[1].parquet", rows, "*, encode('x') AS content_type_of")
+    source = source_of(tmp_path / "a[1].parquet")
+    pages = list(source.read())
+    assert [page.page.url for page in pages] == [row["url"] for row in rows]
+    assert [page.page.fetched_at for page in pages] == [row["fetched_at"] for row in rows]
+    assert source.bytes_read == source.bytes_total
+    for at in (0, 1, 499, 500, 1199):
+        assert source.read_at(pages[at].coordinates) == pages[at].page
+        assert list(source.read(at + 1, pages[at].coordinates.position)) == pages[at + 1 :]
+    assert source_of(tmp_path / "a[1].parquet", Fields("body", "url")).record.id != source.record.id
+
+
+def test_bytes_and_times_in_parquet_are_bodies_and_dates(tmp_path: Path) -> None:
+    rows = [{"url": "https://a.example/", "body": "<p>Straße"}]
+    columns = "url, encode(body) AS body, TIMESTAMP '2020-01-01 00:00:01' AS fetched_at, 404 AS http_status"
+    (page,) = [one.page for one in source_of(parquet(tmp_path / "a.parquet", rows, columns)).read()]
+    assert (page.body, page.fetched_at, page.status) == ("<p>Straße".encode(), 1_577_836_801_000, 404)
+
+
+def test_damaged_parquet_and_missing_columns_are_told(shell: Shell) -> None:
+    file = parquet(shell.folder / "a.parquet", documents())
+    ended = shell("scan", "a.parquet")
+    assert ended.code == 1
+    assert "--id-field" in ended.err
+    assert "doc, text" in ended.err
+    (shell.folder / "b.parquet").write_bytes(file.read_bytes()[:-20])
+    ended = shell("scan", "b.parquet")
+    assert ended.code == 1
+    assert "Parquet" in ended.err
+    data = bytearray(file.read_bytes())
+    data[4:200] = bytes(196)
+    (shell.folder / "c.parquet").write_bytes(data)
+    assert shell("scan", "c.parquet", "--id-field", "doc", "--text-field", "text").code == 3
+
+
+def test_where_every_page_is_rejected_the_scan_does_not_end_with_0(shell: Shell) -> None:
+    (shell.folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in documents()))
+    ended = shell("scan", "docs.jsonl")
+    assert ended.code == 3
+    assert "no url" in ended.err
+
+
+@pytest.mark.parametrize("url", ["memory://none/a.jsonl", "s3://me:secret@bucket/a.warc.gz"])
+def test_a_url_that_cannot_be_read_is_named_as_it_was_given(shell: Shell, url: str) -> None:
+    ended = shell("scan", url)
+    assert ended.code == 1
+    assert "cannot be read" in ended.err
+    assert url.partition("//")[0] + "//" in ended.err
+    assert "secret" not in ended.err
+    assert "pages.xyz" not in ended.err
