@@ -65,9 +65,9 @@ def publish(
     A response of another status than 2xx, 404 or 410 is published as well: it gets its verdict, `rejected`. What could
     not even be read as a page, and a page over the topic's limit, is a problem of the result.
 
-    base_url: what the file names of folders are appended to. follow_links, fields: as `open_sources` has them. bodies: a
-    folder, under one of `body_ref_prefixes`, for bodies that no record can hold. progress: its `counts` are of 200 (pages) and
-    404 (gone). stop: set it to end early; by default SIGINT and SIGTERM do.
+    base_url: what the file names of folders are appended to. follow_links, fields: as `open_sources` has them.
+    bodies: a folder, under one of `body_ref_prefixes`, for bodies that no record can hold. progress: its `counts` are
+    of 200 (pages) and 404 (gone). stop: set it to end early; by default SIGINT and SIGTERM do.
     Raises BadInput for paths that are no sources, before anything is published; NotDelivered with the URLs, after which
     publishing the same files again is safe (what Kafka took gets the verdict `unchanged`); TopicError, BrokerError.
     """
