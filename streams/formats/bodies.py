@@ -102,8 +102,12 @@ class Bodies:
         try:
             with fsspec.open(url, "rb") as file:
                 return bytes(file.read(self._bytes_max + 1))
+        except OSError:
+            raise  # `read` tells what is away from what is not there
         except (ImportError, ValueError) as error:  # no such scheme, or its package is missing
             raise BadPage(f"body-ref {url[:200]!r} cannot be read: {error}") from error
+        except Exception as error:  # clients of stores have errors of their own for a connection that broke
+            raise BodiesAway(f"body-ref {url[:200]!r}: its store does not answer: {error!r}", url=url) from error
 
 
 class _NoRedirects(HTTPRedirectHandler):

@@ -25,7 +25,6 @@ from streams.kafka.connection import (
 from streams.ports import Committed, Hop
 from streams.process.watchdog import Watchdog
 
-#: Topic, key, value.
 #: Topic, key, value, headers.
 _Record = tuple[str, bytes | None, bytes, list[tuple[str, str | bytes | None]] | None]
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import fsspec
 import pytest
+from fsspec import AbstractFileSystem
 
 from neardup.errors import BadPage
 from streams.errors import BodiesAway
@@ -47,6 +48,24 @@ def test_what_may_not_or_cannot_be_read_is_told(stored: str, url: str) -> None:
 def test_a_scheme_that_nothing_reads_is_told() -> None:
     with pytest.raises(BadPage, match="body-ref"):
         Bodies(["nothing://bodies/"], 10_000).read("nothing://bodies/a")
+
+
+class Breaking(AbstractFileSystem):
+    """A store whose client has errors of its own, as those of clouds do."""
+
+    protocol = "breaking"
+
+    def _open(self, path: str, *_: object, **__: object) -> None:
+        class Disconnected(Exception):
+            pass
+
+        raise Disconnected("server disconnected")
+
+
+def test_a_client_that_breaks_is_a_store_that_is_away() -> None:
+    fsspec.register_implementation("breaking", Breaking, clobber=True)
+    with pytest.raises(BodiesAway, match="server disconnected"):
+        Bodies(["breaking://bodies/"], 100).read("breaking://bodies/a")
 
 
 def test_a_link_does_not_lead_out_of_its_folder(tmp_path: Path) -> None:
