@@ -2,7 +2,6 @@
 
 import errno
 import gc
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -22,11 +21,14 @@ from streams.cli.options import (
     INPUTS,
     FollowLinksOption,
     IdFieldOption,
+    JsonOption,
     TextFieldOption,
     announce_compiler,
     complain,
     examples,
     must_exist,
+    print_json,
+    show,
 )
 from streams.config.settings import OPTIONS
 from streams.process.logs import printable
@@ -101,7 +103,6 @@ DEFAULT_STATE = Path("neardup-state")
 StateOption = Annotated[
     Path, typer.Option("--state", metavar="DIR", envvar="NEARDUP_STATE", help="Where what is known is kept.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
 
 
 @app.command(
@@ -211,7 +212,7 @@ def scan(
         if report is not None:
             write_report(opened, report, result)
         if as_json:
-            _print_json({**asdict(result), "state_bytes": None if memory else sizes(opened.path)})
+            print_json({**asdict(result), "state_bytes": None if memory else sizes(opened.path)})
         elif not quiet:
             pages = sum(source.pages for source in opened.sources.values())
             summary(told, result, "" if memory else state_line(state, pages))
@@ -275,7 +276,7 @@ def compare(
 
     announce_compiler()
     decider, known = make(SCHEME) if make else None, None if model is None else read_model(model)
-    _show(compare_command(a, b, a_url=a_url, b_url=b_url, decider=decider, model=known), as_json)
+    show(compare_command(a, b, a_url=a_url, b_url=b_url, decider=decider, model=known), as_json=as_json)
 
 
 @app.command(
@@ -304,7 +305,7 @@ def explain(
     with State.open(state) as opened:
         with bar(shown=not as_json) as shown:
             result = explain_command(opened, url, page_id=page_id, progress=shown.folded)
-        _show(result, as_json)
+        show(result, as_json=as_json)
 
 
 @app.command(short_help="Print the JSON Schema of a verdict.", epilog=examples("neardup schema > verdict.schema.json"))
@@ -363,19 +364,6 @@ def _rule_values(rule: str | None) -> dict[str, Any]:
 def _require(state: Path) -> None:
     if not (state / "scheme.json").is_file():
         raise BadInput(f"{state} is no state directory; name one with --state, or make one with: neardup scan")
-
-
-def _show(result: Any, as_json: bool) -> None:
-    if as_json:
-        _print_json(result.to_json())
-    else:
-        from rich.console import Console
-
-        Console().print(result)
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 @app.callback(invoke_without_command=True)

@@ -1,13 +1,21 @@
 """The commands of the evaluation: Henzinger's tables over a crawl, and the page for labelling its pairs."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from streams.cli.options import INPUTS, FollowLinksOption, announce_compiler, complain, examples, inputs
+from streams.cli.options import (
+    INPUTS,
+    FollowLinksOption,
+    JsonOption,
+    announce_compiler,
+    complain,
+    examples,
+    inputs,
+    print_json,
+)
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -73,7 +81,7 @@ def evaluate(
     follow_links: FollowLinksOption = False,
     seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of samples, splits and intervals.")] = 0,
     threads: ThreadsOption = _THREADS,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Evaluate a crawl as Henzinger 2006 did: her tables and plots, beside the paper's figures where known.
 
@@ -103,9 +111,7 @@ def evaluate(
             progress=shown.phase,
         )
     if as_json:
-        import orjson
-
-        sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(made.to_json())
     else:
         counts = made.counts
         said = ", ".join(f"{count:,} {label}" for label, count in made.labels.items()) or "none"
@@ -204,10 +210,9 @@ def evaluate_tlcs(
     base_url: BaseUrlOption = None,
     follow_links: FollowLinksOption = False,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that compare texts.")] = _THREADS,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure trustable LCS as Huang 2008 did: signatures, windows, slopes, and three systems side by side."""
-    import orjson
 
     from streams.commands import evaluate_tlcs as command
     from streams.commands.evaluate import editions_of
@@ -219,7 +224,7 @@ def evaluate_tlcs(
     with bar(shown=not as_json) as shown:
         made = command.evaluate_tlcs(paths, wanted, base_url=base_url, follow_links=follow_links, progress=shown.phase)
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(made.to_json())
     else:
         for section in made.sections:
             for table in section.tables:
@@ -255,10 +260,9 @@ def evaluate_signals(
     folds: Annotated[int, typer.Option(min=2, max=100, help="Of a cross-validation.")] = 10,
     base_url: BaseUrlOption = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes that learn.")] = _THREADS,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure signals and classifiers as Huffman 2007 did: each signal, sets of them, curves, cost, languages."""
-    import orjson
 
     from streams.batch.workers import Stopped
     from streams.commands import evaluate_signals as command
@@ -274,7 +278,7 @@ def evaluate_signals(
             typer.echo("neardup: interrupted", err=True)
             raise typer.Exit(130) from None
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(made.to_json())
     else:
         _show_sections(made, out)
     if made.unread:

@@ -9,7 +9,7 @@ import typer
 
 from neardup.errors import BadInput
 from streams.cli import options
-from streams.cli.options import announce_compiler, complain, takes_settings
+from streams.cli.options import JsonOption, announce_compiler, complain, print_json, takes_settings
 from streams.config.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None)
@@ -104,13 +104,12 @@ def diff(
     ],
     after: Annotated[str, typer.Argument(metavar="AFTER", help="Another one, about the same pages.")],
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with samples there.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare what two runs said of the same pages: counts by kind and site, and samples with both verdicts.
 
     Pages are joined by where they were read, so generations with other page ids can be compared.
     """
-    import json
 
     from rich.console import Console
 
@@ -125,7 +124,7 @@ def diff(
         except OSError as error:
             raise BadInput(f"--html {html}: {error.strerror}") from error
     if as_json:
-        sys.stdout.write(json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n")
+        print_json(found.to_json())
     else:
         Console().print(shown(found))
 
@@ -202,17 +201,16 @@ def checkpoint(settings: Settings) -> None:
 def checkpoints(
     settings: Settings,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the checkpoints, newest first: offset of the log, log time, size, scheme and decider."""
-    import json
     from datetime import UTC, datetime
 
     from streams.state.checkpoint_store import describe
 
     rows = describe(list(_checkpoints(settings).usable(complain)))
     if as_json:
-        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        print_json(rows)
         return
     for row in rows:
         when = datetime.fromtimestamp(row["log_time"] / 1000, UTC).strftime("%Y-%m-%d %H:%M")
@@ -270,12 +268,11 @@ def inspect_state(
     url: Annotated[str | None, typer.Option(metavar="URL", help="What is held of this URL.")] = None,
     cluster: Annotated[int | None, typer.Option(metavar="ID", help="What is held of this cluster.")] = None,
     page: Annotated[int | None, typer.Option(metavar="ID", help="The sketch of this page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Look into the index of a scan's or a stopped matcher's state directory: sizes, standings, hot keys, the largest
     clusters, and whether all its parts fit together. Or at one URL, cluster or page of it.
     """
-    import json
     from contextlib import ExitStack
 
     from rich.console import Console
@@ -289,7 +286,7 @@ def inspect_state(
             with bar(shown=not as_json) as progress:
                 found, told = look.overview(opened, lambda rows: progress.phase(f"{rows:,} rows", 0, 0))
             if as_json:
-                sys.stdout.write(json.dumps(told, indent=2) + "\n")
+                print_json(told)
             else:
                 Console().print(look.shown(found, told))
             if found.wrong_total:
@@ -301,7 +298,7 @@ def inspect_state(
             told = look.of_cluster(opened.store, cluster)
         else:
             told = look.sketch_of(opened.store, page or 0)
-    sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=True) + "\n")
+    print_json(told)
 
 
 def _checkpoints(settings: Settings):  # type: ignore[no-untyped-def]  # its module loads fsspec

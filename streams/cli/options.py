@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ IdFieldOption = Annotated[
 TextFieldOption = Annotated[
     str | None, typer.Option("--text-field", metavar="NAME", help="Likewise: its text; by default body.")
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
 
 CONNECTION = ("bootstrap", "generation", "group")
 TOPICS = ("sketches_of", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic")
@@ -69,6 +71,29 @@ def inputs(given: Sequence[str | Path]) -> Iterator[list[Path]]:
 
     with tempfile.TemporaryDirectory(prefix="neardup-inputs-") as folder:
         yield fetched(given, Path(folder))
+
+
+def print_json(value: Any) -> None:
+    """For machines; on a terminal ASCII alone, since what strangers wrote may hold signs that rule it."""
+    import json
+
+    import orjson
+
+    # Not by json: NaN is null here, as JSON has none.
+    told = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
+    if sys.stdout.isatty():
+        told = json.dumps(orjson.loads(told), indent=2).encode() + b"\n"
+    sys.stdout.buffer.write(told)
+
+
+def show(result: Any, *, as_json: bool) -> None:
+    """Prints what a command found. result: something to print, with `to_json`."""
+    if as_json:
+        print_json(result.to_json())
+        return
+    from rich.console import Console
+
+    Console().print(result)
 
 
 def announce_compiler(*, quiet: bool = False) -> None:

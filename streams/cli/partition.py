@@ -1,7 +1,6 @@
 """The command of the partition: a corpus into sets of similar pages."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +12,13 @@ from streams.cli.options import (
     INPUTS,
     FollowLinksOption,
     IdFieldOption,
+    JsonOption,
     TextFieldOption,
     announce_compiler,
     complain,
     examples,
     must_exist,
+    print_json,
 )
 
 app = typer.Typer(rich_markup_mode=None)
@@ -73,7 +74,7 @@ def partition(
     master: Annotated[str, typer.Option(metavar="URL", help="Of Spark, as spark://HOST:7077.")] = "local[*]",
     again: Annotated[bool, typer.Option("--again", help="Forget what an earlier run left in DIR.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the tables of the steps in DIR/work.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+    as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
 ) -> None:
     """Cut a corpus into sets of similar pages by the method of Huang 2008, all pages at once.
@@ -133,9 +134,7 @@ def partition(
     if not keep:
         forget(out)
     if as_json:
-        import orjson
-
-        sys.stdout.buffer.write(orjson.dumps(made.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
+        print_json(made.to_json())
     elif not quiet:
         summary(Console(), made, out)
     if made.problems_total or made.refused:

@@ -1,13 +1,11 @@
 """The command that says what a crawl needs."""
 
-import json
 import re
-import sys
 from typing import Annotated, Any
 
 import typer
 
-from streams.cli.options import examples
+from streams.cli.options import JsonOption, examples, print_json
 from streams.config.retention import DAY_MS, PAGES_MS, SKETCHES_MS, VERDICTS_MS
 
 app = typer.Typer(rich_markup_mode=None)
@@ -65,7 +63,7 @@ def plan(
     verdicts_retention: Annotated[
         float, _days_option("--verdicts-retention", "Of the topic of verdicts: how long an indexer may be away.")
     ] = f"{VERDICTS_MS // DAY_MS}d",  # type: ignore[assignment]
-    as_json: Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say what a crawl of some size needs: processors, memory, disks, partitions, Kafka's space, checkpoints.
 
@@ -89,6 +87,6 @@ def plan(
         )
     )
     if as_json:
-        sys.stdout.write(json.dumps(shown.to_json(), indent=2) + "\n")
+        print_json(shown.to_json())
     else:
         Console().print(shown)

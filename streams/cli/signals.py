@@ -3,12 +3,12 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from streams.cli.evaluation import ItemsOption, LabelsOption, NaturalOption, ReleasesOption
-from streams.cli.options import announce_compiler, examples
+from streams.cli.options import JsonOption, announce_compiler, examples, print_json, show
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -16,7 +16,6 @@ PROBLEMS_SHOWN = 10
 _CPUS = os.cpu_count() or 1
 
 ModelOption = Annotated[Path | None, typer.Option(metavar="MODEL", help="What `neardup train` made: it decides.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
 
 
 @app.command(
@@ -44,22 +43,10 @@ def signals(
 
     announce_compiler()
     known = None if model is None else read_model(model)
-    _show(signals_command(Given(a, a_url, a_rendered), Given(b, b_url, b_rendered), query=query, model=known), as_json)
-
-
-def _show(result: Any, as_json: bool) -> None:
-    if as_json:
-        _print_json(result.to_json())
-        return
-    from rich.console import Console
-
-    Console().print(result)
-
-
-def _print_json(value: Any) -> None:
-    import orjson
-
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+    show(
+        signals_command(Given(a, a_url, a_rendered), Given(b, b_url, b_rendered), query=query, model=known),
+        as_json=as_json,
+    )
 
 
 @app.command(
@@ -115,7 +102,7 @@ def train(
             typer.echo("neardup: interrupted", err=True)
             raise typer.Exit(130) from None
     if as_json:
-        _print_json(made.to_json())
+        print_json(made.to_json())
     else:
         typer.echo(made.model.text())
         measured = made.model.measured

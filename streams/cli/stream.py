@@ -1,7 +1,6 @@
 """The commands of the stream: topics, the roles, both of a crawler's and an indexer's sides, settings."""
 
 import dataclasses
-import json
 import os
 import secrets
 import sys
@@ -13,7 +12,7 @@ import typer
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.cli import options
-from streams.cli.options import takes_settings
+from streams.cli.options import JsonOption, print_json, takes_settings
 from streams.config.settings import OPTIONS, Settings
 
 app = typer.Typer(rich_markup_mode=None)
@@ -26,7 +25,6 @@ _JUDGING = (*options.MATCHING, *options.CHECKPOINTS, *options.DECIDER, *options.
 _MATCH = (*_ALL, "body_bytes_max", *_JUDGING, *options.WATCHING, *options.TRACING)
 _BOTH = tuple(dict.fromkeys((*_SKETCH, *_MATCH)))
 
-JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
 NewDeciderOption = Annotated[
     bool, typer.Option("--new-decider", help="Let rule and numbers decide from here on, where others did so far.")
 ]
@@ -190,7 +188,7 @@ def publish(
             progress=shown.update,
         )
     if as_json:
-        sys.stdout.write(json.dumps(dataclasses.asdict(done), indent=2) + "\n")
+        print_json(dataclasses.asdict(done))
     else:
         rate = f", {(done.pages + done.gone) / done.seconds:,.0f}/s" if done.seconds else ""
         typer.echo(f"{done.pages:,} pages and {done.gone:,} tombstones published in {done.seconds:,.1f} s{rate}")
@@ -287,7 +285,7 @@ def ping(
 
     pong = send(settings, timeout_s=timeout)
     if as_json:
-        sys.stdout.write(json.dumps(dataclasses.asdict(pong)) + "\n")
+        print_json(dataclasses.asdict(pong))
     else:
         typer.echo(f"{pong.verdict}, page id {pong.page_id}, after {pong.seconds:.2f} s")
 
@@ -327,7 +325,7 @@ def config(settings: Settings, *, as_json: JsonOption = False) -> None:
     """Show every setting in force, and where it comes from. Secrets are not shown."""
     rows = settings.describe()
     if as_json:
-        sys.stdout.write(json.dumps([row._asdict() for row in rows], indent=2) + "\n")
+        print_json([row._asdict() for row in rows])
         return
     from rich.console import Console
     from rich.table import Table
