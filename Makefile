@@ -165,7 +165,7 @@ demo-kafka: $(READY)
 
 # The lock file again, after a dependency has changed: needs uv. What is pinned stays pinned where it can. Spark brings
 # an engine of 480 MB: only who tests it fetches it. Annotated: deploy/image/locked.py reads who needs what.
-LOCKED := kafka scrapy label batch signals views traces
+LOCKED := kafka scrapy label batch signals render views traces
 lock:
 	uv pip compile pyproject.toml $(foreach extra,$(LOCKED),--extra $(extra)) --group dev --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --quiet --output-file requirements.lock

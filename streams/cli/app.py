@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.scheme import Scheme
-from streams.cli import evaluation, history, partition, plan, signals, stream, views
+from streams.cli import evaluation, history, partition, plan, render, signals, stream, views
 from streams.cli.options import (
     INPUTS,
     FollowLinksOption,
@@ -76,6 +76,7 @@ app = typer.Typer(
 
 app.add_typer(partition.app)
 app.add_typer(signals.app)
+app.add_typer(render.app)
 app.add_typer(evaluation.app)
 app.add_typer(stream.app)
 app.add_typer(history.app)
@@ -97,6 +98,7 @@ _EXTRAS = {
     "pandas": "signals",
     "faust": "views",
     "opentelemetry": "traces",
+    "playwright": "render",
 }
 DEFAULT_STATE = Path("neardup-state")
 

@@ -21,7 +21,7 @@ from neardup.evaluation.labels import lines_of
 from neardup.page import Page, normalise_url
 from neardup.signals.pages import Body, Result
 from streams.files.sources import open_sources
-from streams.formats.json import decode_line
+from streams.formats.json import decode_line, encode
 
 LINE_BYTES_MAX = 64_000_000
 BODY_BYTES_MAX = 10_000_000
@@ -53,6 +53,15 @@ def decode_result(line: bytes) -> Line:
     value = orjson.loads(line)
     query, lang = (_text(value, name) for name in ("query", "lang"))
     return Line(_normal(page), query, _rendered(value.get("rendered")), lang)
+
+
+def encode_result(line: Line, **more: object) -> bytes:
+    """The line of a result, without its end. more: fields beside its own, as `rendered_url`."""
+    fields = orjson.loads(encode(line.page, line.page.url.encode(), False, "").value or b"{}")
+    del fields["http_status"]
+    own: dict[str, object] = {"query": line.query, "lang": line.lang}
+    own["rendered"] = None if line.rendered is None else line.rendered.decode("utf-8", "replace")
+    return orjson.dumps({**fields, **{name: value for name, value in own.items() if value}, **more})
 
 
 def _normal(page: Page) -> Page:

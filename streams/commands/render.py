@@ -1,0 +1,132 @@
+"""`neardup render`: results with what a browser makes of them."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from neardup.signals.pages import Body
+from streams.files.results import Line, encode_result, read_results, written
+from streams.rendering.browser import Chromium, Rendered
+from streams.rendering.network import Network
+from streams.rendering.world import World
+
+_HTML = 0  # Body.mode
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person asked for. world: archives. site, private: whether pages reach their own site, and what is not
+    public. tabs: pages at a time. browser: its program, the usual ones if empty.
+    """
+
+    out: Path
+    world: tuple[Path, ...] = ()
+    site: bool = False
+    private: bool = False
+    tabs: int = 2
+    page_seconds: float = 10
+    browser: str = ""
+    sandbox: bool = True
+
+
+@dataclass
+class Tally:
+    """What was done. others: lines that were rendered before, or are no HTML. problems: of pages, files and the world.
+
+    failed: pages that came out without a rendered body.
+    """
+
+    results: int = 0
+    rendered: int = 0
+    others: int = 0
+    failed: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def render_command(
+    paths: Sequence[Path],
+    asked: Asked,
+    *,
+    base_url: str | None = None,
+    progress: Callable[[str, int, int], None] = lambda phase, done, total: None,
+) -> Tally:
+    """Renders the results of some files, in their order. Raises BadInput, BrowserFailed."""
+    tally = Tally()
+    asyncio.run(_render(paths, asked, base_url, tally, progress))
+    return tally
+
+
+async def _render(
+    paths: Sequence[Path],
+    asked: Asked,
+    base_url: str | None,
+    tally: Tally,
+    progress: Callable[[str, int, int], None],
+) -> None:
+    async with AsyncExitStack() as stack:
+        world = stack.enter_context(World(asked.world, base_url=base_url))
+        tally.problems += world.problems
+        network = await stack.enter_async_context(Network(private=asked.private)) if asked.site else None
+        chromium = await stack.enter_async_context(
+            Chromium(world, network, program=asked.browser, sandbox=asked.sandbox, page_seconds=asked.page_seconds)
+        )
+        out = stack.enter_context(written(asked.out))
+        lines = read_results(paths, base_url, tally.problems)
+        async for line, rendered in _each(chromium, lines, asked.tabs):
+            out.write(_noted(line, rendered, tally) + b"\n")
+            progress("render", tally.results, 0)
+
+
+async def _each(chromium: Chromium, lines: Iterable[Line], tabs: int) -> AsyncIterator[tuple[Line, Rendered | None]]:
+    """Lines with what became of them, in their order; `tabs` of them at a time are in the browser."""
+    waiting: deque[tuple[Line, asyncio.Task[Rendered | None]]] = deque()
+    free = asyncio.Semaphore(tabs)
+    try:
+        for line in lines:
+            waiting.append((line, asyncio.create_task(_one(chromium, line, free))))
+            if len(waiting) > 2 * tabs:
+                first, task = waiting.popleft()
+                yield first, await task
+        while waiting:
+            first, task = waiting.popleft()
+            yield first, await task
+    finally:
+        for _, task in waiting:
+            task.cancel()
+
+
+async def _one(chromium: Chromium, line: Line, free: asyncio.Semaphore) -> Rendered | None:
+    """None for what needs no browser."""
+    if line.rendered is not None or Body.of(line.page.body or b"", line.page.content_type).mode != _HTML:
+        return None
+    if not line.page.url.startswith(("http://", "https://")):
+        return Rendered(None, line.page.url, "not rendered: its URL is neither http nor https")
+    async with free:
+        return await chromium.render(line.page)
+
+
+def _noted(line: Line, rendered: Rendered | None, tally: Tally) -> bytes:
+    """The line that is written."""
+    tally.results += 1
+    if rendered is None:
+        tally.others += 1
+        return encode_result(line)
+    if rendered.problem:
+        tally.problems.append(f"{line.page.url}: {rendered.problem}")
+    if rendered.html is None:
+        tally.failed += 1
+        return encode_result(line)
+    tally.rendered += 1
+    body = rendered.html.encode("utf-8", "replace")
+    moved = {} if rendered.url == line.page.url else {"rendered_url": rendered.url}
+    return encode_result(replace(line, rendered=body), **moved)
+
+
+def shown(problems: Sequence[str], most: int) -> Iterator[str]:
+    """The first problems, and how many more there are."""
+    yield from problems[:most]
+    if len(problems) > most:
+        yield f"and {len(problems) - most:,} more"

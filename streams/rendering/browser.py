@@ -1,0 +1,198 @@
+"""Chromium, as pages are given to it: README.md beside this file says what they may ask for, and what they may take."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from playwright.async_api import Browser, BrowserContext, Error, Page, Playwright, async_playwright
+
+from neardup import page as pages
+from neardup.errors import BadInput, NeardupError
+from streams.rendering.document import Documents
+from streams.rendering.network import Network
+from streams.rendering.visit import REQUESTS_MAX, Visit, delay_of
+from streams.rendering.world import World
+
+#: "No slow redirects": longer ones are left.
+REFRESH_SECONDS_MAX = 3
+#: For a tab to close.
+CLOSE_SECONDS = 10
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+#: The browser has no network: whatever this program does not answer goes to a proxy that nothing resolves.
+_NO_WAY_OUT = (
+    "--proxy-server=http://nowhere.invalid:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-domain-reliability",
+    "--no-pings",
+)
+_REST = (
+    "--disable-site-isolation-trials",  # the documents of all frames are read through one session
+    "--disable-features=IsolateOrigins,site-per-process",
+    "--js-flags=--max-old-space-size=512",
+    "--mute-audio",
+)
+
+
+class BrowserFailed(NeardupError):
+    """Chromium cannot be started. Install it, or say where it is."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What became of a page. html: None where there is no document; problem: why, or why it may not be whole.
+
+    url: of the document, which refreshes may have led elsewhere.
+    """
+
+    html: str | None
+    url: str
+    problem: str = ""
+
+
+class Chromium:
+    """One browser for many pages, several at a time. A browser that dies is started again for the next page."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network | None,
+        *,
+        program: str = "",
+        sandbox: bool = True,
+        page_seconds: float = 10,
+    ) -> None:
+        """Raises BadInput where there is no Chromium, or where its sandbox cannot work."""
+        found = program or next(filter(None, map(shutil.which, _PROGRAMS)), "")
+        if not found:
+            raise BadInput(f"none of {', '.join(_PROGRAMS)} is on the path; install one, or name it with --browser")
+        if sandbox and os.geteuid() == 0:
+            raise BadInput(
+                "Chromium's sandbox does not work for root: run as another user, or in a container with --no-sandbox"
+            )
+        self._world, self._network = world, network
+        self._program, self._sandbox, self._seconds = found, sandbox, page_seconds
+        self._player: Playwright | None = None
+        self._browser: Browser | None = None
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> "Chromium":
+        self._player = await async_playwright().start()
+        await self._ready()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+        if self._player is not None:
+            await self._player.stop()
+
+    async def render(self, page: pages.Page) -> Rendered:
+        """The document that a page of HTML becomes. page: under its normalised URL."""
+        context = None
+        try:
+            async with asyncio.timeout(3 * self._seconds):  # a tab opens, loads, and is read
+                browser = await self._ready()
+                context = await browser.new_context(service_workers="block", accept_downloads=False, timezone_id="UTC")
+                return await self._visited(context, page)
+        except (Error, TimeoutError) as error:
+            return Rendered(None, page.url, f"not rendered: {_in_short(error)}")
+        finally:
+            if context is not None:
+                await self._close(context)
+
+    async def _visited(self, context: BrowserContext, page: pages.Page) -> Rendered:
+        visit = Visit(page, self._world, self._network)
+        await context.route("**/*", visit.serve)
+        tab = await context.new_page()
+        context.on("page", lambda other: asyncio.ensure_future(_shut(other)))  # what it opens beside itself
+        session = await context.new_cdp_session(tab)
+        documents = Documents(session)
+        problem = ""
+        try:
+            async with asyncio.timeout(self._seconds):
+                if not await _before(visit.flooded, self._come_to_rest(tab, visit, documents, page.url)):
+                    problem = f"asked for more than {REQUESTS_MAX:,} things"
+        except TimeoutError:
+            problem = f"not at rest after {self._seconds:g} s"
+        async with asyncio.timeout(self._seconds):
+            if problem:
+                await session.send("Emulation.setScriptExecutionDisabled", {"value": True})
+                await session.send("Page.stopLoading")
+            html = await documents.html()
+        return Rendered(html, tab.url, problem)
+
+    async def _come_to_rest(self, tab: Page, visit: Visit, documents: Documents, url: str) -> None:
+        """Loads a page, and goes along with what leads on from it, until nothing does."""
+        try:
+            await tab.goto(url, wait_until="load", timeout=0)
+        except Error:
+            if visit.navigations < 2:  # else a script or a refresh was faster than the document
+                raise
+        while True:
+            seen = visit.navigations
+            await tab.wait_for_load_state("load", timeout=0)
+            await tab.wait_for_load_state("networkidle", timeout=0)
+            if visit.navigations == seen:
+                delay = delay_of(await documents.refresh())
+                if delay is None or delay > REFRESH_SECONDS_MAX or not await visit.moves_on(seen, delay + 1):
+                    return
+
+    async def _ready(self) -> Browser:
+        async with self._starting:
+            if self._browser is None or not self._browser.is_connected():
+                if self._player is None:
+                    raise BrowserFailed("the browser was ended")
+                try:
+                    self._browser = await self._player.chromium.launch(
+                        executable_path=self._program, chromium_sandbox=self._sandbox, args=[*_NO_WAY_OUT, *_REST]
+                    )
+                except Error as error:
+                    raise BrowserFailed(f"{self._program}: cannot be started: {_in_short(error)}") from error
+            return self._browser
+
+    async def _close(self, context: BrowserContext) -> None:
+        """Ends a page's profile; where that takes too long, the browser with it."""
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await context.close()
+        except (Error, TimeoutError):
+            await self._end()
+
+    async def _end(self) -> None:
+        if self._browser is not None:
+            with contextlib.suppress(Error, TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await self._browser.close()
+
+
+async def _before(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Whether some work was done before an event, which ends it. Raises what the work raised."""
+    doing, waiting = asyncio.ensure_future(work), asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((doing, waiting), return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            doing.result()
+        return doing.done()
+    finally:
+        doing.cancel()
+        waiting.cancel()
+
+
+async def _shut(tab: Page) -> None:
+    with contextlib.suppress(Error):
+        await tab.close()
+
+
+def _in_short(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0][:200] or "out of time"

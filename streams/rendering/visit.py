@@ -1,0 +1,112 @@
+"""One page's way through a browser: what its requests get, and when it is at rest."""
+
+import asyncio
+import re
+from html import escape
+from urllib.parse import urljoin
+
+from playwright.async_api import Error, Request, Route
+
+from neardup.errors import BadPage
+from neardup.page import Page, host_of, normalise_url, site_of
+from streams.rendering.network import Network
+from streams.rendering.world import Answer, World
+
+#: Of a page; who asks for more than REQUESTS_MAX things is taken as it stands then.
+ANSWERS_MAX, ANSWERS_BYTES_MAX, REQUESTS_MAX = 200, 50_000_000, 2000
+NAVIGATIONS_MAX, HOPS_MAX = 8, 5
+#: What a rendered body needs no bytes of.
+_LEFT_OUT = ("image", "media", "font", "texttrack")
+_SCHEMES = ("http://", "https://")
+_DELAY = re.compile(r"\s*(\d{1,9})")
+
+
+class Visit:
+    """Answers one page's requests. navigations: documents that its tab asked for so far. flooded: it asks on and on."""
+
+    def __init__(self, page: Page, world: World, network: Network | None) -> None:
+        self.navigations = self._requests = 0
+        self.flooded = asyncio.Event()
+        self._page, self._world, self._network = page, world, network
+        self._site = site_of(host_of(page.url))
+        self._answers = self._bytes = 0
+        self._ahead: dict[str, Answer] = {}  # what a redirect led to, until it is asked for
+        self._moved = asyncio.Event()
+
+    async def serve(self, route: Route) -> None:
+        """Answers a request of the browser, or refuses it."""
+        self._requests += 1
+        if self._requests > REQUESTS_MAX:
+            self.flooded.set()
+        try:
+            answer = await self._answer(route.request)
+            if answer is None:
+                await route.abort("aborted")  # of any other reason the browser makes a page of its own
+                return
+            # what scripts of other origins load is part of the document; there are no cookies to guard
+            headers = {"content-type": answer.content_type or "text/html", "access-control-allow-origin": "*"}
+            await route.fulfill(status=answer.status, headers=headers, body=answer.body)
+        except Error:
+            return  # the tab has gone on, or is closed
+
+    async def moves_on(self, after: int, seconds: float) -> bool:
+        """Waits until the tab has been given more than `after` documents."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self.navigations <= after:
+                    self._moved.clear()
+                    await self._moved.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _answer(self, request: Request) -> Answer | None:
+        if request.method != "GET" or request.resource_type in _LEFT_OUT or not request.url.startswith(_SCHEMES):
+            return None
+        document = request.is_navigation_request()
+        if document and request.frame.parent_frame is None:
+            self.navigations += 1
+            self._moved.set()
+            if self.navigations > NAVIGATIONS_MAX:
+                return None
+        answer, url = await self._followed(request.url)
+        if answer is None or not document or url == request.url:
+            return answer
+        self._ahead = {url: answer}
+        return _leads_to(url)  # the browser goes there itself: a redirect it would follow without asking
+
+    async def _followed(self, url: str) -> tuple[Answer | None, str]:
+        """What a URL's redirects lead to, and where that is."""
+        for _ in range(HOPS_MAX):
+            answer = self._ahead.pop(url, None) or await self._found(url)
+            if answer is None or not answer.location:
+                return answer, url
+            url = urljoin(url, answer.location)
+        return None, url
+
+    async def _found(self, url: str) -> Answer | None:
+        self._answers += 1
+        if self._answers > ANSWERS_MAX or self._bytes > ANSWERS_BYTES_MAX or not url.startswith(_SCHEMES):
+            return None
+        try:
+            known = normalise_url(url)
+        except BadPage:
+            return None
+        if known == self._page.url:
+            return Answer(200, self._page.content_type, self._page.body or b"")
+        answer = self._world.find(known)
+        if answer is None and self._network is not None and site_of(host_of(known)) == self._site:
+            answer = await self._network.get(known)
+        self._bytes += len(answer.body) if answer else 0
+        return answer
+
+
+def delay_of(refresh: str) -> int | None:
+    """Seconds of the content of a meta refresh; None for what is none."""
+    found = _DELAY.match(refresh)
+    return int(found[1]) if found else None
+
+
+def _leads_to(url: str) -> Answer:
+    body = f'<meta charset="utf-8"><meta http-equiv="refresh" content="0;url={escape(url)}">'
+    return Answer(200, "text/html", body.encode("utf-8", "replace"))

@@ -1,0 +1,105 @@
+"""What pages may load without a network: the records of archives, by URL, with their redirects."""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from neardup.errors import BadPage
+from neardup.page import Page, normalise_url
+from streams.files.sources import LocalSource, open_sources
+from streams.files.warc import WarcReader
+from streams.formats.warc import HEADER_BYTES_MAX, fields_of, page_of
+
+#: Of one answer, whether it comes from an archive or from a server.
+BODY_BYTES_MAX = 10_000_000
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a request gets. location: where a redirect leads, as it was said; empty for any other answer."""
+
+    status: int = 200
+    content_type: str = ""
+    body: bytes = b""
+    location: str = ""
+
+
+class _Place(NamedTuple):
+    status: int
+    content_type: str
+    location: str
+    start: int
+    end: int
+
+
+class World:
+    """Answers by normalised URL. Bodies lie in a temporary file that ends with it; of one URL the last record counts.
+
+    problems: what could not be read of the archives.
+    """
+
+    def __init__(self, paths: Sequence[Path] = (), *, base_url: str | None = None) -> None:
+        """Raises BadInput for what is no source."""
+        self.problems: list[str] = []
+        self._places: dict[str, _Place] = {}
+        self._bodies = tempfile.TemporaryFile()  # noqa: SIM115
+        for path in paths:
+            for source in open_sources(path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX):
+                if source.record.kind == "warc":
+                    self._take_records(source)
+                else:
+                    for sourced in source.read():
+                        self._take(sourced.page)
+                self.problems += map(str, source.problems)
+
+    def __enter__(self) -> "World":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bodies.close()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def find(self, url: str) -> Answer | None:
+        """The answer to a normalised URL, None where no archive has one."""
+        place = self._places.get(url)
+        if place is None:
+            return None
+        self._bodies.seek(place.start)
+        return Answer(place.status, place.content_type, self._bodies.read(place.end - place.start), place.location)
+
+    def _take_records(self, source: LocalSource) -> None:
+        reader = WarcReader(Path(source.record.path), BODY_BYTES_MAX + HEADER_BYTES_MAX, problems=source.problems)
+        with closing(reader.stream):
+            for record in reader.records():
+                page = page_of(record, BODY_BYTES_MAX)
+                if page is None:
+                    continue
+                if page.problem and page.status in REDIRECTS:
+                    head = record.content[:HEADER_BYTES_MAX].partition(b"\r\n\r\n")[0]
+                    self._put(page.url, Answer(page.status, location=fields_of(head).get("location", "")))
+                else:
+                    self._take(page)
+
+    def _take(self, page: Page) -> None:
+        if page.body is not None and not page.problem and len(page.body) <= BODY_BYTES_MAX:
+            self._put(page.url, Answer(page.status, page.content_type, page.body))
+
+    def _put(self, url: str, answer: Answer) -> None:
+        try:
+            known = normalise_url(url)
+        except BadPage as error:
+            self.problems.append(str(error))
+            return
+        start = self._bodies.seek(0, 2)
+        self._bodies.write(answer.body)
+        end = start + len(answer.body)
+        self._places[known] = _Place(answer.status, answer.content_type, answer.location, start, end)
