@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from neardup.errors import BadInput
-from streams.cli.options import complain, examples
+from streams.cli.options import complain, examples, must_exist
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -59,6 +59,7 @@ def render(
         raise BadInput(f"--network {network}: there is {', '.join(NETWORKS)}")
     if private and network != "site":
         raise BadInput("--private is for --network site")
+    must_exist([*paths, *(world or ())])
     from streams.commands.render import Asked, render_command, shown
     from streams.commands.terminal import bar
 
