@@ -58,9 +58,11 @@ WAITING := -n auto
 WORKING := -n logical
 SLOWEST := --durations 20 --durations-min 1
 
-# No broker, no browser, nothing slow: what breaks is found here first. All else is for `make test`.
+# No broker, no browser, nothing slow, nothing that renders charts or packs: what breaks is found here first. All else
+# is for `make test`.
 quick: $(READY)
-	$(PYTEST) $(WORKING) -m "not slow and not broker and not browser" --ignore tests/gate
+	$(PYTEST) $(WORKING) -m "not slow and not broker and not browser" \
+		--ignore tests/gate --ignore tests/deploy --ignore tests/release
 
 check: lint types imports quick
 

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from sklearn.tree import DecisionTreeClassifier
 
 from neardup.errors import BadInput
 from neardup.signals.learning import (
@@ -38,6 +37,8 @@ def examples(count: int = 300, noise: float = 0.0, seed: int = 0) -> Examples:
 
 def test_our_lines_decide_as_the_learner_does() -> None:
     """Also for values that the tree has not seen, and after JSON."""
+    from sklearn.tree import DecisionTreeClassifier  # a third of the time that it takes to collect all tests
+
     for seed in range(5):
         known, unseen = examples(300, 0.1, seed), examples(4000, 0.0, 100 + seed)
         tree = learn_tree(known, seed)
