@@ -81,6 +81,7 @@ def test_warc_folder_and_json_lines_give_the_same_sets(tmp_path: Path) -> None:
     assert found[0] == found[2]
 
 
+@pytest.mark.slow
 def test_the_sets_do_not_depend_on_processes_or_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = write(tmp_path / "crawl.jsonl", items(20))
     partition([crawl], tmp_path / "one")

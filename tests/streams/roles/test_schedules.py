@@ -37,6 +37,10 @@ SELDOM = (667, 1146, 3926, 6432, 7853)
 RARE = ("name the `state` folder",)
 
 
+#: A simulation of the whole stream: the quick check goes without.
+pytestmark = pytest.mark.slow
+
+
 def seed_of(number: int, fixed: int) -> int:
     """Known seeds first, then new ones; SCHEDULE_SEED names the only one."""
     given = os.environ.get("SCHEDULE_SEED")
