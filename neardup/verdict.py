@@ -89,6 +89,7 @@ class Verdict:
     truncated: bool = False
     candidates_cut: bool = False
     log: str | None = None  # whose places page ids are; None where a state directory's own
+    generation: str | None = None  # that judged, where it has a name
 
     def to_json(self) -> bytes:
         """One line of JSON without the newline: fields in a fixed order, empty ones left out."""

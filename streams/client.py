@@ -45,7 +45,8 @@ also holds what it made of the verdicts: after a crash both are there or neither
 `(page_id, n)` names a verdict of one log and ascends with time: with the last line of that statement even an indexer
 whose positions got lost, and which reads everything again, ends with the same table. A new generation has another log,
 whose page ids begin anew: they are not compared, and its verdicts replace the old ones. Its topic is another one, too:
-clear the positions then.
+clear the positions then. `LiveVerdicts` in place of `VerdictConsumer` does that by itself: it follows the generation
+that is live, over `neardup cutover` and back, and each batch names its `generation`: then part of the row's key.
 """
 
 import time
@@ -65,12 +66,13 @@ from streams.errors import BrokerError, RecordTooLarge, TopicError
 from streams.formats.bodies import BodyFolder
 from streams.formats.codecs import check_codec, fitting
 from streams.formats.outgoing import Outgoing
-from streams.kafka import Admin, Connection, Reader, Writer
+from streams.kafka import Admin, Connection, ControlReader, ControlTopic, Reader, Writer
 from streams.kafka.connection import Setting
 from streams.process.traces import HEADER_BYTES, Traces
 
 __all__ = [
     "BrokerError",
+    "LiveVerdicts",
     "NotDelivered",
     "PageProducer",
     "PositionStore",
@@ -89,6 +91,8 @@ BUFFER_BYTES = 64 << 20
 LOST = "clear the stored positions to go on with the verdicts that are left"
 #: A new partition of the verdicts is seen after so long.
 PARTITIONS_SECONDS = 30.0
+#: A cut-over to another generation is seen after so long.
+LIVE_SECONDS = 1.0
 _BATCH_BYTES_MAX = 16 << 20
 #: A wait for records: so long Ctrl-C may go unseen.
 _WAIT_SECONDS = 0.2
@@ -288,10 +292,12 @@ class PositionStore(Protocol):
 @dataclass(frozen=True, slots=True)
 class VerdictBatch:
     """verdicts: JSON objects as published; each URL's in order. positions: to be stored together with what is made of
-    them, so that `PositionStore.load` gives them back: all names, not those of this batch alone."""
+    them, so that `PositionStore.load` gives them back: all names, not those of this batch alone. generation: whose they
+    are, as `LiveVerdicts` knows it."""
 
     verdicts: list[dict[str, Any]]
     positions: dict[str, int]
+    generation: str = ""
 
 
 class VerdictConsumer:
@@ -411,6 +417,108 @@ class VerdictConsumer:
         self._reader.close()
         self._reader = fresh
         fresh.assign(self._starts(stored, "beginning"))
+
+
+class LiveVerdicts:
+    """Hands over the verdicts of the generation that is live, and goes over to another one when `neardup cutover` says
+    so, within LIVE_SECONDS and between two batches. A context manager; not thread-safe.
+
+    A generation's verdicts are about all pages: it is read from its begin when it becomes live for the first time, and
+    goes on at its stored positions when it does again. So whoever keeps a row for each (generation, URL) has all of
+    them at any time, and shows those of the batch that came last; a generation can be read before it is live, by
+    `VerdictConsumer`, into the same rows and positions.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        store: PositionStore,
+        topic: str = "verdicts",
+        *,
+        group: str = "neardup",
+        start: Literal["beginning", "end"] | int = "beginning",
+        kafka: Mapping[str, Setting] | None = None,
+    ) -> None:
+        """topic: of the generation without a name. group: as the roles have it. start: where an empty store begins.
+
+        Positions of other topics than those of generations, as of one that was made anew, are kept and not looked at.
+        Raises as VerdictConsumer, and CorruptRecord for a control topic that cannot be read.
+        """
+        self._bootstrap, self._topic, self._kafka = bootstrap, topic, kafka
+        connection = Connection(bootstrap, kafka or {})
+        self._admin = Admin(connection)
+        self._control = ControlTopic(connection, f"{group}.generations")
+        self._words: ControlReader | None = None
+        self._positions = dict(store.load())
+        #: The live one, as it was seen last; "" is that without a name.
+        self.generation = self._live()
+        self._looked = time.monotonic()
+        self._consumer = self._open(self.generation, "beginning" if self._positions else start)
+
+    def batches(
+        self, *, follow: bool = True, count: int = 1_000, wait_s: float | None = None
+    ) -> Iterator[VerdictBatch]:
+        """Batches of up to `count` verdicts of one generation. Arguments and errors are those of VerdictConsumer."""
+        last = time.monotonic()
+        while True:
+            quiet_s = LIVE_SECONDS if wait_s is None else min(wait_s, LIVE_SECONDS)
+            over = False
+            for batch in self._consumer.batches(follow=follow, count=count, wait_s=quiet_s):
+                self._positions |= batch.positions
+                yield VerdictBatch(batch.verdicts, dict(self._positions), self.generation)
+                last = time.monotonic()
+                if over := self._cut_over(LIVE_SECONDS):
+                    break
+            if over or self._cut_over(0.0):
+                continue
+            if not follow or (wait_s is not None and time.monotonic() - last >= wait_s):
+                return
+
+    def close(self) -> None:
+        self._consumer.close()
+        if self._words is not None:
+            self._words.close()
+
+    def _live(self) -> str:
+        if self._words is None:
+            if not self._control.exists():
+                return ""
+            self._words = self._control.follow()
+        return self._words.look().live
+
+    def _cut_over(self, after_s: float) -> bool:
+        """Looks, if the last look is so long ago, and goes over to another generation if one is live."""
+        if time.monotonic() - self._looked < after_s:
+            return False
+        live, self._looked = self._live(), time.monotonic()
+        if live == self.generation:
+            return False
+        before, self._consumer = self._consumer, self._open(live, "beginning")
+        before.close()
+        self.generation = live
+        return True
+
+    def _open(self, name: str, start: Literal["beginning", "end"] | int) -> VerdictConsumer:
+        topic = f"{self._topic}.{name}" if name else self._topic
+        prefix = self._admin.topic(topic).id.hex() + "/"
+        held = {place: offset for place, offset in self._positions.items() if place.startswith(prefix)}
+        return VerdictConsumer(self._bootstrap, _Stored(held), topic, start=start, kafka=self._kafka)
+
+    def __enter__(self) -> "LiveVerdicts":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    positions: Mapping[str, int]
+
+    def load(self) -> Mapping[str, int]:
+        return self.positions
 
 
 def _verdict(value: bytes | None, record: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _ALL = (*options.CONNECTION, *options.TOPICS)
 _SKETCH = (*_ALL, *options.PAGES, *options.BATCHES, "body_bytes_max", *options.WATCHING, *options.TRACING)
 _JUDGING = (*options.MATCHING, *options.CHECKPOINTS, *options.DECIDER, *options.AUDITING)
 _MATCH = (*_ALL, "body_bytes_max", *_JUDGING, *options.WATCHING, *options.TRACING)
-_BOTH = tuple(dict.fromkeys((*_SKETCH, *_MATCH)))
+BOTH = tuple(dict.fromkeys((*_SKETCH, *_MATCH)))
 
 NewDeciderOption = Annotated[
     bool, typer.Option("--new-decider", help="Let rule and numbers decide from here on, where others did so far.")
@@ -53,10 +53,13 @@ def create(
     """
     from streams.kafka.topics import Sizes
     from streams.kafka.topics import create as make
+    from streams.roles.generations import control_topic
 
     made = make(_admin(settings), settings.topics, Sizes(partitions=partitions, replicas=replicas))
     for name in filter(None, settings.topics):
         typer.echo(f"{name}: {'made' if name in made else 'as it should be'}")
+    control = control_topic(settings, "topics")
+    typer.echo(f"{control.name}: {'made' if control.create(replicas) else 'as it should be'}")
 
 
 @topics.command(
@@ -68,10 +71,12 @@ def create(
 def check(settings: Settings) -> None:
     """Say what is wrong with the topics, and why it matters; exit code 1 if anything is."""
     from streams.kafka.topics import check as problems_of
+    from streams.roles.generations import control_topic
 
-    problems = problems_of(_admin(settings), settings.topics)
+    problems = [str(each) for each in problems_of(_admin(settings), settings.topics)]
+    problems += filter(None, [control_topic(settings, "topics").problem()])
     for problem in problems:
-        typer.echo(str(problem))
+        typer.echo(problem)
     if problems:
         raise typer.Exit(1)
     typer.echo("all topics are as they should be")
@@ -113,7 +118,7 @@ def match(
     short_help="Kafka: sketcher and matcher in one process.",
     epilog=options.examples("neardup run --bootstrap 127.0.0.1:9092 --state DIR"),
 )
-@takes_settings(_BOTH)
+@takes_settings(BOTH)
 def run(
     settings: Settings, *, new_decider: NewDeciderOption = False, accept_lost_verdicts: AcceptLostOption = False
 ) -> None:

@@ -98,7 +98,14 @@ def replay_stream(
         writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
         store = held.enter_context(_scratch_store())
         name, end = log.topic.id.hex(), log.end()
-        matcher = Matcher(store, first, settled=Decisions(ahead), threads=settings.threads, log=name)
+        matcher = Matcher(
+            store,
+            first,
+            settled=Decisions(ahead),
+            threads=settings.threads,
+            log=name,
+            generation=settings.generation,
+        )
         for verdicts in replayed(log.messages(0), matcher, stretch, lambda offset: progress(offset, end)):
             _give(verdicts, out, writer)
             done.verdicts += len(verdicts)

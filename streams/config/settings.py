@@ -306,6 +306,11 @@ class Settings:
             self._of_generation(self.audit_topic) if self.audit_topic else "",
         )
 
+    @property
+    def generations_topic(self) -> str:
+        """The control topic; one for all generations."""
+        return f"{self.group}.generations"
+
     def group_of(self, role: Role) -> str:
         return self._of_generation(f"{self.group}.{role}")
 

@@ -41,6 +41,18 @@ class Codec:
             return Page(url=url, body=b"", problem=str(error))
 
 
+def fetch_time(record: Record, codec: str) -> int | None:
+    """When a page was fetched, by its record alone, in ms since the epoch; None where that is not said, or cannot be
+    read. Bodies are not looked at, and nothing is fetched.
+    """
+    value = record.value()
+    if codec == "raw":
+        return raw.fetched_at(record)
+    if value is None:
+        return None
+    return json.fetched_at(value) if codec == "json" else warc.fetched_at(value)
+
+
 def check_codec(name: str) -> None:
     """Raises BadInput if there is no such codec."""
     if name not in CODECS:

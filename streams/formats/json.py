@@ -46,6 +46,15 @@ def decode(value: bytes, bodies: Bodies) -> Page:
     return page if page.problem else dataclasses.replace(page, body=bodies.read(reference))
 
 
+def fetched_at(value: bytes) -> int | None:
+    """Of a record's value; None where it does not say it."""
+    try:
+        found = orjson.loads(value)
+        return _typed(found, "fetched_at", int) if isinstance(found, dict) else None
+    except (orjson.JSONDecodeError, BadPage):
+        return None
+
+
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
     """The record of a page. gone: it is a tombstone; reference: where its body lies, or ""."""
     fields: dict[str, object] = {"url": key.decode(), "http_status": page.status}

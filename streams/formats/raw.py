@@ -35,6 +35,17 @@ def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
     )
 
 
+def fetched_at(record: Record) -> int | None:
+    """Of a record's headers alone; None where they do not say it, or not as a number."""
+    for name, text in record.headers() or ():
+        if name.lower() == "fetched-at":
+            try:
+                return _number({"fetched-at": text or b""}, "fetched-at")
+            except BadPage:
+                return None
+    return None
+
+
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
     """The record of a page. gone: it is a tombstone; reference: where its body lies, or ""."""
     headers = [("http-status", b"%d" % page.status)]

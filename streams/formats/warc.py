@@ -53,6 +53,17 @@ def decode(url: str, value: bytes, body_bytes_max: int) -> Page:
     return page if page.url else dataclasses.replace(page, url=url)
 
 
+def fetched_at(value: bytes) -> int | None:
+    """The WARC-Date of a record, plain or in one gzip member; None where there is none."""
+    if value.startswith(_GZIP):
+        try:
+            value = zlib.decompressobj(31).decompress(value, HEADER_BYTES_MAX)
+        except zlib.error:
+            return None
+    head = value[:HEADER_BYTES_MAX].partition(b"\r\n\r\n")[0]
+    return warc_date(fields_of(head).get("warc-date", ""))
+
+
 def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
     """The record of a page. gone: it is a tombstone. Raises BadInput for what a WARC record cannot say."""
     if reference:

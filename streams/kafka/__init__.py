@@ -16,6 +16,8 @@ except ModuleNotFoundError as error:
 
 from streams.kafka.admin import Admin, Topic
 from streams.kafka.connection import Connection
+from streams.kafka.generations import ControlReader, ControlTopic, Generation, Generations, Stage
+from streams.kafka.merged import MergedPages
 from streams.kafka.pages import KafkaPages, PageBatch
 from streams.kafka.reader import KafkaLog, RawRecord, Reader
 from streams.kafka.verdicts import KafkaVerdicts
@@ -24,12 +26,18 @@ from streams.kafka.writer import Writer
 __all__ = [
     "Admin",
     "Connection",
+    "ControlReader",
+    "ControlTopic",
+    "Generation",
+    "Generations",
     "KafkaLog",
     "KafkaPages",
     "KafkaVerdicts",
+    "MergedPages",
     "PageBatch",
     "RawRecord",
     "Reader",
+    "Stage",
     "Topic",
     "Writer",
 ]

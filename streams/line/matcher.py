@@ -81,7 +81,8 @@ class Matcher:
     at: the message at work, for whoever catches an error.
     decider: what decides there; the one given does from the log's begin on, until an operator's word names another.
     heeds: whether such words count; they do not for who judges another generation's log anew.
-    log: the log's topic id, for its verdicts; None for a state directory's own. sink: for `step`.
+    log: the log's topic id, for its verdicts; None for a state directory's own. generation: for them, too. sink: for
+    `step`.
     settled: for logs that operators may write to; by default nothing is. watch: by default nobody;
     `step` tells it, and whoever calls `prepare` does so with the outcome's `weighed`.
     """
@@ -96,6 +97,7 @@ class Matcher:
         threads: int = 1,
         heeds: bool = True,
         log: str | None = None,
+        generation: str = "",
     ) -> None:
         """Raises StateError if the store was folded with another scheme or decider."""
         self._store = store
@@ -104,6 +106,7 @@ class Matcher:
         self._heeds = heeds
         self.threads = threads
         self._log = log
+        self._generation = generation or None
         self._log_id = ANY_LOG if log is None else bytes.fromhex(log)
         self.watch: Watch | None = None
         names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY]
@@ -191,7 +194,7 @@ class Matcher:
         if tell:
             _check_complete(batch, outcome.verdicts)
             for verdict in outcome.verdicts:
-                verdict.log = self._log
+                verdict.log, verdict.generation = self._log, self._generation
         prepared.log_time = max([self.log_time, *(header.log_time for header in prepared.headers)])
         meta: dict[bytes, bytes | None] = {
             **outcome.writes.get(Family.META, {}),

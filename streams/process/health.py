@@ -10,7 +10,7 @@ import logging
 import socket
 import socketserver
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, ClassVar
@@ -64,6 +64,8 @@ class Health:
         self._stall_ms = stall_ms
         self._redact = redact
         self._roles: dict[str, RoleHealth] = {}
+        #: What else /ready tells, whoever is ready.
+        self.facts: Mapping[str, str] = {}
 
     def role(self, name: str) -> RoleHealth:
         """The role's own part, made at the first call: from then on it must turn."""
@@ -86,7 +88,7 @@ class Health:
             ok, reason = role.state()
             roles[name] = {"ok": ok, "reason": self._redact(reason)[:REASON_CHARS_MAX]}
         ok, answer = self._answer(roles)
-        return (ok and bool(roles)), {**answer, "ok": ok and bool(roles)}
+        return (ok and bool(roles)), {**answer, **self.facts, "ok": ok and bool(roles)}
 
     def standing(self) -> dict[str, bool]:
         """Whether each role is ready."""

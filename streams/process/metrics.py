@@ -153,6 +153,9 @@ class Metrics:
 
         # Of the roles that this process has, alone: 0 means that somebody waits for one.
         self.ready = Gauge("neardup_ready", "1 while the role is ready, as /ready says", ["role"], registry=registry)
+        self.generation_live = Gauge(
+            "neardup_generation_live", "1 while the generation that this process serves is live", registry=registry
+        )
         stopped = Gauge(
             "neardup_stopped", "1 once the role has stopped for good, until it ends", ["cause"], registry=registry
         )

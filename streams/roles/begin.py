@@ -25,7 +25,7 @@ from streams.roles.runtime import Runtime
 _log = logs.get("match")
 
 #: What an index was folded from, and for: in its META family.
-_CLUSTER, _LOG, _VERDICTS = b"cluster_id", b"topic_id", b"verdicts_id"
+_CLUSTER, _LOG, _VERDICTS, _GENERATION = b"cluster_id", b"topic_id", b"verdicts_id", b"generation"
 
 
 class Held(Protocol):
@@ -78,7 +78,8 @@ def begin(
     committed so: bound to the topics, it outlives what it was derived from; (5) let the index know its topics.
     """
     log, verdicts, store, hop = line.log, line.verdicts, directory.store, line.verdicts.hop
-    topics = runtime.settings.topics
+    topics, generation = runtime.settings.topics, runtime.settings.generation
+    _same_generation(store, generation, str(directory.path))
     verdicts.init()  # (1)
     words = () if runtime.settings.judges_anew else words_in(line.ahead(max(folded_to(store), log.begin())))  # (2)
     first = directory.first_decider(words[0][1].before if words else wishes.decider)
@@ -108,13 +109,26 @@ def begin(
     if known != Committed(at, hop, first.digest):
         verdicts.commit([], at)  # (4)
     if found.store_hop != hop:
-        named = {_CLUSTER: log.cluster_id, _LOG: hop.source.hex(), _VERDICTS: hop.sink.hex()}
+        named = {_CLUSTER: log.cluster_id, _LOG: hop.source.hex(), _VERDICTS: hop.sink.hex(), _GENERATION: generation}
         store.write({Family.META: {name: value.encode() for name, value in named.items()}})  # (5)
         store.flush()
     role = MatchRole(log, line.ahead, verdicts, store, first, at, runtime, audit=audit, checkpoints=checkpoints)
     _decide_by(wishes, after_words(role.matcher.decider, words, log.end()), runtime.settings, line.say)
     log.follow(role.matcher.next_offset)
     return role
+
+
+def _same_generation(store: Store, generation: str, state: str) -> None:
+    """Raises StateError for an index of another generation; one that was made before they were noted is let pass."""
+    (held,) = store.get_many(Family.META, [_GENERATION])
+    if held is not None and held.decode() != generation:
+        raise StateError(
+            f"the index in {state} is of generation {held.decode() or '(unnamed)'}, and {generation or '(unnamed)'} is "
+            "set: each has a `state` folder of its own; name that of this one",
+            path=state,
+            held=held.decode(),
+            wanted=generation,
+        )
 
 
 def _hop_of(store: Store) -> Hop | None:

@@ -1,37 +1,44 @@
 """Sketcher and matcher in one process: for trying the stream, and for small deployments."""
 
 import threading
+from collections.abc import Callable
 
 from streams.config.settings import Settings
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, serving
 from streams.roles.wiring import run_matcher, run_sketcher
 
 
-def run_both(settings: Settings, runtime: Runtime | None = None, **options: bool) -> None:
+def run_both(
+    settings: Settings,
+    runtime: Runtime | None = None,
+    *,
+    sketcher: Callable[[Settings, Runtime], None] = run_sketcher,
+    **options: bool,
+) -> None:
     """Runs both roles until they are stopped, or one of them fails: its error is raised once both have ended.
 
-    options: those of run_matcher.
+    sketcher: what runs beside the matcher. options: those of run_matcher.
     """
     if runtime is None:
         with serving(settings, "run") as made:
-            return run_both(settings, made, **options)
+            return run_both(settings, made, sketcher=sketcher, **options)
     failed: list[BaseException] = []
 
     def sketch() -> None:
         try:
-            run_sketcher(settings, runtime)
+            sketcher(settings, runtime)
         except BaseException as error:  # noqa: BLE001 - raised again by the calling thread
             failed.append(error)
         finally:
             runtime.stop.set()
 
-    sketcher = threading.Thread(target=sketch, name="neardup-sketcher", daemon=True)
-    sketcher.start()
+    thread = threading.Thread(target=sketch, name="neardup-sketcher", daemon=True)
+    thread.start()
     try:
         run_matcher(settings, runtime, **options)
     finally:
         runtime.stop.set()
-        sketcher.join(STOP_SECONDS_MAX)
+        thread.join(STOP_SECONDS_MAX)
     if failed:
         raise failed[0]
     return None

@@ -90,6 +90,7 @@ class MatchRole:
             threads=runtime.settings.threads,
             heeds=not runtime.settings.judges_anew,
             log=verdicts.hop.source.hex(),
+            generation=runtime.settings.generation,
         )
         self._checkpoints = checkpoints
         self._audit = audit

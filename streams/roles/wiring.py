@@ -1,13 +1,13 @@
 """The roles on Kafka: here adapters are picked, and nowhere else."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from streams.config.settings import Settings
-from streams.kafka import Admin, KafkaLog, KafkaPages, KafkaVerdicts, Writer
+from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
 from streams.kafka.reader import Reader
 from streams.kafka.topics import require
 from streams.line.audit import Audit, open_audit, shadow_numbers
@@ -16,6 +16,7 @@ from streams.process import logs
 from streams.process.signals import SystemClock
 from streams.roles.begin import Line, Wishes, begin
 from streams.roles.checkpoint import RoleCheckpoints, identity, restoring
+from streams.roles.generations import generation_served
 from streams.roles.restart import Newest, newest_of
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.sketch import SketchRole, check_scheme
@@ -24,12 +25,17 @@ from streams.state.directory import MatcherDirectory
 _log = logs.get("match")
 
 
-def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
+#: Makes what reads `pages`, of the connection and of the sketch log.
+MakePages = Callable[[Connection, Topic], KafkaPages]
+
+
+def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: MakePages | None = None) -> None:
     """Reads pages and writes sketches until it is stopped.
 
-    runtime: by default one with logs, metrics and signals of its own. Raises TopicError if its topics are not as they
-    must be, WrongScheme if the log is of another scheme, BadInput for a generation that judges another one's sketches,
-    and what SketchRole.run raises; starting again is always safe.
+    runtime: by default one with logs, metrics and signals of its own. reader: by default a member of the group that
+    reads each partition as it comes. Raises TopicError if its topics are not as they must be, WrongScheme if the log is
+    of another scheme, BadInput for a generation that judges another one's sketches, StateError for one that was made
+    otherwise, and what SketchRole.run raises; starting again is always safe.
     """
     if settings.judges_anew:
         raise BadInput(
@@ -38,13 +44,14 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
         )
     if runtime is None:
         with serving(settings, "sketch") as made:
-            return run_sketcher(settings, made)
+            return run_sketcher(settings, made, reader=reader)
     scheme = settings.scheme()
     names = settings.topics
     connection = connect(settings, "sketch")
     admin = Admin(connection)
     require(admin, names, names.pages, names.rejected, names.sketches)
     with ExitStack() as held:
+        held.enter_context(generation_served(settings, "sketch", runtime))
         sketches = KafkaLog(connection, names.sketches)
         with closing(sketches):
             newest = sketches.last().get(0)
@@ -62,7 +69,8 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None) -> None:
         rejected = Writer(connection, names.rejected, message_bytes_max=limit)
         held.callback(rejected.close)
         reading = connect(settings, "sketch", reading=True)
-        pages = KafkaPages(reading, names.pages, settings.group_of("sketch"), sketches.topic)
+        make = reader or (lambda reading, log: KafkaPages(reading, names.pages, settings.group_of("sketch"), log))
+        pages = make(reading, sketches.topic)
         held.callback(pages.close)
         SketchRole(pages, log, rejected, scheme, runtime).run()
     return None
@@ -90,6 +98,7 @@ def run_matcher(
     wishes = Wishes(settings.decider(scheme), new_decider, accept_lost_verdicts)
     names = settings.topics
     with ExitStack() as held:
+        held.enter_context(generation_served(settings, "match", runtime))
         audit = _audit_of(settings, wishes.decider)
         if audit is not None:
             held.callback(audit.close)

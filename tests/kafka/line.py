@@ -99,7 +99,7 @@ class Line:
         how: How = die,
         member: str = "",
         settings: Mapping[str, Any] | None = None,
-        **options: bool,
+        **options: Any,
     ) -> Role:
         """member: a static one of the group, which need not wait for its predecessor's session to end.
         By default members are dynamic, and leave the group when they end by themselves.
@@ -276,7 +276,9 @@ class Line:
         scheme = self.settings.scheme()
         decider = self.settings.decider(scheme)
         store = MemoryStore()
-        log = self.admin.topic(self.names.sketches).id.hex()
+        told = {"log": self.admin.topic(self.names.sketches).id.hex()}
+        if self.settings.generation:
+            told["generation"] = self.settings.generation
         seen: set[tuple[str, int, int]] = set()
         lines = []
         for offset, entry in self._entries():
@@ -292,7 +294,7 @@ class Line:
                 (sketch,) = sketch_pages([page], scheme, coordinates=[coordinates], log_times=[header.log_time])
                 outcome = fold([(page_id(offset, place), sketch)], store, decider)
                 store.write(outcome.writes)
-                lines += [{**json.loads(verdict.to_json()), "log": log} for verdict in outcome.verdicts]
+                lines += [{**json.loads(verdict.to_json()), **told} for verdict in outcome.verdicts]
         missing = self.total() - self._lost - len(seen)
         assert missing == 0, f"{missing} pages never reached the log"
         return lines

@@ -7,6 +7,7 @@ import faulthandler
 import gc
 import multiprocessing
 import os
+import random
 import resource
 import signal
 import sys
@@ -24,14 +25,25 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from streams.config.settings import Settings
-from streams.kafka import KafkaPages, KafkaVerdicts, Writer
-from streams.roles import run_both, run_matcher, run_sketcher
+from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
+from streams.roles import run_backfill, run_both, run_matcher, run_sketcher
+from streams.roles.backfill import Wishes
 from streams.roles.match import MatchRole
 from streams.roles.sketch import SketchRole
 from tests.crash.driver import die, dying
 from tests.processes import die_with_parent
 
-ROLES: dict[str, Callable[..., None]] = {"sketch": run_sketcher, "match": run_matcher, "run": run_both}
+
+def _backfill(settings: Settings, **wishes: Any) -> None:
+    run_backfill(settings, Wishes(**wishes))
+
+
+ROLES: dict[str, Callable[..., None]] = {
+    "sketch": run_sketcher,
+    "match": run_matcher,
+    "run": run_both,
+    "backfill": _backfill,
+}
 
 
 def freeze(*_: Any) -> None:
@@ -83,7 +95,27 @@ STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
 }
 
 
-def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How, options: dict[str, bool]) -> None:
+def _at_other_speeds(seed: int, how: How) -> None:
+    """Each time only one partition may be read, drawn at random; no process dies."""
+    draw, take_in = random.Random(seed), MergedPages._take_in
+
+    def one_by_one(self: MergedPages, wait_s: float) -> None:
+        places = {partition: self._at(partition) for partition in self.assigned()}
+        if places:
+            chosen = draw.choice(sorted(places))
+            self._consumer.pause(list(places.values()))
+            self._consumer.resume([places[chosen]])
+        take_in(self, min(wait_s, 0.05))
+
+    MergedPages._take_in = one_by_one  # type: ignore[method-assign]
+
+
+STEPS["backfill", "reads at other speeds"] = _at_other_speeds
+# A backfill has the steps of both.
+STEPS |= {("backfill", f"{role} {step}"): arm for (role, step), arm in STEPS.items()}
+
+
+def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How, options: dict[str, Any]) -> None:
     """The process: plays a role until it is stopped; exits with 1 after an error, whose text is the log's end."""
     # The fork server ends when nobody but its own children could ask it for more; else they would wait for each other.
     os.close(forkserver._forkserver._forkserver_alive_fd)
@@ -146,7 +178,7 @@ class Role:
         step: str = "",
         call: int = 2,
         how: How = die,
-        **options: bool,
+        **options: Any,
     ) -> None:
         """options: of the role's function."""
         self.log = log

@@ -22,6 +22,7 @@ neardup_checkpoint_failed gauge
 neardup_checkpoint_offset gauge
 neardup_checkpoint_timestamp_seconds gauge
 neardup_duplicate_ranges counter
+neardup_generation_live gauge
 neardup_hot_keys counter
 neardup_info gauge decider generation role scheme version
 neardup_lag_records gauge role

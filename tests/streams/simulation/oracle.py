@@ -91,7 +91,7 @@ def _judge(
         outcome = matcher.fold([(page_id(offset, number), record)], found.store, decider)
         found.store.write(outcome.writes)
         for verdict in outcome.verdicts:
-            verdict.log = topic.id.hex()
+            verdict.log, verdict.generation = topic.id.hex(), topic.name.partition(".")[2] or None
             found.verdicts[verdict.page_id, verdict.n] = orjson.loads(verdict.to_json())
 
 

@@ -1,0 +1,122 @@
+"""The commands of generations: history judged once more beside the live run, and the cut-over to it."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neardup.errors import BadInput
+from streams.cli import options
+from streams.cli.options import complain, takes_settings
+from streams.cli.stream import BOTH
+from streams.config.settings import Settings
+
+app = typer.Typer(rich_markup_mode=None)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Of the generation; '' for the one without a name.")]
+
+
+@app.command(
+    short_help="Kafka: judge history anew, beside the live run.",
+    epilog=options.examples(
+        "neardup backfill --generation second --rule tape",
+        "neardup backfill --generation second --body-bytes-max 1000000 --rate 500 --threads 1 --once",
+        codes="Exit codes: 0 caught up, 1 an error, 2 wrong usage, 130 stopped before (the same command goes on).",
+    ),
+)
+@takes_settings(BOTH, role="match", greets="match")
+def backfill(
+    settings: Settings,
+    *,
+    rate: Annotated[float, typer.Option(min=0, metavar="N", help="Pages a second at most; 0: no limit.")] = 0.0,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when it has caught up, instead of following the live topic.")
+    ] = False,
+    read_pages: Annotated[
+        bool, typer.Option("--read-pages", help="Read the pages even where their sketches could be judged anew.")
+    ] = False,
+) -> None:
+    """Judge history once more, by other settings, into a generation of its own; the live one is not touched.
+
+    Where only rule and numbers are new, the sketches that are there are judged anew. Else the pages are read from the
+    begin of their topic on, in the order in which they were fetched: across partitions exactly, within one as they lie
+    there. Its state directory is that of --state, or the live one's name with the generation's behind it.
+
+    It may be stopped at any moment, and the same command goes on. When it has caught up it says so, and follows the
+    live topic, so that `neardup cutover` loses nothing.
+    """
+    from streams.roles import run_backfill
+    from streams.roles.backfill import Wishes
+
+    if not settings.generation:
+        raise BadInput("a backfill fills a generation of its own: name it, as --generation second")
+    given = settings.origins
+    if not given.get("state", "").startswith("flag"):
+        state = Path(settings.state)
+        settings = dataclasses.replace(settings, state=str(state.with_name(f"{state.name}.{settings.generation}")))
+    if not given.get("checkpoints", "").startswith("flag"):
+        settings = dataclasses.replace(settings, checkpoints="")  # those of the live one lie there, and would go
+    if not run_backfill(settings, Wishes(rate=rate, once=once, read_pages=read_pages)):
+        complain("stopped before it has caught up; the same command goes on from there")
+        raise typer.Exit(130)
+
+
+@app.command(
+    short_help="Kafka: let clients read another generation.",
+    epilog=options.examples("neardup cutover second", "neardup cutover ''"),
+)
+@takes_settings(options.CONNECTION, greets="topics")
+def cutover(
+    settings: Settings,
+    *,
+    name: NameArgument,
+    force: Annotated[bool, typer.Option("--force", help="Although it has not caught up.")] = False,
+) -> None:
+    """Make a generation the live one, for all clients at once; the same command leads back to the one before.
+
+    It is one record of the topic of generations. A generation that has not caught up, or whose roles have fallen
+    behind, is refused.
+    """
+    from streams.commands.generations import cut_over, quoted
+
+    before = cut_over(settings, name, force=force)
+    typer.echo(f"generation {quoted(name)} is live; back: neardup cutover {quoted(before)}")
+
+
+@app.command(
+    "generations",
+    short_help="Kafka: list the generations, and which one is live.",
+    epilog=options.examples("neardup generations", "neardup generations --json"),
+)
+@takes_settings((*options.CONNECTION, "pages_topic", "sketches_topic", "verdicts_topic"), greets="topics")
+def generations(settings: Settings, *, as_json: JsonOption = False) -> None:
+    """List the generations: which one is live, what each was made with, how far it is and how far behind."""
+    from rich.console import Console
+
+    from streams.commands.generations import described, shown_table
+
+    rows = described(settings)
+    if as_json:
+        sys.stdout.write(json.dumps([dataclasses.asdict(row) for row in rows], indent=2) + "\n")
+    else:
+        Console().print(shown_table(rows))
+
+
+@app.command(
+    "generations remove",
+    short_help="Kafka: delete a generation's topics.",
+    epilog=options.examples("neardup generations remove second"),
+)
+@takes_settings((*options.CONNECTION, "rejected_topic", "sketches_topic", "verdicts_topic"), greets="topics")
+def remove(settings: Settings, *, name: NameArgument) -> None:
+    """Delete a generation's topics and offsets, and the word about it. The live one stays, and so does one whose
+    sketches another one judges. Stop its roles before; its state directory is yours to delete.
+    """
+    from streams.commands.generations import quoted, removed
+
+    gone = removed(settings, name)
+    typer.echo(f"generation {quoted(name)} is removed: {', '.join(gone)}")

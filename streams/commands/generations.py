@@ -1,0 +1,181 @@
+"""`neardup generations`, `cutover`: which generations there are, which one is live, and how that changes."""
+
+import shlex
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from rich.table import Table
+
+from neardup.errors import BadInput, StateError
+from streams.config.settings import Settings
+from streams.kafka import Admin, Generation, Generations, Stage
+from streams.roles.generations import control_topic, shown
+from streams.roles.runtime import connect
+
+#: A live crawl is never quite still: so many records and messages behind count as caught up.
+BEHIND_PAGES_MAX = 10_000
+BEHIND_MESSAGES_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One generation, as `neardup generations` tells it.
+
+    stage: `live`, or a Stage; "" where nothing is known of it. pages_behind: records of `pages` that its sketchers (or
+    those whose sketches it judges) have not read; messages_behind: of the log, not judged; None: it has no such topics.
+    """
+
+    name: str
+    stage: str
+    live: bool
+    scheme: str
+    decider: str
+    sketches_of: str | None
+    created_ms: int
+    staged_ms: int
+    pages_behind: int | None
+    messages_behind: int | None
+
+
+def described(settings: Settings) -> list[Described]:
+    """All generations that are known of, the live one first, then by name. Raises BrokerError, CorruptRecord."""
+    said = control_topic(settings, "topics").read()
+    admin = Admin(connect(settings, "topics"))
+    names = sorted({said.live, *said.known, *([said.before] if said.before is not None else [])} | {""})
+    rows = [_described(settings, admin, said, name) for name in names]
+    return sorted(rows, key=lambda row: (not row.live, row.name))
+
+
+def _described(settings: Settings, admin: Admin, said: Generations, name: str) -> Described:
+    known = said.known.get(name)
+    pages, messages = _behind(_of(settings, name, known), admin)
+    return Described(
+        name=name,
+        stage="live" if name == said.live else known.stage if known else "",
+        live=name == said.live,
+        scheme=known.scheme if known else "",
+        decider=known.decider if known else "",
+        sketches_of=known.sketches_of if known else None,
+        created_ms=known.created_ms if known else 0,
+        staged_ms=said.since_ms if name == said.live else known.staged_ms if known else 0,
+        pages_behind=pages,
+        messages_behind=messages,
+    )
+
+
+def _of(settings: Settings, name: str, known: Generation | None) -> Settings:
+    return replace(settings, generation=name, sketches_of=known.sketches_of if known else None)
+
+
+def _behind(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
+    """Records of `pages` that are not sketched, and messages of the log that are not judged."""
+    topics = settings.topics
+    there = admin.topics([topics.pages, topics.sketches, topics.verdicts])
+    pages = messages = None
+    sketching = replace(settings, generation=settings.sketches_of or "") if settings.judges_anew else settings
+    if topics.pages in there and topics.sketches in there:
+        begins, ends = (admin.offsets(there[topics.pages], when) for when in ("earliest", "latest"))
+        pages = 0
+        for partition, end in ends.items():
+            known = admin.committed(sketching.group_of("sketch"), topics.pages, partition)
+            pages += max(0, end - (known.offset if known else begins[partition]))
+    if topics.sketches in there and topics.verdicts in there:
+        known = admin.committed(settings.group_of("match"), topics.sketches, 0)
+        messages = max(0, admin.offsets(there[topics.sketches], "latest")[0] - (known.offset if known else 0))
+    return pages, messages
+
+
+def cut_over(settings: Settings, name: str, *, force: bool = False) -> str:
+    """Makes a generation the live one and returns which one was.
+
+    Raises BadInput for one that is not known, StateError for one that has not caught up, BrokerError.
+    """
+    control = control_topic(settings, "topics")
+    said = control.read()
+    if name == said.live:
+        raise BadInput(f"generation {shown(name)} is live already")
+    known = said.known.get(name)
+    admin = Admin(connect(settings, "topics"))
+    own = _of(settings, name, known)
+    if known is None and own.topics.verdicts not in admin.topics([own.topics.verdicts]):
+        raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
+    if not force:
+        _must_have_caught_up(own, admin, known)
+    control.create()
+    before = said.known.get(said.live)
+    control.cut_over(name, said.live)  # from here on it is done, whatever becomes of what follows
+    if before is not None:
+        control.describe(before.at(Stage.RETIRED))
+    return said.live
+
+
+def _must_have_caught_up(settings: Settings, admin: Admin, known: Generation | None) -> None:
+    name = shown(settings.generation)
+    if known is not None and known.stage in (Stage.MADE, Stage.FILLING):
+        raise StateError(
+            f"generation {name} has not caught up ({known.stage}): let neardup backfill --generation "
+            f"{settings.generation} go on until it says so, or add --force"
+        )
+    pages, messages = _behind(settings, admin)
+    if pages is None or messages is None:
+        raise StateError(f"generation {name} lacks topics: see neardup topics check --generation {settings.generation}")
+    if pages > BEHIND_PAGES_MAX or messages > BEHIND_MESSAGES_MAX:
+        raise StateError(
+            f"generation {name} is {pages:,} pages and {messages:,} messages behind: do its roles run? Clients would "
+            "wait for what they have from the live one; start its roles, or add --force"
+        )
+
+
+def removed(settings: Settings, name: str) -> list[str]:
+    """Deletes a generation's topics and offsets, then the word about it; the topics' names.
+
+    Raises BadInput for the live one, one whose sketches another one judges, and one that is not known; BrokerError
+    where its roles run.
+    """
+    control = control_topic(settings, "topics")
+    said = control.read()
+    if name == said.live:
+        raise BadInput(f"generation {shown(name)} is live; cut over to another one before: neardup cutover NAME")
+    known = said.known.get(name)
+    if known is None:
+        raise BadInput(f"nothing is known of a generation {shown(name)}; neardup generations lists them")
+    users = [other for other, each in said.known.items() if each.sketches_of == name]
+    if users:
+        raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these before")
+    own = _of(settings, name, known)
+    topics = [own.topics.verdicts]
+    if known.sketches_of is None:
+        topics += [own.topics.rejected, own.topics.sketches]
+    admin = Admin(connect(settings, "topics"))
+    for role in ("match", "sketch"):
+        admin.forget(own.group_of(role), [])
+    admin.forget(own.group_of("views"), topics)
+    control.forget(name)
+    return topics
+
+
+def quoted(name: str) -> str:
+    """A name as one types it."""
+    return shlex.quote(name)
+
+
+def shown_table(rows: list[Described]) -> Table:
+    """For a terminal."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("generation", "stage", "since", "behind", "sketches of", "scheme", "decider"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(
+            shown(row.name),
+            row.stage or "(not said)",
+            datetime.fromtimestamp(row.staged_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M") if row.staged_ms else "",
+            f"{_count(row.pages_behind)} pages, {_count(row.messages_behind)} messages",
+            "" if row.sketches_of is None else shown(row.sketches_of),
+            row.scheme[:12],
+            row.decider[:12],
+        )
+    return table
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"

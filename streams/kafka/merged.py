@@ -1,0 +1,207 @@
+"""`pages` from the begin on, its partitions merged by fetch time: the same order however fast each of them is read.
+
+The next page is always that whose fetch time is the smallest among the first unread ones of all partitions; of equal
+ones that of the smaller partition. While a partition has not come to the end that it had when the merge began, its next
+record is waited for. So nothing hangs on who answers faster, and a merge that goes on at committed positions goes on as
+it would have.
+
+The bound: pages of one partition stay in its order. A page that stands behind a younger one of its own partition comes
+right after that one, and is so late by as much as its partition is out of order; across partitions there is no bound.
+A fetch time after the broker's own counts as the broker's: nobody can hold back a partition by a date of the future.
+Once all ends are reached and little is left, the topic is followed as it comes, in no order but that of arrival.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from confluent_kafka import TopicPartition
+
+from streams.kafka.admin import Topic
+from streams.kafka.connection import Connection
+from streams.kafka.pages import KafkaPages, PageBatch
+from streams.kafka.reader import RawRecord
+from streams.ports import Range
+
+#: Ends that are no further away than this are followed, not merged up to.
+FOLLOW_RECORDS = 1_000
+#: Records that wait for others, of one partition; then it is read no further. And their bytes, of all together.
+_QUEUE_RECORDS_MAX = 1_024
+_QUEUE_BYTES_MAX = 64 << 20
+_TAKE_BYTES = 8 << 20
+#: Of a limited rate so many seconds may be made up for at once.
+_BURST_SECONDS = 0.5
+
+
+class MergedPages(KafkaPages):
+    """A reader of `pages` for a backfill.
+
+    ends_wanted: by partition, where the merge goes to. done, total: records up to there. reached: whether all of that
+    is read; then it follows the topic, or, with `once`, reads no more.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        group: str,
+        sink: Topic,
+        *,
+        time_of: Callable[[RawRecord], int | None],
+        rate: float = 0.0,
+        once: bool = False,
+    ) -> None:
+        """time_of: fetch time of a record in ms since the epoch, None where it says none. rate: pages a second at
+        most; 0: no limit. once: nothing is read behind the ends of now. Raises as KafkaPages.
+        """
+        self._queues: dict[int, deque[tuple[int, RawRecord]]] = {}  # with the time that counts
+        self._sizes: dict[int, int] = {}
+        self._paused: set[int] = set()
+        self._taken: list[RawRecord] = []
+        self._time_of = time_of
+        self._once = once
+        self._pace = Pace(rate)
+        self.reached = False
+        self.done = 0
+        super().__init__(connection, topic, group, sink)
+        self._begins, self.ends_wanted = self.begins(), self.ends()
+        self.total = sum(self.ends_wanted.values()) - sum(self._begins.values())
+
+    def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> PageBatch | None:
+        """As KafkaPages.read; the records are in the order of the merge."""
+        count = self._pace.allowed(count, wait_s)
+        self._taken, size = [], 0
+        deadline = time.monotonic() + wait_s
+        self._take_in(0.0)
+        while len(self._taken) < count and size < bytes_max:
+            partition = self._first()
+            if partition is not None:
+                record = self._pop(partition)
+                self._taken.append(record)
+                size += len(record.value() or b"")
+            elif self._at_ends() or time.monotonic() >= deadline:
+                break
+            else:
+                left = deadline - time.monotonic()
+                self._take_in(max(0.0, min(linger_s, left) if self._taken else left))
+                deadline = min(deadline, time.monotonic() + linger_s) if self._taken else deadline
+        taken, self._taken = self._taken, []
+        self._pace.took(len(taken))
+        ranges = self._ranges(taken)
+        self._count()
+        return PageBatch(taken, ranges) if taken else None
+
+    def _first(self) -> int | None:
+        """The partition whose first record comes next; None if that is not known yet."""
+        found: tuple[int, int] | None = None
+        for partition in self.assigned():
+            queue = self._queues.get(partition)
+            if not queue:
+                if not self._done_with(partition):
+                    return None  # its next record may be older than all others
+            elif not self._done_with(partition):
+                key = (queue[0][0], partition)
+                found = key if found is None else min(found, key)
+        return None if found is None else found[1]
+
+    def _done_with(self, partition: int) -> bool:
+        """Whether nothing of it is wanted now: neither waited for nor taken."""
+        queue, end = self._queues.get(partition), self.ends_wanted.get(partition, 0)
+        if self.reached and not self._once:
+            return not queue
+        return (queue[0][1].offset() if queue else self._place(partition)) >= end
+
+    def _place(self, partition: int) -> int:
+        """The offset to read next from the broker."""
+        (place,) = self._consumer.position([self._at(partition)])
+        return max(place.offset, self._at_work.next(partition))
+
+    def _at_ends(self) -> bool:
+        """Whether there is nothing more to come. Where all is read up to the ends, others are taken, or they stand."""
+        assigned = self.assigned()
+        if not self.reached and assigned and all(map(self._done_with, assigned)):
+            ends = self.ends()
+            left = sum(end - self.ends_wanted.get(partition, 0) for partition, end in ends.items())
+            if self._once or left <= FOLLOW_RECORDS:
+                self.reached = True
+            else:
+                self.ends_wanted = ends
+        return self.reached and self._once
+
+    def _take_in(self, wait_s: float) -> None:
+        """Moves what has come to the queues, and stops reading those that are full."""
+        room = _QUEUE_BYTES_MAX - sum(self._sizes.values())
+        records = self._fill(_QUEUE_RECORDS_MAX, max(1, min(_TAKE_BYTES, room)), 0.0, wait_s)
+        for record in cast(list[RawRecord], records):
+            partition, stamp, told = record.partition(), record.timestamp()[1], self._time_of(record)
+            key = stamp if told is None else min(told, stamp)
+            self._queues.setdefault(partition, deque()).append((key, record))
+            self._sizes[partition] = self._sizes.get(partition, 0) + len(record.value() or b"")
+        share = _QUEUE_BYTES_MAX // max(1, len(self._queues))
+        full = {
+            partition
+            for partition, queue in self._queues.items()
+            if len(queue) >= _QUEUE_RECORDS_MAX or self._sizes[partition] >= share
+        }
+        if full - self._paused:
+            self._consumer.pause([self._at(partition) for partition in full - self._paused])
+            self._paused |= full
+
+    def _pop(self, partition: int) -> RawRecord:
+        queue = self._queues[partition]
+        _, record = queue.popleft()
+        self._sizes[partition] -= len(record.value() or b"")
+        if partition in self._paused and not queue:
+            self._paused.remove(partition)
+            self._consumer.resume([self._at(partition)])
+        return record
+
+    def _ranges(self, taken: Iterable[RawRecord]) -> list[Range]:
+        stops = {record.partition(): record.offset() + 1 for record in taken}
+        for partition in stops:
+            if not self._queues.get(partition):  # control records behind it belong to it
+                stops[partition] = max(stops[partition], self._place(partition))
+        return [self._at_work.read(partition, stop) for partition, stop in sorted(stops.items())]
+
+    def _count(self) -> None:
+        """For whoever looks on from another thread."""
+        self.done = sum(
+            max(0, self._at_work.next(each) - self._begins.get(each, 0)) for each in self._at_work.assigned()
+        )
+        self.total = max(self.done, sum(self.ends_wanted.values()) - sum(self._begins.values()))
+
+    def _drop(self, partitions: list[TopicPartition]) -> None:
+        super()._drop(partitions)
+        gone = {each.partition for each in partitions}
+        self._taken = [record for record in self._taken if record.partition() not in gone]
+        for partition in gone:
+            self._queues.pop(partition, None)
+            self._sizes.pop(partition, None)
+        self._paused -= gone
+
+
+class Pace:
+    """Holds a reader to a rate, of pages a second; 0: it is let go."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._saved = 0.0
+        self._looked = time.monotonic()
+
+    def allowed(self, count: int, wait_s: float) -> int:
+        """How many of `count` may be read now; waits up to `wait_s` for the first one."""
+        if not self._rate:
+            return count
+        if self._earned() < 1:
+            time.sleep(min(wait_s, (1 - self._saved) / self._rate))
+        return min(count, int(self._earned()))
+
+    def took(self, count: int) -> None:
+        self._saved -= count
+
+    def _earned(self) -> float:
+        now = time.monotonic()
+        self._saved = min(self._saved + (now - self._looked) * self._rate, max(1.0, self._rate * _BURST_SECONDS))
+        self._looked = now
+        return self._saved

@@ -1,0 +1,294 @@
+"""A backfill: history judged once more, into a generation of its own, beside the live one.
+
+Where the sketches of the live generation can be used, its log is folded by another decider, and no page is read. Else
+`pages` is read from its begin on, partitions merged by fetch time (`streams.kafka.merged`), by the same two roles that
+serve the live stream: what is committed is never read again, what is not is sent again and dropped by its marks. So it
+may be stopped and killed at any moment, and the same call goes on. Once it has caught up it follows the live topic.
+
+The control topic says what the generation was made with, so that a call that goes on is held to it.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+
+from neardup.errors import BadInput, CorruptRecord, NeardupError, StateError
+from streams.config.settings import Settings
+from streams.formats.codecs import fetch_time
+from streams.formats.message import decode_entry
+from streams.kafka import Admin, Connection, ControlTopic, Generation, Generations, KafkaLog, MergedPages, Stage, Topic
+from streams.kafka.generations import now_ms
+from streams.kafka.topics import Sizes, create
+from streams.process import logs
+from streams.roles.both import run_both
+from streams.roles.generations import check_own, control_topic, shown
+from streams.roles.runtime import Runtime, connect, serving
+from streams.roles.wiring import run_matcher, run_sketcher
+
+_log = logs.get("backfill")
+
+#: Between two looks at how far it is.
+LOOK_SECONDS = 1.0
+_LOG_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """rate: pages a second at most; 0: no limit. once: ends at the ends of now, instead of following the live topic.
+    read_pages: also where there are sketches that could be used.
+    """
+
+    rate: float = 0.0
+    once: bool = False
+    read_pages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """what: `pages`, or `messages` of the log. left_s: at the pace so far; None: not known yet."""
+
+    what: str
+    done: int
+    total: int
+    per_s: float
+    left_s: float | None
+    caught_up: bool
+
+
+def run_backfill(
+    settings: Settings,
+    wishes: Wishes = Wishes(),
+    runtime: Runtime | None = None,
+    *,
+    told: Callable[[Progress], None] = lambda now: None,
+) -> bool:
+    """Fills `settings.generation` until it is stopped, or, with `once`, has caught up; whether it has.
+
+    settings: of the new generation: its scheme, decider and state directory. runtime: by default one with logs, metrics
+    and signals of its own. Raises BadInput for the live generation, or one that exists and was not begun so; StateError
+    where it was begun with another scheme or decider; and what the roles raise.
+    """
+    if runtime is None:
+        with serving(settings, "backfill") as made:
+            return run_backfill(settings, wishes, made, told=told)
+    settings, generation, control = _begun(settings, wishes)
+    runtime = replace(runtime, settings=settings)
+    watch = _Watch(settings, wishes, runtime, control, generation, told)
+    thread = threading.Thread(target=watch.run, name="neardup-backfill", daemon=True)
+    thread.start()
+    try:
+        if settings.judges_anew:
+            run_matcher(settings, runtime)
+        else:
+            run_both(settings, runtime, sketcher=partial(run_sketcher, reader=watch.make_reader))
+    finally:
+        runtime.stop.set()
+        thread.join(LOOK_SECONDS + connect(settings, "match").request_s)
+    return watch.caught_up
+
+
+def _begun(settings: Settings, wishes: Wishes) -> tuple[Settings, Generation, ControlTopic]:
+    """The generation's settings and description; its topics are made, and the control topic knows of it."""
+    name = settings.generation
+    if not name:
+        raise BadInput("a backfill fills a generation of its own: name it, as --generation second")
+    admin = Admin(connect(settings, "topics"))
+    control = control_topic(settings, "topics")
+    said = control.read()
+    if said.live == name:
+        raise BadInput(
+            f"generation {name} is the live one: each page would be judged a copy of itself; name another one (to go "
+            f"on serving it: neardup run --generation {name})"
+        )
+    known = said.known.get(name)
+    if known is None:
+        _must_be_new(admin, replace(settings, sketches_of=None))
+        known = _described(settings, said, wishes)
+    settings = replace(settings, sketches_of=known.sketches_of)
+    check_own(settings, known)
+    decider = settings.decider(settings.scheme()).digest
+    if known.decider != decider:
+        raise StateError(
+            f"generation {name} was begun with decider {known.decider}, and {decider} is set: one generation is judged "
+            f"by one rule; set what it was, or remove it: neardup generations remove {name}",
+            held=known.decider,
+            wanted=decider,
+        )
+    sizes = _sizes(admin, settings, said)
+    control.create(sizes.replicas)
+    create(admin, settings.topics, sizes)
+    if known.stage is Stage.MADE:
+        control.describe(known := known.at(Stage.FILLING))
+    return settings, known, control
+
+
+def _must_be_new(admin: Admin, settings: Settings) -> None:
+    """Raises BadInput if the generation has topics that hold something already."""
+    names = settings.topics
+    for topic in admin.topics([names.sketches, names.verdicts]).values():
+        if sum(admin.offsets(topic, "latest").values()):
+            raise BadInput(
+                f"topic {topic.name} holds something, and {settings.generations_topic} knows of no generation "
+                f"{settings.generation}: somebody else's roles serve it; name another one"
+            )
+
+
+def _described(settings: Settings, said: Generations, wishes: Wishes) -> Generation:
+    scheme = settings.scheme()
+    of = settings.sketches_of
+    if of is None:
+        live = said.known.get(said.live)
+        of = said.live if live is None or live.sketches_of is None else live.sketches_of
+        why = "so it was asked for" if wishes.read_pages else _why_not_reused(settings, of, scheme.digest)
+        if why:
+            _log.info("pages are read, and sketched anew", reason=why)
+            of = None
+        else:
+            _log.info("sketches are reused: their log is folded, and no page is read", sketches_of=shown(of))
+    decider, now = settings.decider(scheme).digest, now_ms()
+    return Generation(
+        settings.generation, scheme.digest, decider, of, created_ms=now, staged_ms=now, version=version("neardup")
+    )
+
+
+def _why_not_reused(settings: Settings, of: str, scheme: str) -> str:
+    """Why a generation's sketches cannot be judged by another decider; empty if they can."""
+    topic = replace(settings, sketches_of=of).topics.sketches
+    if not Admin(connect(settings, "match")).topics([topic]):
+        return f"there is no topic {topic}"
+    with closing(KafkaLog(connect(settings, "match", reading=True), topic)) as log:
+        begin, newest = log.begin(), log.last().get(0)
+    if newest is None:
+        return f"topic {topic} is empty"
+    if begin:
+        return f"topic {topic} begins at offset {begin}: what was before is gone"
+    try:
+        held = decode_entry(newest.value() or b"", newest.offset()).scheme.hex()
+    except CorruptRecord as error:
+        return str(error)
+    return "" if held == scheme else f"topic {topic} holds sketches of scheme {held}, and {scheme} is set"
+
+
+def _sizes(admin: Admin, settings: Settings, said: Generations) -> Sizes:
+    """As the topics of the live generation are."""
+    live = replace(settings, generation=said.live, sketches_of=None).topics
+    pages = admin.topic(settings.pages_topic)
+    sizes = Sizes(
+        partitions=pages.partitions,
+        replicas=pages.replicas,
+        page_bytes_max=int(admin.settings(pages.name)["max.message.bytes"]),
+    )
+    there = admin.topics([live.sketches, live.verdicts])
+    kept = {name: int(admin.settings(name)["retention.ms"]) for name in there}
+    return replace(
+        sizes,
+        sketches_retention_ms=kept.get(live.sketches, sizes.sketches_retention_ms),
+        verdicts_retention_ms=kept.get(live.verdicts, sizes.verdicts_retention_ms),
+    )
+
+
+class _Watch:
+    """Looks on from a thread of its own, tells how far it is, and writes down that it has caught up."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        wishes: Wishes,
+        runtime: Runtime,
+        control: ControlTopic,
+        generation: Generation,
+        told: Callable[[Progress], None],
+    ) -> None:
+        self._settings, self._wishes, self._runtime = settings, wishes, runtime
+        self._control, self._generation, self._told = control, generation, told
+        self._admin = Admin(connect(settings, "match"))
+        self._reader: MergedPages | None = None
+        self._end = -1  # of the log, as it was seen last: whoever is there has caught up
+        self._first: tuple[float, int] | None = None
+        self._logged = time.monotonic()
+        self.caught_up = False
+
+    def make_reader(self, connection: Connection, log: Topic) -> MergedPages:
+        settings = self._settings
+        self._reader = MergedPages(
+            connection,
+            settings.topics.pages,
+            settings.group_of("sketch"),
+            log,
+            time_of=partial(fetch_time, codec=settings.codec),
+            rate=self._wishes.rate,
+            once=self._wishes.once,
+        )
+        return self._reader
+
+    def run(self) -> None:
+        while not self._runtime.stop.wait(LOOK_SECONDS):
+            try:
+                self._look()
+            except NeardupError as error:  # whoever does the work says so, too
+                _log.warning("it cannot be told how far the backfill is", reason=str(error))
+
+    def _look(self) -> None:
+        judged, end = self._judged()
+        if not self.caught_up:
+            read = self._all_read()
+            if read and 0 <= self._end <= judged:
+                self._catch_up()
+            # With `once` the end of a log that others write to stays what it was at first.
+            if not (read and self._end >= 0 and self._wishes.once):
+                self._end = end if read else -1
+        progress = self._progress(judged, end)
+        self._told(progress)
+        if time.monotonic() - self._logged >= _LOG_SECONDS and not self.caught_up:
+            self._logged = time.monotonic()
+            left = {} if progress.left_s is None else {"left_s": round(progress.left_s)}
+            told = {"done": progress.done, "total": progress.total, "per_s": round(progress.per_s), **left}
+            _log.info("backfill", of=progress.what, **told)
+
+    def _judged(self) -> tuple[int, int]:
+        """Up to where the log is judged, and its end."""
+        settings = self._settings
+        log = self._admin.topic(settings.topics.sketches)
+        known = self._admin.committed(settings.group_of("match"), log.name, 0)
+        return (known.offset if known else 0), self._admin.offsets(log, "latest")[0]
+
+    def _all_read(self) -> bool:
+        """Whether sketches of everything up to the ends are acknowledged."""
+        if self._settings.judges_anew:
+            return True
+        reader = self._reader
+        if reader is None or not reader.reached:
+            return False
+        group = self._settings.group_of("sketch")
+        for partition, end in reader.ends_wanted.items():
+            known = self._admin.committed(group, reader.topic.name, partition)
+            if known is None or known.offset < end:
+                return False
+        return True
+
+    def _progress(self, judged: int, end: int) -> Progress:
+        reader, now = self._reader, time.monotonic()
+        if self._settings.judges_anew:
+            what, done, total = "messages", judged, end
+        else:
+            what, done, total = "pages", reader.done if reader else 0, reader.total if reader else 0
+        if self._first is None:
+            self._first = now, done
+        seconds = now - self._first[0]
+        per_s = (done - self._first[1]) / seconds if seconds else 0.0
+        return Progress(what, done, total, per_s, (total - done) / per_s if per_s else None, self.caught_up)
+
+    def _catch_up(self) -> None:
+        name = self._generation.name
+        known = self._control.read().known.get(name, self._generation)
+        if known.stage in (Stage.MADE, Stage.FILLING):
+            self._control.describe(known.at(Stage.CAUGHT_UP))
+        self.caught_up = True
+        then = "ends" if self._wishes.once else "follows the live topic"
+        _log.info(f"caught up, and {then}", generation=name, compare="neardup diff", then=f"neardup cutover {name}")
+        if self._wishes.once:
+            self._runtime.stop.set()

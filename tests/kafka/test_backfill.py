@@ -1,0 +1,166 @@
+"""History judged once more, into a generation of its own beside the live run."""
+
+import heapq
+import io
+import json
+from dataclasses import replace
+
+from broker import eventually
+from line import Line, Make, story
+
+from neardup.page import Page
+from neardup.sketch.header import Header
+from streams.commands.replay import replay_stream
+from streams.config.settings import Topics
+from streams.history.diff import diff
+from streams.history.replay import Stretch
+from streams.kafka import ControlTopic, Stage, topics
+
+
+def live(make: Make, pages: list[Page], partitions: int = 2) -> Line:
+    """A line that has judged some pages, and is at rest."""
+    line: Line = make(partitions=partitions)
+    line.publish(pages)
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    line.stop()
+    return line
+
+
+def beside(line: Line, name: str = "second", **settings: object) -> Line:
+    """The line as one sees it who looks at another generation."""
+    made = replace(line.settings, generation=name, state=f"{line.settings.state}.{name}", **settings)  # type: ignore[arg-type]
+    other = object.__new__(Line)
+    other.__dict__.update(line.__dict__, settings=made, names=Topics(*made.topics))
+    return other
+
+
+def control(line: Line) -> ControlTopic:
+    return ControlTopic(line.connection, line.settings.generations_topic)
+
+
+def merged(line: Line) -> list[tuple[int, int]]:
+    """(partition, offset) of all pages that were published, by fetch time, each partition in its own order."""
+
+    def times(partition: int, pages: list[Page]) -> list[tuple[int, int, int]]:
+        return [(page.fetched_at or 0, partition, offset) for offset, page in enumerate(pages)]
+
+    streams = {partition: times(partition, pages) for (_, partition), pages in line.published.items()}
+    heads = [(items[0], partition) for partition, items in streams.items()]
+    heapq.heapify(heads)
+    found = []
+    while heads:
+        (_, partition, offset), _ = heapq.heappop(heads)
+        found.append((partition, offset))
+        if offset + 1 < len(streams[partition]):
+            heapq.heappush(heads, (streams[partition][offset + 1], partition))
+    return found
+
+
+def in_log(line: Line) -> list[tuple[int, int]]:
+    """The same as the log has them, those that came again left out."""
+    found: dict[tuple[int, int], None] = {}
+    for _, message in line.messages():
+        for record in message.records:
+            header = Header(record)
+            found.setdefault((header.partition, header.offset))
+    return list(found)
+
+
+def test_with_the_same_scheme_and_order_it_says_what_the_live_one_said(make: Make) -> None:
+    line = live(make, story(), partitions=1)
+    other = beside(line)
+    assert other.start("backfill", once=True, read_pages=True).wait() == 0
+    first, second = line.verdicts(), other.verdicts()
+    assert diff(lambda: first, lambda: second).to_json()["changes"] == []
+    assert [v["coordinates"] for v in first if not v["n"]] == [v["coordinates"] for v in second if not v["n"]]
+    assert second == other.expected()
+    again = io.BytesIO()
+    replay_stream(replace(other.settings, sketches_of=None), Stretch(), out=again)
+    assert [json.loads(text) for text in again.getvalue().splitlines()] == second
+    assert control(line).read().known["second"].stage is Stage.CAUGHT_UP
+
+
+def spread(line: Line, pages: list[Page]) -> None:
+    """By fetch time over all partitions but the last, unevenly; each partition's broker time is of no use."""
+    places: dict[int, list[Page]] = {}
+    for number, page in enumerate(sorted(pages, key=lambda page: page.fetched_at or 0)):
+        places.setdefault(number * number % 3 % (line.sizes.partitions - 1), []).append(page)
+    for partition, own in places.items():
+        line.publish(own, partition)
+
+
+def test_partitions_read_at_other_speeds_give_the_same_order(make: Make) -> None:
+    line: Line = make(partitions=3)
+    spread(line, story(30))
+    other = beside(line)
+    role = other.start("backfill", step="reads at other speeds", call=1, once=True)
+    assert role.wait() == 0
+    assert in_log(other) == merged(line)
+    assert other.verdicts() == other.expected()
+
+
+def test_killed_again_and_again_it_goes_on_and_loses_and_doubles_nothing(make: Make) -> None:
+    line: Line = make(partitions=3, flush_ms=1)
+    spread(line, story(20))
+    other = beside(line)
+    for step in ("sketch 4 half sent", "match 3 committed", "sketch 5 acknowledged", "match 4 written"):
+        other.start("backfill", step=step, call=2).dead()
+    assert other.start("backfill", once=True).wait() == 0
+    assert in_log(other) == merged(line)
+    found = other.verdicts()
+    assert found == other.expected()
+    assert {v["generation"] for v in found} == {"second"}
+
+
+def test_where_only_the_rule_is_new_the_sketches_are_judged_anew_and_followed(make: Make) -> None:
+    line = live(make, story())
+    line.start("sketch")
+    line.start("match")
+    other = beside(line, sketches_of="", decider_values={"rule": "shingling", "b_min": 6})
+    asked = replace(other.settings, sketches_of=None)
+    role = other.start("backfill", settings={"sketches_of": None})
+    assert asked.topics.sketches not in line.admin.topics([asked.topics.sketches])
+    eventually(lambda: control(line).read().known.get("second"), "the word about it")
+    eventually(lambda: control(line).read().known["second"].stage is Stage.CAUGHT_UP, "caught up")
+    assert "sketches are reused" in role.said()
+    line.publish(story(8))
+    line.settle()
+    wanted = line.ends(line.names.sketches)
+    eventually(lambda: other.committed("match", line.names.sketches, 1) == wanted, "the new pages are judged, too")
+    line.stop()
+    first, second = line.verdicts(), other.verdicts()
+    assert second == other.expected() != first
+    assert [v["page_id"] for v in first if not v["n"]] == [v["page_id"] for v in second if not v["n"]]
+    assert diff(lambda: first, lambda: second).changed > 0
+
+
+def test_generations_never_mix(make: Make) -> None:
+    line = live(make, story(6))
+    other = beside(line)
+    assert "name it, as --generation" in other.start("backfill", settings={"generation": ""}).refused()
+    # Another one's folder: its index is of other places, or of other words.
+    for wishes in ({}, {"read_pages": True}):
+        name = f"third{len(wishes)}"
+        wrong = {"generation": name, "state": line.settings.state}
+        said = other.start("backfill", settings=wrong, once=True, **wishes).refused()
+        assert f"is of generation (unnamed), and {name} is set" in said
+    assert other.start("backfill", once=True).wait() == 0
+    for settings, told in (
+        ({"decider_values": {"rule": "tape"}}, "was begun with decider"),
+        ({"seed": 8}, "was made with scheme"),
+    ):
+        assert told in other.start("backfill", settings=settings).refused()
+    assert "judges the sketches of (unnamed)" in other.start("match", settings={"sketches_of": None}).refused()
+    # One that somebody serves, of whom the control topic knows nothing; and the live one.
+    unknown = {"generation": "unknown", "state": other.settings.state + ".x"}
+    topics.create(line.admin, replace(line.settings, **unknown).topics, line.sizes)
+    line.start("sketch", settings=unknown)
+    names = replace(line.settings, **unknown).topics
+    eventually(lambda: line.ends(names.sketches)[0] > 0, "its sketches")
+    line.stop()
+    assert "knows of no generation unknown" in other.start("backfill", settings=unknown).refused()
+    control(line).cut_over("second", "")
+    assert "is the live one" in other.start("backfill").refused()
+    assert line.verdicts() == line.expected()

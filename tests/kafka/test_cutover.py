@@ -1,0 +1,151 @@
+"""Which generation is live: changed for all clients at once, and back, with consumers on both sides."""
+
+import json
+import threading
+from dataclasses import replace
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from broker import eventually
+from line import Line, Make, story
+from test_backfill import beside, control, live
+
+from neardup.errors import BadInput, StateError
+from streams.client import LiveVerdicts
+from streams.commands.generations import cut_over, described, removed
+from streams.kafka import Stage
+
+
+class Reader:
+    """An indexer with a row for each (generation, URL), in a thread of its own; stopped and started again at will."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self.positions: dict[str, int] = {}
+        self.seen: list[tuple[str, int, int]] = []  # (generation, page id, n)
+        self.named: set[tuple[str, str]] = set()  # (of the batch, of the verdict)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.failed: list[Exception] = []
+
+    def load(self) -> dict[str, int]:
+        return dict(self.positions)
+
+    def start(self) -> None:
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        line = self._line
+        try:
+            with LiveVerdicts(
+                line.bootstrap, self, line.settings.verdicts_topic, group=line.settings.group
+            ) as verdicts:
+                while not self._stop.is_set():
+                    for batch in verdicts.batches(wait_s=0.1, count=7):
+                        self.seen += [(batch.generation, v["page_id"], v["n"]) for v in batch.verdicts]
+                        self.named |= {(batch.generation, v.get("generation", "")) for v in batch.verdicts}
+                        self.positions = batch.positions
+                        if self._stop.is_set():
+                            break
+        except Exception as error:  # noqa: BLE001 - asserted by whoever waits
+            self.failed.append(error)
+
+    def stop(self) -> None:
+        self._stop.set()
+        assert self._thread is not None
+        self._thread.join(60)
+        assert self.failed == []
+
+    def of(self, generation: str) -> list[tuple[int, int]]:
+        return sorted((page_id, n) for name, page_id, n in self.seen if name == generation)
+
+
+def ids(verdicts: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    return [(v["page_id"], v["n"]) for v in verdicts]
+
+
+@pytest.fixture
+def line(make: Make) -> Line:
+    return live(make, story())
+
+
+def test_a_reader_goes_over_and_back_and_has_each_verdict_once_from_each_generation(line: Line) -> None:
+    other = beside(line)
+    assert other.start("backfill", once=True, read_pages=True).wait() == 0
+    reader = Reader(line)
+    reader.start()
+    first = ids(line.verdicts())
+    eventually(lambda: reader.of("") == first, "the first generation is read")
+    assert cut_over(line.settings, "second") == ""
+    eventually(lambda: len(reader.of("second")) > 10, "the second one is read, too")
+    reader.stop()  # in the middle, and goes on at its positions
+    reader.start()
+    eventually(lambda: reader.of("second") == ids(other.verdicts()), "all of it")
+
+    line.start("sketch")
+    line.start("match")
+    line.publish(story(4))
+    line.settle()
+    line.stop()
+    assert cut_over(line.settings, "") == "second"
+    first = ids(line.verdicts())
+    eventually(lambda: reader.of("") == first, "back, and on where it was: none of them twice")
+    reader.stop()
+    assert reader.of("second") == ids(other.verdicts())
+    assert reader.named == {("", ""), ("second", "second")}
+
+
+def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None:
+    with pytest.raises(BadInput, match="there is no generation second"):
+        cut_over(line.settings, "second")
+    other = beside(line, sketches_of="", decider_values={"rule": "tape"})
+    other.start("backfill", step="match 4 written", call=1).dead()
+    with pytest.raises(StateError, match=r"has not caught up \(filling\)"):
+        cut_over(line.settings, "second")
+    cut_over(line.settings, "second", force=True)
+    with pytest.raises(BadInput, match="is live already"):
+        cut_over(line.settings, "second")
+    with pytest.raises(BadInput, match="is live; cut over to another one before"):
+        removed(line.settings, "second")
+    cut_over(line.settings, "")
+    third = {"generation": "third", "state": other.settings.state + ".3", "sketches_of": None, "decider_values": {}}
+    assert other.start("backfill", settings=third, once=True, read_pages=True).wait() == 0
+    fourth = {**third, "generation": "fourth", "state": other.settings.state + ".4", "sketches_of": "third"}
+    assert other.start("backfill", settings=fourth, once=True).wait() == 0
+    with pytest.raises(BadInput, match="its sketches are judged by fourth"):
+        removed(line.settings, "third")
+    log, told = line.ends(line.names.sketches), line.verdicts()
+    rows = {row.name: row for row in described(line.settings)}
+    assert rows[""].live
+    assert {name: (row.stage, row.sketches_of) for name, row in rows.items()} == {
+        "": ("live", None),
+        "second": (Stage.RETIRED, ""),
+        "third": (Stage.CAUGHT_UP, None),
+        "fourth": (Stage.CAUGHT_UP, "third"),
+    }
+    assert (rows["third"].pages_behind, rows["fourth"].pages_behind, rows["fourth"].messages_behind) == (0, 0, 0)
+    assert rows["second"].messages_behind > 0
+    for name in ("fourth", "third", "second"):
+        gone = removed(line.settings, name)
+        assert not line.admin.topics(gone)
+    assert control(line).read().known == {}
+    assert (line.ends(line.names.sketches), line.verdicts()) == (log, told)
+
+
+def test_health_and_metrics_say_which_one_is_live(line: Line) -> None:
+    control(line).create()
+    role = line.start("match")
+    (host,) = eventually(lambda: [json.loads(t)["metrics"] for t in role.said().splitlines() if '"started"' in t], "it")
+
+    def told(path: str) -> str:
+        return str(urlopen(host.removesuffix("/metrics") + path, timeout=30).read(), "utf-8")
+
+    eventually(lambda: "neardup_generation_live 1.0" in told("/metrics"), "it is live")
+    control(line).cut_over("second", "")
+    eventually(lambda: "neardup_generation_live 0.0" in told("/metrics"), "it no longer is")
+    eventually(lambda: '"judges"' in told("/ready"), "it is ready all the same")
+    assert {"generation": "", "live": "second"}.items() <= json.loads(told("/ready")).items()
+    assert replace(line.settings, generation="second").group_of("match") not in role.said()
