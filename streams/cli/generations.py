@@ -1,8 +1,6 @@
 """The commands of generations: history judged once more beside the live run, and the cut-over to it."""
 
 import dataclasses
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +8,12 @@ import typer
 
 from neardup.errors import BadInput
 from streams.cli import options
-from streams.cli.options import complain, takes_settings
+from streams.cli.options import JsonOption, complain, print_json, takes_settings
 from streams.cli.stream import BOTH
 from streams.config.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None)
 
-JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Of the generation; '' for the one without a name.")]
 
 
@@ -101,7 +98,7 @@ def generations(settings: Settings, *, as_json: JsonOption = False) -> None:
 
     rows = described(settings)
     if as_json:
-        sys.stdout.write(json.dumps([dataclasses.asdict(row) for row in rows], indent=2) + "\n")
+        print_json(rows)
     else:
         Console().print(shown_table(rows))
 
