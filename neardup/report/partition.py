@@ -69,8 +69,8 @@ def partition_report(
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     return _environment.get_template("partition.html.j2").render(
         told=told,
-        method=parameters.get("method", ""),
-        parameters=parameters,
+        method=parameters.get("method") or parameters.get("rule", ""),
+        parameters={name: value for name, value in parameters.items() if name != "model"},  # that is pages of JSON
         made_at=instant(made_at),
         sizes=charts.sizes({int(size): many for size, many in told["sizes"].items()}) if told["sizes"] else None,
         scores=charts.bars("Resemblance of members", "percent", pairs.scores, 0, 100) if pairs.scores else None,

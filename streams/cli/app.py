@@ -28,6 +28,7 @@ from streams.cli.options import (
     examples,
     must_exist,
     print_json,
+    rule_values,
     show,
 )
 from streams.config.settings import OPTIONS
@@ -336,7 +337,7 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
     """What the options ask for, or None: as the state directory has it."""
     if rule is None and not numbers:
         return None
-    values = _rule_values(rule)
+    values = rule_values("--rule", rule)
     for text in numbers or []:
         name, _, value = text.partition("=")
         option = OPTIONS.get("decider." + name)
@@ -348,20 +349,6 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
         except (ValueError, TypeError):
             raise BadInput(f"--set {text}: {name} is {option.kind.allowed}") from None
     return lambda scheme: Decider(scheme=scheme.digest, **values)
-
-
-def _rule_values(rule: str | None) -> dict[str, Any]:
-    """The decider's fields that --rule means: its name, or `signals:MODEL`. Raises BadInput."""
-    name, _, model = (rule or "").partition(":")
-    if not name:
-        return {}
-    if name not in RULE_NAMES or (model and name != "signals"):
-        raise BadInput(f"--rule {rule}: there is {', '.join(RULE_NAMES[:-1])}, signals:MODEL")
-    if name != "signals":
-        return {"rule": name}
-    if not model:
-        raise BadInput("--rule signals wants a model: signals:FILE; `neardup train --signals sketches` makes one")
-    return {"rule": name, "model": OPTIONS["decider.model"].kind.parse(model)}
 
 
 def _require(state: Path) -> None:

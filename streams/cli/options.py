@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from neardup.decider import RULE_NAMES
 from neardup.errors import BadInput
 from streams.config.load import load
 from streams.config.settings import OPTIONS, Role, Settings, without_credentials
@@ -101,6 +102,23 @@ def announce_compiler(*, quiet: bool = False) -> None:
     from neardup.warm import make_ready
 
     make_ready(lambda told: None if quiet else complain(told))
+
+
+def rule_values(flag: str, said: str | None, others: Sequence[str] = ()) -> dict[str, Any]:
+    """The decider's fields that a flag means: a rule's name, or `signals:MODEL`; none for one of `others`.
+
+    Raises BadInput.
+    """
+    name, _, model = (said or "").partition(":")
+    if not name or said in others:
+        return {}
+    if name not in RULE_NAMES or (model and name != "signals"):
+        raise BadInput(f"{flag} {said}: there is {', '.join([*others, *RULE_NAMES[:-1]])}, signals:MODEL")
+    if name != "signals":
+        return {"rule": name}
+    if not model:
+        raise BadInput(f"{flag} signals wants a model: signals:FILE; `neardup train --signals sketches` makes one")
+    return {"rule": name, "model": OPTIONS["decider.model"].kind.parse(model)}
 
 
 def takes_settings(

@@ -19,11 +19,12 @@ from streams.cli.options import (
     examples,
     must_exist,
     print_json,
+    rule_values,
 )
 
 app = typer.Typer(rich_markup_mode=None)
 
-METHODS = ("tlcs", "cosine", *(name for name in RULE_NAMES if name != "signals"))  # that wants a model
+METHODS = ("tlcs", "cosine")
 KINDS = ("transitive", "stars")
 ENGINES = ("duckdb", "spark")
 _CPUS = os.cpu_count() or 1
@@ -35,6 +36,7 @@ _CPUS = os.cpu_count() or 1
         "neardup partition crawl.warc.gz --out sets",
         "neardup partition site/ --base-url https://a.example/ --out sets --set slope_max=0.08 --sets stars",
         "neardup partition crawl.warc.gz --out sets --method verified",
+        "neardup partition crawl.warc.gz --out sets --method signals:model.json",
         codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, "
         "130 interrupted (the same command goes on from there).",
     ),
@@ -50,7 +52,9 @@ def partition(
     out: Annotated[Path, typer.Option(metavar="DIR", help="For the sets, their tables and the report.")] = Path(
         "partition"
     ),
-    method: Annotated[str, typer.Option(metavar="METHOD", help=f"One of {', '.join(METHODS)}.")] = "tlcs",
+    method: Annotated[
+        str, typer.Option(metavar="METHOD", help=f"One of {', '.join([*METHODS, *RULE_NAMES])}:MODEL.")
+    ] = "tlcs",
     numbers: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=NUMBER", help="A number of the method; may be repeated."),
@@ -82,12 +86,11 @@ def partition(
     The online rules judge each page against those before it, as a scan does, and make stars. A run that was stopped
     goes on when it is called again.
     """
-    if method not in METHODS:
-        raise BadInput(f"--method {method}: there is {', '.join(METHODS)}")
+    rule = rule_values("--method", method, METHODS)
     if sets is not None and sets not in KINDS:
         raise BadInput(f"--sets {sets}: there is {', '.join(KINDS)}")
 
-    if engine not in ENGINES or (engine == "spark" and method in RULE_NAMES):
+    if engine not in ENGINES or (engine == "spark" and rule):
         raise BadInput(f"--engine {engine}: there is {', '.join(ENGINES)}; online rules judge in order, on one machine")
 
     from rich.console import Console
@@ -103,10 +106,9 @@ def partition(
 
     must_exist(given_paths)
     given = dict(text.partition("=")[::2] for text in numbers or [])
-    online = method in RULE_NAMES
-    if online and (given or sets == "transitive"):
+    if rule and (given or sets == "transitive"):
         raise BadInput(f"--method {method} makes stars, with its usual numbers")
-    parameters = with_numbers(Parameters(method="tlcs" if online else method), given)  # type: ignore[arg-type]
+    parameters = with_numbers(Parameters(method="tlcs" if rule else method), given)  # type: ignore[arg-type]
     announce_compiler(quiet=quiet)
     if again:
         forget(out)
@@ -124,8 +126,8 @@ def partition(
     )
     with bar(shown=not (quiet or as_json)) as shown:
         try:
-            if online:
-                made = partition_online(paths, method, asked, base_url=base_url, progress=shown.phase)
+            if rule:
+                made = partition_online(paths, rule, asked, base_url=base_url, progress=shown.phase)
             else:
                 made = partition_command(paths, parameters, asked, base_url=base_url, progress=shown.phase)
         except Stopped:

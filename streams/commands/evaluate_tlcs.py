@@ -47,7 +47,9 @@ def evaluate_tlcs(
     baseline = partition_command(
         paths, Parameters(method="cosine"), asked("cosine"), base_url=base_url, progress=progress
     )
-    online = partition_online(paths, "simhash64", asked("simhash64", "stars"), base_url=base_url, progress=progress)
+    online = partition_online(
+        paths, {"rule": "simhash64"}, asked("simhash64", "stars"), base_url=base_url, progress=progress
+    )
     item_of = _items(wanted.editions)
     documents = documents_of(wanted.out / "tlcs", "family")
     sites = {url: site for url, _, site in documents}

@@ -5,7 +5,7 @@ process; its index is on disk.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,14 +37,26 @@ class Cluster:
 
 
 def partition_online(
-    paths: Sequence[Path], rule: str, asked: Asked, *, base_url: str | None = None, progress: Progress
+    paths: Sequence[Path],
+    rule: Mapping[str, Any],
+    asked: Asked,
+    *,
+    base_url: str | None = None,
+    progress: Progress,
 ) -> Summary:
-    """Partitions the pages of some files by an online rule. Raises as `partition_command`."""
+    """Partitions the pages of some files by an online rule. rule: the fields of a decider that choose it.
+
+    Raises as `partition_command`.
+    """
     started = time.monotonic()
+
+    def decider(scheme: Scheme) -> Decider:
+        return Decider(scheme=scheme.digest, **rule)
+
     sources = sources_of(paths, base_url, follow_links=asked.follow_links, fields=asked.fields)
     plan = {
         "version": VERSION,
-        "parameters": asdict(Decider(scheme=SCHEME.digest, rule=rule)),
+        "parameters": asdict(decider(SCHEME)),
         "sources": [{"path": source.record.path, "digest": source.record.content} for source in sources],
     }
 
@@ -53,9 +65,7 @@ def partition_online(
 
     with Workspace(asked.out) as workspace:
         workspace.begin(plan, again=asked.again)
-        with State.open(
-            workspace.work / "state", scheme=SCHEME, decider=lambda scheme: Decider(scheme=scheme.digest, rule=rule)
-        ) as state:
+        with State.open(workspace.work / "state", scheme=SCHEME, decider=decider) as state:
             result = scan(
                 paths,
                 state,

@@ -10,7 +10,18 @@ from pathlib import Path
 from neardup.errors import BadInput, NeardupError
 from neardup.scheme import Scheme
 from neardup.warm import warm
-from tests.bench import charsets, html_rows, lcs_rows, same_bits, scaling, store_rows, text_rows, worst, worst_matching
+from tests.bench import (
+    charsets,
+    html_rows,
+    lcs_rows,
+    same_bits,
+    scaling,
+    spark_rows,
+    store_rows,
+    text_rows,
+    worst,
+    worst_matching,
+)
 from tests.bench.peers import PACKAGES, Peers, environment
 from tests.bench.table import Row, Sheet, commit, machine, seconds_of, versions
 
@@ -63,6 +74,7 @@ def _groups(asked: argparse.Namespace) -> Groups:
         "more worst pages": lambda: worst.rows(scheme),
         "charsets": lambda: charsets.rows(scheme),
         "lcs": lcs_rows.rows,
+        "spark": spark_rows.rows,
         "peers": lambda: _peers(asked.tools / "peers", scheme),
         "rebuild": lambda: store_rows.rebuild(scheme),
         "worst matching": lambda: worst_matching.matching(scheme),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from neardup.errors import BadInput, StateError
 from neardup.partition import Parameters
+from neardup.signals.model import Branch, Leaf, Model
 from streams.batch import duck, reading
 from streams.batch.results import Summary
 from streams.batch.workers import Stopped
@@ -198,6 +200,28 @@ def test_an_online_rule_makes_stars(shell: Shell, rule: str) -> None:
     assert json.loads((shell.folder / "sets" / "summary.json").read_text())["counts"]["documents"] == len(entries)
     assert shell("partition", "crawl.jsonl", "--method", rule, "--sets", "transitive").code == 1
     assert shell("partition", "crawl.jsonl", "--method", rule, "--set", "rounds=2").code == 1
+
+
+def test_a_learned_model_makes_stars(shell: Shell) -> None:
+    """The model decides: one that never says duplicate leaves only what is equal."""
+    write(shell.folder / "crawl.jsonl", items(6))
+    for name, bound in (("near", 0.5), ("never", -1.0)):
+        model = Model(("tape",), Branch("tape", bound, Leaf(True, 9, 9), Leaf(False, 9, 0)), ())
+        (shell.folder / f"{name}.json").write_text(json.dumps(model.to_json()))
+    command = ("partition", "crawl.jsonl", "--workers", "1", "--method")
+    made = {}
+    for name in ("near", "never"):
+        ended = shell(*command, f"signals:{name}.json", "--out", name)
+        assert ended.code == 0, ended.err
+        made[name] = read(shell.folder / name / "sets.jsonl")
+        assert "method signals" in re.sub("<[^>]+>", "", (shell.folder / name / "report.html").read_text())
+    assert sorted(map(len, made["near"])) == [3] * 6
+    assert sorted(map(len, made["never"])) == [2, 2]  # copies
+    lines = [json.loads(line) for line in (shell.folder / "near" / "sets.jsonl").read_text().splitlines()]
+    assert "signals" in {member["by"] for line in lines for member in line["members"]}
+    assert "signals:FILE" in shell(*command, "signals").err
+    assert "none.json: No such file" in shell(*command, "signals:none.json").err
+    assert "there is tlcs, cosine, shingling" in shell(*command, "tlcs:near.json").err
 
 
 def test_too_little_memory_is_told_before_anything_is_done(tmp_path: Path) -> None:
