@@ -206,6 +206,7 @@ class LabelledPairs:
     identical: int = 0
     split: int = 0
     outvoted: int = 0
+    adjudicated: int = 0
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -236,6 +237,8 @@ class LabelledPairs:
             )
         if self.outvoted:
             out.append(f"pairs on which a labeller was outvoted: {self.outvoted:,}")
+        if self.adjudicated:
+            out.append(f"pairs on which labellers differed and the adjudicator decided: {self.adjudicated:,}")
         correct = self.count(Judgement.CORRECT)
         if len(self) and not self.decided:
             return [*out, "all labelled pairs are undecided: there is nothing to measure a rule by"]
@@ -252,8 +255,11 @@ class Pages(Protocol):
     def find(self, url: str) -> int | None: ...
 
 
-def join_labels(labels: Sequence[Label], corpus: Pages) -> LabelledPairs:
-    """The labels whose pages the corpus holds, one a pair, sorted by pages; each with the samples of all its pair's."""
+def join_labels(labels: Sequence[Label], corpus: Pages, adjudicator: str = "") -> LabelledPairs:
+    """The labels whose pages the corpus holds, one a pair, sorted by pages; each with the samples of all its pair's.
+
+    The majority of a pair's labellers counts; where the adjudicator has labelled it, nobody else.
+    """
     out = LabelledPairs()
     votes: dict[tuple[int, int], list[Label]] = {}
     for label in labels:
@@ -265,14 +271,16 @@ def join_labels(labels: Sequence[Label], corpus: Pages) -> LabelledPairs:
         else:
             votes.setdefault((min(a, b), max(a, b)), []).append(label)
     for (a, b), said in sorted(votes.items()):
-        tally = Counter(label.label for label in said).most_common()
+        final = [label for label in said if adjudicator and label.labeller == adjudicator]
+        tally = Counter(label.label for label in final or said).most_common()
         if len(tally) > 1 and tally[0][1] == tally[1][1]:
             out.split += 1
             continue
         out.outvoted += len(tally) > 1
+        out.adjudicated += bool(final) and any(label.label is not tally[0][0] for label in said)
         out.a.append(a)
         out.b.append(b)
-        counts = next(label for label in said if label.label is tally[0][0])
+        counts = next(label for label in final or said if label.label is tally[0][0])
         out.labels.append(replace(counts, sample=united(*(label.sample for label in said))))
     return out
 

@@ -39,6 +39,9 @@ ReleasesOption = Annotated[
 ItemsOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="What pages are about, where it is known; implies --natural.")
 ]
+AdjudicatorOption = Annotated[
+    str, typer.Option("--adjudicator", metavar="NAME", help="The labeller whose label counts where labels differ.")
+]
 AuditOption = Annotated[
     list[Path] | None, typer.Option("--audit", metavar="FILE", help="What a scan or the matcher drew; may be repeated.")
 ]
@@ -252,6 +255,7 @@ def evaluate_signals(
     natural: NaturalOption = False,
     releases: ReleasesOption = None,
     items: ItemsOption = None,
+    adjudicator: AdjudicatorOption = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="For the report, its pictures and data.")] = Path(
         "evaluation-signals"
     ),
@@ -270,7 +274,7 @@ def evaluate_signals(
     from streams.commands.terminal import bar
 
     announce_compiler()
-    wanted = command.Wanted(out, editions_of(releases, items, natural), pairs, seeds, folds, workers)
+    wanted = command.Wanted(out, editions_of(releases, items, natural), pairs, seeds, folds, workers, adjudicator)
     with bar(shown=not as_json) as shown:
         try:
             made = command.evaluate_signals(paths, labels or (), wanted, base_url=base_url, progress=shown.phase)

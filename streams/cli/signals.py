@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.evaluation import ItemsOption, LabelsOption, NaturalOption, ReleasesOption
+from streams.cli.evaluation import AdjudicatorOption, ItemsOption, LabelsOption, NaturalOption, ReleasesOption
 from streams.cli.options import JsonOption, announce_compiler, examples, print_json, show
 
 app = typer.Typer(rich_markup_mode=None)
@@ -66,6 +66,7 @@ def train(
     natural: NaturalOption = False,
     releases: ReleasesOption = None,
     items: ItemsOption = None,
+    adjudicator: AdjudicatorOption = "",
     out: Annotated[Path, typer.Option(metavar="FILE", help="For the model.")] = Path("model.json"),
     chosen: Annotated[
         str,
@@ -92,7 +93,7 @@ def train(
 
     announce_compiler()
     editions = editions_of(releases, items, natural)
-    wanted = Wanted(chosen, by, seeds, folds, workers)
+    wanted = Wanted(chosen, by, seeds, folds, workers, adjudicator)
     with bar(shown=not as_json) as shown:
         try:
             made = train_command(

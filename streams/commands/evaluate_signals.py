@@ -8,6 +8,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.evaluation.corpus import Counts
+from neardup.evaluation.judges import judges_section
 from neardup.evaluation.report import Evaluation, make_folder, write
 from neardup.evaluation.signals import SignalStudy, signal_sections
 from neardup.evaluation.truth import Editions
@@ -24,7 +25,7 @@ from streams.commands.train import over_processes
 
 @dataclass(frozen=True)
 class Wanted:
-    """editions: natural truth, for pages of several releases. pairs: labelled by it at most."""
+    """editions: natural truth, for pages of several releases. pairs: labelled by it at most. adjudicator: of judges."""
 
     out: Path
     editions: Editions | None = None
@@ -32,6 +33,7 @@ class Wanted:
     seeds: int = SEEDS
     folds: int = FOLDS
     workers: int = 1
+    adjudicator: str = ""
 
 
 def evaluate_signals(
@@ -46,7 +48,13 @@ def evaluate_signals(
     require_learners()
     make_folder(wanted.out)
     made = labelled(
-        paths, labels, editions=wanted.editions, pairs_max=wanted.pairs, base_url=base_url, progress=progress
+        paths,
+        labels,
+        editions=wanted.editions,
+        pairs_max=wanted.pairs,
+        adjudicator=wanted.adjudicator,
+        base_url=base_url,
+        progress=progress,
     )
     examples = examples_of(made, progress=progress)
     rendered = any(line.rendered is not None for pair in made.pairs for line in pair)
@@ -55,6 +63,8 @@ def evaluate_signals(
     tasks = sum(plain.wanted(names) for names in plain.sets().values()) * len(LEARNERS) * wanted.seeds
     with over_processes(wanted.workers, progress, tasks) as each:
         sections = signal_sections(SignalStudy(**{**vars(plain), "each": each}))
+    if judges := judges_section(made.said, made.labels):
+        sections.append(judges)
     same = sum(made.same)
     counts = Counts(fetches=made.pages, pages=made.pages)
     fetched = f"{made.pages:,} pages, {len(made.pairs):,} labelled pairs of them."

@@ -34,6 +34,7 @@ Progress = Callable[[str, int, int], None]
 @dataclass
 class Labelled:
     """Labelled pairs of results. idf: of all pages that were read. labels: joined to the pages, for what they tell.
+    said: what each labeller said.
 
     pairs: the two results of each pair that is decided, of one query where one has both. same: whether they are
     duplicates. problems: what could not be read. pages: URLs that were read.
@@ -43,6 +44,7 @@ class Labelled:
     same: list[bool] = field(default_factory=list)
     idf: Idf = field(default_factory=Idf)
     labels: LabelledPairs = field(default_factory=LabelledPairs)
+    said: list[Label] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     pages: int = 0
 
@@ -67,21 +69,24 @@ def labelled(
     *,
     editions: Editions | None = None,
     pairs_max: int = PAIRS_MAX,
+    adjudicator: str = "",
     base_url: str | None = None,
     progress: Progress,
 ) -> Labelled:
     """The labelled pairs among the results of some files. Pages that no label names are read for their terms alone.
 
-    editions: label by natural truth as well, at most pairs_max pairs. Raises BadInput for what cannot be read, and
-    where no pair of pages that are there is decided.
+    editions: label by natural truth as well, at most pairs_max pairs. adjudicator: the labeller who decides where
+    labels differ. Raises BadInput for what cannot be read, and where no pair of pages that are there is decided.
     """
     if not labels and editions is None:
         raise BadInput("nothing says which pages are duplicates: name labels with --labels, or use --natural")
     said = [label for path in labels for label in read_labels(path)]
+    if adjudicator and adjudicator not in {label.labeller for label in said}:
+        raise BadInput(f"--adjudicator {adjudicator}: no label is of that labeller")
     if editions is not None:
         said += _natural(paths, editions, pairs_max, base_url, progress)
     wanted = {url for label in said for url in label.pair}
-    made = Labelled()
+    made = Labelled(said=said)
     kept: dict[str, dict[str, Line]] = {}
 
     def terms() -> Iterator[Iterable[str]]:
@@ -97,7 +102,7 @@ def labelled(
 
     made.idf = Idf.of(terms())
     made.pages = made.idf.documents
-    made.labels = _joined(said, kept)
+    made.labels = _joined(said, kept, adjudicator)
     urls = list(kept)
     for a, b, label in zip(made.labels.a, made.labels.b, made.labels.labels, strict=True):
         if label.label in (Judgement.CORRECT, Judgement.INCORRECT):
@@ -122,8 +127,8 @@ def _natural(
     return out
 
 
-def _joined(said: Sequence[Label], kept: dict[str, dict[str, Line]]) -> LabelledPairs:
-    return join_labels(said, _Numbers({url: number for number, url in enumerate(kept)}))
+def _joined(said: Sequence[Label], kept: dict[str, dict[str, Line]], adjudicator: str) -> LabelledPairs:
+    return join_labels(said, _Numbers({url: number for number, url in enumerate(kept)}), adjudicator)
 
 
 def _of_one_query(one: dict[str, Line], other: dict[str, Line]) -> tuple[Line, Line]:

@@ -39,13 +39,17 @@ SKETCHES = "sketches"
 
 @dataclass(frozen=True)
 class Wanted:
-    """signals: a set of the paper, `sketches`, or names of signals. by: what decides in the end, tree or rules."""
+    """signals: a set of the paper, `sketches`, or names of signals. by: what decides in the end, tree or rules.
+
+    adjudicator: the labeller who decides where labels differ.
+    """
 
     signals: str = "F+R+FS+RS"
     by: str = "tree"
     seeds: int = SEEDS
     folds: int = FOLDS
     workers: int = 1
+    adjudicator: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,9 @@ def train_command(
     names = signals_named(wanted.signals)
     if not out.parent.is_dir():
         raise BadInput(f"{out.parent}: no such folder")
-    made = labelled(paths, labels, editions=editions, base_url=base_url, progress=progress)
+    made = labelled(
+        paths, labels, editions=editions, adjudicator=wanted.adjudicator, base_url=base_url, progress=progress
+    )
     trained = train(made, names, wanted, progress)
     write_whole(out, orjson.dumps(trained.model.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
     return trained

@@ -24,8 +24,9 @@ from tests.gate.language import Language
 from tests.gate.same import slug
 from tests.gate.sites import FAMILIES, Site, make_site
 
-#: Share of wrong labels.
-NOISE = 0.02
+#: Share of wrong labels; of one judge of several, and of pairs that such a judge cannot decide.
+NOISE, JUDGE_NOISE, JUDGE_UNDECIDED = 0.02, 0.08, 0.03
+JUDGES, ADJUDICATOR = ("ana", "bob", "eve"), "max"
 _LANGUAGES = ("xa", "xb")
 
 
@@ -136,8 +137,11 @@ def queries(count: int, seed: int) -> Iterator[tuple[str, str, list[Found]]]:
         yield query.text, _LANGUAGES[number % 2], list({one.url: one for one in query.results()}.values())
 
 
-def write_results(out: Path, count: int, seed: int) -> int:
-    """Writes results.jsonl and labels.jsonl; returns the number of labelled pairs."""
+def write_results(out: Path, count: int, seed: int, *, judges: bool = False) -> int:
+    """Writes results.jsonl and labels.jsonl; returns the number of labelled pairs.
+
+    judges: each pair has the labels of several, and where they differ that of an adjudicator.
+    """
     out.mkdir(parents=True, exist_ok=True)
     noise, pairs = Random(seed), 0
     with (out / "results.jsonl").open("w") as results, (out / "labels.jsonl").open("w") as labels:
@@ -147,13 +151,25 @@ def write_results(out: Path, count: int, seed: int) -> int:
                 results.write(json.dumps(line | ({"rendered": one.rendered} if one.rendered else {})) + "\n")
             for a, b in combinations(found, 2):
                 same = (a.item == b.item) != (noise.random() < NOISE)
-                labels.write(_label(a.url, b.url, same))
+                labels.write(_judged(a.url, b.url, same, noise) if judges else _label(a.url, b.url, same))
                 pairs += 1
     return pairs
 
 
 def _label(a: str, b: str, same: bool) -> str:
     return json.dumps({"a": {"url": a}, "b": {"url": b}, "label": "correct" if same else "incorrect"}) + "\n"
+
+
+def _judged(a: str, b: str, same: bool, noise: Random) -> str:
+    """What each judge says of a pair, and where they differ the adjudicator."""
+    said = []
+    for _ in JUDGES:
+        wrong, undecided = noise.random() < JUDGE_NOISE, noise.random() < JUDGE_UNDECIDED
+        said.append("undecided" if undecided else "correct" if same != wrong else "incorrect")
+    final = "correct" if same else "incorrect"
+    names = [*zip(JUDGES, said, strict=True), *([(ADJUDICATOR, final)] if len(set(said)) > 1 else [])]
+    pair = {"a": {"url": a}, "b": {"url": b}}
+    return "".join(json.dumps({**pair, "label": label, "labeller": name}) + "\n" for name, label in names)
 
 
 def write_human(archive: Path, out: Path) -> int:
@@ -185,8 +201,10 @@ def main() -> None:
     options.add_argument("--queries", type=int, default=120)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--human", type=Path, help="human_pairs.jsonl.xz")
+    options.add_argument("--judges", action="store_true", help="several labels a pair, with an adjudicator's")
     given = options.parse_args()
-    print(f"{write_results(given.out, given.queries, given.seed):,} labelled pairs in {given.out}")
+    pairs = write_results(given.out, given.queries, given.seed, judges=given.judges)
+    print(f"{pairs:,} labelled pairs in {given.out}")
     if given.human:
         print(f"{write_human(given.human, given.out):,} pairs that people labelled")
 

@@ -1,10 +1,12 @@
 """Labels: their lines, contradictions, votes, kappa."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from neardup.errors import BadInput
+from neardup.evaluation.judges import judges_section
 from neardup.evaluation.labels import (
     REASONS,
     Judgement,
@@ -117,6 +119,36 @@ def test_labels_meet_their_pages() -> None:
         "all labelled pairs are correct",
     ):
         assert part in told
+
+
+def test_an_adjudicator_decides_where_labellers_differ() -> None:
+    pages = [page(url, url, words(at, 60)) for at, url in enumerate((A, B, C))]
+    corpus = crawl_of(pages).corpus
+    labels = [
+        *(said(name, label) for name, label in (("ana", "correct"), ("bob", "correct"), ("max", "incorrect"))),
+        *(said(name, label, A, C) for name, label in (("ana", "correct"), ("bob", "incorrect"), ("max", "correct"))),
+        *(said(name, "incorrect", B, C) for name in ("ana", "bob")),
+    ]
+    joined = join_labels(labels, corpus, "max")
+    assert [str(label.label) for label in joined.labels] == ["incorrect", "correct", "incorrect"]
+    assert (joined.split, joined.outvoted, joined.adjudicated) == (0, 0, 2)
+    assert "the adjudicator decided: 2" in "\n".join(joined.problems())
+    assert [str(label.label) for label in join_labels(labels, corpus).labels] == ["correct", "correct", "incorrect"]
+
+
+def test_a_single_judge_is_measured_against_the_final_label() -> None:
+    """Of four pairs bob finds one of two duplicates, and one that is none; the one he leaves undecided counts not."""
+    places = [f"{B}{number}" for number in range(5)]
+    truth = ("correct", "correct", "incorrect", "incorrect", "correct")
+    bob = ("correct", "incorrect", "correct", "incorrect", "undecided")
+    labels = [said("ana", label, A, at) for label, at in zip(truth, places, strict=True)]
+    labels += [said("bob", label, A, at) for label, at in zip(bob, places, strict=True)]
+    urls = {url: number for number, url in enumerate((A, *places))}
+    joined = join_labels(labels, SimpleNamespace(find=urls.get), "ana")
+    section = judges_section(labels, joined)
+    assert section is not None
+    assert section.tables[0].rows == [["ana", 5, 3, 1.0, 1.0, 1.0], ["bob", 4, 2, 0.5, 0.5, 0.5]]
+    assert judges_section(labels[:5], joined) is None
 
 
 def test_a_pair_labelled_through_a_twin_counts_for_the_page_kept() -> None:

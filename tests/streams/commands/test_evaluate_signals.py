@@ -13,11 +13,18 @@ FEW = ("--seeds", "1", "--folds", "2", "--workers", "1")
 
 @pytest.mark.slow
 def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
-    write_results(shell.folder, 6, 2)
-    ended = shell("evaluate", "signals", "results.jsonl", "--labels", "labels.jsonl", "--out", "ev", "--json", *FEW)
+    write_results(shell.folder, 6, 2, judges=True)
+    given = ("evaluate", "signals", "results.jsonl", "--labels", "labels.jsonl")
+    ended = shell(*given, "--adjudicator", "max", "--out", "ev", "--json", *FEW)
     assert ended.code == 0, ended.err
     told = json.loads(ended.out)
-    assert list(told["sections"]) == ["single", "sets", "curve", "costs", "languages", "online"]
+    assert list(told["sections"]) == ["single", "sets", "curve", "costs", "languages", "online", "judges"]
+    judges = {row["judge"]: row for row in told["sections"]["judges"]["tables"]["judges"]}
+    assert list(judges) == ["ana", "bob", "eve", "max"]
+    assert judges["max"]["F"] == 1
+    assert all(0.7 < judges[name]["F"] < 1 for name in ("ana", "bob", "eve"))
+    assert len(told["sections"]["judges"]["tables"]["labellers"]) == 6
+    assert "--adjudicator who: no label" in shell(*given, "--adjudicator", "who", *FEW).err
     rows = {row["set"]: row for row in told["sections"]["sets"]["tables"]["sets"]}
     assert rows["F+R"]["F"] > rows["simhash"]["F"]
     assert told["labels"]["correct"] > 20
