@@ -103,6 +103,10 @@ class Decider:
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8
     blocks_posted: Annotated[int, (0, 6), "Blocks of the log-tf simhash among the keys of a page"] = 0
+    # the life of a URL
+    reclaim_days: Annotated[
+        int, (0, 10_000), "Days of log time within which a page that comes back takes its cluster over again; 0: off"
+    ] = later(30, neutral=0)
     # what was learned (`neardup.signals.online`)
     model: Annotated[str, "Model of the rule signals, as a file or as the JSON of one"] = later("", neutral="")
     # bounds

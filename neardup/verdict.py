@@ -58,7 +58,8 @@ class Representative:
 
 @dataclass(slots=True)
 class Verdict:
-    """One verdict. Verdict id = (page_id, n): n = 0 is the page's own, `promoted` ones that it causes count from 1.
+    """One verdict. Verdict id = (page_id, n): n = 0 is the page's own; others that it causes count from 1: `promoted`
+    ones, and of a page that had taken this one's place in its cluster, and gives it back.
 
     Times are milliseconds since the epoch. `evidence` holds the numbers of the winning pair, see `neardup.matching`.
     """

@@ -39,12 +39,33 @@ def member_of_key(key: bytes) -> int:
     return int(_PAIR.unpack(key)[1])
 
 
+#: A URL remembers so many clusters at most: the page itself, an error page, and what else it may show in an outage.
+NOTES_MAX = 4
+
+
+class Note(NamedTuple):
+    """A cluster that a URL has stood for, and does not any more.
+
+    since: the cluster's `promoted` when it did: of two that stood for a cluster, the earlier one has the smaller. left:
+    log time at which it ceased to, ms. digest: of the content that it had last, zeros for none.
+    """
+
+    cluster: int
+    since: int
+    left: int
+    digest: bytes
+
+
+_NOTE = struct.Struct(">QQq16s")
+
+
 class UrlRow(NamedTuple):
     """What is held of a URL. page_id: its latest fetch that was not unchanged, stale or rejected.
 
     member: page id at joining its cluster; 0 for a representative (no member has it: its founder came before). Of a
     `gone` URL cluster and member are 0 and mean nothing. standing: of a member as it was when it was last verified
-    (`neardup.matching.clusters.standing_of`). newest: greatest clamped fetch time; seen: log time, both ms.
+    (`neardup.matching.clusters.standing_of`). newest: greatest clamped fetch time; seen: log time, both ms. notes: see
+    `neardup.matching.reclaiming`, the oldest first; only a row with some has room for them, and format 2.
     """
 
     page_id: int
@@ -53,17 +74,19 @@ class UrlRow(NamedTuple):
     standing: Kind
     newest: int
     seen: int
+    notes: tuple[Note, ...] = ()
 
     @property
     def live(self) -> bool:
         return self.standing is not Kind.GONE
 
     def encode(self) -> bytes:
-        return encode_url(*self)
+        row = encode_url(*self[:6])
+        return b"".join((b"\2", row[1:], *(_NOTE.pack(*note) for note in self.notes))) if self.notes else row
 
 
 def encode_url(page_id: int, cluster: int, member: int, standing: Kind, newest: int, seen: int) -> bytes:
-    """The row of these fields of a `UrlRow`."""
+    """The row of these fields of a `UrlRow`, without notes."""
     return _URL.pack(1, _CODES[standing], page_id, cluster, member, newest, seen)
 
 
@@ -71,10 +94,13 @@ _URL = struct.Struct(">BBQQQqq")
 
 
 def decode_url(row: bytes) -> UrlRow:
-    if len(row) != _URL.size or row[0] != 1 or row[1] not in _STANDINGS:
+    noted, rest = divmod(len(row) - _URL.size, _NOTE.size)
+    known = bool(row) and row[0] == (2 if noted else 1) and not rest and 0 <= noted <= NOTES_MAX
+    if not known or row[1] not in _STANDINGS:
         raise CorruptRecord(f"not a URL row of a known format: {row.hex()}")
-    _, code, page_id, cluster, member, newest, seen = _URL.unpack(row)
-    return UrlRow(page_id, cluster, member, _STANDINGS[code], newest, seen)
+    _, code, page_id, cluster, member, newest, seen = _URL.unpack_from(row)
+    notes = tuple(map(Note._make, _NOTE.iter_unpack(row[_URL.size :]))) if noted else ()
+    return UrlRow(page_id, cluster, member, _STANDINGS[code], newest, seen, notes)
 
 
 class ClusterRow(NamedTuple):

@@ -36,6 +36,7 @@ def candidates(batch: Records, store: Store, decider: Decider, threads: int = 1)
     leading = set(found.values()) | _read_candidates(overlay, store, seeking)
     _read_clusters(overlay, store, known, leading)
     _read_leaving(overlay, store, known)
+    _read_noted(overlay, store)
     return reads
 
 
@@ -147,6 +148,27 @@ def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -
         needs.first(Family.MEMBERS, id_key(cluster_id), max(FIRST_MIN, count + 1), after)
     reads.read(store, needs)
     _read_heirs(overlay, store, heirs)
+
+
+def _read_noted(overlay: Overlay, store: Store) -> None:
+    """Reads the clusters that URLs of the batch have stood for, and may again: what is founding there, and its keys."""
+    reads, batch = overlay.reads, overlay.reads.batch
+    known = compress(batch.url_hashes, (kind == RecordKind.PAGE for kind in batch.kinds))
+    rows = [row for hashed in known if (row := overlay.urls.get(hashed)) is not None and row.notes]
+    ids = {id_key(note.cluster) for row in rows for note in row.notes}
+    if not ids or not overlay.decider.reclaim_days:
+        return
+    needs = Needs()
+    needs.rows[Family.CLUSTERS] = ids
+    reads.read(store, needs)
+    stars = [star for key in ids if (star := overlay.clusters.get(key)) is not None]
+    reads.read_sketches(store, [page_id for star in stars for page_id in (star.founding, star.current)])
+    founding = [overlay.header(star.founding) for star in stars]
+    needs = Needs()
+    needs.rows[Family.URLS] = {star.url_hash for star in stars}
+    needs.rows[Family.KEYS] = {keys.digest_key(header) for header in founding if header.digest}
+    needs.rows[Family.KEYS].update(key for star in stars for key in overlay.posted_keys(star.founding))
+    reads.read(store, needs)
 
 
 def _replaces(header: Header, held: Header, row: UrlRow) -> bool:

@@ -92,6 +92,11 @@ def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
     return out
 
 
+def of_claim(overlay: Overlay, former: UrlRow, proof: Evidence) -> Evidence:
+    """Evidence of a page that took a cluster over again: from whom, and the numbers of both."""
+    return {"candidates": 0, "reclaimed": {**_where(former.page_id, overlay.header(former.page_id)), **proof}}
+
+
 def of_digest(site: int, lang: str, holder_id: int, holder: Header, founding: Header) -> Evidence:
     """Evidence of an exact duplicate: whose content it has. site, lang: its own."""
     out: dict[str, Any] = {"by": "digest", "holder": _where(holder_id, holder), "same_site": site == founding.site}

@@ -10,14 +10,15 @@ The rows of this table are tried from the first that fits:
     known    otherwise                                       retires, then as unknown, with `replaces`
     unknown                                                  unique, exact_duplicate, near_duplicate, same_content
 
-A URL that is `gone` is held for its fetch time alone: a later fetch goes as unknown.
+A URL that is `gone` is held for its fetch time, and for the clusters that it stood for: a later fetch goes as unknown,
+unless it reclaims one of them (`neardup.matching.reclaiming`).
 """
 
 from typing import NamedTuple
 
 from neardup.index.keys import digest_key
-from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
-from neardup.matching import choice, clusters, digests, evidence
+from neardup.index.rows import ClusterRow, Note, UrlRow, id_key, member_key
+from neardup.matching import choice, clusters, digests, evidence, reclaiming
 from neardup.matching.overlay import Overlay
 from neardup.matching.verdicts import Teller
 from neardup.pairs.pair import Pair
@@ -74,7 +75,9 @@ class Life:
             return judged
         if pages.newest[at] < row.newest:
             return self._stands(Kind.STALE, at, row)
-        return self._known(at, row) if row.live else self._unknown(at)
+        if not row.live:
+            return self._unknown(at, notes=reclaiming.notes_of(self._overlay, at, row))
+        return self._known(at, row)
 
     def _stands(self, kind: Kind, at: int, row: UrlRow | None) -> Judged:
         return Judged([] if self._teller is None else [self._teller.stands(kind, at, row)])
@@ -82,11 +85,13 @@ class Life:
     def _gone(self, at: int, row: UrlRow | None) -> Judged:
         pages, hashed = self._pages, self._pages.url_hashes[at]
         newest, promoted = pages.newest[at], None
+        notes: tuple[Note, ...] = ()
         if row is not None:
             newest = max(newest, row.newest)
+            notes = reclaiming.notes_of(self._overlay, at, row)
             if row.live:
                 promoted = clusters.retire(self._overlay, hashed, row)
-        self._overlay.urls.put(hashed, UrlRow(pages.page_ids[at], 0, 0, Kind.GONE, newest, pages.log_times[at]))
+        self._overlay.urls.put(hashed, UrlRow(pages.page_ids[at], 0, 0, Kind.GONE, newest, pages.log_times[at], notes))
         judged = Judged([] if self._teller is None else [self._teller.gone(at)])
         return self._and_promoted(judged, at, promoted)
 
@@ -101,9 +106,10 @@ class Life:
         checks: list[Check] = []
         judged = self._unchanged(at, row, cluster, checks) if same else self._edited(at, row, cluster, checks)
         if judged is None:
+            notes = reclaiming.notes_of(overlay, at, row)
             promoted = clusters.retire(overlay, self._pages.url_hashes[at], row)
-            judged = self._and_promoted(self._unknown(at, row.page_id), at, promoted)
-        return judged._replace(checks=tuple(checks)) if checks else judged
+            judged = self._and_promoted(self._unknown(at, row.page_id, notes), at, promoted)
+        return judged._replace(checks=(*checks, *judged.checks)) if checks else judged
 
     def _unchanged(self, at: int, row: UrlRow, cluster: ClusterRow, checks: list[Check]) -> Judged | None:
         """None if the founding sketch is another since, and what is held does not verify against it."""
@@ -120,7 +126,7 @@ class Life:
                 overlay.members.put(key, member._replace(verified=cluster.founding, counted=counted))
                 clusters.change(overlay, row.cluster, crowd=cluster.crowd - member.counted + counted)
                 standing = clusters.standing_of(overlay, row)
-        row = UrlRow(row.page_id, row.cluster, row.member, standing, pages.newest[at], pages.log_times[at])
+        row = row._replace(standing=standing, newest=pages.newest[at], seen=pages.log_times[at])
         overlay.urls.put(pages.url_hashes[at], row)
         return self._kept(Kind.UNCHANGED, at, row, checks)
 
@@ -171,17 +177,41 @@ class Life:
     def _and_promoted(self, judged: Judged, at: int, cluster_id: int | None) -> Judged:
         """cluster_id: of a cluster that another page had to take over."""
         if cluster_id is not None and self._teller is not None:
-            judged.verdicts.append(self._teller.promoted(at, cluster_id))
+            judged.verdicts.append(self._teller.promoted(at, len(judged.verdicts), cluster_id))
         return judged
 
     # ---- an unknown one --------------------------------------------------------------------------------------------
 
-    def _unknown(self, at: int, replaces: int | None = None) -> Judged:
-        holder = digests.one_page(self._overlay, at)
-        judged = self._alone_or_near(at) if holder is None else self._exact(at, holder)
+    def _unknown(self, at: int, replaces: int | None = None, notes: tuple[Note, ...] = ()) -> Judged:
+        """replaces: the URL's fetch that this one has retired; notes: what is remembered of it."""
+        claim = reclaiming.claim(self._overlay, at, notes) if notes else None
+        if claim is not None:
+            judged = self._reclaimed(at, claim, notes)
+        else:
+            holder = digests.one_page(self._overlay, at)
+            judged = self._alone_or_near(at) if holder is None else self._exact(at, holder)
+            if notes:
+                hashed = self._pages.url_hashes[at]
+                self._overlay.urls.put(hashed, self._overlay.urls.need(hashed)._replace(notes=notes))
         if replaces is not None and judged.verdicts:
             judged.verdicts[0].replaces = replaces
         return judged
+
+    def _reclaimed(self, at: int, claim: reclaiming.Claim, notes: tuple[Note, ...]) -> Judged:
+        """It stands for its cluster again; the page that took its place hears of it, too."""
+        overlay, teller, page_id = self._overlay, self._teller, self._pages.page_ids[at]
+        founding = overlay.clusters.need(id_key(claim.cluster)).founding
+        check = Check("founding", founding, claim.pair, claim.ruling, True)
+        proof = {}
+        if teller is not None:
+            headers = overlay.header(page_id), overlay.header(founding)
+            proof = evidence.of_pair(overlay.decider, *headers, claim.pair, claim.ruling)
+        former = reclaiming.take_over(overlay, at, claim, notes)
+        if teller is None:
+            return Judged([])
+        own = teller.reclaimer(at, claim.cluster, evidence.of_claim(overlay, former, proof))
+        verdicts = [own, teller.promoted(at, 1, claim.cluster), teller.stands_aside(at, 2, former, proof)]
+        return Judged(verdicts, checks=(check,))
 
     def _exact(self, at: int, holder: int) -> Judged:
         """A live page has this very content: into its cluster, verified as it was."""

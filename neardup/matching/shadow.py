@@ -25,7 +25,7 @@ AUDIT_VERSION = 1
 MARGIN = 0.06
 #: Pairs of a page and of a message that are drawn at most, so that a template of one page does not fill the file.
 PAGE_PAIRS_MAX, MESSAGE_PAIRS_MAX = 4, 128
-#: Numbers of the decider that shape the index or its candidates: a shadow has no index of its own.
+#: Numbers of the decider that shape the index, its candidates or its clusters: a shadow has no index of its own.
 LIVE_ONLY = frozenset(
     {
         "rule_version",
@@ -35,6 +35,7 @@ LIVE_ONLY = frozenset(
         "candidates_max",
         "length_gap_max",
         "crowd_tape_min",
+        "reclaim_days",
     },
 )
 

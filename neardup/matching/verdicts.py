@@ -49,6 +49,12 @@ class Teller:
         cluster = self._page_ids[at], 1, "", 1
         return self._verdict(kind, at, cluster, proof, content_of=content_of, cut=cut)
 
+    def reclaimer(self, at: int, cluster_id: int, proof: Evidence) -> Verdict:
+        """A page that has taken a cluster over."""
+        cluster = self._overlay.clusters.need(id_key(cluster_id))
+        told = _of_cluster(cluster_id, cluster, evidence.representative(self._overlay, cluster.founding))
+        return self._verdict(Kind.UNIQUE, at, told, proof)
+
     def member(
         self, kind: Kind, at: int, cluster_id: int, cluster: ClusterRow, proof: Evidence, cut: bool = False
     ) -> Verdict:
@@ -120,24 +126,35 @@ class Teller:
 
     # ---- of any page -----------------------------------------------------------------------------------------------
 
-    def promoted(self, at: int, cluster_id: int) -> Verdict:
-        """The page that took a cluster over, because of a page of the batch."""
-        cluster = self._overlay.clusters.need(id_key(cluster_id))
-        header = self._overlay.header(cluster.founding)
+    def promoted(self, at: int, n: int, cluster_id: int) -> Verdict:
+        """The page that took a cluster over, because of a page of the batch, whose n-th verdict this is."""
+        founding = self._overlay.clusters.need(id_key(cluster_id)).founding
+        return self._caused(Kind.PROMOTED, at, n, founding, cluster_id)
+
+    def stands_aside(self, at: int, n: int, row: UrlRow, proof: Evidence) -> Verdict:
+        """The page that a page of the batch has taken a cluster from."""
+        verdict = self._caused(row.standing, at, n, row.page_id, row.cluster)
+        verdict.evidence = proof
+        return verdict
+
+    def _caused(self, kind: Kind, at: int, n: int, page_id: int, cluster_id: int) -> Verdict:
+        cluster, header = self._overlay.clusters.need(id_key(cluster_id)), self._overlay.header(page_id)
+        representative = evidence.representative(self._overlay, cluster.founding)
+        _, size, canonical, revision = _of_cluster(cluster_id, cluster, representative)
         return Verdict(
-            Kind.PROMOTED,
+            kind,
             self._page_ids[at],
-            1,
+            n,
             header.url,
             header.fetched_at,
             header.coordinates,
             self._scheme,
             self._decider,
-            representative=evidence.representative(self._overlay, cluster.founding),
+            representative=representative,
             cluster=cluster_id,
-            cluster_size=cluster.size,
-            canonical=cluster.canonical or header.url,
-            revision=cluster.revision,
+            cluster_size=size,
+            canonical=canonical,
+            revision=revision,
             title=header.title or None,
             site=header.site_name or None,
             lang=header.lang or None,

@@ -17,7 +17,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "edited": ("edited", "This URL again, changed, but still its cluster's content."),
     "stale": ("stale", "This URL again, fetched earlier than the fetch already held. Changes nothing."),
     "gone": ("gone", "The URL no longer exists."),
-    "promoted": ("promoted", "A cluster's representative went away, and this member took its place."),
+    "promoted": ("promoted", "A cluster's representative went away, and this member took its place; or it is back."),
     "rejected": ("rejected", "Could not be read."),
 }
 

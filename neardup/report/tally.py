@@ -118,7 +118,7 @@ class Clusters:
 
     def add(self, verdict: Verdict) -> None:
         cluster, size = verdict.get("cluster"), verdict.get("cluster_size")
-        if verdict.get("verdict") in FOUNDING:
+        if verdict.get("verdict") in FOUNDING and "reclaimed" not in (verdict.get("evidence") or {}):
             self.founded += 1
         if verdict.get("verdict") not in ("rejected", "stale"):  # these change nothing
             self._leave(verdict.get("url", ""), cluster)
@@ -214,8 +214,10 @@ class Tally:
 
     def add(self, verdict: Verdict) -> None:
         kind = str(verdict.get("verdict", ""))
-        self.verdicts[kind] += 1
         self.clusters.add(verdict)
+        if verdict.get("n", 0) and kind != "promoted":  # of a page that another one's record has moved
+            return
+        self.verdicts[kind] += 1
         if kind in self.samples:
             self.samples[kind].add(verdict)
         for flag in FLAGS:

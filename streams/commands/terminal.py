@@ -25,7 +25,7 @@ KINDS = {
     "edited": "fetched before, edited, still the same page",
     "stale": "older than what is known of its URL",
     "gone": "the URL is gone",
-    "promoted": "took the place of a page that went (no fetch of its own)",
+    "promoted": "took the place of a page that went, or its own again (no fetch of its own)",
     "rejected": "could not be read",
 }
 

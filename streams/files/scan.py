@@ -375,7 +375,8 @@ class _Scan:
 
     def _count(self, verdicts: list[Verdict]) -> None:
         for verdict in verdicts:
-            self._counts[verdict.verdict.value] += 1
+            if not verdict.n or verdict.verdict is Kind.PROMOTED:
+                self._counts[verdict.verdict.value] += 1
             if verdict.n:
                 continue
             self._pages_in += 1

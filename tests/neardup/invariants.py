@@ -53,6 +53,9 @@ class Checked:
     def _clusters(self):
         sizes, crowds, representatives = Counter(), Counter(), set()
         for hashed, row in self.urls.items():
+            assert len({note.cluster for note in row.notes}) == len(row.notes) <= rows.NOTES_MAX
+            assert all(note.left <= row.seen for note in row.notes)
+            assert not row.notes or self.decider.reclaim_days
             if not row.live:
                 assert (row.cluster, row.member) == (0, 0)
                 continue
@@ -64,7 +67,7 @@ class Checked:
                 assert member.url_hash == hashed
                 crowds[row.cluster] += member.counted
                 assert row.standing in (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
-                assert row.cluster < row.member <= row.page_id
+                assert row.cluster <= row.member <= row.page_id
             else:
                 assert (cluster.url_hash, cluster.current) == (hashed, row.page_id)
                 assert row.standing in (Kind.UNIQUE, Kind.SAME_CONTENT)

@@ -38,6 +38,9 @@ def verdicts() -> list[Verdict]:
         Page("https://f.example/", frame("two"), "text/html", 9 * 60_000),  # same content
         Page("https://f.example/", frame("two"), "text/html", 10 * 60_000),  # unchanged, same content still
         Page("https://g.example/", b"\x89PNG\r\n\x1a\n", "image/png", 9 * 60_000),
+        *(page(url, "z", 11, title="Zinc") for url in "hi"),
+        page("h", "", 12, status=404),
+        page("h", "z", 13, title="Zinc"),  # reclaims what it stood for
     ]
     with open_index(scheme=Scheme(seed=3)) as index:
         return index.add(stream)
@@ -45,6 +48,7 @@ def verdicts() -> list[Verdict]:
 
 def test_the_stream_has_every_kind(verdicts: list[Verdict]) -> None:
     assert {verdict.verdict for verdict in verdicts} == set(Kind)
+    assert [verdict.verdict for verdict in verdicts[-3:]] == ["unique", "promoted", "exact_duplicate"]
 
 
 def test_every_verdict_holds_to_the_schema(verdicts: list[Verdict]) -> None:

@@ -40,6 +40,13 @@ def decider(rule="verified", **values):
             "0105" + "0000000000000009" + "00" * 16 + "0000000000000003" + "0000000000000004",
         ),
         (
+            rows.UrlRow(9, 0, 0, Kind.GONE, 3, 4, (rows.Note(1, 2, 3, b"d" * 16), rows.Note(258, 0, -1, bytes(16)))),
+            rows.decode_url,
+            "0205" + "0000000000000009" + "00" * 16 + "0000000000000003" + "0000000000000004"
+            + "0000000000000001" + "0000000000000002" + "0000000000000003" + "64" * 16
+            + "0000000000000102" + "00" * 8 + "ff" * 8 + "00" * 16,
+        ),
+        (
             rows.ClusterRow(1, b"u" * 16, 2, 3, 4, 5, rows.NO_PAGE, b"w" * 16, "http://é/"),
             rows.decode_cluster,
             "01" + "0000000000000001" + "75" * 16 + "0000000000000002" + "00000003" + "00000004" + "00000005"
@@ -66,6 +73,15 @@ def test_rows_keep_their_bytes(row, decode, golden):
     for damaged in (b"\x63" + row.encode()[1:], row.encode()[:9], b""):
         with pytest.raises(CorruptRecord):
             decode(damaged)
+
+
+def test_a_url_has_as_many_notes_as_it_may():
+    row = rows.UrlRow(9, 0, 0, Kind.GONE, 3, 4, tuple(rows.Note(i, 0, 0, bytes(16)) for i in range(rows.NOTES_MAX)))
+    assert rows.decode_url(row.encode()) == row
+    too_many = row._replace(notes=(*row.notes, rows.Note(99, 0, 0, bytes(16))))
+    for damaged in (too_many.encode(), row.encode()[:-1], b"\1" + row.encode()[1:], b"\2" + row.encode()[1:42]):
+        with pytest.raises(CorruptRecord):
+            rows.decode_url(damaged)
 
 
 def test_every_standing_has_a_code_of_its_own():

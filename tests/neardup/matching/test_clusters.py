@@ -17,17 +17,19 @@ from tests.neardup.story import BASE, FAR, NEAR, NEARER, SMALL, A, B, C, D, Stor
 
 
 def test_pages_of_a_cluster_take_over_in_the_order_in_which_they_joined():
-    """Members go before their turn, come back as the last, and join while others go."""
+    """Members go before their turn, come back as the last, and join while others go; none reclaims what it had."""
+    decider = replace(SMALL, reclaim_days=0)
     urls = [f"http://m{i}.org/" for i in range(40)]
     first = [record(url, text(((7 * i) % 60, f"own{i}"))) for i, url in enumerate(urls)]
     leaving = [tombstone(url, at=1) for url in (*urls[3:5], *urls[:3])]
     more = [record(urls[0], text((9, "late")), at=2), record("http://late.org/", NEAR)]
-    story = Story(*first, *leaving, *more, *(tombstone(url, at=3) for url in urls))
+    story = Story(*first, *leaving, *more, *(tombstone(url, at=3) for url in urls), decider=decider)
     heirs = [verdict.url for verdict in story.promoted]
     assert heirs == [*urls[1:3], *urls[5:], "http://late.org/"]
     assert [cluster.promoted for cluster in story.state.clusters.values()] == [47]
     for size in (3, 7):
-        again, _ = folded([*first, *leaving, *more, *(tombstone(url, at=3) for url in urls)], endless(size))
+        records = [*first, *leaving, *more, *(tombstone(url, at=3) for url in urls)]
+        again, _ = folded(records, endless(size), decider=decider)
         assert [verdict.to_json() for verdict in again] == [verdict.to_json() for verdict in story.all]
 
 

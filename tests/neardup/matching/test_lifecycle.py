@@ -143,7 +143,8 @@ def test_an_unreadable_fetch_changes_nothing_and_tells_where_the_url_stands():
 
 
 def test_a_tombstone_takes_a_page_out_and_the_url_starts_anew():
-    story = Story(record(A, text(), at=1), tombstone(A, at=2), record(B, text(), at=3), record(A, text(), at=4))
+    late = 4 + SMALL.reclaim_days * 24 * 60 * 60 * 1000
+    story = Story(record(A, text(), at=1), tombstone(A, at=2), record(B, text(), at=3), record(A, text(), at=late))
     assert story.kinds == ["unique", "gone", "unique", "exact_duplicate"]
     assert story.json(4)["cluster"] == 3
     assert "replaces" not in story.json(4)

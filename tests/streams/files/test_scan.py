@@ -1,11 +1,13 @@
 """The embedded run from files to verdicts: order, what is durable when, what is told."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neardup.report.tally import Tally
 from streams.files import scan as scanning
 from streams.files import sketcher
 from streams.files.scan import Progress, scan
@@ -48,6 +50,38 @@ def test_pages_in_are_verdicts_out(tmp_path: Path) -> None:
     assert (result.skipped, result.problems, result.interrupted) == ([], [], False)
     assert (seen[-1].pages, seen[-1].phase, seen[-1].bytes_done) == (len(samples), "scan", seen[-1].bytes_total)
     assert result.bytes == archive.stat().st_size
+
+
+def test_who_comes_back_is_a_page_and_who_stood_in_is_none(tmp_path: Path) -> None:
+    """A verdict about another page than the one that was read is counted as no page of the scan."""
+    ways = [("a", 200), ("b", 200), ("a", 404), ("a", 200)]
+    lines = [
+        {
+            "url": f"http://{host}.example/",
+            "body": html("Wool", text(1)).decode(),
+            "http_status": status,
+            "fetched_at": at,
+        }
+        for at, (host, status) in enumerate(ways, 1)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with opened(None) as state:
+        result = scan([tmp_path / "a.jsonl"], state)
+        verdicts = list(state.verdicts())
+    assert kinds(verdicts) == [
+        "unique",
+        "exact_duplicate",
+        "gone",
+        *("promoted", "unique", "promoted"),
+        "exact_duplicate",
+    ]
+    assert (result.pages, result.counts) == (4, {"unique": 2, "exact_duplicate": 1, "gone": 1, "promoted": 2})
+    tally = Tally(state.decider)
+    for verdict in verdicts:
+        tally.add(verdict)
+    assert (tally.pages, tally.duplicates, tally.clusters.founded) == (4, 1, 1)
+    (cluster,) = tally.clusters.largest()
+    assert (cluster.representative, cluster.members) == ("http://a.example/", ["http://b.example/"])
 
 
 def test_all_forms_give_the_same_verdicts(tmp_path: Path) -> None:

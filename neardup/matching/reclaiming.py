@@ -1,0 +1,124 @@
+"""Who comes back takes his cluster over again: else whoever copies a page has only to wait for its outage.
+
+A URL that ceases to stand for a cluster, as it is gone or shows something else, keeps a note of it (`Note`). Comes it
+back within the decider's grace, with a content that is still that cluster's, it stands for it again, and who took its
+place becomes a member. The same with its former content, word for word, where another page has founded a cluster with
+that content meanwhile. Of two that have a right to a cluster, the earlier one has it, whoever comes back first.
+"""
+
+from typing import NamedTuple
+
+from neardup.index.rows import NO_PAGE, NOTES_MAX, ClusterRow, MemberRow, Note, UrlRow, id_key, member_key
+from neardup.matching import choice, clusters, digests
+from neardup.matching.overlay import Overlay
+from neardup.pairs.pair import Pair
+from neardup.rules.base import Ruling
+from neardup.verdict import Kind
+
+_DAY_MS = 24 * 60 * 60 * 1000
+_NO_DIGEST = bytes(16)
+
+
+class Claim(NamedTuple):
+    """A cluster that a page of the batch may take over. since: as in its note, or 0 of a cluster that others founded.
+
+    pair, ruling: of the page with the cluster's founding sketch.
+    """
+
+    cluster: int
+    since: int
+    pair: Pair
+    ruling: Ruling
+
+
+def notes_of(overlay: Overlay, at: int, row: UrlRow) -> tuple[Note, ...]:
+    """What is to be remembered of a URL whose fetch a page of the batch takes the place of. Before that one retires."""
+    if not overlay.decider.reclaim_days:
+        return ()
+    now = overlay.reads.batch.log_times[at]
+    kept = [note for note in row.notes if now - note.left <= overlay.decider.reclaim_days * _DAY_MS]
+    if row.live and not row.member:
+        since = overlay.clusters.need(id_key(row.cluster)).promoted
+        digest = overlay.header(row.page_id).digest or _NO_DIGEST
+        # By what right it stood for the cluster, it may again.
+        others = [note._replace(left=now) if note.digest == digest else note for note in kept]
+        kept = [note for note in others if note.cluster != row.cluster]
+        kept.append(Note(row.cluster, since, now, digest))
+    return tuple(kept[-NOTES_MAX:])
+
+
+def claim(overlay: Overlay, at: int, notes: tuple[Note, ...]) -> Claim | None:
+    """What a page of the batch may take over, whose URL is not in the index. notes: what `notes_of` gives of it."""
+    for note in notes:
+        row = overlay.clusters.get(id_key(note.cluster))
+        if row is not None and (found := _verified(overlay, at, note, note.cluster, row)) is not None:
+            return found
+    digest = overlay.reads.batch[overlay.reads.batch.page_ids[at]].digest
+    former = [note for note in notes if digest and note.digest == digest]
+    if not former or (joined := _would_join(overlay, at)) is None:
+        return None
+    return _verified(overlay, at, min(former), joined, overlay.clusters.need(id_key(joined)))
+
+
+def _verified(overlay: Overlay, at: int, note: Note, cluster_id: int, row: ClusterRow) -> Claim | None:
+    if (note.cluster, note.since) >= _right(overlay, cluster_id, row):
+        return None
+    held, pair, ruling = choice.verify(overlay, overlay.reads.batch.page_ids[at], row.founding)
+    return Claim(cluster_id, note.since if cluster_id == note.cluster else 0, pair, ruling) if held else None
+
+
+def _right(overlay: Overlay, cluster_id: int, row: ClusterRow) -> tuple[int, int]:
+    """Since when a cluster's representative stands for this content: a cluster and its `promoted`."""
+    digest = overlay.header(row.founding).digest
+    former = [(note.cluster, note.since) for note in overlay.urls.need(row.url_hash).notes if note.digest == digest]
+    return min([(cluster_id, row.promoted), *former])
+
+
+def _would_join(overlay: Overlay, at: int) -> int | None:
+    """The cluster whose member a page of the batch would be without its notes."""
+    page_id = overlay.reads.batch.page_ids[at]
+    page = digests.one_page(overlay, at)
+    if page is None and not overlay.is_lonely(page_id):
+        best = choice.choose(overlay, page_id).best
+        if best is not None and best.ruling.kind is Kind.NEAR_DUPLICATE:
+            page = best.page_id
+    return None if page is None else overlay.urls.need(overlay.header(page).url_hash).cluster
+
+
+def take_over(overlay: Overlay, at: int, claim: Claim, notes: tuple[Note, ...]) -> UrlRow:
+    """A page of the batch takes a cluster over; who stood for it becomes a member, whose row is returned."""
+    pages = overlay.reads.batch
+    page_id, hashed, key = pages.page_ids[at], pages.url_hashes[at], id_key(claim.cluster)
+    cluster = overlay.clusters.need(key)
+    former = overlay.urls.need(cluster.url_hash)
+    overlay.unpost(cluster.founding)
+    if cluster.founding != former.page_id:
+        digests.forget(overlay, cluster.founding)
+    overlay.post(page_id)
+    digests.arrive(overlay, at)
+    now = pages.newest[at], pages.log_times[at]
+    overlay.urls.put(hashed, UrlRow(page_id, claim.cluster, 0, Kind.UNIQUE, *now, notes))
+    header = overlay.header(former.page_id)
+    counted = clusters.is_counted(overlay, former.page_id, header, cluster._replace(founding=page_id))
+    wanted, canonical = clusters.canonical_of(overlay, claim.cluster, pages[page_id])
+    clusters.change(
+        overlay,
+        claim.cluster,
+        founding=page_id,
+        url_hash=hashed,
+        current=page_id,
+        size=cluster.size + 1,
+        crowd=cluster.crowd + counted,
+        content_of=NO_PAGE,
+        wanted=wanted,
+        canonical=canonical,
+        promoted=claim.since,
+    )
+    # The place among members that it had before it was promoted, or since it has stood for the cluster: a page id of
+    # its own, either way. It is verified again at its next fetch, as the other members are.
+    member = cluster.promoted or cluster.founding
+    overlay.members.put(member_key(claim.cluster, member), MemberRow(cluster.founding, cluster.url_hash, counted))
+    former = former._replace(member=member)
+    former = former._replace(standing=clusters.standing_of(overlay, former))
+    overlay.urls.put(cluster.url_hash, former)
+    return former
