@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from broker import PATIENCE_SECONDS, eventually, kafka
@@ -110,11 +111,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     made.close()
 
 
-def overview(port: int) -> dict[str, Any]:
+def view(port: int, path: str) -> dict[str, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         token = base64.b64encode(f":{TOKEN}".encode()).decode()
-        connection.request("GET", "/overview.json", headers={"Authorization": f"Basic {token}"})
+        connection.request("GET", path, headers={"Authorization": f"Basic {token}"})
         found: dict[str, Any] = json.loads(connection.getresponse().read())
         return found
     except OSError:
@@ -124,23 +125,30 @@ def overview(port: int) -> dict[str, Any]:
 
 
 def verdicts(users: Users) -> list[str]:
-    code, told = users.run("indexer", "verdicts", "--no-follow", "--json")
-    assert code == 0, told
-    return re.findall(r'"verdict":"(\w+)"', told)
+    return [verdict["verdict"] for verdict in told(users)]
+
+
+def told(users: Users) -> list[dict[str, Any]]:
+    code, lines = users.run("indexer", "verdicts", "--no-follow", "--json")
+    assert code == 0, lines
+    return [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
 
 
 def seen_by_views(users: Users) -> int:
-    """How many verdicts the views have taken in, once they are behind nothing."""
+    """How many verdicts the views have taken in, once they are behind nothing; they have read a page again then."""
+    url = quote(next(verdict["url"] for verdict in told(users) if verdict["verdict"] == "unique"))
     (port,) = kafka.free_ports(1)
     process = users.start("views", "views", "--port", str(port))
     try:
 
         def caught_up() -> int:
             assert process.poll() is None, users.outputs[-1].read_text()
-            found = overview(port)
+            found = view(port, "/overview.json")
             return int(found["verdicts"]) if found and found["behind"] == 0 else 0
 
-        return eventually(caught_up, "the views have seen verdicts")
+        count = eventually(caught_up, "the views have seen verdicts")
+        assert view(port, f"/compare.json?a={url}&b={url}")["a"]["missing"] == {}
+        return count
     finally:
         process.terminate()
         assert process.wait(60) == 0, users.outputs[-1].read_text()[-3000:]
