@@ -7,7 +7,7 @@ export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate web corpora simulate fuzz soak \
-	bench bench-large bench-curve bench-options bench-stream profile demo demo-kafka lock clean
+	bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -160,6 +160,9 @@ profile: $(READY)
 
 bench-stream: $(READY)
 	$(BIN)/python tests/bench/stream.py --out build/bench-stream.md
+
+bench-views: $(READY)
+	$(BIN)/python tests/bench/views.py --out build/bench-views.md
 
 # The stream on a real broker: needs Java and Maven, which fetch and run Apache Kafka without containers.
 demo-kafka: $(READY)

@@ -49,7 +49,7 @@ class Drawing:
         return Markup("").join([*self.parts, Markup("</svg>")])
 
 
-def _ticks(greatest: float) -> list[float]:
+def ticks(greatest: float) -> list[float]:
     """About four round steps from 0 to at least `greatest`."""
     if greatest <= 0:
         return [0, 1]
@@ -62,11 +62,11 @@ def _ticks(greatest: float) -> list[float]:
 def bars(title: str, axis: str, values: Mapping[int, int], low: int, high: int, least: float | None = None) -> Markup:
     """A bar for each whole number low..high. least: the threshold, drawn as a line before its bar."""
     width, bottom = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM
-    ticks = _ticks(max(values.values(), default=0))
-    scale = (bottom - TOP) / ticks[-1]
+    steps = ticks(max(values.values(), default=0))
+    scale = (bottom - TOP) / steps[-1]
     each = width / (high - low + 1)
     drawing = Drawing(title, "; ".join(f"{x}: {n:,}" for x, n in sorted(values.items())[:60]))
-    for tick in ticks:
+    for tick in steps:
         drawing.line(LEFT, bottom - tick * scale, WIDTH - RIGHT, bottom - tick * scale)
         drawing.text(LEFT - 8, bottom - tick * scale + 4, compact(tick), "end")
     every = max(1, math.ceil((high - low + 1) / 12))

@@ -10,7 +10,7 @@ The tables belong to one topic as it was created: made anew under its name it is
 import asyncio
 import shutil
 import socket
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,10 +26,11 @@ from streams.kafka import Admin, Topic
 from streams.process import logs
 from streams.roles.runtime import connect
 from streams.views.driver import SCHEME, CommittedConsumer
-from streams.views.rows import TABLES, MemoryRows, Row, apply
+from streams.views.lists import Row, closeness_to
+from streams.views.rows import TABLES, apply
 from streams.views.security import credentials
 from streams.views.topics import StreamOrigin
-from streams.views.watching import watched
+from streams.views.watching import Rate, watched
 from streams.views.web import serve
 
 _log = logs.get("views")
@@ -40,22 +41,43 @@ SESSION_SECONDS = 10.0
 START_SECONDS_MAX = 300.0
 #: The lag is asked for a page that somebody waits for.
 LAG_SECONDS_MAX = 5.0
+#: Tables of another version are left alone, and the topic is read anew from its begin.
+ROWS_VERSION = 2
 #: Rows on their way to the changelogs.
 CHANGES_WAITING_MAX = 5_000
+#: Verdicts taken in together, and how long the first of them waits for others: many change the same rows.
+BATCH_VERDICTS, BATCH_SECONDS = 1_000, 0.5
 
 
 class _PartitionRows:
-    """The rows of the partition whose verdict is being taken in: Faust's tables know which it is."""
+    """The rows of one partition while a batch of its verdicts is taken in: each is read once, and written once.
 
-    def __init__(self, tables: dict[str, Any]) -> None:
-        self._tables = tables
+    Beside Faust's own way into its tables, which knows the partition of the one event at hand alone.
+    """
+
+    def __init__(self, tables: Mapping[str, Any], partition: int) -> None:
+        self._tables, self._partition = tables, partition
+        self._held: dict[tuple[str, bytes], Row | None] = {}
+        self._changed: set[tuple[str, bytes]] = set()
 
     def get(self, table: str, key: str) -> Row | None:
-        value = self._tables[table].get(_key(key))
-        return None if value is None else orjson.loads(value)
+        place = table, _key(key)
+        if place not in self._held:
+            value = self._tables[table].data._db_for_partition(self._partition).get(place[1])
+            self._held[place] = None if value is None else orjson.loads(value)
+        return self._held[place]
 
     def put(self, table: str, key: str, row: Row) -> None:
-        self._tables[table][_key(key)] = orjson.dumps(row)
+        place = table, _key(key)
+        self._held[place] = row
+        self._changed.add(place)
+
+    def keep(self) -> None:
+        """To the disk, and on their way to the changelogs."""
+        for name, key in self._changed:
+            table, value = self._tables[name], orjson.dumps(self._held[name, key])
+            table.data._db_for_partition(self._partition).put(key, value)
+            table.send_changelog(self._partition, key, value)
 
 
 def _key(text: str) -> bytes:
@@ -90,7 +112,7 @@ class StreamSource:
             broker_heartbeat_interval=SESSION_SECONDS / 4,
             # Rows go to the changelogs, some kB each: with 16 kB a batch one request would carry half a dozen.
             producer_max_batch_size=512 << 10,
-            producer_linger=0.005,
+            producer_linger=0.05,
             web_enabled=False,
         )
         self._tables: dict[str, Any] = {
@@ -106,7 +128,8 @@ class StreamSource:
         self._changes: set[asyncio.Future[Any]] = set()
         for table in self._tables.values():
             table.send_changelog = self._noted(table.send_changelog)
-        self._rows = _PartitionRows(self._tables)
+        self._closeness = closeness_to(Decider(scheme="", **settings.decider_values))
+        self._rate = Rate()
         self.origin = StreamOrigin(settings)
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         verdicts = self.app.topic(
@@ -115,11 +138,24 @@ class StreamSource:
         self.app.agent(verdicts, name="verdicts")(self._follow)
 
     async def _follow(self, stream: Any) -> None:
-        async for event in stream.events():
-            message = event.message
+        async for events in stream.take_events(BATCH_VERDICTS, BATCH_SECONDS):
             try:
-                verdict = orjson.loads(event.value or b"")
-                apply(verdict, MemoryRows())  # what is no verdict is found before a row of the tables has it
+                self._take(events)
+            except Exception as error:  # noqa: BLE001  # Faust would log it, and go on with the next verdicts
+                self._fail(error)
+                await asyncio.Event().wait()
+
+    def _take(self, events: Sequence[Any]) -> None:
+        """Takes in verdicts of any partitions, each partition's in order; Faust may commit them afterwards."""
+        parts: dict[int, _PartitionRows] = {}
+        mine = self.app.consumer.assignment()
+        for event in events:
+            message = event.message
+            if message.tp not in mine:
+                continue  # another worker has the partition by now, and reads this verdict itself
+            rows = parts.setdefault(message.partition, _PartitionRows(self._tables, message.partition))
+            try:
+                apply(orjson.loads(event.value or b""), rows, round(message.timestamp * 1000), self._closeness)
             except (KeyError, TypeError, ValueError) as error:
                 _log.warning(
                     "no verdict, left out",
@@ -128,12 +164,9 @@ class StreamSource:
                     offset=message.offset,
                     error=repr(error),
                 )
-                continue
-            try:
-                apply(verdict, self._rows)
-            except Exception as error:  # noqa: BLE001  # Faust would log it, and go on with the next verdict
-                self._fail(error)
-                await asyncio.Event().wait()
+        for rows in parts.values():
+            rows.keep()
+        self._rate.count(len(events))
 
     def _fail(self, error: BaseException) -> None:
         if not self._failed.done():
@@ -182,6 +215,9 @@ class StreamSource:
             out[place.partition] = max(0, ends[place.partition] - min([position, *waiting]))
         return out
 
+    def rate(self) -> float | None:
+        return self._rate.now()
+
     async def start(self) -> None:
         """Returns when the tables are as the disk and their changelogs have them. Raises BrokerError."""
         self.app.finalize()
@@ -211,8 +247,8 @@ class StreamSource:
 
 
 def name_of(settings: Settings, topic: Topic) -> str:
-    """Names the consumer group and the changelogs; another one for each topic that is created."""
-    return f"{settings.group_of('views')}.{topic.id.hex()[:12]}"
+    """Names the consumer group and the changelogs; another one for each topic that is created, and kind of rows."""
+    return f"{settings.group_of('views')}.{topic.id.hex()[:12]}.{ROWS_VERSION}"
 
 
 def verdicts_topic(settings: Settings) -> Topic:

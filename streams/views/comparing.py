@@ -23,8 +23,9 @@ from neardup.sketch.view import Sketch
 from neardup.verdict import Coordinates
 from streams.commands.compare import rule_results, said, veto_names
 from streams.commands.compare_batch import batch_results
+from streams.views.lists import Row
 from streams.views.origin import Origin
-from streams.views.rows import JUDGEMENTS, Row
+from streams.views.rows import JUDGEMENTS
 
 Facts = dict[str, Any]
 

@@ -1,7 +1,8 @@
 """What the pages say: each as one JSON object, which its template shows and its `.json` twin gives out as it is."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
 
@@ -12,8 +13,11 @@ from neardup.errors import BadPage
 from neardup.page import normalise_url
 from neardup.report import environment, prose
 from neardup.report.samples import instant
+from neardup.rules import why_refused
 from streams.views import comparing
-from streams.views.rows import EVERYTHING, Row, Verdict, cluster_id, cluster_of, counts_of, url_of
+from streams.views.charts import over_time
+from streams.views.lists import Row, Verdict
+from streams.views.rows import cluster_id, cluster_of, url_of
 from streams.views.source import Source
 
 Facts = dict[str, Any]
@@ -22,42 +26,6 @@ MEMBERS_SHOWN = 100
 URL_CHARS_MAX = 10_000
 
 _FLAGS = prose.FLAGS
-
-
-def overview(source: Source, lag: Mapping[int, int] | None, problem: str = "") -> Facts:
-    """Counts of the crawl; lag: offsets by partition, None for a scan. problem: why the lag is not known."""
-    kinds, reasons = counts_of(source.rows("counts", EVERYTHING))
-    return {
-        "of": source.where,
-        "verdicts": kinds.total(),
-        "kinds": _by_kind(kinds),
-        "rejected": dict(reasons.most_common()),
-        "lag": None if lag is None else {str(partition): count for partition, count in sorted(lag.items())},
-        "behind": None if lag is None else sum(lag.values()),
-        "partitions": source.partitions,
-        "problem": problem or None,
-    }
-
-
-def site(source: Source, name: str) -> Facts | None:
-    """Counts of one registrable domain; None if none of its pages was seen."""
-    name = name.strip().lower()
-    rows = source.rows("counts", name)
-    if not rows or name == EVERYTHING:
-        return None
-    kinds, reasons = counts_of(rows)
-    return {
-        "site": name,
-        "verdicts": kinds.total(),
-        "kinds": _by_kind(kinds),
-        "rejected": dict(reasons.most_common()),
-    }
-
-
-def _by_kind(kinds: Mapping[str, int]) -> dict[str, int]:
-    """In the order of the report; kinds of a newer program at the end."""
-    known = {kind: kinds[kind] for kind in prose.KINDS if kinds.get(kind)}
-    return known | {kind: count for kind, count in sorted(kinds.items()) if kind not in known}
 
 
 def url(source: Source, wanted: str, decider: Decider) -> Facts | None:
@@ -163,6 +131,20 @@ def cluster(source: Source, number: int) -> Facts | None:
 _environment = environment("streams.views")
 _environment.filters["instant"] = instant
 _environment.globals["kinds"] = prose.KINDS
+
+
+def _share(part: int, whole: int) -> str:
+    return prose.percent(part / whole) if whole else ""
+
+
+_environment.globals["hours_chart"] = lambda spans: over_time("Verdicts an hour", _labelled(spans, "%a %H:00"))
+_environment.globals["days_chart"] = lambda spans: over_time("Verdicts a day", _labelled(spans, "%d %b"))
+_environment.globals["share"] = _share
+_environment.globals["refusal"] = why_refused
+
+
+def _labelled(spans: Sequence[Facts], form: str) -> list[tuple[str, Facts]]:
+    return [(datetime.fromtimestamp(span["from"] / 1000, UTC).strftime(form), span["kinds"]) for span in spans]
 
 
 def html(template: str, facts: Facts | None, **more: Any) -> str:

@@ -1,12 +1,15 @@
 """The rows of the views: what each verdict changes in them. Pure; the stream and a scan's directory share it.
 
-Three tables, whose rows are JSON objects:
+Four tables, whose rows are JSON objects:
 
 urls      URL -> {last, verdict: the latest one, judged: the latest that weighed the page against others, or null,
           history: [[page_id, n, kind, fetched_at], ...] newest first}
 clusters  cluster -> {last, members: [URL, ...] ever told to be in it, more: left out,
           told: {canonical, size, revision} or null, told_at: the id of the verdict that did}
-counts    site -> {last, kinds: {kind: verdicts}, reasons: {reason: verdicts}}; under `EVERYTHING` those of the crawl
+counts    site -> {last, at: when the newest was said, kinds: {kind: verdicts}, reasons: {reason: verdicts}}; under
+          `EVERYTHING` those of the crawl;
+          (site, day) -> {last, hours: {hour of the day: {kind: verdicts}}}
+lists     what people look through, each list bounded: see `streams.views.lists`
 
 `last` is the id (page_id, n) of the newest verdict that a row has taken in, and a row takes only newer ones: after a
 crash verdicts come again, and some rows have them already while others have not. It is enough, as a topic's partition
@@ -16,20 +19,20 @@ A URL that leaves its cluster stays in the list of members, and its own row says
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from neardup.report.prose import reason_kind
+from streams.views import lists
+from streams.views.lists import Closeness, Row, Verdict
 
-Row = dict[str, Any]
-Verdict = Mapping[str, Any]
-
-TABLES = ("urls", "clusters", "counts")
+TABLES = ("urls", "clusters", "counts", "lists")
 #: Kinds that say what the page is beside others; those that come later speak of the standing one.
 JUDGEMENTS = ("unique", "exact_duplicate", "near_duplicate", "same_content")
 #: No registrable domain has a star.
 EVERYTHING = "*"
 
+HOUR_MS = 3_600_000
 HISTORY_KEPT = 20
 #: Of a cluster, in each partition: a row is written anew for each verdict, and a message of Kafka holds 1 MB.
 MEMBERS_KEPT, MEMBER_CHARS_KEPT = 100, 50_000
@@ -57,19 +60,32 @@ class MemoryRows:
         self.tables[table][key] = row
 
 
-def apply(verdict: Verdict, rows: Rows) -> None:
-    """Takes one verdict into all rows that it concerns. Raises KeyError, TypeError, ValueError for what is none."""
+def apply(verdict: Verdict, rows: Rows, said_at: int = 0, closeness: Closeness = lambda verdict: None) -> None:
+    """Takes one verdict into all rows that it concerns. Raises KeyError, TypeError, ValueError for what is none.
+
+    said_at: ms since the epoch, the same whenever the verdict comes again. closeness: see `streams.views.lists`.
+    """
     at = [int(verdict["page_id"]), int(verdict["n"])]
     kind, url, site = str(verdict["verdict"]), str(verdict["url"]), str(verdict.get("site") or "")
-    changes = [("urls", url, _url_row), ("counts", EVERYTHING, _counts_row), ("counts", site, _counts_row)]
+    day, hour = divmod(int(said_at) // HOUR_MS, 24)
+    changes: list[tuple[str, str, Callable[[Row | None], Row]]] = [
+        ("urls", url, lambda row: _url_row(row, verdict, kind))
+    ]
+    for name in (EVERYTHING, site):
+        changes.append(("counts", name, lambda row: _counts_row(row, verdict, kind, said_at)))
+        changes.append(("counts", day_key(name, day), lambda row: _day_row(row, kind, str(hour))))
     cluster = cluster_id(verdict)
     if cluster is not None:
-        changes.append(("clusters", str(cluster), _cluster_row))
+        changes.append(("clusters", str(cluster), lambda row: _cluster_row(row, verdict)))
+    for key, changed in lists.changes(verdict, kind, site, day, closeness):
+        changes.append(("lists", key, changed))
+    new = []
     for table, key, changed in changes:
         row = rows.get(table, key)
-        if row is None or row["last"] < at:
-            row = {**changed(row, verdict, kind), "last": at}
-        # Also where nothing is new: a process killed here may have kept the row on its disk and not yet in Kafka.
+        new.append((table, key, {**changed(row), "last": at} if row is None or row["last"] < at else row))
+    # What is no verdict was found by now, before a row has some of it. Rows are put also where nothing is new: a
+    # process killed here may have kept the row on its disk and not yet in Kafka.
+    for table, key, row in new:
         rows.put(table, key, row)
 
 
@@ -88,7 +104,7 @@ def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
     return {"verdict": dict(verdict), "judged": judged, "history": history[:HISTORY_KEPT]}
 
 
-def _cluster_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
+def _cluster_row(row: Row | None, verdict: Verdict) -> Row:
     members, more, url = list(row["members"]) if row else [], row["more"] if row else 0, str(verdict["url"])
     if url not in members:
         if len(members) < MEMBERS_KEPT and sum(map(len, members)) + len(url) <= MEMBER_CHARS_KEPT:
@@ -108,16 +124,28 @@ def _cluster_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
     return {"members": members, "more": more, "told": told, "told_at": told_at}
 
 
-def _counts_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
+def _counts_row(row: Row | None, verdict: Verdict, kind: str, said_at: int) -> Row:
     kinds = dict(row["kinds"]) if row else {}
-    reasons = dict(row["reasons"]) if row else {}
+    reasons = row["reasons"] if row else {}
     kinds[kind] = kinds.get(kind, 0) + 1
     if kind == "rejected":
         reason = reason_kind(verdict.get("reason"))[:REASON_CHARS_MAX]
         if reason not in reasons and len(reasons) >= REASONS_KEPT:
             reason = OTHER_REASONS
-        reasons[reason] = reasons.get(reason, 0) + 1
-    return {"kinds": kinds, "reasons": reasons}
+        reasons = {**reasons, reason: reasons.get(reason, 0) + 1}
+    return {"at": max(said_at, row["at"] if row else 0), "kinds": kinds, "reasons": reasons}
+
+
+def _day_row(row: Row | None, kind: str, hour: str) -> Row:
+    hours = dict(row["hours"]) if row else {}
+    kinds = dict(hours.get(hour, {}))
+    kinds[kind] = kinds.get(kind, 0) + 1
+    return {"hours": {**hours, hour: kinds}}
+
+
+def day_key(site: str, day: int) -> str:
+    """day: since the epoch. No site has a line's end in its name."""
+    return f"{site}\n{day}"
 
 
 def url_of(rows: Iterable[Row]) -> Row | None:
@@ -142,3 +170,12 @@ def counts_of(rows: Iterable[Row]) -> tuple[Counter[str], Counter[str]]:
         kinds.update(row["kinds"])
         reasons.update(row["reasons"])
     return kinds, reasons
+
+
+def hours_of(rows: Iterable[Row]) -> dict[int, Counter[str]]:
+    """Verdicts by kind of each hour of one day, over all partitions."""
+    out: dict[int, Counter[str]] = {}
+    for row in rows:
+        for hour, kinds in row["hours"].items():
+            out.setdefault(int(hour), Counter()).update(kinds)
+    return out

@@ -6,8 +6,9 @@ from typing import Protocol
 
 from neardup.decider import Decider
 from streams.files.state import State
+from streams.views.lists import Row, closeness_to
 from streams.views.origin import Origin, ScanOrigin
-from streams.views.rows import MemoryRows, Row, apply
+from streams.views.rows import MemoryRows, apply
 
 
 class Source(Protocol):
@@ -32,6 +33,10 @@ class Source(Protocol):
         """The rows of a key, one of each partition that has it."""
         ...
 
+    def rate(self) -> float | None:
+        """Verdicts taken in a second, of late; None where nothing is read any more."""
+        ...
+
     async def lag(self) -> dict[int, int] | None:
         """By partition the offsets that are not yet taken in; None where nothing is read any more."""
         ...
@@ -47,12 +52,17 @@ class ScanSource:
         with State.open(path) as state:
             self.decider: Decider = state.decider
             self.origin: Origin = ScanOrigin(state)
+            closeness, log_time = closeness_to(state.decider), 0
             for verdict in state.verdicts():
-                apply(verdict, self._rows)
+                log_time = max(log_time, int(verdict.get("fetched_at") or 0))
+                apply(verdict, self._rows, log_time, closeness)
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
         row = self._rows.get(table, key)
         return [] if row is None else [row]
+
+    def rate(self) -> float | None:
+        return None
 
     async def lag(self) -> dict[int, int] | None:
         return None

@@ -1,6 +1,7 @@
 """What the views tell of themselves: /metrics, /live and /ready, as the roles do."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -16,6 +17,25 @@ _log = logs.get("views")
 
 #: Between two looks at the lag; less than the least `stall_ms` that makes sense.
 LOOK_SECONDS = 5.0
+RATE_SECONDS = 30
+
+
+class Rate:
+    """How many come a second, over the last RATE_SECONDS of whole seconds."""
+
+    def __init__(self, steady_s: Callable[[], float] = time.monotonic) -> None:
+        self._steady_s, self._began = steady_s, int(steady_s())
+        self._counts: dict[int, int] = {}
+
+    def count(self, count: int) -> None:
+        second = int(self._steady_s())
+        self._counts = {at: n for at, n in self._counts.items() if at >= second - RATE_SECONDS}
+        self._counts[second] = self._counts.get(second, 0) + count
+
+    def now(self) -> float:
+        second = int(self._steady_s())
+        seconds = min(RATE_SECONDS, second - self._began)
+        return sum(n for at, n in self._counts.items() if second - seconds <= at < second) / max(1, seconds)
 
 
 class Watch:

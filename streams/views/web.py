@@ -17,7 +17,7 @@ from aiohttp import web
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
-from streams.views import comparing, pages
+from streams.views import comparing, counting, pages
 from streams.views.source import Source
 
 PORT = 8379
@@ -50,10 +50,20 @@ class Views:
         app.router.add_get("/views.css", self._guarded(self._asset))
         app.router.add_get("/", self._guarded(self._page(self._overview)))
         app.router.add_get("/overview.json", self._guarded(self._twin(self._overview)))
-        finders = {"url": self._url, "cluster": self._cluster, "site": self._site, "compare": self._compare}
-        for name, find in finders.items():
+        for name, find in self._finders().items():
             app.router.add_get(f"/{name}", self._guarded(self._page(find)))
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
+
+    def _finders(self) -> dict[str, Callable[[web.Request], Awaitable[_Found]]]:
+        return {
+            "url": self._url,
+            "cluster": self._cluster,
+            "site": self._site,
+            "sites": self._sites,
+            "compare": self._compare,
+            "close": self._close,
+            "rejects": self._rejects,
+        }
 
     def _guarded(self, handler: _Handler) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def guarded(request: web.Request) -> web.StreamResponse:
@@ -107,7 +117,7 @@ class Views:
             lag, problem = await self._source.lag(), ""
         except NeardupError as error:  # the broker is away: what the tables hold is shown all the same
             lag, problem = None, str(error)
-        return "overview", pages.overview(self._source, lag, problem), ""
+        return "overview", counting.overview(self._source, lag, problem), ""
 
     async def _url(self, request: web.Request) -> _Found:
         wanted = request.query.get("url", "")
@@ -117,9 +127,19 @@ class Views:
         name = request.query.get("name", "")
         return (
             "site",
-            pages.site(self._source, name),
+            counting.site(self._source, name),
             f"No page of {name[:300]} was seen; sites are registrable domains",
         )
+
+    async def _sites(self, request: web.Request) -> _Found:
+        return "sites", counting.sites(self._source, _page_of(request)), ""
+
+    async def _close(self, request: web.Request) -> _Found:
+        return _told("close", counting.close(self._source, request.query.get("day", "")))
+
+    async def _rejects(self, request: web.Request) -> _Found:
+        found = counting.rejects(self._source, request.query.get("reason", ""), _page_of(request))
+        return _told("rejects", found)
 
     async def _compare(self, request: web.Request) -> _Found:
         a, b = request.query.get("a", ""), request.query.get("b", "")
@@ -128,13 +148,22 @@ class Views:
         shown = _number(request.query.get("shown", ""), comparing.PASSAGES_SHOWN, comparing.PASSAGES_MAX)
         async with self._reading:
             found = await asyncio.to_thread(pages.compare, self._source, a, b, self._decider, shown=shown)
-        return ("compare", None, found) if isinstance(found, str) else ("compare", found, "")
+        return _told("compare", found)
 
     async def _cluster(self, request: web.Request) -> _Found:
         text = request.query.get("id", "")
         if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX):
             return "cluster", None, f"A cluster has a number for a name, not {text[:40]!r}"
         return "cluster", pages.cluster(self._source, int(text)), f"No cluster {int(text)} is known"
+
+
+def _told(name: str, found: pages.Facts | str) -> _Found:
+    """found: what a page says, or in words why there is nothing."""
+    return (name, None, found) if isinstance(found, str) else (name, found, "")
+
+
+def _page_of(request: web.Request) -> int:
+    return _number(request.query.get("page", ""), 1, 1_000_000)
 
 
 def _number(text: str, default: int, most: int) -> int:

@@ -29,9 +29,8 @@ from typing import Any
 from urllib.error import URLError
 
 ROOT = Path(__file__).resolve().parents[2]
-for folder in (ROOT, ROOT / "tests" / "kafka", ROOT / "tests" / "bench"):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+# In front: some package installs a `tests` of its own.
+sys.path[:0] = map(str, (ROOT, ROOT / "tests" / "kafka", ROOT / "tests" / "bench"))
 
 import confluent_kafka  # noqa: E402
 import numpy as np  # noqa: E402

@@ -19,10 +19,10 @@ from confluent_kafka import Producer
 from neardup.decider import Decider
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, Connection
-from streams.views import pages
+from streams.views import counting, pages
 from streams.views.application import name_of
 from streams.views.rows import EVERYTHING, counts_of
-from tests.streams.views.said import Held, said
+from tests.streams.views.said import Held, said, said_at
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
@@ -92,8 +92,10 @@ def assert_alike(worker: Worker, verdicts: list[dict[str, Any]]) -> None:
     overview, (kinds, reasons) = worker("/overview.json"), counts_of(model.rows("counts", EVERYTHING))
     assert overview["kinds"] == kinds
     assert overview["rejected"] == reasons
+    for told in ("hours", "days", "sites", "duplicates"):
+        assert overview[told] == counting.overview(model, None)[told]
     for site in {verdict["site"] for verdict in verdicts}:
-        assert worker(f"/site.json?name={site}") == pages.site(model, site)
+        assert worker(f"/site.json?name={site}") == counting.site(model, site)
     for number in CLUSTERS:
         assert worker(f"/cluster.json?id={number}") == pages.cluster(model, number)
     for url in {verdict["url"] for verdict in verdicts}:
@@ -103,7 +105,7 @@ def assert_alike(worker: Worker, verdicts: list[dict[str, Any]]) -> None:
 def publish(producer: Producer, topic: str, verdicts: list[dict[str, Any]], *, committed: bool) -> None:
     producer.begin_transaction()
     for verdict in verdicts:
-        producer.produce(topic, orjson.dumps(verdict), verdict["url"].encode())
+        producer.produce(topic, orjson.dumps(verdict), verdict["url"].encode(), timestamp=said_at(verdict))
     if committed:
         producer.commit_transaction(60)
     else:
@@ -111,14 +113,14 @@ def publish(producer: Producer, topic: str, verdicts: list[dict[str, Any]], *, c
         producer.abort_transaction(60)
 
 
-#: After 100 rows none reaches the changelogs any more.
+#: After ten rows none reaches the changelogs any more.
 HELD = """
 import asyncio
 from faust.transport.producer import ProducerBuffer
 send, rows = ProducerBuffer._send_pending, []
 async def held(self, row):
     rows.append(row)
-    if len(rows) > 100:
+    if len(rows) > 10:
         await asyncio.Event().wait()
     await send(self, row)
 ProducerBuffer._send_pending = held

@@ -1,16 +1,21 @@
 """Made-up verdicts for tests of the views: URLs that come again, change clusters, go, and are promoted."""
 
 import random
+import time
 from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
+from streams.views.lists import closeness_to
 from streams.views.origin import Origin
 from streams.views.rows import MemoryRows, Row, apply
 
 DECIDER = Decider(scheme="5" * 32)
+#: Two days ago: a broker would take away what is old, and refuse what is of the future.
+_BEGAN = time.time_ns() // 86_400_000_000_000 * 86_400_000 - 2 * 86_400_000
+CLOSENESS = closeness_to(DECIDER)
 
 
 class Nowhere:
@@ -33,14 +38,22 @@ class Held:
         self.where = where
         self._rows = MemoryRows()
         for verdict in verdicts:
-            apply(verdict, self._rows)
+            apply(verdict, self._rows, said_at(verdict), CLOSENESS)
 
     def rows(self, table: str, key: str) -> list[Row]:
         row = self._rows.get(table, key)
         return [] if row is None else [row]
 
+    def rate(self) -> float | None:
+        return None
+
     async def lag(self) -> dict[int, int] | None:
         return None
+
+
+def said_at(verdict: dict[str, Any]) -> int:
+    """A time that ascends with the page ids: some hours over all of them."""
+    return _BEGAN + int(verdict["page_id"]) * 40_000
 
 
 def said(count: int, seed: int = 1, *, urls: int = 40) -> list[dict[str, Any]]:
@@ -75,5 +88,7 @@ def _verdict(chance: random.Random, page_id: int, n: int, url: str, kind: str) -
         size, revision = chance.randint(1, 40), page_id
         verdict |= {"cluster": cluster, "cluster_size": size, "revision": revision, "canonical": url}
     if kind == "near_duplicate":
-        verdict["evidence"] = {"by": "tape", "tape_score": 0.91, "same_site": False, "keys": {"wide": 2}}
+        score = 0.74 + page_id % 25 / 100 if page_id % 3 == 1 else 0.91
+        verdict["evidence"] = {"by": "tape", "tape_score": score, "same_site": False, "keys": {"wide": 2}}
+        verdict["representative"] = {"page_id": 0, "url": "https://www.site0.example/0", "fetched_at": 1}
     return verdict

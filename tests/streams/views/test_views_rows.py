@@ -2,14 +2,15 @@
 
 import random
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from neardup.report.prose import reason_kind
-from streams.views import pages, rows
-from streams.views.rows import EVERYTHING, MemoryRows, Row, apply
-from tests.streams.views.said import DECIDER, said
+from streams.views import counting, lists, pages, rows
+from streams.views.rows import EVERYTHING, HOUR_MS, MemoryRows, Row, apply
+from tests.streams.views.said import CLOSENESS, DECIDER, said, said_at
 
 PARTITIONS = 3
 
@@ -41,6 +42,9 @@ class Partitioned:
     def rows(self, table: str, key: str) -> list[Row]:
         return [row for part in self._parts if (row := part.get(table, key)) is not None]
 
+    def rate(self) -> float | None:
+        return None
+
     async def lag(self) -> dict[int, int] | None:
         return None
 
@@ -60,7 +64,7 @@ def delivered(verdicts: list[dict[str, Any]], seed: int, kills: int) -> Partitio
             part.life = life
             try:
                 while at < len(mine):
-                    apply(mine[at], part)
+                    apply(mine[at], part, said_at(mine[at]), CLOSENESS)
                     at += 1
             except Killed:
                 at = chance.randint(0, at)
@@ -80,13 +84,27 @@ def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -
         assert [(one["page_id"], one["n"], one["verdict"]) for one in shown["history"]] == [
             (v["page_id"], v["n"], v["verdict"]) for v in reversed(lives)
         ][: rows.HISTORY_KEPT]
-    overview = pages.overview(source, None)
+    overview = counting.overview(source, None)
+    assert_over_time(overview, verdicts)
     assert overview["kinds"] == Counter(v["verdict"] for v in verdicts)
     assert overview["rejected"] == Counter(reason_kind(v["reason"]) for v in verdicts if "reason" in v)
     for site in {v["site"] for v in verdicts}:
-        found = pages.site(source, site)
+        found = counting.site(source, site)
         assert found is not None
         assert found["kinds"] == Counter(v["verdict"] for v in verdicts if v["site"] == site)
+        assert_over_time(found, [v for v in verdicts if v["site"] == site])
+    sites = Counter(v["site"] for v in verdicts)
+    listed = counting.sites(source, 1)["sites"]
+    assert {one["site"]: one["verdicts"] for one in listed} == sites
+    assert [one["verdicts"] for one in listed] == sorted(sites.values(), reverse=True)
+    for reason, count in overview["rejected"].items():
+        found = counting.rejects(source, reason, 1)
+        assert not isinstance(found, str)
+        newest = [v["page_id"] for v in reversed(verdicts) if reason_kind(v.get("reason")) == reason]
+        newest = newest[: count if count < 50 else 50]
+        assert [one["page_id"] for one in found["items"]] == newest[: counting.ITEMS_SHOWN]
+        assert found["pages"] == -(-len(newest) // counting.ITEMS_SHOWN)
+    assert_closest(source, verdicts)
     for number in range(9):
         found = pages.cluster(source, number)
         assert found is not None
@@ -99,6 +117,33 @@ def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -
             told["cluster_size"],
             told["revision"],
         )
+
+
+def assert_over_time(facts: dict[str, Any], verdicts: list[dict[str, Any]]) -> None:
+    """Hours and days have what was said in them."""
+    for name, length in (("hours", HOUR_MS), ("days", 24 * HOUR_MS)):
+        expected = Counter((said_at(v) // length * length, v["verdict"]) for v in verdicts)
+        first = facts[name][0]["from"]
+        told = Counter({(span["from"], kind): count for span in facts[name] for kind, count in span["kinds"].items()})
+        assert told == Counter({key: count for key, count in expected.items() if key[0] >= first})
+        assert facts[name][-1]["from"] == max(at for at, _ in expected)
+
+
+def assert_closest(source: Partitioned, verdicts: list[dict[str, Any]]) -> None:
+    """The day's closest calls, over all partitions."""
+    by_day: dict[int, list[tuple[float, int]]] = {}
+    for verdict in verdicts:
+        if (close := CLOSENESS(verdict)) is not None:
+            day = said_at(verdict) // (24 * HOUR_MS)
+            by_day.setdefault(day, []).append((abs(round(close[0], 6)), verdict["page_id"]))
+    assert by_day, "the story has close calls"
+    for day, calls in by_day.items():
+        date = datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d")
+        found = counting.close(source, date)
+        assert not isinstance(found, str)
+        told = [(abs(one["margin"]), one["page_id"]) for one in found["items"]]
+        assert told == sorted(calls)[: len(told)]
+        assert len(told) == min(len(calls), lists.CLOSE_KEPT)
 
 
 def test_a_replay_writes_rows_again_that_the_changelog_may_lack() -> None:

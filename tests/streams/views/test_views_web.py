@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import re
 import shutil
 import threading
 from base64 import b64encode
@@ -18,6 +19,7 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from neardup.errors import BadInput
 from neardup.page import Page
+from neardup.report.prose import reason_kind
 from neardup.verdict import Coordinates
 from streams.views.source import ScanSource
 from streams.views.web import listen, serve
@@ -95,8 +97,10 @@ class EvilOrigin(Nowhere):
 SHOWN = [EVIL, EVIL + "2", EVIL + "3", HOSTILE, "https://evil.example/long"]
 COMPARED = [f"/compare?a={quote(EVIL)}&b={quote(other)}" for other in (EVIL, EVIL + "2", HOSTILE)]
 KNOWN = ["/", *(f"/url?url={quote(url)}" for url in SHOWN), "/cluster?id=1", "/site?name=evil.example", *COMPARED]
+KNOWN += ["/sites", "/close", "/rejects", f"/rejects?reason={quote(reason_kind(HOSTILE))}&page=9", "/sites?page=x"]
 UNKNOWN = [
-    f"{page}={quote('nothing' + HOSTILE)}" for page in ("/url?url", "/cluster?id", "/site?name", "/compare?b=x&a")
+    f"{page}={quote('nothing' + HOSTILE)}"
+    for page in ("/url?url", "/cluster?id", "/site?name", "/compare?b=x&a", "/close?day", "/rejects?reason")
 ]
 PATHS = KNOWN + UNKNOWN
 
@@ -123,7 +127,7 @@ def test_hostile_content_shows_as_text(evil: Server, path: str) -> None:
 
 
 def test_each_page_has_a_twin_that_says_the_same(evil: Server) -> None:
-    for path in ("/overview.json", *(p.replace("?", ".json?", 1) for p in PATHS[1:])):
+    for path in ("/overview.json", *(re.sub(r"^(/\w+)", r"\1.json", path) for path in PATHS[1:])):
         status, headers, text = evil.get(path)
         assert headers["Content-Type"] == "application/json"
         assert ("error" in orjson.loads(text)) == (status == 404)

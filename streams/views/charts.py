@@ -1,0 +1,36 @@
+"""Verdicts over time as a picture: inline SVG, written here."""
+
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
+from neardup.report.tally import DUPLICATES
+
+#: Under the pictures about so many labels fit.
+_LABELS = 6
+
+
+def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Markup:
+    """A bar for each (label, verdicts by kind), oldest first: below duplicates, above them all else."""
+    totals = [sum(kinds.values()) for _, kinds in spans]
+    steps = ticks(max(totals, default=0))
+    bottom, width = HEIGHT - BOTTOM, WIDTH - LEFT - RIGHT
+    scale, each = (bottom - TOP) / steps[-1], width / max(1, len(spans))
+    last = next((label for (label, _), total in zip(reversed(spans), reversed(totals), strict=True) if total), "none")
+    drawing = Drawing(title, f"{sum(totals):,} verdicts, the last of them in {last}; the table below has the numbers")
+    for tick in steps:
+        drawing.line(LEFT, bottom - tick * scale, WIDTH - RIGHT, bottom - tick * scale)
+        drawing.text(LEFT - 8, bottom - tick * scale + 4, compact(tick), "end")
+    every = max(1, len(spans) // _LABELS)
+    for place, ((label, kinds), total) in enumerate(zip(spans, totals, strict=True)):
+        left, gap = LEFT + place * each, min(4.0, each * 0.2)
+        repeats = sum(kinds.get(kind, 0) for kind in DUPLICATES)
+        hint = f"{label}: {total:,} verdicts, {repeats:,} duplicates"
+        if total:
+            y = bottom - repeats * scale
+            drawing.bar(left + gap / 2, y, each - gap, repeats * scale, "refused", hint)
+            drawing.bar(left + gap / 2, bottom - total * scale, each - gap, (total - repeats) * scale, "accepted", hint)
+        if (len(spans) - 1 - place) % every == 0:
+            drawing.text(left + each / 2, bottom + 16, label)
+    return drawing.done()
