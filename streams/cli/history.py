@@ -92,7 +92,7 @@ def replay(
     epilog=options.examples(
         "neardup replay --scan DIR --rule tape --out tape.jsonl",
         "neardup diff DIR tape.jsonl --html diff.html",
-        "neardup diff topic:verdicts topic:verdicts.second",
+        "neardup diff topic:verdicts topic:verdicts.second --pages changed.parquet",
     ),
 )
 @takes_settings(options.CONNECTION)
@@ -104,6 +104,10 @@ def diff(
     ],
     after: Annotated[str, typer.Argument(metavar="AFTER", help="Another one, about the same pages.")],
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with samples there.")] = None,
+    pages: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="Write all pages that changed there: ends in .parquet, .csv or .jsonl."),
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Compare what two runs said of the same pages: counts by kind and site, and samples with both verdicts.
@@ -117,7 +121,8 @@ def diff(
     from streams.commands.terminal import bar
 
     with bar(shown=not as_json) as progress:
-        found = compare(before, after, settings, lambda read: progress.phase(f"{read:,} verdicts", 0, 0))
+        told = lambda read: progress.phase(f"{read:,} verdicts", 0, 0)  # noqa: E731
+        found = compare(before, after, settings, told, pages=pages)
     if html is not None:
         try:
             html.write_text(page(found, before, after), encoding="utf-8")

@@ -1,10 +1,11 @@
 """`neardup diff`: two histories of verdicts about the same pages, from scans, files of JSON lines, or topics."""
 
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import orjson
 from markupsafe import Markup
@@ -15,10 +16,11 @@ from rich.text import Text
 from neardup.errors import BadInput
 from neardup.evaluation.runs import LINE_BYTES_MAX
 from neardup.report import environment
+from streams.commands.tables import must_be_writable, write_table
 from streams.commands.terminal import safe
 from streams.config.settings import Settings
 from streams.files.state import State
-from streams.history.diff import Diff, History, Verdict, diff
+from streams.history.diff import CHANGED, Diff, History, Verdict, diff
 from streams.kafka.reader import Reader
 from streams.roles.runtime import connect, greet
 
@@ -74,10 +76,30 @@ def _topic(topic: str, settings: Settings) -> Iterator[Verdict]:
 
 
 def compare(
-    before: str, after: str, settings: Settings, progress: Callable[[int], None] = lambda verdicts: None
+    before: str,
+    after: str,
+    settings: Settings,
+    progress: Callable[[int], None] = lambda verdicts: None,
+    *,
+    pages: str = "",
 ) -> Diff:
-    """Raises BadInput, TopicError, BrokerError, CorruptRecord."""
-    return diff(history_of(before, settings), history_of(after, settings), progress)
+    """pages: a file for all pages that were judged otherwise, see `write_table`; none: "".
+
+    Raises BadInput, TopicError, BrokerError, CorruptRecord.
+    """
+    first, second = history_of(before, settings), history_of(after, settings)
+    if not pages:
+        return diff(first, second, progress)
+    must_be_writable(pages, "--pages")
+    with tempfile.TemporaryFile() as rows:
+        found = diff(first, second, progress, told=lambda row: _keep(rows, row))
+        rows.seek(0)
+        write_table((tuple(orjson.loads(line)) for line in rows), CHANGED, pages, "--pages")
+    return found
+
+
+def _keep(rows: IO[bytes], row: tuple[Any, ...]) -> None:
+    rows.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
 
 def shown(found: Diff) -> Group:

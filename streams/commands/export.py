@@ -1,94 +1,19 @@
 """`neardup export`: a table of `streams.history.export` as Parquet, CSV or JSON lines."""
 
-import csv
-import os
-import sys
-import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, BinaryIO
+from collections.abc import Callable
 
-import orjson
-
-from neardup.errors import BadInput
 from streams.commands.diff import history_of
+from streams.commands.tables import must_be_writable, write_table
 from streams.config.settings import Settings
-from streams.history.export import TABLES, Name, Row, rows
-
-FORMATS = (".parquet", ".csv", ".jsonl")
+from streams.history.export import TABLES, Name, rows
 
 
 def export(
     source: str, table: Name, out: str, settings: Settings, progress: Callable[[int], None] = lambda read: None
 ) -> int:
-    """Writes a table to a file, whole or not at all, or as JSON lines to standard output (`-`). Returns its rows.
+    """Writes a table and returns its rows.
 
-    source: see `streams.commands.diff.history_of`. Raises BadInput for what is no history, another ending of the file's
-    name, a file that cannot be written, and Parquet without DuckDB.
+    source: see `streams.commands.diff.history_of`. Raises BadInput for what is no history, and as `write_table`.
     """
-    columns, suffix = TABLES[table], Path(out).suffix
-    if out != "-" and suffix not in FORMATS:
-        raise BadInput(f"--out {out}: the name must end in {', '.join(FORMATS)}, or be - for JSON lines")
-    if suffix == ".parquet":
-        parquet = _parquet()
-    made = rows(table, history_of(source, settings)(), progress)
-    if out == "-":
-        return _lines(made, columns, sys.stdout.buffer)
-    path = Path(out)
-    fresh = path.with_name(f".{path.name}.part")
-    try:
-        with tempfile.TemporaryDirectory(prefix="neardup-export-") as folder:
-            if suffix == ".parquet":
-                lines = Path(folder) / "rows"
-                with lines.open("wb") as file:
-                    count = _lines(made, columns, file)
-                parquet(lines, columns, fresh)
-            elif suffix == ".csv":
-                count = _csv(made, columns, fresh)
-            else:
-                with fresh.open("wb") as file:
-                    count = _lines(made, columns, file)
-        os.replace(fresh, path)
-    except OSError as error:
-        raise BadInput(f"--out {out}: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
-    return count
-
-
-def _parquet() -> Callable[[Path, Mapping[str, str], Path], None]:
-    try:
-        from streams.formats.parquet import parquet_of_lines
-    except ImportError as error:
-        raise BadInput(
-            "Parquet is written by DuckDB: pip install 'neardup[batch]', or choose .csv or .jsonl"
-        ) from error
-    return parquet_of_lines
-
-
-def _lines(made: Iterable[Row], columns: Mapping[str, str], out: BinaryIO) -> int:
-    count = 0
-    for row in made:
-        count += 1
-        out.write(orjson.dumps(dict(zip(columns, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE))
-    return count
-
-
-def _csv(made: Iterable[Row], columns: Mapping[str, str], path: Path) -> int:
-    """Nothing is an empty field, true and false are words, lists are JSON."""
-    count = 0
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        for row in made:
-            count += 1
-            writer.writerow([_cell(value) for value in row])
-    return count
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return orjson.dumps(value).decode() if isinstance(value, list) else value
+    must_be_writable(out)
+    return write_table(rows(table, history_of(source, settings)(), progress), TABLES[table], out)

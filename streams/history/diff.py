@@ -96,10 +96,27 @@ class Diff:
         }
 
 
-def diff(before: History, after: History, progress: Callable[[int], None] = lambda verdicts: None) -> Diff:
+#: Columns of what `diff` tells of each page that was judged otherwise, with their types in SQL's words. before, after:
+#: kinds; before_of, after_of: where the page was read that they refer to, as SOURCE/PARTITION/OFFSET.
+CHANGED: Mapping[str, str] = {
+    "url": "VARCHAR", "site": "VARCHAR", "source": "VARCHAR", "partition": "INTEGER", "offset": "BIGINT",
+    "before": "VARCHAR", "before_of": "VARCHAR", "after": "VARCHAR", "after_of": "VARCHAR",
+}  # fmt: skip
+#: Told the values of CHANGED.
+Told = Callable[[tuple[Any, ...]], None]
+
+
+def diff(
+    before: History,
+    after: History,
+    progress: Callable[[int], None] = lambda verdicts: None,
+    *,
+    told: Told = lambda row: None,
+) -> Diff:
     """Compares the pages' own verdicts (not the `promoted` ones that they cause).
 
-    progress: verdicts read so far. Raises BadInput for a history that has a page twice or is none.
+    progress: verdicts read so far. told: of each page that was judged otherwise, in no order. Raises BadInput for a
+    history that has a page twice or is none.
     """
     found = Diff()
     with tempfile.TemporaryDirectory(prefix="neardup-diff-") as folder, _table(Path(folder)) as table:
@@ -112,20 +129,23 @@ def diff(before: History, after: History, progress: Callable[[int], None] = lamb
             if read % _ROWS == 0:
                 progress(read)
             key, found_pages = _key(verdict), found.pages
-            row = table.execute("SELECT kind, of, site, seen FROM pages WHERE key = ?", (key,)).fetchone()
+            row = table.execute("SELECT kind, of, seen FROM pages WHERE key = ?", (key,)).fetchone()
             found.pages = found_pages + 1
             kind, of = str(verdict["verdict"]), _of(verdict)
             if row is None:
                 _note(found, chosen, Change(_NONE, kind), key, _site(verdict))
+                told((_url(verdict), _site(verdict), *_place(key), None, None, kind, of or None))
                 continue
-            if row[3]:
+            if row[2]:
                 raise BadInput(f"the second history has two verdicts about the page at {key}")
             table.execute("UPDATE pages SET seen = 1 WHERE key = ?", (key,))
             if (row[0], row[1]) != (kind, of):
                 _note(found, chosen, Change(row[0], kind), key, _site(verdict))
-        for key, kind, site in table.execute("SELECT key, kind, site FROM pages WHERE seen = 0"):
+                told((_url(verdict), _site(verdict), *_place(key), row[0], row[1] or None, kind, of or None))
+        for key, kind, of, site, url in table.execute("SELECT key, kind, of, site, url FROM pages WHERE seen = 0"):
             found.pages += 1
             _note(found, chosen, Change(kind, _NONE), key, site)
+            told((url, site, *_place(key), kind, of or None, None, None))
     _take_samples(found, chosen, before, after)
     return found
 
@@ -133,7 +153,9 @@ def diff(before: History, after: History, progress: Callable[[int], None] = lamb
 def _table(folder: Path) -> "sqlite3.Connection":
     table = sqlite3.connect(folder / "pages", isolation_level=None, factory=_Closing)
     table.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;")
-    table.execute("CREATE TABLE pages (key TEXT PRIMARY KEY, kind TEXT, of TEXT, site TEXT, seen INT) WITHOUT ROWID")
+    table.execute(
+        "CREATE TABLE pages (key TEXT PRIMARY KEY, kind TEXT, of TEXT, site TEXT, url TEXT, seen INT) WITHOUT ROWID"
+    )
     return table
 
 
@@ -145,13 +167,13 @@ class _Closing(sqlite3.Connection):
 
 
 def _fill(table: sqlite3.Connection, history: History, progress: Callable[[int], None]) -> int:
-    rows: list[tuple[str, str, str, str]] = []
+    rows: list[tuple[str, str, str, str, str]] = []
     read = 0
 
     def store() -> None:
         try:
             table.execute("BEGIN")
-            table.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, 0)", rows)
+            table.executemany("INSERT INTO pages VALUES (?, ?, ?, ?, ?, 0)", rows)
             table.execute("COMMIT")
         except sqlite3.IntegrityError as error:
             raise BadInput(f"the first history has two verdicts about one page: {error}") from error
@@ -160,7 +182,7 @@ def _fill(table: sqlite3.Connection, history: History, progress: Callable[[int],
     for verdict in history():
         if verdict.get("n", 0):
             continue
-        rows.append((_key(verdict), str(verdict["verdict"]), _of(verdict), _site(verdict)))
+        rows.append((_key(verdict), str(verdict["verdict"]), _of(verdict), _site(verdict), _url(verdict)))
         read += 1
         if len(rows) == _ROWS:
             store()
@@ -177,6 +199,11 @@ def _key(verdict: Verdict) -> str:
         raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
 
 
+def _place(key: str) -> tuple[str, int, int]:
+    source, partition, offset = key.rsplit("/", 2)
+    return source, int(partition), int(offset)
+
+
 def _of(verdict: Verdict) -> str:
     """What a verdict refers to, by where that was read: page ids mean nothing in another history."""
     told = verdict.get("standing") or verdict
@@ -185,6 +212,10 @@ def _of(verdict: Verdict) -> str:
         if place:
             return f"{place['source']}/{place['partition']}/{place['offset']}"
     return ""
+
+
+def _url(verdict: Verdict) -> str:
+    return str(verdict.get("url") or "")
 
 
 def _site(verdict: Verdict) -> str:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.files.scan import scan
 from streams.files.state import State
-from streams.history.diff import SAMPLES, Change, diff
+from streams.history.diff import CHANGED, SAMPLES, Change, diff
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 
@@ -100,6 +101,31 @@ def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) ->
     lost = [one for one in found["changes"] if (one["before"], one["after"]) == ("near_duplicate", "unique")]
     assert found["changed"] >= lost[0]["pages"] > 0
     assert "near_duplicate -&gt; unique" in html.read_text()
+    for suffix in ("parquet", "jsonl", "csv"):
+        told = shell("diff", str(scanned), str(other), "--pages", f"changed.{suffix}")
+        assert told.code == 0, told.err
+    rows = duckdb.sql("SELECT * FROM 'changed.parquet'").fetchall()
+    assert [dict(zip(CHANGED, row, strict=True)) for row in rows] == [
+        json.loads(line) for line in Path("changed.jsonl").read_text().splitlines()
+    ]
+    counts = Counter((row[5], row[7]) for row in rows)
+    assert counts == {(one["before"], one["after"]): one["pages"] for one in found["changes"]}
+    urls = [verdict["url"] for verdict in map(json.loads, other.read_text().splitlines())]
+    assert all(urls[row[4]] == row[0] for row in rows)
+    assert all(row[6] and not row[8] for row in rows if (row[5], row[7]) == ("near_duplicate", "unique"))
+    assert "must end in .parquet" in shell("diff", str(scanned), str(other), "--pages", "x.txt").err
+
+
+def test_a_page_of_one_side_alone_is_told_of_whichever_it_is() -> None:
+    rows: list[tuple[Any, ...]] = []
+    diff(lambda: [verdict(1, "unique")], lambda: [verdict(2, "near_duplicate", 0)], told=rows.append)
+    assert sorted(rows, key=str) == sorted(
+        [
+            ("http://s2.example/2", "s2.example", "ab", 2, 2, None, None, "near_duplicate", "ab/0/0"),
+            ("http://s1.example/1", "s1.example", "ab", 1, 1, "unique", None, None, None),
+        ],
+        key=str,
+    )
 
 
 def test_what_a_page_says_is_shown_as_text(shell: Shell, tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""Rows written to a file whose name says how: Parquet, CSV or JSON lines."""
+
+import csv
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from neardup.errors import BadInput
+
+Row = tuple[Any, ...]
+FORMATS = (".parquet", ".csv", ".jsonl")
+
+
+def must_be_writable(out: str, flag: str = "--out") -> None:
+    """Raises BadInput for a name with another ending, and for Parquet without DuckDB. `-` is standard output."""
+    if out != "-" and Path(out).suffix not in FORMATS:
+        raise BadInput(f"{flag} {out}: the name must end in {', '.join(FORMATS)}, or be - for JSON lines")
+    if Path(out).suffix == ".parquet":
+        _parquet()
+
+
+def write_table(made: Iterable[Row], columns: Mapping[str, str], out: str, flag: str = "--out") -> int:
+    """Writes rows to a file, whole or not at all, or as JSON lines to standard output (`-`). Returns how many.
+
+    columns: names with their types in SQL's words, in the order of a row's values. flag: that named the file. Raises
+    BadInput as `must_be_writable`, and for a file that cannot be written.
+    """
+    must_be_writable(out, flag)
+    if out == "-":
+        return _lines(made, columns, sys.stdout.buffer)
+    path, suffix = Path(out), Path(out).suffix
+    fresh = path.with_name(f".{path.name}.part")
+    try:
+        with tempfile.TemporaryDirectory(prefix="neardup-export-") as folder:
+            if suffix == ".parquet":
+                lines = Path(folder) / "rows"
+                with lines.open("wb") as file:
+                    count = _lines(made, columns, file)
+                _parquet()(lines, columns, fresh)
+            elif suffix == ".csv":
+                count = _csv(made, columns, fresh)
+            else:
+                with fresh.open("wb") as file:
+                    count = _lines(made, columns, file)
+        os.replace(fresh, path)
+    except OSError as error:
+        raise BadInput(f"{flag} {out}: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            fresh.unlink()
+    return count
+
+
+def _parquet() -> Callable[[Path, Mapping[str, str], Path], None]:
+    try:
+        from streams.formats.parquet import parquet_of_lines
+    except ImportError as error:
+        raise BadInput(
+            "Parquet is written by DuckDB: pip install 'neardup[batch]', or choose .csv or .jsonl"
+        ) from error
+    return parquet_of_lines
+
+
+def _lines(made: Iterable[Row], columns: Mapping[str, str], out: BinaryIO) -> int:
+    count = 0
+    for row in made:
+        count += 1
+        out.write(orjson.dumps(dict(zip(columns, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE))
+    return count
+
+
+def _csv(made: Iterable[Row], columns: Mapping[str, str], path: Path) -> int:
+    """Nothing is an empty field, true and false are words, lists are JSON."""
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for row in made:
+            count += 1
+            writer.writerow([_cell(value) for value in row])
+    return count
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return orjson.dumps(value).decode() if isinstance(value, list) else value
