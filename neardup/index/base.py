@@ -20,8 +20,8 @@ class Family(IntEnum):
 Writes = Mapping[Family, Mapping[bytes, bytes | None]]
 
 
-class Store(Protocol):
-    """An ordered key-value store. Not safe for two writers; one writer with readers in other threads is."""
+class Reader(Protocol):
+    """What can be read of an ordered key-value store."""
 
     def get_many(self, family: Family, keys: Sequence[bytes]) -> list[bytes | None]:
         """Values in the order of `keys`, None where absent."""
@@ -38,6 +38,10 @@ class Store(Protocol):
     def scan(self, family: Family) -> Iterator[tuple[bytes, bytes]]:
         """All pairs of a family in byte order. Writes during a scan may or may not be seen."""
         ...
+
+
+class Store(Reader, Protocol):
+    """An ordered key-value store. Not safe for two writers; one writer with readers in other threads is."""
 
     def write(self, writes: Writes) -> None:
         """Applies all of `writes` or, after a crash, none of it. May be lost by a crash until `flush`."""

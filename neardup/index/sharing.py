@@ -84,6 +84,21 @@ def join(own: bytes, shared: bytes) -> bytes:
     return b"".join((header, tape, between, shared[_FIXED + len(tape) :], own[at + len(between) :]))
 
 
+def scrubbed(record: bytes) -> bytes:
+    """A record with the same shared part and digest, and nothing else of its page: for who still lean on a page that
+    went. Its URL, title, names and places are gone.
+    """
+    kept = bytearray(_HEADER_BYTES)
+    for name in ("version", "kind", "flags", "digest"):
+        at = slice(field_at(name), field_at(name) + HEADER[name].itemsize)
+        kept[at] = record[at]
+    own = b"".join(bytes(kept[gap]) for gap in _GAPS)
+    out = bytearray(join(own, shared_part(record)))
+    size = field_at("size")
+    out[size : size + 4] = len(out).to_bytes(4, "little")
+    return bytes(out)
+
+
 def check_of(shared: bytes) -> int:
     """64 bits that tell whether two records of one digest really share this part."""
     return xxhash.xxh3_64_intdigest(shared)

@@ -9,7 +9,7 @@ from itertools import compress
 
 from neardup.decider import Decider
 from neardup.index import keys
-from neardup.index.base import Family, Store
+from neardup.index.base import Family, Reader
 from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
 from neardup.matching import choice
 from neardup.matching.batch import Pages, Records
@@ -21,7 +21,7 @@ from neardup.sketch.header import Header, url_hash
 from neardup.sketch.layout import RecordKind
 
 
-def candidates(batch: Records, store: Store, decider: Decider, threads: int = 1) -> ReadSet:
+def candidates(batch: Records, store: Reader, decider: Decider, threads: int = 1) -> ReadSet:
     """Reads what the batch will most likely need. Raises CorruptRecord, InvariantBroken for unusable page ids."""
     reads = ReadSet(Pages(batch), decider, threads)
     overlay = Overlay(reads, decider)  # only looked through: nothing is put here
@@ -40,7 +40,7 @@ def candidates(batch: Records, store: Store, decider: Decider, threads: int = 1)
     return reads
 
 
-def _read_urls(overlay: Overlay, store: Store) -> dict[int, UrlRow]:
+def _read_urls(overlay: Overlay, store: Reader) -> dict[int, UrlRow]:
     """Reads rows of the batch's URLs and digests, then what is held of live URLs; returns their rows by page id."""
     reads, batch = overlay.reads, overlay.reads.batch
     hashes = list(compress(zip(batch, batch.url_hashes, strict=True), batch.named))
@@ -56,7 +56,7 @@ def _read_urls(overlay: Overlay, store: Store) -> dict[int, UrlRow]:
     return known
 
 
-def _read_stars(overlay: Overlay, store: Store, urls: Iterable[UrlRow]) -> None:
+def _read_stars(overlay: Overlay, store: Reader, urls: Iterable[UrlRow]) -> None:
     """Reads cluster and member rows of live URLs."""
     needs = Needs()
     for row in urls:
@@ -66,7 +66,7 @@ def _read_stars(overlay: Overlay, store: Store, urls: Iterable[UrlRow]) -> None:
     overlay.reads.read(store, needs)
 
 
-def _read_holders(overlay: Overlay, store: Store) -> dict[int, int]:
+def _read_holders(overlay: Overlay, store: Reader) -> dict[int, int]:
     """Reads the sketches of pages whose content a page of the batch has; returns them by that page's id."""
     batch, held = overlay.reads.batch, overlay.reads.rows[Family.KEYS]
     found = {}
@@ -77,7 +77,7 @@ def _read_holders(overlay: Overlay, store: Store) -> dict[int, int]:
     return found
 
 
-def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> set[int]:
+def _read_candidates(overlay: Overlay, store: Reader, seeking: Sequence[int]) -> set[int]:
     """Reads posting lists and candidates' sketches; returns the candidates whose clusters a verdict may name."""
     reads, batch = overlay.reads, overlay.reads.batch
     reads.read_lists(store, seeking)
@@ -102,7 +102,7 @@ def _read_candidates(overlay: Overlay, store: Store, seeking: Sequence[int]) -> 
     return set(found.values())
 
 
-def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], leading: Iterable[int]) -> None:
+def _read_clusters(overlay: Overlay, store: Reader, known: Mapping[int, UrlRow], leading: Iterable[int]) -> None:
     """Reads the clusters that a page may join, and what stands for all clusters in question, at first and now."""
     reads = overlay.reads
     hashes = [overlay.header(page_id).url_hash for page_id in leading]
@@ -117,7 +117,7 @@ def _read_clusters(overlay: Overlay, store: Store, known: Mapping[int, UrlRow], 
     reads.read_sketches(store, [page_id for cluster in stars for page_id in (cluster.founding, cluster.current)])
 
 
-def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -> None:
+def _read_leaving(overlay: Overlay, store: Reader, known: Mapping[int, UrlRow]) -> None:
     """Reads what goes with fetches that their URL's next one replaces: digests, postings, and who would take over."""
     reads = overlay.reads
     needs = Needs()
@@ -150,7 +150,7 @@ def _read_leaving(overlay: Overlay, store: Store, known: Mapping[int, UrlRow]) -
     _read_heirs(overlay, store, heirs)
 
 
-def _read_noted(overlay: Overlay, store: Store) -> None:
+def _read_noted(overlay: Overlay, store: Reader) -> None:
     """Reads the clusters that URLs of the batch have stood for, and may again: what is founding there, and its keys."""
     reads, batch = overlay.reads, overlay.reads.batch
     known = compress(batch.url_hashes, (kind == RecordKind.PAGE for kind in batch.kinds))
@@ -184,7 +184,7 @@ def _stays(overlay: Overlay, page_id: int, cluster: ClusterRow) -> bool:
     return header.kind is RecordKind.PAGE and choice.verify(overlay, page_id, cluster.founding)[0]
 
 
-def _read_heirs(overlay: Overlay, store: Store, heirs: Mapping[int, int]) -> None:
+def _read_heirs(overlay: Overlay, store: Reader, heirs: Mapping[int, int]) -> None:
     """Reads the earliest members of clusters, so many of each: their URLs, sketches and posting lists."""
     reads = overlay.reads
     firsts = [reads.prefixes[Family.MEMBERS, id_key(cluster)][0][:count] for cluster, count in heirs.items()]

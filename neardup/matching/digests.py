@@ -88,7 +88,10 @@ def _next_pages(overlay: Overlay, key: bytes, number: int, last: int) -> tuple[i
 
 
 def forget(overlay: Overlay, page_id: int) -> None:
-    """Drops the stored sketch of a page that is neither live nor a founding one; its shared part with the last user."""
+    """Drops the stored sketch of a page that is neither live nor a founding one.
+
+    What it shares with others goes with its last user; until then it stays, with nothing of this page's own.
+    """
     header = overlay.header(page_id)
     key = keys.digest_key(header)
     row_key = id_key(page_id)
@@ -108,6 +111,8 @@ def forget(overlay: Overlay, page_id: int) -> None:
     if not digest.refs:
         overlay.sketches.put(id_key(digest.rest), None)
         digest = digest._replace(rest=NO_PAGE, check=0)
+    elif rest is None:
+        overlay.sketches.put(row_key, sharing.whole_row(sharing.scrubbed(header.record)))
     _put(overlay, key, digest)
 
 

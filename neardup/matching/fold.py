@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
-from neardup.index.base import Family, Store
+from neardup.index.base import Family, Reader
 from neardup.matching import choice
 from neardup.matching.ahead import candidates
 from neardup.matching.batch import Records
@@ -86,7 +86,7 @@ class Outcome:
 
 def fold(
     batch: Records,
-    store: Store,
+    store: Reader,
     decider: Decider,
     *,
     trace: Callable[[Trace], None] | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.index import rows, sharing
-from neardup.index.base import Family, Store
+from neardup.index.base import Family, Reader
 from neardup.matching.batch import Pages
 from neardup.matching.lists import Posted
 from neardup.matching.scores import Numbers, Scores
@@ -90,7 +90,7 @@ class ReadSet:
         self.founders: set[int] = set()
         self.threads = threads
 
-    def read(self, store: Store, needs: Needs) -> int:
+    def read(self, store: Reader, needs: Needs) -> int:
         """Reads what is needed and not here yet; returns the number of rows and prefixes read."""
         # Sorted: neighbours share a block of the file.
         absent = {
@@ -113,7 +113,7 @@ class ReadSet:
             read += 1
         return read
 
-    def _get(self, store: Store, wanted: Mapping[Family, Sequence[bytes]]) -> dict[Family, list[bytes | None]]:
+    def _get(self, store: Reader, wanted: Mapping[Family, Sequence[bytes]]) -> dict[Family, list[bytes | None]]:
         """Values of keys in several families, read by several threads."""
         out: dict[Family, list[bytes | None]] = {family: [None] * len(keys) for family, keys in wanted.items()}
         step = max(_PART_KEYS, -(-sum(map(len, wanted.values())) // self.threads))
@@ -130,14 +130,14 @@ class ReadSet:
         spread(get, len(parts), self.threads, 1)
         return out
 
-    def read_lists(self, store: Store, page_ids: Iterable[int]) -> None:
+    def read_lists(self, store: Reader, page_ids: Iterable[int]) -> None:
         """Reads the posting lists of pages of the batch."""
         slots = self.posted.unread_of(page_ids)
         if slots:
             wanted = [self.posted.keys[slot] for slot in slots]
             self.posted.put(slots, self._get(store, {Family.KEYS: wanted})[Family.KEYS])
 
-    def read_sketches(self, store: Store, page_ids: Iterable[int]) -> None:
+    def read_sketches(self, store: Reader, page_ids: Iterable[int]) -> None:
         """Reads sketches rows and the rows that hold their shared parts."""
         needs = Needs()
         needs.sketches(page_id for page_id in page_ids if page_id not in self.headers and page_id not in self.batch)

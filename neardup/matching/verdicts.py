@@ -128,40 +128,47 @@ class Teller:
 
     def promoted(self, at: int, n: int, cluster_id: int) -> Verdict:
         """The page that took a cluster over, because of a page of the batch, whose n-th verdict this is."""
-        founding = self._overlay.clusters.need(id_key(cluster_id)).founding
-        return self._caused(Kind.PROMOTED, at, n, founding, cluster_id)
+        return promoted(self._overlay, cluster_id, self._page_ids[at], n)
 
     def stands_aside(self, at: int, n: int, row: UrlRow, proof: Evidence) -> Verdict:
         """The page that a page of the batch has taken a cluster from."""
-        verdict = self._caused(row.standing, at, n, row.page_id, row.cluster)
+        verdict = _caused(self._overlay, row.standing, self._page_ids[at], n, row.page_id, row.cluster)
         verdict.evidence = proof
         return verdict
 
-    def _caused(self, kind: Kind, at: int, n: int, page_id: int, cluster_id: int) -> Verdict:
-        cluster, header = self._overlay.clusters.need(id_key(cluster_id)), self._overlay.header(page_id)
-        representative = evidence.representative(self._overlay, cluster.founding)
-        _, size, canonical, revision = _of_cluster(cluster_id, cluster, representative)
-        return Verdict(
-            kind,
-            self._page_ids[at],
-            n,
-            header.url,
-            header.fetched_at,
-            header.coordinates,
-            self._scheme,
-            self._decider,
-            representative=representative,
-            cluster=cluster_id,
-            cluster_size=size,
-            canonical=canonical,
-            revision=revision,
-            title=header.title or None,
-            site=header.site_name or None,
-            lang=header.lang or None,
-            thin=not header.opaque and header.tokens < self._overlay.decider.thin_tokens,
-            opaque=header.opaque,
-            truncated=header.truncated,
-        )
+
+def promoted(overlay: Overlay, cluster_id: int, cause: int, n: int) -> Verdict:
+    """The page that took a cluster over. cause, n: the verdict's id."""
+    founding = overlay.clusters.need(id_key(cluster_id)).founding
+    return _caused(overlay, Kind.PROMOTED, cause, n, founding, cluster_id)
+
+
+def _caused(overlay: Overlay, kind: Kind, cause: int, n: int, page_id: int, cluster_id: int) -> Verdict:
+    """A verdict on a page because of another one."""
+    cluster, header, decider = overlay.clusters.need(id_key(cluster_id)), overlay.header(page_id), overlay.decider
+    representative = evidence.representative(overlay, cluster.founding)
+    _, size, canonical, revision = _of_cluster(cluster_id, cluster, representative)
+    return Verdict(
+        kind,
+        cause,
+        n,
+        header.url,
+        header.fetched_at,
+        header.coordinates,
+        decider.scheme,
+        decider.digest,
+        representative=representative,
+        cluster=cluster_id,
+        cluster_size=size,
+        canonical=canonical,
+        revision=revision,
+        title=header.title or None,
+        site=header.site_name or None,
+        lang=header.lang or None,
+        thin=not header.opaque and header.tokens < decider.thin_tokens,
+        opaque=header.opaque,
+        truncated=header.truncated,
+    )
 
 
 def _of_cluster(cluster_id: int, cluster: ClusterRow, representative: Representative) -> _Cluster:

@@ -219,7 +219,8 @@ def checkpoints(
         return
     for row in rows:
         when = datetime.fromtimestamp(row["log_time"] / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-        typer.echo(f"{row['name']}  offset {row['offset']:,}  log time {when}  {row['bytes']:,} bytes")
+        stale = "  stale: holds what was taken down since" if row["stale"] else ""
+        typer.echo(f"{row['name']}  offset {row['offset']:,}  log time {when}  {row['bytes']:,} bytes{stale}")
 
 
 @app.command(

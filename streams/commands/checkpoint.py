@@ -45,8 +45,9 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
 
 
 def _manifest(matcher: Matcher, log: str) -> Manifest:
-    decider = matcher.decider
-    return Manifest(matcher.next_offset, matcher.log_time, decider.scheme, decider.digest, log, version("neardup"))
+    decider, at = matcher.decider, matcher.next_offset
+    program = version("neardup")
+    return Manifest(at, matcher.log_time, decider.scheme, decider.digest, log, program, forgot=matcher.forgot)
 
 
 def _copied(store: CheckpointStore, image: Path, manifest: Manifest, keep: int, progress: Progress) -> Copied:

@@ -20,6 +20,7 @@ from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
 from streams.commands.terminal import safe
 from streams.line.matcher import Matcher
+from streams.line.takedowns import takedowns_of
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.inspection import Inspection, Progress, inspect
 
@@ -61,6 +62,7 @@ def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, 
         "decider": opened.decider.digest,
         "rule": opened.decider.rule,
         "file_bytes": files,
+        "takedowns": [done.to_json() for done in takedowns_of(opened.store)],
         **found.to_json(),
     }
     return found, told
@@ -124,6 +126,8 @@ def shown(found: Inspection, told: dict[str, Any]) -> Group:
     hot = ", ".join(f"{count:,} of {found.keys[kind]:,} {kind}" for kind, count in sorted(found.hot.items()) if count)
     parts: list[Any] = [head, Text(""), sizes, Text(""), Text(f"URLs: {kinds or 'none'}")]
     parts.append(Text(f"hot keys: {hot or 'none'}"))
+    for done in told["takedowns"][-5:]:
+        parts.append(Text(f"taken down at offset {done['offset']:,}: {done['what']}, {done['pages']:,} pages"))
     for pages, cluster in found.largest[:5]:
         parts.append(Text(f"cluster {cluster}: {pages:,} pages"))
     if not found.wrong_total:

@@ -30,10 +30,12 @@ from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
 from neardup.scheme import Scheme
+from neardup.sketch.takedown import Takedown
 from neardup.verdict import Coordinates, Verdict
 from streams.files.segments import SegmentLog
 from streams.files.sources import LocalSource, SourceRecord, digest_of, unchanged
 from streams.formats.message import (
+    Forget,
     NewDecider,
     decode_verdicts,
     encode_control,
@@ -42,6 +44,7 @@ from streams.formats.message import (
 )
 from streams.line.deciders import change, why_not, words_in
 from streams.line.matcher import Matcher, folded_to
+from streams.line.takedowns import Done, names_any, takedowns_of
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.locked_folder import state_error
 
@@ -130,9 +133,13 @@ class State:
         return self.matcher.decider
 
     def verdicts(self) -> Iterator[dict[str, Any]]:
-        """All verdicts as JSON objects, in the order of the log."""
+        """All verdicts as JSON objects, in the order of the log; without those that name what was taken down since."""
+        done = list(takedowns_of(self.store))
         for offset, frame in self.verdict_log.log.read():
-            yield from decode_verdicts(frame, offset)
+            later = [one.takedown for one in done if one.offset > offset]
+            for verdict in decode_verdicts(frame, offset):
+                if not later or not names_any(later, verdict):
+                    yield verdict
 
     def kept_lines(self) -> Callable[[Verdict], bytes | None]:
         """How a verdict was told: its JSON line, or None if it is not kept. Asked in the log's order, each once."""
@@ -204,6 +211,15 @@ class State:
         """Writes a source's record, whole or not at all. Raises StateError."""
         self.sources[record.id] = record
         self._directory.write(f"sources/{record.id}.json", json.dumps(asdict(record)))
+
+    def forget(self, takedown: Takedown) -> Done:
+        """Takes pages down: the word goes into the log, and what the index holds of them goes. Raises StateError."""
+        scheme = bytes.fromhex(self.scheme.digest)
+        offset = self.log.append(encode_control(Forget(scheme, takedown)))
+        self.log.sync()
+        self.catch_up()
+        self.flush()
+        return next(done for done in takedowns_of(self.store) if done.offset == offset)
 
     def catch_up(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Folds what the log holds beyond the store. progress: messages folded, of how many."""

@@ -5,8 +5,8 @@ the log that it was meant for 16 bytes, XXH64 of all other bytes u64; the ranges
 start i64, stop i64), no partition twice; the records' lengths u32 each; the records, back to back. The checksum is the
 sketcher's, from before any broker or disk has had it.
 `page id = (offset of the message << 12) | place in the message`. Kind 0 holds sketches. Kind 1 is an operator's word:
-no ranges, one record: a JSON object of `control` (what is decided) and `offset` (of the message that it settles), or
-of `control`, `before` and `after`, two deciders.
+no ranges, one record: a JSON object of `control` (what is decided) and `offset` (of the message that it settles); or
+of `control`, `before` and `after`, two deciders; or of `control`, `what`, `hash` and `length`, a takedown.
 
 A frame of verdicts: source 16 bytes (of the message that caused them), then one zlib stream of JSON lines.
 """
@@ -24,13 +24,14 @@ import xxhash
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
 from neardup.limits import PLACE_BITS
+from neardup.sketch.takedown import HASH_BYTES, Named, Takedown
 from streams.ports import Range
 
 MESSAGE_VERSION = 2
 ANY_LOG = bytes(16)
 
 _SKETCHES, _CONTROL = 0, 1
-_NEW_DECIDER = "new_decider"
+_NEW_DECIDER, _FORGET = "new_decider", "forget"
 _HEAD = struct.Struct("<BBHI16s16s")
 _RANGE = struct.Struct("<16sIqq")
 _LENGTH = struct.Struct("<I")
@@ -153,11 +154,28 @@ class NewDecider:
         return bytes.fromhex(self.after.scheme)
 
 
-def encode_control(control: Control | NewDecider) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """An operator's word: what the index holds of these pages goes, at this place of the log. It does not tell which
+    they are: see `neardup.sketch.takedown`.
+    """
+
+    scheme: bytes
+    takedown: Takedown
+
+
+#: What an operator may say.
+Word = Control | NewDecider | Forget
+
+
+def encode_control(control: Word) -> bytes:
     """The bytes of `control`, a message of kind 1."""
     if isinstance(control, NewDecider):
         before, after = (orjson.Fragment(each.to_json()) for each in (control.before, control.after))
         said = orjson.dumps({"control": _NEW_DECIDER, "before": before, "after": after})
+    elif isinstance(control, Forget):
+        named = control.takedown
+        said = orjson.dumps({"control": _FORGET, "what": named.what, "hash": named.hash.hex(), "length": named.length})
     else:
         said = orjson.dumps({"control": control.decision, "offset": control.offset})
     return _encode(Message(control.scheme, (), (said,)), _CONTROL)
@@ -168,7 +186,7 @@ def is_control(data: bytes) -> bool:
     return data[1:2] == bytes([_CONTROL])
 
 
-def decode_entry(data: bytes, offset: int) -> Message | Control | NewDecider:
+def decode_entry(data: bytes, offset: int) -> Message | Word:
     """A message of either kind. Raises CorruptRecord, naming the offset; NewerProgram for a newer program's decider."""
     if not is_control(data):
         return decode_message(data, offset)
@@ -183,11 +201,20 @@ def decode_entry(data: bytes, offset: int) -> Message | Control | NewDecider:
             if {before.scheme, after.scheme} != {message.scheme.hex()}:
                 raise ValueError("its deciders are of another scheme")
             return NewDecider(before, after)
+        if value["control"] == _FORGET:
+            return Forget(message.scheme, _takedown(value))
         return Control(message.scheme, Decision(value["control"]), int(value["offset"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptRecord(
             f"the message at offset {offset} of the sketch log is no operator's word that this program knows: {error}"
         ) from error
+
+
+def _takedown(value: dict[str, Any]) -> Takedown:
+    named = Takedown(Named(value["what"]), bytes.fromhex(value["hash"]), int(value["length"]))
+    if len(named.hash) != HASH_BYTES or (named.length > 0) != (named.what is Named.PREFIX):
+        raise ValueError("its hash has another length, or it is of no prefix")
+    return named
 
 
 def encode_verdicts(source: bytes, lines: bytes) -> bytes:

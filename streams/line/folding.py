@@ -5,8 +5,8 @@ from collections.abc import Callable
 from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
 from neardup.matching.fold import fold
-from streams.formats.message import Message, NewDecider, decode_entry, page_id
-from streams.line.deciders import after_word
+from streams.formats.message import Message, decode_entry, page_id
+from streams.line.matcher import Matcher
 from streams.ports import LogReader
 
 
@@ -23,18 +23,15 @@ def fold_until(
     first: what decides from the log's begin on. progress: messages folded, of how many. Raises CorruptRecord where the
     log cannot be read.
     """
-    store, decider = MemoryStore(), first
+    store = MemoryStore()
+    matcher = Matcher(store, first)
     for at, data in log.read(0):
         if at > offset:
             break
-        entry = decode_entry(data, at)
-        if isinstance(entry, NewDecider):
-            decider = after_word(decider, entry)
-        records = entry.records if isinstance(entry, Message) else ()
-        if at == offset:
-            records = records[:place]
-        batch = [(page_id(at, number), record) for number, record in enumerate(records)]
-        if batch:
-            store.write(fold(batch, store, decider, tell=False).writes)
+        if at < offset:
+            matcher.apply(matcher.prepare([(at, data)], tell=False))
+        elif isinstance(entry := decode_entry(data, at), Message):
+            batch = [(page_id(at, number), record) for number, record in enumerate(entry.records[:place])]
+            store.write(fold(batch, store, matcher.decider, tell=False).writes)
         progress(at, offset)
-    return store, decider
+    return store, matcher.decider

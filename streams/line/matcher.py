@@ -18,13 +18,25 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.index.base import Family, Store, Writes
 from neardup.matching.choice import Weighed
-from neardup.matching.fold import Outcome, fold
+from neardup.matching.fold import Outcome
 from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 from streams.errors import WrongScheme
-from streams.formats.message import ANY_LOG, Control, Decision, Message, NewDecider, decode_entry, page_id
+from streams.formats.message import (
+    ANY_LOG,
+    Control,
+    Decision,
+    Forget,
+    Message,
+    NewDecider,
+    Word,
+    decode_entry,
+    page_id,
+)
 from streams.line.accounting import Account, Key, Mark, account
 from streams.line.deciders import after_word
+from streams.line.judging import Judging
+from streams.line.takedowns import Done, takedowns_of
 from streams.ports import VerdictSink
 
 __all__ = ["Mark", "Matcher", "Prepared", "Settled", "folded_to"]
@@ -45,7 +57,7 @@ class Prepared:
 
     headers: of the pages judged, in order. controls: operators' words among the messages, with their offsets. word: the
     last message, if it names another decider. decider: what decides behind the messages. dropped, duplicates, accepted,
-    skipped: as in Account, all messages together. foreign: messages that were meant for another log.
+    skipped: as in Account, all messages together. foreign: messages that were meant for another log. takedowns: done.
     """
 
     outcome: Outcome
@@ -62,10 +74,18 @@ class Prepared:
     foreign: int = 0
     skipped: list[str] = field(default_factory=list)
     controls: list[tuple[int, Control]] = field(default_factory=list)
+    takedowns: list[Done] = field(default_factory=list)
 
     @property
     def verdicts(self) -> list[Verdict]:
         return self.outcome.verdicts
+
+    def take(self, offset: int, headers: list[Header]) -> None:
+        """Pages of the message at an offset."""
+        self.headers += headers
+        self.log_time = max([self.log_time, *(header.log_time for header in headers)])
+        if headers:
+            self.told = offset + 1
 
     def add(self, found: Account) -> None:
         self.dropped += found.dropped
@@ -78,7 +98,8 @@ class Matcher:
     """Folds messages into one store. next_offset: the message that must come next. log_time: ms since the epoch.
 
     told: the offset after the last message that had verdicts. threads: how many share a batch.
-    at: the message at work, for whoever catches an error.
+    at: the message at work, for whoever catches an error. forgot: the offset behind the last takedown, 0 if there was
+    none: a checkpoint of before holds what was taken down. beat: called all the time by what takes long.
     decider: what decides there; the one given does from the log's begin on, until an operator's word names another.
     heeds: whether such words count; they do not for who judges another generation's log anew.
     log: the log's topic id, for its verdicts; None for a state directory's own. generation: for them, too. sink: for
@@ -116,6 +137,8 @@ class Matcher:
         self.log_time = int(log_time or 0)
         self.told = int(told or 0)
         self.at = self.next_offset
+        self.forgot = max((done.offset + 1 for done in takedowns_of(store)), default=0)
+        self.beat: Callable[[], None] = lambda: None
         for what, found, wanted in (("scheme", scheme, decider.scheme), ("decider", used, self.decider.digest)):
             if found is not None and found.decode() != wanted:
                 raise StateError(
@@ -164,11 +187,17 @@ class Matcher:
         )
         prepared = Prepared(Outcome([], {}), {}, next_offset, self.log_time, self.told, [], self.decider)
         changed: dict[Key, Mark] = {}
-        batch = []
+        weigh = tell and self.watch is not None
+        work = Judging(self._store, self.decider, tell=tell, weigh=weigh, threads=self.threads, beat=self.beat)
         for offset, entry in entries:
             self.at = offset
             if isinstance(entry, Control):
                 prepared.controls.append((offset, entry))
+            elif isinstance(entry, Forget):
+                removed = work.forget(entry.takedown, offset)
+                prepared.takedowns.append(Done.of(offset, prepared.log_time, entry.takedown, removed))
+                if removed.promoted:
+                    prepared.told = offset + 1
             elif isinstance(entry, NewDecider):
                 if offset + 1 != next_offset:
                     raise InvariantBroken(f"messages follow the one at offset {offset}, which names another decider")
@@ -181,33 +210,26 @@ class Matcher:
                 known.update(found.marks)
                 changed.update(found.marks)
                 prepared.add(found)
-                batch += [(page_id(offset, place), header.record) for place, header in found.taken]
-                prepared.headers += [header for _, header in found.taken]
-                if found.taken:
-                    prepared.told = offset + 1
+                work.take([(page_id(offset, place), header.record) for place, header in found.taken])
+                prepared.take(offset, [header for _, header in found.taken])
             else:
                 prepared.skipped.append(entry)
-        weigh = tell and self.watch is not None
-        outcome = prepared.outcome = fold(
-            batch, self._store, self.decider, weigh=weigh, tell=tell, threads=self.threads
-        )
-        if tell:
-            _check_complete(batch, outcome.verdicts)
-            for verdict in outcome.verdicts:
-                verdict.log, verdict.generation = self._log, self._generation
-        prepared.log_time = max([self.log_time, *(header.log_time for header in prepared.headers)])
+        prepared.outcome, writes = work.end()
+        for verdict in prepared.verdicts:
+            verdict.log, verdict.generation = self._log, self._generation
         meta: dict[bytes, bytes | None] = {
-            **outcome.writes.get(Family.META, {}),
+            **writes.get(Family.META, {}),
             **{_mark_key(*key): _MARK.pack(mark.offset, mark.position or 0) for key, mark in changed.items()},
             _NEXT: b"%d" % next_offset,
             _LOG_TIME: b"%d" % prepared.log_time,
             _TOLD: b"%d" % prepared.told,
             _SCHEME: prepared.decider.scheme.encode(),
             _DECIDER: prepared.decider.digest.encode(),
+            **dict(done.row() for done in prepared.takedowns),
         }
         if prepared.decider is not self.decider:
             meta[_DECIDED_BY] = prepared.decider.to_json().encode()
-        prepared.writes = {**outcome.writes, Family.META: meta}
+        prepared.writes = {**writes, Family.META: meta}
         return prepared
 
     def apply(self, prepared: Prepared) -> None:
@@ -217,8 +239,10 @@ class Matcher:
         self.log_time = prepared.log_time
         self.told = prepared.told
         self.decider = prepared.decider
+        if prepared.takedowns:
+            self.forgot = prepared.takedowns[-1].offset + 1
 
-    def _decode(self, offset: int, data: bytes) -> Message | Control | NewDecider | str:
+    def _decode(self, offset: int, data: bytes) -> Message | Word | str:
         """The message, or why it is left out on an operator's word."""
         wrong: CorruptRecord | WrongScheme
         try:
@@ -259,10 +283,3 @@ def folded_to(store: Store) -> int:
 
 def _mark_key(source: bytes, partition: int) -> bytes:
     return b"mark:" + source + partition.to_bytes(4, "big")
-
-
-def _check_complete(batch: list[tuple[int, bytes]], verdicts: list[Verdict]) -> None:
-    """Pages in = verdicts out: each page of the batch has its own verdict, in their order."""
-    told = [verdict.page_id for verdict in verdicts if verdict.n == 0]
-    if told != [number for number, _ in batch]:
-        raise InvariantBroken(f"{len(batch)} pages went in, {len(told)} page verdicts came out, or in another order")

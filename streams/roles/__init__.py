@@ -2,7 +2,7 @@
 
 from streams.roles.backfill import run_backfill
 from streams.roles.both import run_both
-from streams.roles.operator import accept_gap, skip_record
+from streams.roles.operator import accept_gap, forget, skip_record
 from streams.roles.wiring import run_matcher, run_sketcher
 
-__all__ = ["accept_gap", "run_backfill", "run_both", "run_matcher", "run_sketcher", "skip_record"]
+__all__ = ["accept_gap", "forget", "run_backfill", "run_both", "run_matcher", "run_sketcher", "skip_record"]

@@ -26,7 +26,15 @@ def identity(log: KafkaLog) -> str:
 def manifest_of(matcher: Matcher, log: str) -> Manifest:
     """What a checkpoint made now says. log: its identity."""
     decider = matcher.decider
-    return Manifest(matcher.next_offset, matcher.log_time, decider.scheme, decider.digest, log, version("neardup"))
+    return Manifest(
+        matcher.next_offset,
+        matcher.log_time,
+        decider.scheme,
+        decider.digest,
+        log,
+        version("neardup"),
+        forgot=matcher.forgot,
+    )
 
 
 class RoleCheckpoints:
@@ -53,7 +61,9 @@ class RoleCheckpoints:
             return 0
 
     def look(self, matcher: Matcher, store: RocksStore) -> None:
-        """Begins one if the log's next place for it is passed; tells of what has become of the last."""
+        """Begins one if the log's next place for it is passed, or pages were taken down since the last; tells of what
+        has become of that.
+        """
         maker = self._maker
         if maker.failed != self._said and not maker.busy:
             self._said = maker.failed
@@ -61,7 +71,8 @@ class RoleCheckpoints:
                 _log.error("no checkpoint was made", reason=maker.failed)
             self._metrics.checkpoint_failed.set(bool(maker.failed))
         self._metrics.checkpoint_behind.set(max(0, matcher.next_offset - self._newest) / self._every)
-        if maker.due(matcher.next_offset):
+        # What was taken down goes from the checkpoints when there is a newer one.
+        if maker.due(matcher.next_offset) or (matcher.forgot > self._newest and maker.owes(matcher.forgot)):
             maker.begin(store, manifest_of(matcher, self._log_identity))
 
     def _told(self, copied: Copied, seconds: float) -> None:

@@ -92,6 +92,7 @@ class MatchRole:
             log=verdicts.hop.source.hex(),
             generation=runtime.settings.generation,
         )
+        self.matcher.beat = self._health.turned
         self._checkpoints = checkpoints
         self._audit = audit
         if audit is not None:
@@ -181,6 +182,8 @@ class MatchRole:
                 _log.info("another decider from here on", **told)
             else:
                 _log.warning("a new decider is void: it was to follow another one", before=word.before.digest, **told)
+        for done in prepared.takedowns:
+            _log.info("taken down", **done.to_json())
         for reason in prepared.skipped:
             _log.warning("left out on an operator's decision", reason=reason)
         if prepared.accepted:

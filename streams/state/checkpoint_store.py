@@ -46,6 +46,7 @@ class Manifest:
     """What a checkpoint is: offset: of the message to fold next. log_time: ms since the epoch, of the last page folded.
 
     log: identity of the sketch log (Kafka: cluster and topic id; a scan: empty). program: version that made it.
+    forgot: the offset behind the last takedown that it has folded, 0 if there was none.
     """
 
     offset: int
@@ -56,6 +57,11 @@ class Manifest:
     program: str
     files: tuple[StoredFile, ...] = ()
     version: int = MANIFEST_VERSION
+    forgot: int = 0
+
+    def is_stale(self, newest: "Manifest") -> bool:
+        """Whether it still holds what was taken down since, as a newer one of the same log knows."""
+        return (self.log, self.scheme) == (newest.log, newest.scheme) and self.offset < newest.forgot
 
     @property
     def size(self) -> int:
@@ -220,7 +226,8 @@ class CheckpointStore:
             _sync(folder.parent)
 
     def prune(self, keep: int, *, younger_than_ms: int | None = None) -> int:
-        """Removes all but the newest `keep` checkpoints, and files that no manifest names; returns how many manifests.
+        """Removes all but the newest `keep` checkpoints, those that hold what was taken down since, and files that no
+        manifest names; returns how many manifests.
 
         younger_than_ms: those whose log time is at least this are kept, too. Raises StateError; CorruptRecord never: a
         manifest that cannot be read keeps nothing, and goes when it is not among the newest.
@@ -232,9 +239,12 @@ class CheckpointStore:
             with contextlib.suppress(CorruptRecord):
                 one = self.read(name)
                 young = younger_than_ms is not None and one.manifest.log_time >= younger_than_ms
-                if len(kept) < max(1, keep) or young:
+                stale = any(one.manifest.is_stale(newer.manifest) for newer in kept)
+                if not stale and (len(kept) < max(1, keep) or young):
                     kept.append(one)
                     continue
+                gone.append(name)
+                continue
             if place >= keep:
                 gone.append(name)
         with self._explained("tidy"):
@@ -337,5 +347,6 @@ def describe(checkpoints: Sequence[Checkpoint]) -> list[Mapping[str, Any]]:
     for one in checkpoints:
         row = asdict(one.manifest)
         row["files"] = len(one.manifest.files)
+        row["stale"] = any(one.manifest.is_stale(other.manifest) for other in checkpoints)
         rows.append({"name": one.name, **row, "bytes": one.manifest.size})
     return rows

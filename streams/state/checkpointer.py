@@ -66,6 +66,7 @@ class Checkpointer:
         self._told = told
         self._thread: threading.Thread | None = None
         self._last: int | None = None
+        self._begun = -1
         shutil.rmtree(state / IMAGE, ignore_errors=True)
 
     def due(self, offset: int) -> bool:
@@ -74,13 +75,17 @@ class Checkpointer:
             self._last = offset  # a start is no place of the log
         return offset // self._every > self._last // self._every and not self.busy
 
+    def owes(self, offset: int) -> bool:
+        """Whether none was begun at or behind `offset`, and none is being copied."""
+        return self._begun < offset and not self.busy
+
     @property
     def busy(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self, index: RocksStore, manifest: Manifest) -> None:
         """Links the index as it is, and copies it from another thread. Never raises for the store's or disk's sake."""
-        self._last = manifest.offset
+        self._last = self._begun = manifest.offset
         try:
             image = make_image(self._state, index)
         except NeardupError as error:

@@ -12,14 +12,16 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from roles import How, Role
 
+from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.matching.fold import fold
+from neardup.matching.removal import take_down
 from neardup.page import Page
 from neardup.sketch.header import Header
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings, Topics
-from streams.formats.message import Message, NewDecider, decode_entry, page_id
+from streams.formats.message import Forget, Message, NewDecider, decode_entry, page_id
 from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
 from streams.kafka.connection import PASSING, Cause, repeat
 from streams.kafka.reader import Reader
@@ -283,6 +285,11 @@ class Line:
         lines = []
         for offset, entry in self._entries():
             decider = entry.after if isinstance(entry, NewDecider) else decider
+            if isinstance(entry, Forget):
+                index = Layered(store)
+                removed = take_down(entry.takedown, index, decider, cause=page_id(offset, 0))
+                store.write(index.changes)
+                lines += [{**json.loads(verdict.to_json()), **told} for verdict in removed.verdicts]
             for place, record in enumerate(entry.records if isinstance(entry, Message) else ()):
                 header = Header(record)
                 coordinates = Coordinates(header.source.hex(), header.partition, header.offset)

@@ -15,7 +15,7 @@ from streams.files import sketcher
 from streams.files.scan import Progress, scan
 from streams.files.state import VerdictLog
 from streams.formats.compressed import Stream
-from streams.line import matcher
+from streams.line import judging
 from streams.process.signals import stopped_by_signals
 from tests.streams.archives import Noon, crawl, opened, records, small_messages, write_folder, write_warc
 
@@ -139,7 +139,7 @@ def test_verdicts_that_do_not_add_up_stop_the_scan(tmp_path: Path, monkeypatch: 
         outcome.verdicts.pop()
         return outcome
 
-    monkeypatch.setattr(matcher, "fold", forgetful)
+    monkeypatch.setattr(judging, "fold", forgetful)
     with opened(tmp_path / "state") as state, pytest.raises(InvariantBroken, match="page verdicts came out"):
         scan([write_warc(tmp_path / "a.warc", crawl(3))], state)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.index.base import Family, Store
+from neardup.index.base import Family, Reader
 from neardup.matching.fold import Outcome
 from neardup.page import Page
 from neardup.scheme import Scheme
@@ -15,7 +15,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import field_at
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates, Kind, Verdict
-from streams.line import matcher
+from streams.line import judging
 from streams.roles import sketch
 
 SCHEME = Scheme(seed=7)
@@ -23,7 +23,7 @@ SCHEME = Scheme(seed=7)
 
 def ledger(
     batch: Sequence[tuple[int, bytes]],
-    store: Store,
+    store: Reader,
     decider: Decider,
     *,
     weigh: bool = False,
@@ -103,9 +103,9 @@ TEMPLATES = Templates()
 @contextlib.contextmanager
 def cheap() -> Iterator[None]:
     """Judging and sketching replaced, in this block."""
-    held = matcher.fold, sketch.sketch_pages
-    matcher.fold, sketch.sketch_pages = ledger, TEMPLATES  # type: ignore[assignment]
+    held = judging.fold, sketch.sketch_pages
+    judging.fold, sketch.sketch_pages = ledger, TEMPLATES  # type: ignore[assignment]
     try:
         yield
     finally:
-        matcher.fold, sketch.sketch_pages = held
+        judging.fold, sketch.sketch_pages = held

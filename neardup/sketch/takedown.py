@@ -1,0 +1,77 @@
+"""Which pages are to be taken down, said by hashes: the word is kept for years, and must not tell what it is about.
+
+A URL goes by the hash that names it everywhere (`neardup.sketch.header.url_hash`), so that it is found with one look. A
+site goes by a hash of its registrable domain, a prefix by a hash of its bytes and by how many they are. None of them is
+salted with the scheme's seed: a generation with another seed must be able to repeat it. So who has the log and guesses
+a URL can check his guess; nobody can read one out of it.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+from neardup.errors import BadInput, BadPage
+from neardup.page import host_of, normalise_url, site_of
+from neardup.sketch.header import url_hash
+
+HASH_BYTES = 16
+
+
+class Named(StrEnum):
+    """What a takedown names. Persisted: values never change."""
+
+    URL = "url"
+    SITE = "site"
+    PREFIX = "prefix"
+
+
+@dataclass(frozen=True, slots=True)
+class Takedown:
+    """Pages to be taken down. hash: 16 bytes; length: of a prefix, in bytes, else 0."""
+
+    what: Named
+    hash: bytes
+    length: int = 0
+
+    def names(self, url: str, site: str) -> bool:
+        """Whether it names a page. url: normalised; site: its registrable domain."""
+        if self.what is Named.URL:
+            return url_hash(url) == self.hash
+        if self.what is Named.SITE:
+            return _hash(site, b"neardup-site") == self.hash
+        start = url.encode("utf-8", "surrogatepass")[: self.length]
+        return len(start) == self.length and _hash(start, b"neardup-prefix") == self.hash
+
+
+def of_url(url: str) -> Takedown:
+    """Raises BadInput for what is no URL."""
+    return Takedown(Named.URL, url_hash(_normal(url)))
+
+
+def of_site(site: str) -> Takedown:
+    """Raises BadInput for what is no registrable domain."""
+    host = host_of(_normal(f"http://{site}/"))
+    if site_of(host) != host:
+        raise BadInput(f"--site {site}: its site is {site_of(host)}; for a part of it name a prefix of its URLs")
+    return Takedown(Named.SITE, _hash(host, b"neardup-site"))
+
+
+def of_prefix(prefix: str) -> Takedown:
+    """Raises BadInput for what is not the begin of a URL, its host and a slash included."""
+    normal = _normal(prefix)
+    if prefix.count("/") < 3:
+        raise BadInput(f"--prefix {prefix}: a prefix holds at least scheme, host and a slash: {normal}")
+    start = normal.encode("utf-8", "surrogatepass")
+    return Takedown(Named.PREFIX, _hash(start, b"neardup-prefix"), len(start))
+
+
+def _normal(url: str) -> str:
+    try:
+        return normalise_url(url)
+    except BadPage as error:
+        raise BadInput(str(error)) from error
+
+
+def _hash(text: str | bytes, person: bytes) -> bytes:
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=HASH_BYTES, person=person).digest()

@@ -1,0 +1,64 @@
+"""The command that takes pages down."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neardup.errors import BadInput
+from streams.cli import options
+from streams.cli.options import JsonOption, print_json, takes_settings
+from streams.config.settings import Settings
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    short_help="Take pages down: out of the index, in every fold of the log.",
+    epilog=options.examples(
+        "neardup forget https://a.example/private.html",
+        "neardup forget --prefix https://a.example/people/",
+        "neardup forget --scan DIR --site a.example",
+    ),
+)
+@takes_settings((*options.CONNECTION, *options.TOPICS, "body_bytes_max"))
+def forget(
+    settings: Settings,
+    *,
+    url: Annotated[str | None, typer.Argument(metavar="URL", help="The page.")] = None,
+    site: Annotated[
+        str | None, typer.Option("--site", metavar="SITE", help="All pages of this registrable domain.")
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", metavar="PREFIX", help="All pages whose URLs begin so.")
+    ] = None,
+    scan: Annotated[
+        Path | None,
+        typer.Option("--scan", metavar="DIR", help="A scan's directory; by default the stream's log."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a page down, or those of a site, or those whose URLs begin alike: what the index holds of them goes.
+
+    The decision goes into the sketch log as a hash, so that whoever folds the log repeats it; it holds for pages that
+    were fetched before it. Where a page that goes stands for others, the next of them takes its place (a verdict
+    `promoted`). What it does not reach, it says.
+    """
+    from streams.commands.forget import forget_scan, forget_stream, takedown_of, unreached
+
+    takedown = takedown_of(url, site, prefix)
+    if scan is not None and not (scan / "log").is_dir():
+        raise BadInput(f"{scan} is no scan's state directory; without --scan it is the stream's log")
+    if scan is not None:
+        done = forget_scan(scan, takedown)
+        told, said = done.to_json(), f"{done.pages:,} pages are taken down, {done.promoted:,} others took their place"
+    else:
+        offset = forget_stream(settings, takedown)
+        told = {"offset": offset}
+        said = f"written at offset {offset} of the log; the matcher takes them down when it gets there"
+    if as_json:
+        print_json({**told, "unreached": unreached(settings, scan)})
+        return
+    typer.echo(said)
+    for line in unreached(settings, scan):
+        typer.echo(f"not reached: {line}")

@@ -1,0 +1,82 @@
+"""A page is to be taken down: as the README says, on a running line, whatever is killed, and from checkpoints, too."""
+
+import shutil
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from broker import eventually
+from line import Line, Make, story
+
+from neardup.errors import BadInput
+from neardup.sketch.takedown import of_prefix, of_url
+from streams.commands import inspect as look
+from streams.errors import WrongScheme
+from streams.roles import forget
+from streams.state.checkpoint_store import CheckpointStore
+
+
+@pytest.fixture
+def line(make: Make, tmp_path: Path) -> Line:
+    """Judged and at work, with few checkpoints."""
+    made: Line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=3, checkpoints_kept=5, flush_ms=1)
+    made.publish(story())
+    made.start("sketch")
+    made.start("match")
+    made.settle()
+    return made
+
+
+def representative_of(line: Line) -> str:
+    """A page that stands for others."""
+    told = [verdict for verdict in line.verdicts() if verdict["verdict"] == "exact_duplicate"]
+    return str(told[0]["representative"]["url"])
+
+
+def test_a_page_is_taken_down(line: Line, tmp_path: Path) -> None:
+    url = representative_of(line)
+    before = {one.name for one in CheckpointStore(line.settings.checkpoints).usable()}
+    assert before
+    offset = forget(line.settings, of_url(url))
+    store = CheckpointStore(line.settings.checkpoints)
+    # A checkpoint is made at once, and those of before go.
+    eventually(lambda: {one.manifest.forgot for one in store.usable()} == {offset + 1}, "stale checkpoints gone")
+    line.publish([page for page in story() if page.url == url])
+    found = line.check()
+    (promoted,) = [verdict for verdict in found if verdict["page_id"] >> 12 == offset]
+    assert (promoted["verdict"], promoted["n"]) == ("promoted", 1)
+    again = next(verdict for verdict in found if verdict["page_id"] >> 12 > offset and verdict["url"] == url)
+    assert again["verdict"] in ("exact_duplicate", "near_duplicate", "unique")
+    other = forget(line.settings, of_url(url))
+    line.start("match")
+    eventually(lambda: any(one.manifest.forgot == other + 1 for one in store.usable()), "the second takedown")
+    line.stop()
+    shutil.rmtree(line.settings.state)  # restored from a checkpoint, nothing of it is there
+    line.start("match")
+    line.check()
+    with ExitStack() as held:
+        opened = look.open_index(Path(line.settings.state), held)
+        with pytest.raises(BadInput, match="nothing is held of it"):
+            look.of_url(opened.store, url)
+        found_there, told = look.overview(opened, lambda rows: None)
+        assert found_there.wrong_total == 0
+        assert [one["offset"] for one in told["takedowns"]] == [offset, other]
+
+
+@pytest.mark.parametrize("step", ["3 offsets sent", "4 written"])
+def test_killed_beside_a_takedown(line: Line, step: str) -> None:
+    line.stop()
+    forget(line.settings, of_prefix(representative_of(line)))
+    line.start("match", step=step, call=1).dead()
+    line.start("match")
+    line.publish(story(5))
+    line.start("sketch")
+    line.check()
+
+
+def test_a_word_with_another_seed_is_refused_before_it_stops_the_line(line: Line) -> None:
+    before = line.ends(line.names.sketches)
+    with pytest.raises(WrongScheme):
+        forget(replace(line.settings, seed=8), of_url("http://a.example/"))
+    assert line.ends(line.names.sketches) == before
