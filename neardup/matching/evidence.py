@@ -75,7 +75,7 @@ def _crowds(decider: Decider, search: Search) -> Evidence:
 def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
     """Evidence of a page that repeats nothing: how many candidates there were, and what rejected the nearest.
 
-    lang: its own.
+    kept_apart: the step that did, where the texts alone are alike enough. lang: its own.
     """
     out: dict[str, Any] = {"candidates": len(search.candidates)}
     if search.candidates:
@@ -83,6 +83,8 @@ def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
         decider = overlay.decider
         nearest = search.nearest(overlay)
         other = overlay.header(nearest.page_id)
+        if rule_of(decider).kept_apart(nearest.pair, nearest.ruling, decider):
+            out["kept_apart"] = nearest.ruling.by
         out["nearest"] = {
             **_where(nearest.page_id, other),
             "score": score_of(decider, nearest.pair),

@@ -6,6 +6,7 @@ from typing import get_type_hints
 
 import numpy as np
 
+from neardup.errors import BadInput
 from neardup.kernels import pairs as kernels
 from neardup.pairs.pair import Pair
 from neardup.pairs.tapes import Arrays, tape_room
@@ -27,7 +28,17 @@ _PART_PAIRS_MIN = 32
 
 
 def compare(a: Sketch, b: Sketch) -> Pair:
-    """The numbers of a pair, a the new page, b the candidate; both of one scheme."""
+    """The numbers of a pair, a the new page, b the candidate.
+
+    Raises BadInput for sketches of two schemes, as far as they tell: what they were opened with (`Sketch`), or two
+    fingerprints of one site. Without either nothing is known of them, and of two schemes the numbers mean nothing.
+    """
+    known = a.scheme or b.scheme
+    one = all(sketch.is_of(known) for sketch in (a, b)) if known else True
+    if a.scheme and b.scheme:
+        one = one and a.scheme.digest == b.scheme.digest
+    if not one or (a.site == b.site and a.site_fingerprint != b.site_fingerprint):
+        raise BadInput(f"{a.url}, {b.url}: sketches of two schemes cannot be compared; make both by one `Scheme`")
     return compare_records(a.record, [b.record])[0]
 
 

@@ -120,6 +120,7 @@ def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
         flags=[
             (flag.replace("_", " "), told, tally.flags[flag]) for flag, told in prose.FLAGS.items() if tally.flags[flag]
         ],
+        kept_apart=[(by, why_refused(by), n) for by, n in tally.kept_apart.most_common(20)],
         ruled_out=[(by, why_refused(by), n) for by, n in tally.ruled_out.most_common(20)],
         hot_uses=any(hot.uses is not None for hot in info.hot_keys[:HOT_KEYS_SHOWN]),
         pictures=_pictures(tally),

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from neardup.decider import Decider
-from neardup.rules import REFUSALS, rule_of
+from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.rules.families import PLACES, WORDS, Words
 
 KINDS: dict[str, tuple[str, str]] = {
-    "unique": ("unique", "Nothing earlier says the same. Founds a cluster of its own."),
+    "unique": ("unique", "No earlier page counts as the same. Founds a cluster of its own."),
     "exact_duplicate": ("exact duplicate", "The same words in the same order as an earlier page."),
     "near_duplicate": ("near duplicate", "Nearly the same words in the same order as an earlier page."),
     "same_content": ("same content", "Another page around the same main content. Founds a cluster of its own."),
@@ -67,6 +67,12 @@ def key_name(family: str) -> str:
     """What a family of index keys is made of, in words."""
     known = _KEYS.get(family.lower())
     return known[0].one if known else family
+
+
+def kept_apart(evidence: Mapping[str, Any]) -> str:
+    """Why a page stands for itself though an earlier one is alike, as a sentence; empty where none is."""
+    by = evidence.get("kept_apart")
+    return f"Alike, but kept apart from page {evidence['nearest']['page_id']}: {why_refused(by)}." if by else ""
 
 
 def found_through(keys: Any) -> str:

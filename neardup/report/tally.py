@@ -189,6 +189,7 @@ class Tally:
         self.flags: Counter[str] = Counter()
         self.by: Counter[str] = Counter()
         self.ruled_out: Counter[str] = Counter()
+        self.kept_apart: Counter[str] = Counter()
         self.reasons = Leaders(1000)
         self.sites = Leaders()
         self.clusters = Clusters()
@@ -229,6 +230,8 @@ class Tally:
         evidence = verdict.get("evidence") or {}
         if kind in ("near_duplicate", "same_content") and evidence:
             self._accepted(verdict, kind, evidence)
+        if evidence.get("kept_apart"):
+            self.kept_apart[str(evidence["kept_apart"])] += 1
         if kind in FOUNDING and nearest(verdict):
             self._rejected(verdict, nearest(verdict))
 

@@ -91,7 +91,8 @@ class Rule:
     was measured; in the rule's own unit. in_short: a pair's numbers, and those that are needed. evidence: what a
     verdict has of a pair. drawn: thresholds by field of the evidence, for charts.
 
-    one_page: whether two pages of one digest are one; of their headers.
+    one_page: whether two pages of one digest are one; of their headers. kept_apart: whether the text of a pair that was
+    refused agrees as well as the rule asks of any pair, so that something else told the pages apart.
 
     reads_tapes: thin pages are no candidates, nor are pages of too different a length. counts_siblings: whether it asks
     for siblings.
@@ -108,6 +109,7 @@ class Rule:
     in_short: Callable[[Pair, Decider, Ruling], tuple[str, str]]
     evidence: Callable[[Pair, Ruling], dict[str, Any]]
     drawn: Callable[[Decider], Mapping[str, float]] = lambda decider: {}
+    kept_apart: Callable[[Pair, Ruling, Decider], bool] = lambda pair, ruling, decider: False
     one_page: Callable[[Header, Header, Decider], bool] = lambda header, other, decider: True
     reads_tapes: bool = False
     counts_siblings: Callable[[Decider], bool] = lambda decider: False

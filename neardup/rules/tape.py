@@ -112,6 +112,12 @@ def possible_from(least: float, named_alike: np.ndarray, pairs: Columns, decider
     return alike
 
 
+def kept_apart(pair: Pair, ruling: Ruling, decider: Decider) -> bool:
+    if ruling.kind is not None or min(pair.tape_a, pair.tape_b) < decider.tape_bytes_min:
+        return False
+    return pair.tape_score >= decider.tape_min
+
+
 def posts(decider: Decider) -> Posts:
     return (
         (KeyFamily.HEAD, 1),
@@ -207,5 +213,6 @@ RULE = Rule(
     in_short=in_short,
     evidence=evidence_of,
     drawn=lambda decider: {"tape_score": decider.tape_min},
+    kept_apart=kept_apart,
     reads_tapes=True,
 )

@@ -285,6 +285,7 @@ RULE = Rule(
     in_short=tape.in_short,
     evidence=_evidence,
     drawn=tape.RULE.drawn,
+    kept_apart=tape.kept_apart,
     one_page=one_page,
     reads_tapes=True,
     counts_siblings=lambda decider: decider.siblings_min > 0,

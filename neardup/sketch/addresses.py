@@ -102,17 +102,22 @@ def _joined(texts: Sequence[bytes]) -> Texts:
     return data, np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
 
 
+def site_digest(site: str, scheme: Scheme) -> bytes:
+    """The fingerprint of a site's name, uint64 as little-endian bytes; keyed by the seed."""
+    return hashlib.blake2b(site.encode(), digest_size=8, key=scheme.constants("site", 2).tobytes()).digest()
+
+
 class _Hosts(dict[str, bytes]):
     """Hosts as kernels take them, computed when first asked for."""
 
     def __init__(self, scheme: Scheme) -> None:
         super().__init__()
         self._token_key = scheme.constants("token", KEY_WORDS)
-        self._site_key = scheme.constants("site", 2).tobytes()
+        self._scheme = scheme
 
     def __missing__(self, host: str) -> bytes:
-        site, hen = site_of(host).encode(), hen_site(host).encode()
-        sites = [hashlib.blake2b(name, digest_size=8, key=self._site_key).digest() for name in (site, hen)]
+        site = site_of(host).encode()
+        sites = [site_digest(one, self._scheme) for one in (site_of(host), hen_site(host))]
         tokens = self._tokens(labels(host).encode()[:_HOST_BYTES_MAX])
         name = host.encode()
         found = struct.pack("<8s8s3Q", *sites, len(name), len(site), len(tokens)) + tokens.tobytes() + name + site

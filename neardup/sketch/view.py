@@ -4,7 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.errors import CorruptRecord
+from neardup.errors import BadInput, CorruptRecord
+from neardup.scheme import Scheme
+from neardup.sketch.addresses import site_digest
 from neardup.sketch.layout import (
     HEADER,
     NAME,
@@ -31,10 +33,14 @@ class Name(NamedTuple):
 class Sketch(RecordTexts):
     """A read-only view of one record. Field access decodes; nothing is copied before."""
 
-    __slots__ = ("_header", "_starts", "record")
+    __slots__ = ("_header", "_starts", "record", "scheme")
 
-    def __init__(self, record: bytes) -> None:
-        """Raises CorruptRecord for an unknown version or a wrong length."""
+    def __init__(self, record: bytes, scheme: Scheme | None = None) -> None:
+        """scheme: the one that it was made by, if known; `compare` refuses sketches of two.
+
+        Raises CorruptRecord for an unknown version or a wrong length, BadInput for a record of another seed.
+        """
+        self.scheme = scheme
         if len(record) < HEADER.itemsize or record[0] != SKETCH_VERSION:
             version = record[0] if record else "nothing"
             raise CorruptRecord(f"not a sketch record of version {SKETCH_VERSION}: {version}, {len(record)} bytes")
@@ -45,6 +51,13 @@ class Sketch(RecordTexts):
         self._starts = section_starts([int(self._header[length]) for length in SECTION_LENGTHS])
         if self._starts[-1] != len(record):
             raise CorruptRecord(f"a sketch record of {len(record)} bytes has sections up to byte {self._starts[-1]}")
+
+        if scheme is not None and not self.is_of(scheme):
+            raise BadInput(f"{self.url}: a sketch of another seed than that of the scheme {scheme.digest}")
+
+    def is_of(self, scheme: Scheme) -> bool:
+        """Whether the record's fingerprint of its site is that of the scheme's seed; other parameters are not told."""
+        return self.site_fingerprint == int.from_bytes(site_digest(self.site, scheme), "little")
 
     def _section(self, section: RecordSection) -> bytes:
         return self.record[self._starts[section] : self._starts[section + 1]]

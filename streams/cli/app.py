@@ -258,6 +258,7 @@ def report(
     epilog=examples(
         "neardup compare old.html new.html",
         "neardup compare a.html b.html --a-url https://a.example/1/x --b-url https://a.example/2/x",
+        "neardup compare a.html b.html --state neardup-state",
     ),
 )
 def compare(
@@ -271,17 +272,34 @@ def compare(
     model: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="What `neardup train` made: the rule signals.")
     ] = None,
+    state: Annotated[
+        Path | None, typer.Option("--state", metavar="DIR", help="Sample and decide as this scan does.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two files by every rule: numbers, decisions, evidence, and the words that differ."""
+    """Compare two files by every rule: numbers, decisions, evidence, and the words that differ.
+
+    Words are sampled with a fixed seed, so that the same files always give the same numbers; with --state by the seed
+    and the numbers of a scan.
+    """
+    if state is not None:
+        _require(state)
+    must_exist((a, b))
     make = _decider(None, numbers)
 
     from neardup.signals.model import read_model
     from streams.commands.compare import SCHEME, compare_command
 
     announce_compiler()
-    decider, known = make(SCHEME) if make else None, None if model is None else read_model(model)
-    show(compare_command(a, b, a_url=a_url, b_url=b_url, decider=decider, model=known), as_json=as_json)
+    scheme, decider = SCHEME, None
+    if state is not None:
+        from streams.files.state import State
+
+        with State.open(state) as opened:
+            scheme, decider = opened.scheme, opened.decider
+    decider, known = make(scheme) if make else decider, None if model is None else read_model(model)
+    made = compare_command(a, b, a_url=a_url, b_url=b_url, scheme=scheme, decider=decider, model=known)
+    show(made, as_json=as_json)
 
 
 @app.command(

@@ -36,6 +36,7 @@ from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
 from streams.commands.compare_batch import BatchResult, batch_results, batch_table, learned_result
+from streams.commands.exactly import Exact, exact_of
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
 SCHEME = Scheme(seed=0x6E656172647570)
@@ -75,7 +76,8 @@ class Comparison:
     """All that is known of a pair of files. names: what the vetoes rest on, in words.
 
     if_urls_end_alike: what the decider's rule would say then, where no URLs were given and that makes a difference.
-    draft: what kind of difference it is. batch: what the rules of `neardup partition` say, where they are installed.
+    draft: what kind of difference it is. exact: beside the samples; None for what has no text. batch: what the rules of
+    `neardup partition` say, where they are installed.
     """
 
     files: tuple[Path, Path]
@@ -89,6 +91,7 @@ class Comparison:
     if_urls_end_alike: Kind | None = None
     draft: Draft | None = None
     batch: Sequence[BatchResult] = ()
+    exact: Exact | None = None
 
     @property
     def same_digest(self) -> bool:
@@ -114,6 +117,7 @@ class Comparison:
                 for path, sketch in zip(self.files, self.sketches, strict=True)
             ],
             "pair": self.pair._asdict(),
+            "exact": None if self.exact is None else self.exact.to_json(),
             "rules": [one.to_json(self.same_digest) for one in self.rules],
             "batch_rules": [one.to_json() for one in self.batch],
             "if_urls_end_alike": self.if_urls_end_alike,
@@ -139,6 +143,10 @@ class Comparison:
             )
         yield ""
         yield self._evidence()
+        if self.exact is not None:
+            yield Text(self.exact.sentence(self.pair.tape_score))
+        told = "the fixed seed of this command" if self.decider.scheme == SCHEME.digest else "the seed of the state"
+        yield Text(f"Sampled with {told}: the same files always give the same numbers.", style="dim")
         yield from map(safe, self.names)
         if self.draft is not None and self.draft.sentence():
             yield Text(self.draft.sentence())
@@ -239,7 +247,11 @@ def compare_command(
         None if difference is None else passages(difference, count_max=12),
         alike if unsaid else None,
         None if difference is None else draft_of(difference, pages[0].url, pages[1].url),
-        [*batch_results(pages, scheme.body_bytes_max), *([] if decider.model else [learned_result(pages, model)])],
+        batch=[
+            *batch_results(pages, scheme.body_bytes_max),
+            *([] if decider.model else [learned_result(pages, model)]),
+        ],
+        exact=exact_of(pages, scheme),
     )
 
 

@@ -14,12 +14,13 @@ from neardup.errors import BadInput, BadPage, InvariantBroken
 from neardup.limits import PLACE_BITS
 from neardup.matching.fold import Candidate, Trace, fold
 from neardup.page import normalise_url
-from neardup.report.prose import KINDS, found_through, sentences
+from neardup.report.prose import KINDS, found_through, kept_apart, sentences
 from neardup.report.reasons import Draft
 from neardup.report.samples import Side, card, instant
 from neardup.rules import why_refused
 from neardup.verdict import Coordinates
 from streams.commands.compare import safe
+from streams.commands.exactly import Exact, exact_of
 from streams.files.state import State
 from streams.formats.message import decode_message
 from streams.line.folding import fold_until
@@ -35,7 +36,8 @@ class Explanation:
     """One verdict and all that was weighed for it. history: (page id, verdict) about this URL, oldest first.
 
     decider: what decided then. difference: the page it repeats, or its nearest candidate, and what kind of difference
-    theirs is; None where one of the two cannot be read any more, or no word differs.
+    theirs is; None where one of the two cannot be read any more, or no word differs. exact: of these two, with the
+    sampled score.
     """
 
     verdict: Mapping[str, Any]
@@ -43,6 +45,7 @@ class Explanation:
     history: list[tuple[int, str]]
     decider: Decider
     difference: tuple[Side, Draft] | None = None
+    exact: tuple[Exact, float] | None = None
 
     @property
     def winner(self) -> int | None:
@@ -86,6 +89,7 @@ class Explanation:
                 }
                 for one in trace.candidates
             ],
+            "exact": None if self.exact is None else self.exact[0].to_json(),
             "candidates_cut": trace.candidates_cut,
             "difference": self.difference
             and {"page_id": self.difference[0].page_id, "url": self.difference[0].url, **self.difference[1].to_json()},
@@ -100,7 +104,10 @@ class Explanation:
         if verdict.get("title"):
             yield safe(str(verdict["title"]))
         yield ""
+        evidence = verdict.get("evidence") or {}
         yield Text(meaning)
+        if told := kept_apart(evidence):
+            yield Text(told)
         if verdict.get("reason"):
             yield safe(str(verdict["reason"]))
         if verdict.get("standing"):
@@ -109,7 +116,6 @@ class Explanation:
             if verdict.get(role):
                 told = "the representative" if role == "representative" else "the page with the same content"
                 yield Text.assemble(f"{told}: page {verdict[role]['page_id']}, ", safe(verdict[role]["url"]))
-        evidence = verdict.get("evidence") or {}
         for sentence in sentences(evidence, self.decider):
             yield safe(sentence)
         near = evidence.get("nearest")
@@ -117,6 +123,8 @@ class Explanation:
             yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", safe(near["url"]))
             for sentence in sentences(near, self.decider):
                 yield safe(sentence)
+        if self.exact is not None:
+            yield Text(self.exact[0].sentence(self.exact[1]))
         if self.difference and (sentence := self.difference[1].sentence()):
             yield Text(sentence)
         yield from self._weighed()
@@ -220,7 +228,22 @@ def explain_command(
             f"page {stored['page_id']} ({stored['url']}) is judged otherwise than it was: {told}. Log, verdicts and "
             "program contradict each other"
         )
-    return Explanation(stored, traces[0], history, decider, _difference(state, stored, decider))
+    return Explanation(stored, traces[0], history, decider, _difference(state, stored, decider), _exact(state, stored))
+
+
+def _exact(state: State, verdict: dict[str, Any]) -> tuple[Exact, float] | None:
+    """None where nothing was sampled, or one of the two cannot be read any more."""
+    evidence = verdict.get("evidence") or {}
+    told = evidence.get("nearest") or evidence
+    other = evidence.get("nearest") or verdict.get("content_of") or verdict.get("representative")
+    if other is None or told.get("tape_score") is None:
+        return None
+    places = [Coordinates(**one["coordinates"]) for one in (verdict, other)]
+    try:
+        found = exact_of([state.read_page(place) for place in places], state.scheme)
+    except BadInput:
+        return None
+    return None if found is None else (found, told["tape_score"])
 
 
 def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tuple[Side, Draft] | None:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from neardup.report import visible
+from neardup.rules import why_refused
 from streams.files.scan import Progress as Where
 from streams.files.scan import ScanResult
 
@@ -92,6 +93,8 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
         console.print(_kinds(result))
         if result.reasons:
             console.print(_reasons(result), soft_wrap=True)
+        if result.kept_apart:
+            console.print(_kept_apart(result), highlight=False, soft_wrap=True)
         console.print(_sites(result))
     if result.audit:
         for line in audit_lines(result.audit):
@@ -148,6 +151,14 @@ def _reasons(result: ScanResult) -> Text:
     others = sum(result.reasons.values()) - sum(count for _, count in shown)
     said = [safe(reason, 80).append(f" ({count:,})") for reason, count in shown]
     return Text("rejected: ").append_text(Text("; ").join([*said, *([Text(f"others ({others:,})")] if others else [])]))
+
+
+def _kept_apart(result: ScanResult) -> Text:
+    """How many pages are like an earlier one and stand for themselves all the same, and why."""
+    said = "; ".join(f"{why_refused(by)} ({count:,})" for by, count in result.kept_apart.items())
+    return Text(
+        f"alike, but kept apart: {sum(result.kept_apart.values()):,} of those that stand for themselves: {said}"
+    )
 
 
 def _sites(result: ScanResult) -> Table:

@@ -73,6 +73,8 @@ class ScanResult:
     sources. skipped: paths of those that were finished before, or named twice.
     problems: what could not be read of the sources that ended, also in earlier scans, up to PROBLEMS_MAX lines a
     source, of problems_total. interrupted: by a signal.
+    kept_apart: pages that stand for themselves while the text of an earlier one is alike, by the step that told them
+    apart, the most frequent first.
     audit: counts of the shadow rule and of the pairs drawn, empty without an audit.
     """
 
@@ -82,6 +84,7 @@ class ScanResult:
     counts: dict[str, int] = field(default_factory=dict)
     sites: list[SiteCount] = field(default_factory=list)
     reasons: dict[str, int] = field(default_factory=dict)
+    kept_apart: dict[str, int] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
@@ -201,6 +204,7 @@ class _Scan:
         self._counts: Counter[str] = Counter()
         self._sites: dict[str, SiteCount] = {}
         self._reasons: Counter[str] = Counter()
+        self._kept_apart: Counter[str] = Counter()
         self._marks: dict[str, Mark] = {}
         self._pages_in = 0
         self._bytes_total = 0
@@ -386,6 +390,8 @@ class _Scan:
             site = self._sites.setdefault(name, SiteCount(name))
             site.pages += 1
             site.duplicates += verdict.verdict in _DUPLICATES
+            if by := verdict.evidence.get("kept_apart"):
+                self._kept_apart[by] += 1
             if verdict.verdict is Kind.REJECTED:
                 reason = reason_kind(verdict.reason)
                 known = reason in self._reasons or len(self._reasons) < REASONS_MAX
@@ -404,6 +410,7 @@ class _Scan:
         result.counts = {kind.value: self._counts[kind.value] for kind in Kind if self._counts[kind.value]}
         result.sites = sorted(self._sites.values(), key=lambda s: (-s.duplicates, -s.pages, s.site))
         result.reasons = dict(sorted(self._reasons.items(), key=lambda item: (-item[1], item[0])))
+        result.kept_apart = dict(self._kept_apart.most_common())
         result.seconds = time.monotonic() - self._started
         told = sum(count for kind, count in result.counts.items() if kind != Kind.PROMOTED)
         before = sum(mark.offset for mark in self._marks.values())

@@ -20,12 +20,13 @@ _PLACE = {"source": "VARCHAR", "partition": "INTEGER", "offset": "BIGINT", "posi
 #: Columns of each table with their types, in SQL's words.
 TABLES: Mapping[Name, Mapping[str, str]] = {
     # shown: whether an index should show it (README, "Scan a crawl"). verdict: the one that holds now, `gone` and
-    # `rejected` among them. canonical: of its cluster's last verdict. last: kind of its last verdict.
+    # `rejected` among them. canonical: of its cluster's last verdict. last: kind of its last verdict. kept_apart: where
+    # that is one of a page that stands for itself, the step that told it from the page `alike`, which is alike enough.
     "urls": {
         "url": "VARCHAR", "shown": "BOOLEAN", "verdict": "VARCHAR", "site": "VARCHAR", "cluster": "BIGINT",
         "representative": "VARCHAR", "canonical": "VARCHAR", "content_of": "VARCHAR", "title": "VARCHAR",
         "lang": "VARCHAR", "reason": "VARCHAR", "last": "VARCHAR", "page_id": "BIGINT", "n": "INTEGER",
-        "fetched_at": "BIGINT", **_PLACE,
+        "fetched_at": "BIGINT", **_PLACE, "kept_apart": "VARCHAR", "alike": "VARCHAR",
     },
     # One row a cluster of two URLs or more that stand now; members: these, the oldest verdict first.
     "clusters": {
@@ -38,6 +39,7 @@ TABLES: Mapping[Name, Mapping[str, str]] = {
         "cluster_size": "INTEGER", "revision": "BIGINT", "representative": "VARCHAR", "canonical": "VARCHAR",
         "content_of": "VARCHAR", "by": "VARCHAR", "fetched_at": "BIGINT", "thin": "BOOLEAN", "opaque": "BOOLEAN",
         "truncated": "BOOLEAN", **_PLACE, "scheme": "VARCHAR", "decider": "VARCHAR",
+        "kept_apart": "VARCHAR", "alike": "VARCHAR",
     },
 }  # fmt: skip
 
@@ -73,6 +75,7 @@ def _flat(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Itera
                 *(bool(verdict.get(field)) for field in ("thin", "opaque", "truncated")),
                 *(verdict["coordinates"][field] for field in _PLACE),
                 *(verdict[field] for field in ("scheme", "decider")),
+                *_apart(verdict),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
@@ -94,16 +97,17 @@ _SCHEMA = """
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;
 CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, last TEXT, verdict TEXT, site TEXT, cluster INT,
     representative TEXT, content_of TEXT, title TEXT, lang TEXT, reason TEXT, fetched_at INT,
-    source TEXT, "partition" INT, "offset" INT, position INT) WITHOUT ROWID;
+    source TEXT, "partition" INT, "offset" INT, position INT, kept_apart TEXT, alike TEXT) WITHOUT ROWID;
 CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, page_id INT, n INT, canonical TEXT);
 """
 _PUT_URL = f"""
-INSERT INTO urls VALUES ({", ".join("?" * 17)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
+INSERT INTO urls VALUES ({", ".join("?" * 19)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
     n = excluded.n, last = excluded.last, verdict = excluded.verdict, site = excluded.site, cluster = excluded.cluster,
     representative = excluded.representative, content_of = excluded.content_of,
     title = coalesce(excluded.title, title), lang = coalesce(excluded.lang, lang), reason = excluded.reason,
     fetched_at = excluded.fetched_at, source = excluded.source, "partition" = excluded."partition",
-    "offset" = excluded."offset", position = excluded.position
+    "offset" = excluded."offset", position = excluded.position, kept_apart = excluded.kept_apart,
+    alike = excluded.alike
 WHERE (excluded.page_id, excluded.n) > (page_id, n)
 """
 _PUT_CLUSTER = """
@@ -128,6 +132,7 @@ def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Call
                 (
                     *(verdict["url"], *at, kind, holds, verdict.get("site"), _cluster(verdict)),
                     *(_url(told, "representative"), _url(told, "content_of"), *texts, verdict["fetched_at"], *place),
+                    *_apart(verdict),
                 ),
             )
             if verdict.get("canonical") is not None:
@@ -140,7 +145,8 @@ def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Call
 def _urls(table: sqlite3.Connection) -> Iterator[Row]:
     for row in table.execute(
         f"SELECT url, verdict IN {SHOWN}, verdict, site, cluster, representative, clusters.canonical, content_of,"
-        " title, lang, reason, last, urls.page_id, urls.n, fetched_at, source, partition, offset, position"
+        " title, lang, reason, last, urls.page_id, urls.n, fetched_at, source, partition, offset, position,"
+        " kept_apart, alike"
         " FROM urls LEFT JOIN clusters USING (cluster) ORDER BY url"
     ):
         yield row[0], bool(row[1]), *row[2:]
@@ -169,6 +175,12 @@ def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
 def _cluster(verdict: Verdict) -> int | None:
     told = verdict.get("cluster")
     return told if told is not None else (verdict.get("standing") or {}).get("cluster")
+
+
+def _apart(verdict: Verdict) -> tuple[str | None, str | None]:
+    """What tells the page from one that is alike, and that page's URL."""
+    evidence = verdict.get("evidence") or {}
+    return (evidence["kept_apart"], evidence["nearest"]["url"]) if evidence.get("kept_apart") else (None, None)
 
 
 def _url(told: Mapping[str, Any], field: str) -> str | None:

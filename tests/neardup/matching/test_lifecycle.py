@@ -1,12 +1,16 @@
 """The life of a URL, row by row of its table, and of the clusters that its pages found, join and leave."""
 
+import json
 from dataclasses import replace
+
+import jsonschema
 
 from neardup.matching import evidence
 from neardup.pairs.scoring import compare_records
 from neardup.rules import Ruling
 from neardup.sketch.header import Header
 from neardup.sketch.view import Sketch
+from neardup.verdict import schema
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.story import FAR, FARTHER, NEAR, NEARER, SMALL, A, B, C, D, Story, text
 
@@ -65,6 +69,18 @@ def test_a_unique_page_names_the_nearest_candidate_and_what_rejected_it():
     nearest = told["evidence"]["nearest"]
     assert (nearest["page_id"], nearest["url"]) == (1, A)
     assert 0 < nearest["score"] < 0.74
+    assert "kept_apart" not in told["evidence"]
+
+
+def test_a_page_that_is_alike_and_kept_apart_says_by_what():
+    """Sweaters and socks of one text: what an index shows of them is its owner's choice."""
+    pages = [record(A, f"{text()} sweaters", title="sweaters"), record(A + "b", f"{NEAR} socks", title="socks")]
+    story = Story(*pages)
+    evidence = story.json(2)["evidence"]
+    assert story.json(2)["verdict"] == "unique"
+    assert evidence["kept_apart"] == evidence["nearest"]["by"] == "title veto"
+    assert evidence["nearest"]["tape_score"] >= 0.74
+    jsonschema.validate(story.json(2), json.loads(schema()))
 
 
 def test_the_nearest_candidate_is_the_one_with_the_highest_score():

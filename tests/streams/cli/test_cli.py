@@ -68,6 +68,20 @@ def test_a_reader_that_goes_away_and_a_full_disk_end_a_scan_quietly(shell: Shell
     assert [json.loads(line)["page_id"] for line in shell("scan", "site", "--out", "-").out.splitlines()] == [0, 1, 2]
 
 
+def test_what_is_alike_and_kept_apart_is_counted_with_the_reason(shell: Shell) -> None:
+    (shell.folder / "shop").mkdir()
+    for name in ("sweaters", "socks", "hats"):
+        (shell.folder / "shop" / f"{name}.html").write_text(f"<title>{name}</title><p>{words('a')} {name} {name}")
+    base = ("--base-url", "https://a.example/", "--report", "report.html")
+    ended = shell("scan", "shop", *base)
+    told = "alike, but kept apart: 2 of those that stand for themselves: the titles name different things (2)"
+    assert told in ended.out.splitlines()
+    assert "Alike, but kept apart</h3>" in (shell.folder / "report.html").read_text()
+    assert shell("export", "neardup-state", "--out", "urls.jsonl").code == 0
+    rows = {row["url"][18:]: row for row in map(json.loads, (shell.folder / "urls.jsonl").read_text().splitlines())}
+    assert [rows[f"{name}.html"]["alike"] for name in ("hats", "socks")] == [None, "https://a.example/hats.html"]
+
+
 def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:
     fetches = [{"url": f"https://a.example/{i}", "http_status": 500 + (i > 2), "body": "x"} for i in range(5)]
     lines = [*map(json.dumps, fetches), "not json"]

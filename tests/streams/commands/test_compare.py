@@ -2,6 +2,8 @@
 
 import io
 import json
+from difflib import SequenceMatcher
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,12 @@ from rich.console import Console
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.rules import rules_for
+from neardup.scheme import Scheme
 from neardup.signals.model import Branch, Leaf, Model
 from streams.commands.compare import SCHEME, Comparison, compare_command
+from streams.commands.explain import explain_command
+from streams.files.state import State
+from tests.streams.shell import Shell, site
 
 #: What is compared by where nothing else is asked for.
 DECIDER = Decider(scheme=SCHEME.digest)
@@ -218,3 +224,36 @@ def test_all_nine_rules_stand_side_by_side(tmp_path: Path, signal: str) -> None:
     without = compare_command(a, b)
     assert {one.rule for one in (*without.rules, *without.batch)} == NINE | {"tape"}
     assert "no model" in shown(without)
+
+
+def test_the_exact_similarity_stands_beside_the_sampled_one(tmp_path: Path) -> None:
+    lines = [f"{a} {b} {a}{b} is word {i}" for i, (a, b) in enumerate(product("abcdefghijklmnopqrst", repeat=2))]
+    edited = [line if i % 9 else f"other{i} thing{i} stands{i} here{i}" for i, line in enumerate(lines)]
+    result = compare_command(page(tmp_path, "a.html", lines), page(tmp_path, "b.html", edited))
+    assert result.exact is not None
+    least, most = result.exact.least, result.exact.most
+    assert least < most
+    assert least - 0.02 <= result.pair.tape_score <= most + 0.02
+    words = [[word for line in ["A manual", *text] for word in line.lower().split()] for text in (lines, edited)]
+    common = sum(block.size for block in SequenceMatcher(None, *words, autojunk=False).get_matching_blocks())
+    assert result.exact.similarity == pytest.approx(common / (sum(map(len, words)) - common), abs=0.01)
+    told = " ".join(shown(result).split())
+    assert f"Exactly, {result.exact.similarity:.0%} of all words" in told
+    assert "fixed seed" in told
+    assert json.loads(json.dumps(result.to_json()))["exact"]["seeds"] == 16
+    assert compare_command(tmp_path / "a.html", tmp_path / "b.html").to_json() == result.to_json()
+
+
+def test_compare_samples_as_a_scan_does(shell: Shell) -> None:
+    site(shell.folder / "site")
+    assert shell("scan", "site", "--rule", "tape").code == 0
+    state = json.loads((shell.folder / "neardup-state" / "scheme.json").read_text())
+    told = json.loads(shell("compare", "site/a.html", "site/b.html", "--state", "neardup-state", "--json").out)
+    assert told["scheme"] == Scheme(seed=state["seed"]).digest
+    with State.open(shell.folder / "neardup-state") as opened:
+        assert told["decider"] == opened.decider.digest
+        said = explain_command(opened, (shell.folder / "site" / "b.html").as_uri())
+    assert said.trace.candidates[0].pair.tape_score == told["pair"]["tape_score"]
+    assert said.exact is not None
+    assert said.exact[0].similarity == told["exact"]["similarity"]
+    assert shell("compare", "site/a.html", "site/b.html", "--state", "nowhere").code != 0

@@ -77,7 +77,11 @@ def test_a_vetoed_candidate_is_shown_with_the_veto(state: State) -> None:
     assert result.winner is None
     assert [one.ruling.by for one in result.trace.candidates] == ["title veto"]
     assert "nearest candidate: page 0, http://a.example/a0.html" in shown(result)
-    assert "title veto: the titles name different things" in " ".join(shown(result).split())
+    told = " ".join(shown(result).split())
+    assert "title veto: the titles name different things" in told
+    assert "Alike, but kept apart from page 0: the titles name different things." in told
+    assert "Nothing earlier" not in told
+    assert result.verdict["evidence"]["kept_apart"] == "title veto"
 
 
 def test_an_exact_duplicate_is_settled_by_its_digest(state: State) -> None:
