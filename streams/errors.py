@@ -1,6 +1,6 @@
 """Errors of the wiring. Each class says what the operator does about it; each text names topic, partition, offset."""
 
-from neardup.errors import NeardupError, StateError
+from neardup.errors import BadInput, NeardupError, StateError
 
 #: What to do where page ids, or positions, are those of a topic that is no more. Nothing that was told gets lost by it.
 NEW_GENERATION = (
@@ -12,6 +12,10 @@ LOG_LOST = (
     "restore a checkpoint that the log still covers into a new `state` folder (neardup checkpoints, neardup restore), "
     f"or {NEW_GENERATION}"
 )
+
+
+class WrongUsage(BadInput):
+    """What a command was asked for makes no sense, or names what is not there; nothing was begun. Exit code 2."""
 
 
 class BrokerError(NeardupError):

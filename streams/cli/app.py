@@ -14,10 +14,11 @@ import typer
 from typer.core import TyperGroup
 
 from neardup.decider import RULE_NAMES, Decider
-from neardup.errors import BadInput, InvariantBroken, NeardupError
+from neardup.errors import InvariantBroken, NeardupError
 from neardup.scheme import Scheme
 from streams.cli import evaluation, generations, history, partition, plan, render, signals, stream, takedown, views
 from streams.cli.options import (
+    EXIT_CODES,
     INPUTS,
     FollowLinksOption,
     IdFieldOption,
@@ -26,12 +27,14 @@ from streams.cli.options import (
     announce_compiler,
     complain,
     examples,
+    must_be_writable,
     must_exist,
     print_json,
     rule_values,
     show,
 )
 from streams.config.settings import OPTIONS
+from streams.errors import WrongUsage
 from streams.process.logs import printable
 
 
@@ -68,6 +71,7 @@ app = typer.Typer(
     name="neardup",
     cls=Commands,
     help="Finds which pages of a crawl repeat earlier ones, with evidence for each verdict.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode=None,
@@ -86,7 +90,7 @@ app.add_typer(takedown.app)
 app.add_typer(views.app)
 app.add_typer(plan.app)
 
-#: Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted.
+#: See EXIT_CODES.
 EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130
 #: Modules of optional dependencies, with the extra that brings them.
 _EXTRAS = {
@@ -174,11 +178,12 @@ def scan(
     NEARDUP_SEED.
     """
     if out == "-" and as_json:
-        raise BadInput("--json and --out - both want standard output; choose one")
+        raise WrongUsage("--json and --out - both want standard output; choose one")
     must_exist(paths)
+    must_be_writable(report, audit, out)
     outputs = [Path(one) for one in (report, audit, out) if one is not None and one != "-"]
     if twice := [one for i, one in enumerate(outputs) if one.absolute() in map(Path.absolute, outputs[:i])]:
-        raise BadInput(f"{twice[0]} is named twice; each output needs a file of its own")
+        raise WrongUsage(f"{twice[0]} is named twice; each output needs a file of its own")
     scheme, decider = _scheme(), _decider(rule, numbers)
 
     from rich.console import Console
@@ -243,6 +248,7 @@ def report(
 ) -> None:
     """Write what is known in a state directory as one HTML file: verdicts, pictures, samples to judge them by."""
     _require(state)
+    must_be_writable(out)
 
     from streams.commands.report import write_report
     from streams.files.state import State
@@ -348,7 +354,7 @@ def _scheme() -> Scheme | None:
     except ValueError:
         value = -1
     if not 0 <= value < 1 << 64:
-        raise BadInput("NEARDUP_SEED is not a number of 64 bits (as 12345 or 0x1f)")
+        raise WrongUsage("NEARDUP_SEED is not a number of 64 bits (as 12345 or 0x1f)")
     return Scheme(seed=value)
 
 
@@ -362,17 +368,17 @@ def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], 
         option = OPTIONS.get("decider." + name)
         if option is None or name in ("rule", "sites"):
             names = (known.removeprefix("decider.") for known in OPTIONS if known.startswith("decider."))
-            raise BadInput(f"--set {text}: there is {', '.join(sorted(set(names) - {'rule', 'sites'}))}")
+            raise WrongUsage(f"--set {text}: there is {', '.join(sorted(set(names) - {'rule', 'sites'}))}")
         try:
             values[name] = option.kind.parse(value)
         except (ValueError, TypeError):
-            raise BadInput(f"--set {text}: {name} is {option.kind.allowed}") from None
+            raise WrongUsage(f"--set {text}: {name} is {option.kind.allowed}") from None
     return lambda scheme: Decider(scheme=scheme.digest, **values)
 
 
 def _require(state: Path) -> None:
     if not (state / "scheme.json").is_file():
-        raise BadInput(f"{state} is no state directory; name one with --state, or make one with: neardup scan")
+        raise WrongUsage(f"{state} is no state directory; name one with --state, or make one with: neardup scan")
 
 
 @app.callback(invoke_without_command=True)
@@ -396,7 +402,7 @@ def main() -> None:
         raise
     except NeardupError as error:
         complain(str(error))
-        sys.exit(EXIT_ERROR)
+        sys.exit(EXIT_USAGE if isinstance(error, WrongUsage) else EXIT_ERROR)
     except ModuleNotFoundError as error:
         if error.name not in _EXTRAS:
             raise

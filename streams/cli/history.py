@@ -11,6 +11,7 @@ from neardup.errors import BadInput
 from streams.cli import options
 from streams.cli.options import JsonOption, announce_compiler, complain, print_json, takes_settings
 from streams.config.settings import Settings
+from streams.errors import WrongUsage
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -56,14 +57,14 @@ def replay(
     have said (see: neardup diff).
     """
     if to_topic is not None and (scan is not None or out is not None):
-        raise BadInput("--to-topic is the stream's, and goes without --out: choose one")
+        raise WrongUsage("--to-topic is the stream's, and goes without --out: choose one")
     from streams.commands.replay import replay_scan, replay_stream
     from streams.commands.terminal import bar
     from streams.history.replay import Stretch
 
     stretch = Stretch(start, stop, _instant(since), _instant(until))
     if scan is not None and not (scan / "log").is_dir():
-        raise BadInput(f"{scan} is no scan's state directory; make one with: neardup scan")
+        raise WrongUsage(f"{scan} is no scan's state directory; make one with: neardup scan")
     announce_compiler()
     with _output(out) as file, bar(shown=out not in (None, "-") or to_topic is not None) as shown:
         if scan is not None:
@@ -164,7 +165,8 @@ def export(
 
     name = next((name for name in TABLES if name == table), None)
     if name is None:
-        raise BadInput(f"--table {table}: there is {', '.join(TABLES)}")
+        raise WrongUsage(f"--table {table}: there is {', '.join(TABLES)}")
+    options.must_be_writable(out)
     with bar(shown=out != "-") as progress:
         count = write(source, name, out, settings, lambda read: progress.phase(f"{read:,} verdicts", 0, 0))
     complain(f"{count:,} rows")
@@ -311,7 +313,7 @@ def _checkpoints(settings: Settings):  # type: ignore[no-untyped-def]  # its mod
     from streams.state.checkpoint_store import CheckpointStore
 
     if not settings.checkpoints:
-        raise BadInput("where are the checkpoints? Name a folder or a URL: --checkpoints, NEARDUP_CHECKPOINTS")
+        raise WrongUsage("where are the checkpoints? Name a folder or a URL: --checkpoints, NEARDUP_CHECKPOINTS")
     return CheckpointStore(settings.checkpoints)
 
 
@@ -324,7 +326,7 @@ def _instant(text: str | None) -> int | None:
 
     when = parse_start(text, SystemClock().now_ms())
     if isinstance(when, str):
-        raise BadInput(f"{when!r} is no time; leave the option out, or name one, as 2h or 2026-01-31T12:00")
+        raise WrongUsage(f"{when!r} is no time; leave the option out, or name one, as 2h or 2026-01-31T12:00")
     return when
 
 
@@ -334,4 +336,4 @@ def _output(out: str | None):  # type: ignore[no-untyped-def]  # a context of a 
     try:
         return open(out, "wb")
     except OSError as error:
-        raise BadInput(f"--out {out}: {error.strerror}") from error
+        raise WrongUsage(f"--out {out}: {error.strerror}") from error

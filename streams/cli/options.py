@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from neardup.decider import RULE_NAMES
-from neardup.errors import BadInput
 from streams.config.load import load
 from streams.config.settings import OPTIONS, Role, Settings, without_credentials
+from streams.errors import WrongUsage
 from streams.process.logs import printable
 
 FollowLinksOption = Annotated[
@@ -34,6 +35,7 @@ TextFieldOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
 
+#: Settings of one kind: in help they stand together.
 CONNECTION = ("bootstrap", "generation", "group")
 TOPICS = ("sketches_of", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic")
 PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
@@ -44,6 +46,45 @@ CHECKPOINTS = ("checkpoints", "checkpoint_messages", "checkpoints_kept")
 AUDITING = ("audit", "audit_rate", "audit_bytes_max", "shadow", "shadow_set")
 WATCHING = ("stall_ms", "hold_ms", "metrics_host", "metrics_port", "log_level", "log_format")
 TRACING = ("traces", "trace_rate")
+#: What a role's help begins with, without a title: most who start one need no more.
+_FIRST = ("bootstrap", "generation", "state", "decider.rule", "threads", "checkpoints", "metrics_port")
+_GROUPS = {
+    "Topics and groups": (*CONNECTION, *TOPICS),
+    "Pages": (*PAGES, "body_bytes_max"),
+    "Batches": BATCHES,
+    "Matching": MATCHING,
+    "What a duplicate is": DECIDER,
+    "Checkpoints": CHECKPOINTS,
+    "Looking on: audits and shadow rules": AUDITING,
+    "Watching": (*WATCHING, *TRACING),
+}
+_GROUP_OF = {name: title for title, names in _GROUPS.items() for name in names if name not in _FIRST}
+
+
+class Grouped(TyperCommand):
+    """A command whose help has its settings in groups, behind the few that most want."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in _GROUPS}}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                groups[getattr(parameter, "rich_help_panel", None) or "Options"].append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+#: The end of `neardup --help`; README has the same.
+EXIT_CODES = """\b
+Exit codes:
+    0  done
+    1  an error; the text says what to do
+    2  wrong usage: an option, a setting, a file that is not there; nothing was begun
+    3  done, but some input could not be read, or no page of it
+   75  a call to Kafka hung and the process ended itself; start it again
+  130  interrupted; the same command goes on from there"""
 
 
 def examples(*commands: str, codes: str = "") -> str:
@@ -57,10 +98,25 @@ def complain(text: str) -> None:
 
 
 def must_exist(given: Sequence[str | Path]) -> None:
-    """Raises BadInput for a path that is not there, before anything is begun. URLs are not asked for."""
+    """Raises WrongUsage for a path that is not there, before anything is begun. URLs are not asked for."""
     for path in map(str, given):
         if path != "-" and "://" not in path and not os.path.exists(path):
-            raise BadInput(f"{path}: no such file or folder")
+            raise WrongUsage(f"{path}: no such file or folder")
+
+
+def must_be_writable(*files: str | Path | None) -> None:
+    """Raises WrongUsage for a file that a command could not write at its end; `-` is standard output."""
+    for file in files:
+        if file is None or str(file) == "-":
+            continue
+        path = Path(file)
+        folder = path.absolute().parent
+        if path.is_dir():
+            raise WrongUsage(f"{path}: a folder, and a file is to be written")
+        if not folder.is_dir():
+            raise WrongUsage(f"{path}: cannot be written, as there is no folder {folder}")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise WrongUsage(f"{path}: cannot be written: permission denied")
 
 
 @contextmanager
@@ -113,11 +169,11 @@ def rule_values(flag: str, said: str | None, others: Sequence[str] = ()) -> dict
     if not name or said in others:
         return {}
     if name not in RULE_NAMES or (model and name != "signals"):
-        raise BadInput(f"{flag} {said}: there is {', '.join([*others, *RULE_NAMES[:-1]])}, signals:MODEL")
+        raise WrongUsage(f"{flag} {said}: there is {', '.join([*others, *RULE_NAMES[:-1]])}, signals:MODEL")
     if name != "signals":
         return {"rule": name}
     if not model:
-        raise BadInput(f"{flag} signals wants a model: signals:FILE; `neardup train --signals sketches` makes one")
+        raise WrongUsage(f"{flag} signals wants a model: signals:FILE; `neardup train --signals sketches` makes one")
     return {"rule": name, "model": OPTIONS["decider.model"].kind.parse(model)}
 
 
@@ -156,7 +212,8 @@ def takes_settings(
 
 def _flag(name: str) -> inspect.Parameter:
     option = OPTIONS[name]
-    annotation = Annotated[str | None, typer.Option(option.flag, metavar="VALUE", help=option.usage)]
+    told = typer.Option(option.flag, metavar="VALUE", help=option.usage, rich_help_panel=_GROUP_OF.get(name))
+    annotation = Annotated[str | None, told]
     return _parameter(option.parameter, annotation)
 
 

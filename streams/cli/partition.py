@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from neardup.decider import RULE_NAMES
-from neardup.errors import BadInput
 from streams.cli.options import (
     INPUTS,
     FollowLinksOption,
@@ -21,6 +20,7 @@ from streams.cli.options import (
     print_json,
     rule_values,
 )
+from streams.errors import WrongUsage
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -88,10 +88,11 @@ def partition(
     """
     rule = rule_values("--method", method, METHODS)
     if sets is not None and sets not in KINDS:
-        raise BadInput(f"--sets {sets}: there is {', '.join(KINDS)}")
+        raise WrongUsage(f"--sets {sets}: there is {', '.join(KINDS)}")
 
     if engine not in ENGINES or (engine == "spark" and rule):
-        raise BadInput(f"--engine {engine}: there is {', '.join(ENGINES)}; online rules judge in order, on one machine")
+        told = "online rules judge in order, on one machine"
+        raise WrongUsage(f"--engine {engine}: there is {', '.join(ENGINES)}; {told}")
 
     from rich.console import Console
 
@@ -107,7 +108,7 @@ def partition(
     must_exist(given_paths)
     given = dict(text.partition("=")[::2] for text in numbers or [])
     if rule and (given or sets == "transitive"):
-        raise BadInput(f"--method {method} makes stars, with its usual numbers")
+        raise WrongUsage(f"--method {method} makes stars, with its usual numbers")
     parameters = with_numbers(Parameters(method="tlcs" if rule else method), given)  # type: ignore[arg-type]
     announce_compiler(quiet=quiet)
     if again:

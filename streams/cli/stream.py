@@ -14,6 +14,8 @@ from neardup.scheme import Scheme
 from streams.cli import options
 from streams.cli.options import JsonOption, print_json, takes_settings
 from streams.config.settings import OPTIONS, Settings
+from streams.errors import WrongUsage
+from streams.process.logs import printable
 
 app = typer.Typer(rich_markup_mode=None)
 topics = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Kafka: make the topics, or check them.")
@@ -83,6 +85,7 @@ def check(settings: Settings) -> None:
 
 
 @app.command(
+    cls=options.Grouped,
     short_help="Kafka: pages in, sketches to the log.",
     epilog=options.examples("NEARDUP_SEED_FILE=seed neardup sketch --bootstrap 127.0.0.1:9092"),
 )
@@ -98,6 +101,7 @@ def sketch(settings: Settings) -> None:
 
 
 @app.command(
+    cls=options.Grouped,
     short_help="Kafka: the log in, verdicts out, exactly once.",
     epilog=options.examples("NEARDUP_SEED_FILE=seed neardup match --bootstrap 127.0.0.1:9092 --state DIR"),
 )
@@ -115,6 +119,7 @@ def match(
 
 
 @app.command(
+    cls=options.Grouped,
     short_help="Kafka: sketcher and matcher in one process.",
     epilog=options.examples("neardup run --bootstrap 127.0.0.1:9092 --state DIR"),
 )
@@ -265,7 +270,7 @@ def audit(
     from streams.roles.runtime import greet
 
     if not settings.topics.audit:
-        raise BadInput("no audit topic: set NEARDUP_AUDIT_TOPIC or --audit-topic, as for the matcher")
+        raise WrongUsage("no audit topic: set NEARDUP_AUDIT_TOPIC or --audit-topic, as for the matcher")
     began = parse_start(start, SystemClock().now_ms())
     greet(settings, "verdicts")
     show(settings, Console(), json_out=sys.stdout.buffer, topic=settings.topics.audit, start=began, follow=follow)
@@ -322,6 +327,7 @@ def skip_record(settings: Settings, *, offset: OffsetArgument) -> None:
 
 
 @app.command(
+    cls=options.Grouped,
     short_help="Show every setting, and where it comes from.",
     epilog=options.examples("neardup config --config neardup.toml"),
 )
@@ -332,16 +338,11 @@ def config(settings: Settings, *, as_json: JsonOption = False) -> None:
     if as_json:
         print_json([row._asdict() for row in rows])
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("setting", "value", "from", "what it does"):
-        table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, (row.setting, row.value, row.origin, row.help)))
-    Console().print(table)
+        secret = row.setting in OPTIONS and OPTIONS[row.setting].kind.secret
+        names = ", ".join(filter(None, (row.flag, row.env, f"{row.env}_FILE" if secret else "")))
+        typer.echo(printable(f"{row.setting} = {row.value}  ({row.origin})"))
+        typer.echo(f"    {row.help} [{names}]")
 
 
 def _admin(settings: Settings):  # type: ignore[no-untyped-def]  # its module loads confluent_kafka

@@ -265,6 +265,7 @@ def label_command(
     check(rule, count, by)
     audit = read_audits(audits) if audits else None
     file = LabelFile(labels)
+    sock = _bound(port)
     try:
         for message in file.messages:
             told(message)
@@ -281,19 +282,19 @@ def label_command(
             labelling = Labelling(pairs, corpus, file.labels, file.append)
             progress("read", 0, 0)
             pair_view(labelling, crawl.texts, 0)  # on a new machine kernels are compiled here, not before a labeller
-            asyncio.run(_serve(labelling, crawl.texts, port, ready))
+            asyncio.run(_serve(labelling, crawl.texts, sock, ready))
     finally:
         file.close()
+        sock.close()
 
 
-async def _serve(labelling: Labelling, texts: Texts, port: int, ready: Callable[[str], None]) -> None:
+async def _serve(labelling: Labelling, texts: Texts, sock: socket.socket, ready: Callable[[str], None]) -> None:
     app = web.Application(client_max_size=64 << 10)
     runner = web.AppRunner(app, access_log=None)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    sock = _bound(port)
     port = sock.getsockname()[1]
     LabelViews(labelling, texts, hosts=(f"127.0.0.1:{port}", f"localhost:{port}")).add_to(app)
     await runner.setup()

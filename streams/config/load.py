@@ -37,6 +37,7 @@ from streams.config.settings import (
     kafka_option,
     without_credentials,
 )
+from streams.errors import WrongUsage
 
 __all__ = ["OPTIONS", "Option", "Role", "Row", "Settings", "Topics", "load"]
 
@@ -58,7 +59,7 @@ def load(environ: Mapping[str, str], *, flags: Mapping[str, Any] | None = None, 
     then `environ`, then the file, then the defaults.
 
     role: adds what that role cannot do without. A value that a stronger source overrides must be valid all the same.
-    Raises BadInput, which names every bad setting, where its value comes from and what is allowed.
+    Raises WrongUsage, which names every bad setting, where its value comes from and what is allowed.
     """
     flags = flags or {}
     given = _Given()
@@ -209,7 +210,7 @@ class _Given:
         self._check_together(settings)
         if self.problems:
             count = f"{len(self.problems)} settings" if len(self.problems) > 1 else "a setting"
-            raise BadInput(f"{count} cannot be used:\n" + "\n".join("  " + problem for problem in self.problems))
+            raise WrongUsage(f"{count} cannot be used:\n" + "\n".join("  " + problem for problem in self.problems))
         return settings
 
     def _check_together(self, settings: Settings) -> None:

@@ -162,6 +162,7 @@ class Row(NamedTuple):
     origin: str
     help: str
     env: str
+    flag: str  # "" for a secret, which no command line shall show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,7 +339,9 @@ class Settings:
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret in every form it may be printed in; for redaction."""
-        seed = () if self.seed is None else (str(self.seed), f"{self.seed:x}", f"{self.seed:016x}")
+        forms = () if self.seed is None else (str(self.seed), f"{self.seed:x}", f"{self.seed:016x}")
+        # A seed of few digits is none that nobody could guess, and hiding it would hide parts of addresses.
+        seed = tuple(form for form in forms if len(form) >= _SEED_CHARS_MIN)
         token = (self.views_token,) if self.views_token else ()
         shown = (getattr(self, name) for name, option in OPTIONS.items() if "." not in name and not option.kind.secret)
         texts = [*map(_shown, shown), *self.kafka_values.values()]
@@ -358,10 +361,15 @@ class Settings:
                 value = getattr(self, option.name)
             secret = option.kind.secret and value is not None
             shown = HIDDEN if secret else without_credentials(_shown(value), queries=True)
-            rows.append(Row(option.name, shown, self.origins.get(option.name, "default"), option.help, option.env))
+            origin = self.origins.get(option.name, "default")
+            flag = f"--kafka {name}=" if table == "kafka" else option.flag
+            hidden = option.kind.secret or option.name == "decider.sites"
+            rows.append(Row(option.name, shown, origin, option.help, option.env, "" if hidden else flag))
         return rows
 
 
+#: One random number of 64 bits in 2**32 is shorter, as decimal digits or hexadecimal ones.
+_SEED_CHARS_MIN = 8
 #: In front of a URL's host: who asks, or who and a password, in which some forget to encode a slash.
 _USER = re.compile(r"""(?<=://)(?:[^\s/?#@:,"']*:(?!\d+(?:/|$))[^\s,"']*|[^\s/?#@,"']*)@""")
 _ASKED = re.compile(r"""([?&][^=&\s,"']*=)([^&\s,"']+)""")

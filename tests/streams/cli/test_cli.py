@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from streams.cli import app as cli
 from streams.config.load import load
+from streams.config.settings import OPTIONS
 from streams.files import scan as scanning
+from streams.files.state import State
+from streams.process import watchdog
 from tests.streams.shell import Shell, site, words
 
 
@@ -108,13 +113,13 @@ def test_a_scan_says_why_pages_were_rejected(shell: Shell) -> None:
 def test_a_users_error_is_one_line_that_names_it(shell: Shell, arguments: tuple[str, ...], told: str) -> None:
     site(shell.folder / "site")
     ended = shell(*arguments)
-    assert ended.code == 1
+    assert ended.code == (1 if told == "site" else 2)  # that folder is used by something else
     assert len(ended.err.splitlines()) == 1
     assert told in ended.err
 
 
 def test_a_mistyped_name_leaves_nothing_behind(shell: Shell) -> None:
-    assert shell("scan", "nowhere.warc.gz").code == 1
+    assert shell("scan", "nowhere.warc.gz").code == 2
     assert list(shell.folder.iterdir()) == []
 
 
@@ -132,7 +137,7 @@ def test_nothing_is_written_over_a_file_to_scan(shell: Shell, path: str, option:
 def test_two_outputs_want_two_files(shell: Shell) -> None:
     site(shell.folder / "site")
     ended = shell("scan", "site", "--out", "x", "--report", "./x")
-    assert (ended.code, ended.err) == (1, "neardup: x is named twice; each output needs a file of its own\n")
+    assert (ended.code, ended.err) == (2, "neardup: x is named twice; each output needs a file of its own\n")
 
 
 @pytest.mark.parametrize("seed", ["hunter2", "-98765", str(98765 << 64)])
@@ -140,7 +145,7 @@ def test_a_wrong_seed_is_not_repeated(shell: Shell, monkeypatch: pytest.MonkeyPa
     site(shell.folder / "site")
     monkeypatch.setenv("NEARDUP_SEED", seed)
     ended = shell("scan", "site")
-    assert ended.code == 1
+    assert ended.code == 2
     assert "NEARDUP_SEED" in ended.err
     assert seed not in ended.err
 
@@ -232,7 +237,7 @@ def test_settings_show_no_credentials_of_urls(shell: Shell, monkeypatch: pytest.
         assert rest in told, rest
     monkeypatch.setenv("NEARDUP_BODY_REF_PREFIXES", "https://ana:sekret@a.example/no-slash")
     ended = shell("config")
-    assert ended.code == 1
+    assert ended.code == 2
     assert "sekret" not in ended.out + ended.err
 
 
@@ -298,14 +303,14 @@ def test_settings_say_where_they_come_from(shell: Shell, monkeypatch: pytest.Mon
 
 def test_all_wrong_settings_are_told_at_once(shell: Shell) -> None:
     ended = shell("config", "--codec", "xml", "--threads", "many", "--bootstrap", "nowhere")
-    assert ended.code == 1
+    assert ended.code == 2
     for name in ("codec", "threads", "bootstrap"):
         assert name in ended.err
 
 
 def test_a_role_without_a_seed_says_how_to_give_one(shell: Shell) -> None:
     ended = shell("match")
-    assert ended.code == 1
+    assert ended.code == 2
     assert "NEARDUP_SEED_FILE" in ended.err
 
 
@@ -364,3 +369,49 @@ def test_an_evaluation_of_nothing_is_refused(shell: Shell) -> None:
     ended = shell("evaluate")
     assert ended.code == 1
     assert "--state" in ended.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("scan", "site", "--report", "{}"),
+        ("scan", "site", "--out", "{}"),
+        ("scan", "site", "--audit", "{}"),
+        ("report", "--out", "{}"),
+        ("export", "neardup-state", "--out", "{}"),
+    ],
+    ids=lambda command: " ".join((command[0], command[-2])),
+)
+def test_where_nothing_can_be_written_nothing_is_begun(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    site(shell.folder / "site")
+    assert shell("scan", "site").code == 0
+    monkeypatch.setattr(State, "open", None)  # whoever opens it fails otherwise
+    for path, told in (("no/such.csv", "there is no folder"), ("folder.csv", "a folder")):
+        (shell.folder / "folder.csv").mkdir(exist_ok=True)
+        ended = shell(*command[:-1], path)
+        assert (ended.code, told in ended.err) == (2, True), ended.err
+
+
+def test_the_list_of_exit_codes_is_whole(shell: Shell) -> None:
+    for text in (shell("--help").out, (Path(__file__).parents[3] / "README.md").read_text()):
+        for code in (0, cli.EXIT_ERROR, cli.EXIT_USAGE, cli.EXIT_PROBLEMS, watchdog.EXIT_CODE, cli.EXIT_INTERRUPTED):
+            assert re.search(rf"(?m)^\s*\|?\s*{code}\b", text), code
+
+
+def test_config_shows_flag_and_variable_of_each_setting(shell: Shell) -> None:
+    told = shell("config").out
+    for name, option in OPTIONS.items():
+        hidden = option.kind.secret or name == "decider.sites"
+        assert (f"[{option.env}" if hidden else f"[{option.flag}, {option.env}") in told, name
+
+
+def test_help_of_a_role_has_its_settings_in_groups(shell: Shell) -> None:
+    for role in ("sketch", "match", "run"):
+        told = shell(role, "--help").out
+        titles = re.findall(r"(?m)^(\S.*):$", told)
+        assert titles[:2] == ["Options", "Topics and groups"]
+        assert "Watching" in titles
+        assert told.index("--bootstrap") < told.index("Topics and groups:") < told.index("--pages-topic")
+        assert ("What a duplicate is" in titles) == (role != "sketch")

@@ -489,3 +489,11 @@ def test_pages_are_seen_as_by_a_visitor_and_reach_nothing(browser: Any, server: 
 def _middle(locator: Any) -> tuple[float, float]:
     box = locator.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_port_that_is_taken_is_told_before_the_crawl_is_read(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(BadInput, match="cannot listen"):
+            label_command([tmp_path / "none"], labels=tmp_path / "labels", port=taken.getsockname()[1])

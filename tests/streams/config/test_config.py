@@ -295,6 +295,7 @@ def test_any_librdkafka_setting_passes_through_for_all_roles_or_one(config):
         "environment NEARDUP_KAFKA__MATCH__RETRY_BACKOFF_MS",
         "Passed on to librdkafka",
         "NEARDUP_KAFKA__MATCH__RETRY_BACKOFF_MS",
+        "--kafka match.retry.backoff.ms=",
     )
 
 
@@ -386,3 +387,11 @@ def test_credentials_of_urls_are_secrets_of_the_log():
     said = redact("cannot write s3://AKIAKEY:hunter2word@bucket/a?sig=hunter3word: hunter4word was refused")
     assert "hunter" not in said
     assert redact("s3://b/ is fine") == "s3://b/ is fine"
+
+
+def test_a_seed_that_anybody_would_guess_hides_no_addresses():
+    redact = Redactor(load({"NEARDUP_SEED": "1"}).secrets())
+    assert redact("127.0.0.1:9092, partition 1 of 1") == "127.0.0.1:9092, partition 1 of 1"
+    assert "11400714819323198485" not in Redactor(load({"NEARDUP_SEED": "11400714819323198485"}).secrets())(
+        "seed 11400714819323198485"
+    )
