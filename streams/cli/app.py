@@ -16,7 +16,19 @@ from typer.core import TyperGroup
 from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import InvariantBroken, NeardupError
 from neardup.scheme import Scheme
-from streams.cli import evaluation, generations, history, partition, plan, render, signals, stream, takedown, views
+from streams.cli import (
+    copying,
+    evaluation,
+    generations,
+    history,
+    partition,
+    plan,
+    render,
+    signals,
+    stream,
+    takedown,
+    views,
+)
 from streams.cli.options import (
     EXIT_CODES,
     INPUTS,
@@ -85,6 +97,7 @@ app.add_typer(render.app)
 app.add_typer(evaluation.app)
 app.add_typer(stream.app)
 app.add_typer(history.app)
+app.add_typer(copying.app)
 app.add_typer(generations.app)
 app.add_typer(takedown.app)
 app.add_typer(views.app)

@@ -15,10 +15,12 @@ _USUAL = ("url", "body", "body_base64", "content_type", "fetched_at", "http_stat
 
 
 class Lines:
-    """JSON lines. bytes_read: of the file, as stored. line_max: bytes of a line; a longer one is rejected."""
+    """JSON lines. bytes_read: of the file, as stored. line: the last one that was read. line_max: bytes of a line; a
+    longer one is rejected.
+    """
 
     def __init__(self, path: Path, fields: Fields, line_max: int) -> None:
-        self.bytes_read = 0
+        self.bytes_read, self.line = 0, b""
         self._path, self._fields, self._line_max = path, fields, line_max
 
     def read(self, position: int) -> Iterator[tuple[Page, int]]:
@@ -31,6 +33,7 @@ class Lines:
                     return
                 if line == b"" or line.isspace():
                     continue
+                self.line = line
                 yield self._page(line), at
 
     def _page(self, line: bytes) -> Page:

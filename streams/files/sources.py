@@ -50,6 +50,8 @@ _LEADS_OUT = "not scanned, as it is a link that leads out of the folder; --follo
 _PACKED_UP = "not scanned here; name the file itself to scan it"
 #: HTTP headers in front of a body, and room for a content encoding that enlarges.
 _CONTENT_SLACK_BYTES = 1 << 20
+#: Of a line: for what stands beside the body.
+LINE_SLACK_BYTES = 1 << 20
 _DIGEST_PIECE_BYTES = 1 << 20
 _TYPES_TOLD_MAX = 10
 
@@ -171,7 +173,7 @@ class LocalSource:
 
     def _rows(self, position: int) -> Iterator[tuple[Page, int]]:
         path, fields = Path(self.record.path), self.record.fields
-        line_max = 4 * self._bound + _CONTENT_SLACK_BYTES  # base64, or text with every character escaped
+        line_max = 4 * self._bound + LINE_SLACK_BYTES  # base64, or text with every character escaped
         rows = Lines(path, fields, line_max) if self.record.kind == "jsonl" else Table(path, fields)
         try:
             for page, at in rows.read(position):

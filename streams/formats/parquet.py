@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,29 @@ def rows_of(path: Path, columns: Mapping[str, str], start: int = 0) -> Iterator[
             while some := result.fetchmany(_ROWS):
                 for number, *values in some:
                     yield int(number), dict(zip(columns, values, strict=True))
+    except duckdb.Error as error:
+        raise ParquetDamaged(_said(error)) from error
+
+
+def copy_rows(files: Sequence[tuple[Path, Iterator[int]]], out: Path) -> int:
+    """Some rows of some files, by their ascending numbers, as one file of the first one's columns -> how many.
+
+    Raises ParquetDamaged, also where a file has not these columns.
+    """
+    try:
+        with duckdb.connect(config=_CONFIG) as database:
+            database.execute("CREATE TABLE kept (file INTEGER, number BIGINT)")
+            for at, (_, numbers) in enumerate(files):
+                while some := list(islice(numbers, 100_000)):
+                    database.execute(f"INSERT INTO kept SELECT {at:d}, unnest(?::BIGINT[])", [some])
+            parts = [
+                f"SELECT * EXCLUDE (file_row_number) FROM {_table(path, numbered=True)} WHERE file_row_number IN"
+                f" (SELECT number FROM kept WHERE file = {at:d})"
+                for at, (path, _) in enumerate(files)
+            ]
+            every = " UNION ALL BY NAME ".join(parts)
+            result = database.execute(f"COPY ({every}) TO '{_quoted(out)}' (FORMAT parquet, COMPRESSION zstd)")
+            return int(result.fetchall()[0][0])
     except duckdb.Error as error:
         raise ParquetDamaged(_said(error)) from error
 

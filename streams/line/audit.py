@@ -30,6 +30,7 @@ from neardup.limits import PLACE_BITS
 from neardup.matching.choice import Weighed
 from neardup.matching.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, Disagreement, shadow_of
 from streams.config.settings import OPTIONS
+from streams.errors import WrongUsage
 
 _BEGIN = b'{"version":%d,"audit":' % AUDIT_VERSION
 RATE = 0.1
@@ -167,11 +168,11 @@ def shadow_numbers(texts: Sequence[str]) -> dict[str, Any]:
         name, _, value = text.strip().partition("=")
         option = OPTIONS.get(f"decider.{name}")
         if option is None or name in ("rule", "sites") or name in LIVE_ONLY:
-            raise BadInput(f"shadow number {text!r}: there is {', '.join(_numbers())}")
+            raise WrongUsage(f"shadow number {text!r}: there is {', '.join(_numbers())}")
         try:
             out[name] = option.kind.parse(value)
         except (ValueError, TypeError):
-            raise BadInput(f"shadow number {text!r}: {name} is {option.kind.allowed}") from None
+            raise WrongUsage(f"shadow number {text!r}: {name} is {option.kind.allowed}") from None
     return out
 
 
@@ -196,11 +197,11 @@ def open_audit(
     Raises BadInput.
     """
     if shadow == "signals" and not (numbers or {}).get("model"):
-        raise BadInput("the shadow rule signals wants a model: shadow-set model=FILE")
+        raise WrongUsage("the shadow rule signals wants a model: shadow-set model=FILE")
     other = shadow_of(live, shadow, numbers or {})
     if file is None and not topic and other is None:
         return None
     if not 0 <= rate <= 1:
-        raise BadInput(f"audit rate {rate:g}: a share from 0 to 1 is wanted")
+        raise WrongUsage(f"audit rate {rate:g}: a share from 0 to 1 is wanted")
     auditor = Auditor(live, other, rate if file is not None or topic else 0.0)
     return Audit(auditor, None if file is None else AuditFile(file, bytes_max, warn))

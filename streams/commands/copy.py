@@ -1,0 +1,211 @@
+"""`neardup copy`: what a scan read, without what repeats: WARC, JSON lines or Parquet, as the sources are."""
+
+import base64
+import gzip
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+from uuid import NAMESPACE_URL, uuid5
+
+from neardup.errors import BadInput
+from neardup.page import Page, normalise_url
+from streams.errors import WrongUsage
+from streams.files.rows import Lines
+from streams.files.sources import LINE_SLACK_BYTES, LocalSource, SourceRecord, unchanged
+from streams.files.state import State
+from streams.files.warc import WarcReader
+from streams.formats.json import encode
+from streams.formats.warc import WarcRecord, page_of
+from streams.history.keeping import Keeping, Written
+
+FORMATS = (".warc", ".warc.gz", ".jsonl", ".parquet")
+#: A record is copied as a whole, in memory.
+_RECORD_BYTES_MAX = 1 << 30
+_IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass
+class Copied:
+    """kept: pages; revisits: records that say that a page is the bytes of another; left_out: other pages."""
+
+    kept: int = 0
+    revisits: int = 0
+    left_out: int = 0
+
+
+def copy_command(state: State, out: Path, progress: Progress = lambda phase, done, total: None) -> Copied:
+    """Writes the pages that an index shows, by what the verdicts come to, to one file, whole or not at all.
+
+    WARC to WARC: records as they are, with a revisit record for each page of the very bytes of one that is kept before
+    it; what is no page is left out but warcinfo. JSON lines: lines as they are; pages of other sources in the form that
+    `neardup scan` reads. Parquet to Parquet: rows as they are. Raises WrongUsage for sources that do not fit `out`,
+    BadInput for those that are gone or have changed.
+    """
+    suffix = next((one for one in FORMATS if out.name.endswith(one)), None)
+    if suffix is None:
+        raise WrongUsage(f"--out {out}: the name must end in {', '.join(FORMATS)}")
+    sources = [record for record in state.sources.values() if record.finished]
+    _must_fit(sources, suffix)
+    done = Copied()
+    fresh = out.with_name(f".{out.name}.part")
+    try:
+        with Keeping(state.verdicts(), lambda read: progress(f"{read:,} verdicts", 0, 0)) as keeping:
+            if suffix == ".parquet":
+                _copy_rows(sources, keeping, fresh, done)
+            else:
+                with fresh.open("wb") as target:
+                    file = _Members(target) if suffix == ".warc.gz" else target
+                    for number, record in enumerate(sources):
+                        progress("copy", number, len(sources))
+                        how = _copy_warc if suffix.startswith(".warc") else _copy_lines
+                        how(record, state, keeping, file, done)
+        os.replace(fresh, out)
+    except OSError as error:
+        raise BadInput(f"{error.filename or out}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            fresh.unlink()
+    done.left_out = sum(record.pages for record in sources) - done.kept - done.revisits
+    return done
+
+
+def _must_fit(sources: list[SourceRecord], suffix: str) -> None:
+    wanted = {".parquet": ("parquet",), ".jsonl": None}.get(suffix, ("warc", "wet"))
+    for record in sources:
+        if wanted is not None and record.kind not in wanted:
+            raise WrongUsage(f"{record.path}: is no {suffix[1:]} file; pages of all kinds go to a file of .jsonl")
+        try:
+            same = unchanged(record) if record.kind != "folder" else True
+        except OSError as error:
+            raise BadInput(f"{record.path}: cannot be read any more: {error.strerror}") from error
+        if not same:
+            raise BadInput(f"{record.path}: has changed since it was scanned")
+
+
+class _Members:
+    """A gzip file with a member for each record, as archives have them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> None:
+        self._file.write(gzip.compress(data, mtime=0))
+
+
+def _fates(record: SourceRecord, keeping: Keeping) -> Callable[[int], tuple[bool, str | None]]:
+    """What becomes of the page of an offset, asked in their order."""
+    told = keeping.of(record.id)
+    nearest: list[tuple[int, bool, str | None] | None] = [next(told, None)]
+
+    def fate(offset: int) -> tuple[bool, str | None]:
+        while nearest[0] is not None and nearest[0][0] < offset:
+            nearest[0] = next(told, None)
+        at = nearest[0]
+        return (bool(at[1]), at[2]) if at is not None and at[0] == offset else (False, None)
+
+    return fate
+
+
+def _copy_lines(record: SourceRecord, state: State, keeping: Keeping, out: BinaryIO | _Members, done: Copied) -> None:
+    fate = _fates(record, keeping)
+    for offset, (line, page) in enumerate(_lines_of(record, state)):
+        if not fate(offset)[0]:
+            continue
+        done.kept += 1
+        if line is None:
+            line = encode(page, page.url.encode(), False, "").value or b""
+        out.write(line + b"\n")
+
+
+def _lines_of(record: SourceRecord, state: State) -> Iterator[tuple[bytes | None, Page]]:
+    """Each page with its line, if its source is one of lines."""
+    bound = state.scheme.body_bytes_max
+    if record.kind == "jsonl":
+        lines = Lines(Path(record.path), record.fields, 4 * bound + LINE_SLACK_BYTES)
+        for page, _ in lines.read(0):
+            yield lines.line, page
+        return
+    for sourced in LocalSource(record, bound).read():
+        yield None, sourced.page
+
+
+def _copy_warc(record: SourceRecord, state: State, keeping: Keeping, out: BinaryIO | _Members, done: Copied) -> None:
+    fate, offset = _fates(record, keeping), 0
+    reader = WarcReader(Path(record.path), _RECORD_BYTES_MAX)
+    with closing(reader.stream):
+        for one in reader.records():
+            page = page_of(one, state.scheme.body_bytes_max, converted=record.kind == "wet")
+            if page is None:
+                if one.headers.get("warc-type", "").lower() == "warcinfo":
+                    out.write(_record(one.headers, one.content))
+                continue
+            kept, copy_of = fate(offset)
+            offset += 1
+            if not kept and copy_of is None:
+                continue
+            if len(one.content) >= _RECORD_BYTES_MAX:
+                raise BadInput(f"{record.path}: byte {one.position}: a record of more than {_RECORD_BYTES_MAX:,} bytes")
+            written = Written(_payload_digest(one), one.headers.get("warc-date", ""))
+            if kept:
+                out.write(_record(one.headers, one.content))
+                keeping.wrote(normalise_url(page.url, state.scheme.url_bytes_max), written)
+                done.kept += 1
+            elif (held := keeping.written(copy_of or "")) is not None and held.digest == written.digest:
+                out.write(_revisit(one, copy_of or "", held))
+                done.revisits += 1
+
+
+def _payload_digest(record: WarcRecord) -> str:
+    """Of what follows the HTTP header, as archives have it: not what a record says of itself, which may be wrong."""
+    http = record.headers.get("content-type", "").lower().startswith("application/http")
+    payload = record.content.partition(b"\r\n\r\n")[2] if http else record.content
+    return "sha1:" + base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode()
+
+
+def _revisit(record: WarcRecord, url: str, held: Written) -> bytes:
+    """A record that says that this page had the payload of another one; its HTTP header is kept (ISO 28500, 6.7)."""
+    http = record.headers.get("content-type", "").lower().startswith("application/http")
+    head = record.content.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if http else b""
+    headers = dict(record.headers)
+    name = uuid5(NAMESPACE_URL, f"{headers.get('warc-record-id', '')} {headers.get('warc-target-uri', '')} {url}")
+    headers |= {
+        "warc-type": "revisit",
+        "warc-record-id": f"<urn:uuid:{name}>",
+        "warc-profile": _IDENTICAL,
+        "warc-refers-to-target-uri": url,
+        "warc-refers-to-date": held.date,
+        "warc-payload-digest": held.digest,
+    }
+    headers.pop("warc-block-digest", None)
+    return _record(headers, head)
+
+
+def _record(headers: dict[str, str], content: bytes) -> bytes:
+    """A record with these fields; the length is that of the content."""
+    fields = headers | {"content-length": str(len(content))}
+    lines = "".join(f"{_name(name)}: {value}\r\n" for name, value in fields.items())
+    return b"WARC/1.1\r\n" + lines.encode("utf-8", "replace") + b"\r\n" + content + b"\r\n\r\n"
+
+
+def _name(field: str) -> str:
+    parts = ["WARC" if part == "warc" else part.upper() if part in ("id", "uri", "ip") else part.capitalize()
+             for part in field.split("-")]  # fmt: skip
+    return "-".join(parts)
+
+
+def _copy_rows(sources: list[SourceRecord], keeping: Keeping, out: Path, done: Copied) -> None:
+    try:
+        from streams.formats.parquet import ParquetDamaged, copy_rows
+    except ImportError as error:
+        raise BadInput("Parquet is written by DuckDB: pip install 'neardup[batch]'") from error
+    kept = [(Path(one.path), (offset for offset, shown, _ in keeping.of(one.id) if shown)) for one in sources]
+    try:
+        done.kept = copy_rows(kept, out)
+    except ParquetDamaged as error:
+        raise BadInput(f"{out}: {error}") from error

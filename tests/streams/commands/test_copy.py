@@ -1,0 +1,122 @@
+"""A deduplicated copy of what a scan read, in each form, read again by us and by others."""
+
+import gzip
+import json
+
+import duckdb
+import pytest
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+from streams.files.scan import scan
+from streams.files.state import State
+from tests.streams.archives import Sample, crawl, html, http, record, text, write_json_lines, write_warc
+from tests.streams.shell import Shell, words
+
+BASE = "http://a.example/"
+
+
+def shown(shell: Shell) -> list[str]:
+    """URLs that an index shows, as `export` says."""
+    assert shell("export", "neardup-state", "--out", "urls.jsonl").code == 0
+    rows = [json.loads(line) for line in (shell.folder / "urls.jsonl").read_text().splitlines()]
+    return sorted(row["url"] for row in rows if row["shown"])
+
+
+def judged(shell: Shell, file: str) -> list[str]:
+    """Verdicts of a scan of its own."""
+    told = shell("scan", file, "--memory", "--out", "-").out
+    return [json.loads(line)["verdict"] for line in told.splitlines()]
+
+
+def test_an_archive_comes_out_with_revisit_records(shell: Shell) -> None:
+    samples = crawl()
+    other = Sample("other-markup.html", samples[0].body.replace(b"<p>", b"<p class=x>"))  # the same words alone
+    write_warc(shell.folder / "a.warc.gz", [*samples, other])
+    info = record(None, b"software: test", kind="warcinfo", media="application/warc-fields")
+    (shell.folder / "b.warc").write_bytes(info + record(BASE + "last.html", http(html("Last", text(77)))))
+    assert shell("scan", "a.warc.gz", "b.warc").code == 0
+    ended = shell("copy", "neardup-state", "--out", "kept.warc.gz")
+    assert ended.code == 0, ended.err
+    with (shell.folder / "kept.warc.gz").open("rb") as file:
+        found = [(one.record_type, dict(one.headers), one.reader.read()) for one in ArchiveIterator(file)]
+    kept = {headers["WARC-Target-URI"]: body for kind, headers, body in found if kind == WarcRecordType.response}
+    assert sorted(kept) == shown(shell)
+    bodies = {BASE + sample.path: sample.body for sample in samples}
+    assert {url: body for url, body in kept.items() if url in bodies} == {
+        url: bodies[url] for url in kept if url in bodies
+    }
+    again = {headers["WARC-Target-URI"]: headers for kind, headers, _ in found if kind == WarcRecordType.revisit}
+    assert set(again) == {url for url in bodies if "copy" in url and url not in kept}
+    for headers in again.values():
+        assert bodies[headers["WARC-Refers-To-Target-URI"]] == bodies[headers["WARC-Target-URI"]]
+        assert headers["WARC-Profile"].endswith("identical-payload-digest")
+    assert [kind for kind, *_ in found].count(WarcRecordType.warcinfo) == 1
+    assert f"{len(kept)} pages kept, {len(again)} revisit records" in ended.err
+    assert set(judged(shell, "kept.warc.gz")) == {"unique", "rejected"}  # revisits have no body
+
+
+def test_lines_come_out_as_they_are(shell: Shell) -> None:
+    write_json_lines(shell.folder / "a.jsonl", crawl())
+    assert shell("scan", "a.jsonl").code == 0
+    assert shell("copy", "neardup-state", "--out", "kept.jsonl").code == 0
+    lines = (shell.folder / "kept.jsonl").read_bytes().splitlines()
+    assert set(lines) < set((shell.folder / "a.jsonl").read_bytes().splitlines())
+    assert sorted(json.loads(line)["url"] for line in lines) == shown(shell)
+    assert set(judged(shell, "kept.jsonl")) == {"unique"}
+
+
+def test_pages_of_all_kinds_go_into_lines(shell: Shell) -> None:
+    write_warc(shell.folder / "a.warc.gz", crawl(6))
+    write_json_lines(shell.folder / "b.jsonl", crawl(12), "http://b.example/")
+    assert shell("scan", "a.warc.gz", "b.jsonl").code == 0
+    assert shell("copy", "neardup-state", "--out", "kept.jsonl").code == 0
+    told = [json.loads(line)["url"] for line in (shell.folder / "kept.jsonl").read_text().splitlines()]
+    assert sorted(told) == shown(shell)
+    assert set(judged(shell, "kept.jsonl")) == {"unique"}
+    ended = shell("copy", "neardup-state", "--out", "kept.warc")
+    assert (ended.code, "b.jsonl: is no warc file" in ended.err) == (2, True)
+    assert not (shell.folder / "kept.warc").exists()
+
+
+def test_rows_come_out_with_all_their_columns(shell: Shell) -> None:
+    rows = [{"id": i, "text": words(f"w{i // 2}-") + " x" * (i % 2), "score": i / 7} for i in range(40)]
+    (shell.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, some in (("a", "id < 20"), ("b", "id >= 20")):
+        duckdb.sql(f"COPY (FROM 'rows.jsonl' WHERE {some}) TO '{name}.parquet' (FORMAT parquet)")
+    assert shell("scan", "a.parquet", "b.parquet", "--id-field", "id", "--text-field", "text").code == 0
+    assert shell("copy", "neardup-state", "--out", "kept.parquet").code == 0
+    assert duckdb.sql("SELECT id, score FROM 'kept.parquet' ORDER BY id").fetchall() == [
+        (i, i / 7) for i in range(0, 40, 2)
+    ]
+
+
+def test_of_a_url_that_was_fetched_again_the_last_fetch_is_kept(shell: Shell) -> None:
+    first = Sample("page.html", html("A page", text(1)))
+    write_json_lines(shell.folder / "a.jsonl", [first, Sample("page.html", html("Another", text(2)), first.ms + 1000)])
+    assert shell("scan", "a.jsonl").code == 0
+    assert shell("copy", "neardup-state", "--out", "kept.jsonl").code == 0
+    (line,) = (shell.folder / "kept.jsonl").read_text().splitlines()
+    assert json.loads(line)["fetched_at"] == first.ms + 1000
+
+
+def test_what_cannot_be_copied_is_told(shell: Shell) -> None:
+    file = write_json_lines(shell.folder / "a.jsonl", crawl(3))
+    assert shell("copy", "neardup-state", "--out", "x.jsonl").code == 2
+    with State.open(shell.folder / "neardup-state") as state:
+        scan([file], state)
+    assert shell("copy", "neardup-state", "--out", "x.txt").code == 2
+    assert shell("copy", "neardup-state", "--out", "no/x.jsonl").code == 2
+    file.write_bytes(gzip.compress(file.read_bytes()))
+    ended = shell("copy", "neardup-state", "--out", "x.jsonl")
+    assert (ended.code, "has changed" in ended.err) == (1, True)
+    file.unlink()
+    ended = shell("copy", "neardup-state", "--out", "x.jsonl")
+    assert (ended.code, "cannot be read any more" in ended.err) == (1, True)
+    assert not [path for path in shell.folder.iterdir() if "x.jsonl" in path.name]
+
+
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.parquet", "kept.warc"])
+def test_an_empty_state_makes_an_empty_file(shell: Shell, name: str) -> None:
+    State.open(shell.folder / "neardup-state").close()
+    ended = shell("copy", "neardup-state", "--out", name)
+    assert ended.code == (1 if name.endswith("parquet") else 0), ended.err
