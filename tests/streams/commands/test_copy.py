@@ -42,9 +42,7 @@ def test_an_archive_comes_out_with_revisit_records(shell: Shell) -> None:
     kept = {headers["WARC-Target-URI"]: body for kind, headers, body in found if kind == WarcRecordType.response}
     assert sorted(kept) == shown(shell)
     bodies = {BASE + sample.path: sample.body for sample in samples}
-    assert {url: body for url, body in kept.items() if url in bodies} == {
-        url: bodies[url] for url in kept if url in bodies
-    }
+    assert all(body == bodies[url] for url, body in kept.items() if url in bodies)
     again = {headers["WARC-Target-URI"]: headers for kind, headers, _ in found if kind == WarcRecordType.revisit}
     assert set(again) == {url for url in bodies if "copy" in url and url not in kept}
     for headers in again.values():
