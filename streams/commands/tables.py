@@ -12,15 +12,16 @@ from typing import Any, BinaryIO
 import orjson
 
 from neardup.errors import BadInput
+from streams.errors import WrongUsage
 
 Row = tuple[Any, ...]
 FORMATS = (".parquet", ".csv", ".jsonl")
 
 
 def must_be_writable(out: str, flag: str = "--out") -> None:
-    """Raises BadInput for a name with another ending, and for Parquet without DuckDB. `-` is standard output."""
+    """Raises WrongUsage for a name with another ending, BadInput for Parquet without DuckDB. `-` is standard output."""
     if out != "-" and Path(out).suffix not in FORMATS:
-        raise BadInput(f"{flag} {out}: the name must end in {', '.join(FORMATS)}, or be - for JSON lines")
+        raise WrongUsage(f"{flag} {out}: the name must end in {', '.join(FORMATS)}, or be - for JSON lines")
     if Path(out).suffix == ".parquet":
         _parquet()
 
