@@ -22,6 +22,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Of the genera
     epilog=options.examples(
         "neardup backfill --generation second --rule tape",
         "neardup backfill --generation second --body-bytes-max 1000000 --rate 500 --threads 1 --once",
+        "neardup backfill --generation second crawl-2024.warc.gz crawl-2025.warc.gz",
         codes="Exit codes: 0 caught up, 1 an error, 2 wrong usage, 130 stopped before (the same command goes on).",
     ),
 )
@@ -29,6 +30,9 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Of the genera
 def backfill(
     settings: Settings,
     *,
+    archives: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH...]", help=f"Read before the pages: {options.INPUTS}")
+    ] = None,
     rate: Annotated[float, typer.Option(min=0, metavar="N", help="Pages a second at most; 0: no limit.")] = 0.0,
     once: Annotated[
         bool, typer.Option("--once", help="End when it has caught up, instead of following the live topic.")
@@ -41,7 +45,8 @@ def backfill(
 
     Where only rule and numbers are new, the sketches that are there are judged anew. Else the pages are read from the
     begin of their topic on, in the order in which they were fetched: across partitions exactly, within one as they lie
-    there. Its state directory is that of --state, or the live one's name with the generation's behind it.
+    there. Archives that are named are read before them, side by side by --threads processes, in one order likewise.
+    Its state directory is that of --state, or the live one's name with the generation's behind it.
 
     It may be stopped at any moment, and the same command goes on. When it has caught up it says so, and follows the
     live topic, so that `neardup cutover` loses nothing.
@@ -51,13 +56,15 @@ def backfill(
 
     if not settings.generation:
         raise BadInput("a backfill fills a generation of its own: name it, as --generation second")
+    options.must_exist(archives or ())
+    wishes = Wishes(rate=rate, once=once, read_pages=read_pages, archives=tuple(archives or ()))
     given = settings.origins
     if not given.get("state", "").startswith("flag"):
         state = Path(settings.state)
         settings = dataclasses.replace(settings, state=str(state.with_name(f"{state.name}.{settings.generation}")))
     if not given.get("checkpoints", "").startswith("flag"):
         settings = dataclasses.replace(settings, checkpoints="")  # those of the live one lie there, and would go
-    if not run_backfill(settings, Wishes(rate=rate, once=once, read_pages=read_pages)):
+    if not run_backfill(settings, wishes):
         complain("stopped before it has caught up; the same command goes on from there")
         raise typer.Exit(130)
 

@@ -194,8 +194,13 @@ class Pace:
         if not self._rate:
             return count
         if self._earned() < 1:
-            time.sleep(min(wait_s, (1 - self._saved) / self._rate))
+            time.sleep(min(wait_s, self.wait_s))
         return min(count, int(self._earned()))
+
+    @property
+    def wait_s(self) -> float:
+        """Until the next page is allowed."""
+        return max(0.0, 1 - self._saved) / self._rate if self._rate else 0.0
 
     def took(self, count: int) -> None:
         self._saved -= count

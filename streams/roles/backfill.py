@@ -24,6 +24,7 @@ from streams.kafka import Admin, Connection, ControlTopic, Generation, Generatio
 from streams.kafka.generations import now_ms
 from streams.kafka.topics import Sizes, create
 from streams.process import logs
+from streams.roles.archives import ArchivesRole, known_of, open_archives
 from streams.roles.both import run_both
 from streams.roles.generations import check_own, control_topic, shown
 from streams.roles.runtime import Runtime, connect, serving
@@ -39,17 +40,18 @@ _LOG_SECONDS = 10.0
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """rate: pages a second at most; 0: no limit. once: ends at the ends of now, instead of following the live topic.
-    read_pages: also where there are sketches that could be used.
+    read_pages: also where there are sketches that could be used. archives: paths and URLs of what is read before them.
     """
 
     rate: float = 0.0
     once: bool = False
     read_pages: bool = False
+    archives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """what: `pages`, or `messages` of the log. left_s: at the pace so far; None: not known yet."""
+    """what: `bytes of archives`, `pages`, or `messages` of the log. left_s: at the pace so far; None: not known yet."""
 
     what: str
     done: int
@@ -75,23 +77,33 @@ def run_backfill(
     if runtime is None:
         with serving(settings, "backfill") as made:
             return run_backfill(settings, wishes, made, told=told)
-    settings, generation, control = _begun(settings, wishes)
+    sources = open_archives(wishes.archives, settings) if settings.generation else []
+    settings, generation, control = _begun(settings, wishes, tuple(source.record.id for source in sources))
     runtime = replace(runtime, settings=settings)
+    archives = ArchivesRole(sources, known_of(sources, settings) if sources else {}, settings, wishes.rate)
     watch = _Watch(settings, wishes, runtime, control, generation, told)
+    watch.archives = archives
+
+    def sketch(settings: Settings, runtime: Runtime) -> None:
+        if not archives.done:
+            archives.run(runtime)
+        if archives.done:
+            run_sketcher(settings, runtime, reader=watch.make_reader)
+
     thread = threading.Thread(target=watch.run, name="neardup-backfill", daemon=True)
     thread.start()
     try:
         if settings.judges_anew:
             run_matcher(settings, runtime)
         else:
-            run_both(settings, runtime, sketcher=partial(run_sketcher, reader=watch.make_reader))
+            run_both(settings, runtime, sketcher=sketch)
     finally:
         runtime.stop.set()
         thread.join(LOOK_SECONDS + connect(settings, "match").request_s)
     return watch.caught_up
 
 
-def _begun(settings: Settings, wishes: Wishes) -> tuple[Settings, Generation, ControlTopic]:
+def _begun(settings: Settings, wishes: Wishes, archives: tuple[str, ...]) -> tuple[Settings, Generation, ControlTopic]:
     """The generation's settings and description; its topics are made, and the control topic knows of it."""
     name = settings.generation
     if not name:
@@ -107,7 +119,7 @@ def _begun(settings: Settings, wishes: Wishes) -> tuple[Settings, Generation, Co
     known = said.known.get(name)
     if known is None:
         _must_be_new(admin, replace(settings, sketches_of=None))
-        known = _described(settings, said, wishes)
+        known = replace(_described(settings, said, wishes), archives=archives)
     settings = replace(settings, sketches_of=known.sketches_of)
     check_own(settings, known)
     decider = settings.decider(settings.scheme()).digest
@@ -117,6 +129,11 @@ def _begun(settings: Settings, wishes: Wishes) -> tuple[Settings, Generation, Co
             f"by one rule; set what it was, or remove it: neardup generations remove {name}",
             held=known.decider,
             wanted=decider,
+        )
+    if known.archives != archives:
+        raise StateError(
+            f"generation {name} was begun with {len(known.archives)} archives, and others are named now: the order "
+            "would be another one; name the same ones, in the same order"
         )
     sizes = _sizes(admin, settings, said)
     control.create(sizes.replicas)
@@ -143,7 +160,8 @@ def _described(settings: Settings, said: Generations, wishes: Wishes) -> Generat
     if of is None:
         live = said.known.get(said.live)
         of = said.live if live is None or live.sketches_of is None else live.sketches_of
-        why = "so it was asked for" if wishes.read_pages else _why_not_reused(settings, of, scheme.digest)
+        asked = wishes.read_pages or wishes.archives
+        why = "so it was asked for" if asked else _why_not_reused(settings, of, scheme.digest)
         if why:
             _log.info("pages are read, and sketched anew", reason=why)
             of = None
@@ -206,9 +224,10 @@ class _Watch:
         self._settings, self._wishes, self._runtime = settings, wishes, runtime
         self._control, self._generation, self._told = control, generation, told
         self._admin = Admin(connect(settings, "match"))
+        self.archives: ArchivesRole | None = None
         self._reader: MergedPages | None = None
         self._end = -1  # of the log, as it was seen last: whoever is there has caught up
-        self._first: tuple[float, int] | None = None
+        self._first: tuple[float, int, str] | None = None
         self._logged = time.monotonic()
         self.caught_up = False
 
@@ -274,10 +293,12 @@ class _Watch:
         reader, now = self._reader, time.monotonic()
         if self._settings.judges_anew:
             what, done, total = "messages", judged, end
+        elif self.archives is not None and not self.archives.done:
+            what, done, total = "bytes of archives", self.archives.bytes_done, self.archives.bytes_total
         else:
             what, done, total = "pages", reader.done if reader else 0, reader.total if reader else 0
-        if self._first is None:
-            self._first = now, done
+        if self._first is None or self._first[2] != what:
+            self._first = now, done, what
         seconds = now - self._first[0]
         per_s = (done - self._first[1]) / seconds if seconds else 0.0
         return Progress(what, done, total, per_s, (total - done) / per_s if per_s else None, self.caught_up)

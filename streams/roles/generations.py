@@ -58,7 +58,7 @@ def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Itera
     _tell(settings, runtime, said.live)
     over = threading.Event()
     watch = threading.Thread(
-        target=_watch, args=(settings, role, runtime, over), name="neardup-generations", daemon=True
+        target=_watch, args=(settings, role, runtime, over, said.live), name="neardup-generations", daemon=True
     )
     watch.start()
     try:
@@ -83,10 +83,10 @@ def _tell(settings: Settings, runtime: Runtime, live: str) -> None:
     runtime.health.facts = {"generation": settings.generation, "live": live}
 
 
-def _watch(settings: Settings, role: Role, runtime: Runtime, over: threading.Event) -> None:
+def _watch(settings: Settings, role: Role, runtime: Runtime, over: threading.Event, live: str) -> None:
     """A role goes on whatever comes of this: what cannot be read is asked for again."""
     reader: ControlReader | None = None
-    live, missing, said = None, 0, ""
+    missing, said = 0, ""
     while not over.wait(_LOOK_SECONDS):
         try:
             if reader is None:

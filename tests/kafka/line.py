@@ -292,7 +292,7 @@ class Line:
                 lines += [{**json.loads(verdict.to_json()), **told} for verdict in removed.verdicts]
             for place, record in enumerate(entry.records if isinstance(entry, Message) else ()):
                 header = Header(record)
-                coordinates = Coordinates(header.source.hex(), header.partition, header.offset)
+                coordinates = Coordinates(header.source.hex(), header.partition, header.offset, header.position)
                 name = (coordinates.source, coordinates.partition, coordinates.offset)
                 if name in seen:
                     continue

@@ -4,6 +4,7 @@ import heapq
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 from broker import eventually
 from line import Line, Make, story
@@ -12,9 +13,11 @@ from neardup.page import Page
 from neardup.sketch.header import Header
 from streams.commands.replay import replay_stream
 from streams.config.settings import Topics
+from streams.files.sources import open_sources
 from streams.history.diff import diff
 from streams.history.replay import Stretch
 from streams.kafka import ControlTopic, Stage, topics
+from tests.streams.archives import crawl, write_warc
 
 
 def live(make: Make, pages: list[Page], partitions: int = 2) -> Line:
@@ -58,14 +61,19 @@ def merged(line: Line) -> list[tuple[int, int]]:
     return found
 
 
-def in_log(line: Line) -> list[tuple[int, int]]:
-    """The same as the log has them, those that came again left out."""
-    found: dict[tuple[int, int], None] = {}
+def places(line: Line) -> list[tuple[str, int, int]]:
+    """(source, partition, offset) as the log has them, those that came again left out."""
+    found: dict[tuple[str, int, int], None] = {}
     for _, message in line.messages():
         for record in message.records:
             header = Header(record)
-            found.setdefault((header.partition, header.offset))
+            found.setdefault((header.source.hex(), header.partition, header.offset))
     return list(found)
+
+
+def in_log(line: Line) -> list[tuple[int, int]]:
+    """Of one source."""
+    return [place[1:] for place in places(line)]
 
 
 def test_with_the_same_scheme_and_order_it_says_what_the_live_one_said(make: Make) -> None:
@@ -164,3 +172,24 @@ def test_generations_never_mix(make: Make) -> None:
     control(line).cut_over("second", "")
     assert "is the live one" in other.start("backfill").refused()
     assert line.verdicts() == line.expected()
+
+
+def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, tmp_path: Path) -> None:
+    line: Line = make(flush_ms=1)
+    line.publish(story(6))
+    samples = crawl(24)
+    paths = [str(write_warc(tmp_path / f"{part}.warc.gz", samples[part::3])) for part in range(3)]
+    for part, path in enumerate(paths):
+        (source,) = open_sources(Path(path), base_url=None, body_bytes_max=1_000_000)
+        line.published[source.record.id, 0] = [page.page for page in source.read()]
+        assert len(line.published[source.record.id, 0]) == len(samples[part::3])
+    other = beside(line)
+    for step in ("sketch 4 half sent", "match 4 written"):
+        other.start("backfill", step=step, call=3, archives=tuple(paths)).dead()
+    assert "name the same ones" in other.start("backfill", archives=tuple(paths[:2])).refused()
+    assert other.start("backfill", once=True, archives=tuple(paths)).wait() == 0
+    order = places(other)
+    urls = [line.published[source, partition][offset].url for source, partition, offset in order]
+    assert [url.rpartition("/")[2] for url in urls[: len(samples)]] == [sample.path for sample in samples]
+    assert {source for source, _, _ in order[len(samples) :]} == {line.admin.topic(line.names.pages).id.hex()}
+    assert other.verdicts() == other.expected()

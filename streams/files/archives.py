@@ -1,0 +1,209 @@
+"""Many archives read side by side, over processes, and given out as sketches in one order: by fetch time.
+
+The next page is always that whose fetch time is the smallest among the first unread ones of all archives; of equal ones
+that of the archive named first. So the order hangs neither on how many processes read nor on who is faster, and who
+goes on behind given places goes on as it would have. The bound: an archive keeps its own order, and a page that stands
+in it behind a younger one is so late by as much as the archive is out of order. A date of the future counts as now.
+
+Each process reads some of the archives, merges and sketches them: bodies stay there, sketches come back. Merged again
+here it is the same order, since of some heads the smallest is the smallest of the smallest of their parts.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any
+
+from neardup.errors import BadInput, NeardupError
+from neardup.scheme import Scheme
+from neardup.sketch.making import sketch_pages
+from streams.files.sources import LocalSource, SourceRecord
+from streams.line.accounting import Mark
+from streams.ports import SourcedPage
+
+_BATCH_PAGES = 128
+_BATCH_BYTES = 8 << 20
+#: Archives that are open at once; each has a page and a piece of its file in memory.
+ARCHIVES_MAX = 1_000
+
+
+class ReaderLost(NeardupError):
+    """A process that read archives was killed, as a rule for want of memory. Run it again, with fewer threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchedPage:
+    """One page as a record of the sketch log, and its place: the archive, and its ordinal there."""
+
+    source: str
+    offset: int
+    record: bytes
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What a process sends: pages in their order, with (time, number of the archive). problems: what could not be read.
+
+    An empty one is the last.
+    """
+
+    keys: list[tuple[int, int]]
+    pages: list[SketchedPage]
+    bytes_read: int
+    problems: list[str]
+
+
+class SketchedArchives:
+    """Iterate it once. A context manager: its processes end with it. bytes_read, bytes_total: as the files lie there.
+
+    problems: what could not be read, of what was given out so far.
+    """
+
+    def __init__(
+        self, sources: Sequence[LocalSource], marks: Mapping[str, Mark], scheme: Scheme, processes: int, now_ms: int
+    ) -> None:
+        """marks: by a source's id, how far it is known already."""
+        self.bytes_total = sum(source.bytes_total for source in sources)
+        self.problems: list[str] = []
+        self._read: dict[int, int] = {}
+        self._processes: list[Any] = []
+        numbered = [(number, each.record, marks.get(each.record.id, Mark())) for number, each in enumerate(sources)]
+        parts = [numbered[first::processes] for first in range(min(processes, len(numbered)))]
+        if processes == 1:
+            self._batches = [_batches(part, scheme, now_ms) for part in parts]
+        else:
+            self._batches = [self._received(part, scheme, now_ms) for part in parts]
+
+    def _received(self, own: "list[_Own]", scheme: Scheme, now_ms: int) -> "Iterator[_Batch]":
+        """Batches of a process of its own, which begins now."""
+        context = get_context("spawn")  # a fork would copy locks that the Kafka client's threads hold
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=_work, args=(own, scheme, now_ms, there), daemon=True)
+        process.start()
+        there.close()
+        self._processes.append((process, here))
+        return _from_pipe(here)
+
+    @property
+    def bytes_read(self) -> int:
+        return sum(self._read.values())
+
+    def __iter__(self) -> Iterator[SketchedPage]:
+        """Raises ReaderLost, and BadInput for an archive that cannot be read any more."""
+        heads = []
+        for worker, batches in enumerate(self._batches):
+            pages = self._pages(worker, batches)
+            if (head := next(pages, None)) is not None:
+                heads.append((*head, pages))
+        heapq.heapify(heads)  # keys differ: each has the number of its archive, and each archive one process
+        while heads:
+            _, page, pages = heads[0]
+            yield page
+            if (head := next(pages, None)) is not None:
+                heapq.heapreplace(heads, (*head, pages))
+            else:
+                heapq.heappop(heads)
+
+    def _pages(self, worker: int, batches: "Iterator[_Batch]") -> Iterator[tuple[tuple[int, int], SketchedPage]]:
+        for batch in batches:
+            self._read[worker] = batch.bytes_read
+            self.problems += batch.problems
+            yield from zip(batch.keys, batch.pages, strict=True)
+
+    def __enter__(self) -> "SketchedArchives":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process, pipe in self._processes:
+            pipe.close()
+            process.terminate()
+            process.join()
+
+
+#: An archive of a process: its number among all, and how far it is known.
+_Own = tuple[int, SourceRecord, Mark]
+
+
+def _from_pipe(pipe: Connection) -> Iterator[_Batch]:
+    while True:
+        try:
+            found = pipe.recv()
+        except EOFError as error:
+            raise ReaderLost("a process that read archives was killed; run it again, with fewer threads") from error
+        if isinstance(found, BaseException):
+            raise found
+        yield found
+        if not found.pages:
+            return
+
+
+def _work(own: list[_Own], scheme: Scheme, now_ms: int, pipe: Connection) -> None:
+    """One process. Whoever waits for it may be gone: then it ends, too."""
+    with suppress(BrokenPipeError):
+        try:
+            for batch in _batches(own, scheme, now_ms):
+                pipe.send(batch)
+        except NeardupError as error:
+            pipe.send(error)
+
+
+def _batches(own: list[_Own], scheme: Scheme, now_ms: int) -> Iterator[_Batch]:
+    sources = [LocalSource(record, scheme.body_bytes_max) for _, record, _ in own]
+    told = [0] * len(sources)  # problems of each
+
+    def batch(keys: list[tuple[int, int]], pages: list[SourcedPage]) -> _Batch:
+        records = sketch_pages(
+            [page.page for page in pages],
+            scheme,
+            coordinates=[page.coordinates for page in pages],
+            log_times=[key[0] for key in keys],
+        )
+        new = [str(problem) for count, each in zip(told, sources, strict=True) for problem in each.problems[count:]]
+        told[:] = [len(each.problems) for each in sources]
+        places = (page.coordinates for page in pages)
+        made = [SketchedPage(at.source, at.offset, data) for at, data in zip(places, records, strict=True)]
+        return _Batch(keys, made, sum(source.bytes_read for source in sources), new)
+
+    keys: list[tuple[int, int]] = []
+    pages: list[SourcedPage] = []
+    size = 0
+    for key, page in _merged(own, sources, now_ms):
+        keys.append(key)
+        pages.append(page)
+        size += len(page.page.body or b"")
+        if len(pages) == _BATCH_PAGES or size >= _BATCH_BYTES:
+            yield batch(keys, pages)
+            keys, pages, size = [], [], 0
+    if pages:
+        yield batch(keys, pages)
+    yield batch([], [])
+
+
+def _merged(own: list[_Own], sources: list[LocalSource], now_ms: int) -> Iterator[tuple[tuple[int, int], SourcedPage]]:
+    heads = []
+
+    def head(number: int, source: LocalSource, pages: Iterator[SourcedPage]) -> Any:
+        try:
+            page = next(pages, None)
+        except OSError as error:
+            path = error.filename or source.record.path
+            raise BadInput(f"{path}: cannot be read: {error.strerror or error}; run it again once it can be") from error
+        return None if page is None else ((min(page.log_time, now_ms), number), page, source, pages)
+
+    for (number, _, mark), source in zip(own, sources, strict=True):
+        if (first := head(number, source, source.read(mark.offset, mark.position))) is not None:
+            heads.append(first)
+    heapq.heapify(heads)
+    while heads:
+        key, page, source, pages = heads[0]
+        yield key, page
+        if (after := head(key[1], source, pages)) is not None:
+            heapq.heapreplace(heads, after)
+        else:
+            heapq.heappop(heads)

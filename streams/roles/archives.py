@@ -1,0 +1,136 @@
+"""Archives read into the sketch log of a backfill, before its pages: a sketcher without a topic.
+
+Messages say what they account for as a sketcher's do, each archive a source of its own, named by what it holds. It goes
+on behind what the index has of each: what the log holds beyond that is sent again, and dropped by its marks.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from neardup.errors import BadInput
+from neardup.index.base import Family
+from neardup.limits import MESSAGE_BYTES_MAX
+from streams.config.settings import Settings
+from streams.files.archives import ARCHIVES_MAX, SketchedArchives, SketchedPage
+from streams.files.fetching import fetched
+from streams.files.sources import LocalSource, open_sources
+from streams.formats.message import Message, encode_message
+from streams.kafka import Admin, Writer
+from streams.kafka.merged import Pace
+from streams.line.accounting import Mark
+from streams.line.matcher import Matcher
+from streams.ports import Range
+from streams.process import logs
+from streams.roles.runtime import WAIT_SECONDS, Runtime, connect
+from streams.state.directory import MatcherDirectory
+
+_log = logs.get("backfill")
+_PROBLEMS_TOLD_MAX = 20
+
+
+def open_archives(paths: Sequence[str], settings: Settings) -> list[LocalSource]:
+    """The archives that paths and URLs name, each once. Raises BadInput."""
+    bound, folder = (
+        settings.scheme().body_bytes_max,
+        Path(settings.state).with_name(Path(settings.state).name + ".inputs"),
+    )
+    found: dict[str, LocalSource] = {}
+    for path in fetched(paths, folder):
+        for source in open_sources(path, base_url=None, body_bytes_max=bound):
+            found.setdefault(source.record.id, source)
+    if len(found) > ARCHIVES_MAX:
+        raise BadInput(f"{len(found):,} archives, and {ARCHIVES_MAX:,} can be read side by side; name fewer")
+    return list(found.values())
+
+
+def known_of(sources: Sequence[LocalSource], settings: Settings) -> dict[str, Mark]:
+    """How far the generation's index knows of each, by id; nothing of an index of another log. Raises StateError."""
+    state, scheme = Path(settings.state), settings.scheme()
+    if not (state / "index").exists():
+        return {}
+    log = Admin(connect(settings, "match")).topic(settings.topics.sketches)
+    with closing(MatcherDirectory(state, scheme)) as directory:
+        (held,) = directory.store.get_many(Family.META, [b"topic_id"])
+        if held is None or held.decode() != log.id.hex():
+            return {}
+        matcher = Matcher(directory.store, directory.first_decider(settings.decider(scheme)))
+        return {source.record.id: matcher.mark(source.record.id) for source in sources}
+
+
+class ArchivesRole:
+    """bytes_done, bytes_total: of the archives. done: whether all of it is acknowledged."""
+
+    def __init__(
+        self, sources: Sequence[LocalSource], marks: Mapping[str, Mark], settings: Settings, rate: float
+    ) -> None:
+        self._sources, self._marks, self._settings = sources, marks, settings
+        self._pace = Pace(rate)
+        self.bytes_done = 0
+        self.bytes_total = sum(source.bytes_total for source in sources)
+        self.done = not sources
+
+    def run(self, runtime: Runtime) -> None:
+        """Returns when all are read, or it is stopped. Raises BrokerError, ReaderLost, BadInput."""
+        settings, scheme = self._settings, self._settings.scheme()
+        connection = connect(settings, "sketch")
+        log = Admin(connection).topic(settings.topics.sketches)
+        now_ms = time.time_ns() // 1_000_000
+        health = runtime.health.role("sketch")
+        with (
+            SketchedArchives(self._sources, self._marks, scheme, settings.threads, now_ms) as pages,
+            closing(
+                Writer(connection, log.name, message_bytes_max=settings.message_bytes_max, gapless=True, linger_ms=0)
+            ) as out,
+        ):
+            made = bytes.fromhex(scheme.digest)
+            held: list[SketchedPage] = []
+            size = 0
+
+            def send() -> None:
+                nonlocal held, size
+                out.send(encode_message(Message(made, _ranges(held), tuple(page.record for page in held), log.id)))
+                while out.poll(0.0) > settings.inflight_batches:
+                    health.turned()
+                    out.poll(0.02)
+                runtime.metrics.pages["sketch"].inc(len(held))
+                held, size = [], 0
+
+            told = 0
+            for page in pages:
+                if not self._may_go_on(runtime.stop.wait, health.turned):
+                    break
+                if held and (len(held) == settings.batch_pages or size + len(page.record) > MESSAGE_BYTES_MAX):
+                    send()
+                    self.bytes_done = pages.bytes_read
+                held.append(page)
+                size += len(page.record)
+                for problem in pages.problems[told:_PROBLEMS_TOLD_MAX]:
+                    _log.warning("a part of an archive cannot be read", problem=problem)
+                told = len(pages.problems)
+            if held and not runtime.stop.is_set():
+                send()
+            out.flush()
+            self.bytes_done = pages.bytes_read
+            self.done = not runtime.stop.is_set()
+            if self.done:
+                _log.info("archives are read", archives=len(self._sources), problems=len(pages.problems))
+
+    def _may_go_on(self, stopped: Callable[[float], bool], turned: Callable[[], None]) -> bool:
+        turned()
+        while not self._pace.allowed(1, 0.0):
+            if stopped(min(WAIT_SECONDS, self._pace.wait_s)):
+                return False
+            turned()
+        self._pace.took(1)
+        return not stopped(0.0)
+
+
+def _ranges(pages: Sequence[SketchedPage]) -> tuple[Range, ...]:
+    """What they account for: of each archive what comes behind the pages before."""
+    spans: dict[str, tuple[int, int]] = {}
+    for page in pages:
+        first, _ = spans.get(page.source, (page.offset, 0))
+        spans[page.source] = first, page.offset + 1
+    return tuple(Range(bytes.fromhex(source), 0, *span) for source, span in spans.items())
