@@ -137,6 +137,12 @@ def rejects(source: Source, reason: str, page: int) -> Facts | str:
     return out | _paged("items", items, page)
 
 
+def rejected(source: Source, reason: str, page_id: int) -> Facts | None:
+    """One of the listed pages."""
+    items = rejected_of(source.rows("lists", rejected_key(reason)))
+    return next((item for item in items if item["page_id"] == page_id), None)
+
+
 def _paged(name: str, items: Sequence[Facts], page: int) -> Facts:
     """page: from 1 on."""
     pages = max(1, -(-len(items) // ITEMS_SHOWN))

@@ -21,6 +21,15 @@ class Origin(Protocol):
         """The page as it was fetched. Raises NeardupError where it is out of reach."""
         ...
 
+    @property
+    def sends_again(self) -> bool:
+        """Whether a page can be sent down the line once more."""
+        ...
+
+    def send_again(self, coordinates: Coordinates) -> None:
+        """Returns when the page is there once more, as it was. Raises NeardupError where it is out of reach."""
+        ...
+
 
 class ScanOrigin:
     """A scan's log and sources by their files, which only grow: the directory itself is let go of."""
@@ -35,6 +44,11 @@ class ScanOrigin:
 
     def page(self, coordinates: Coordinates) -> Page:
         return self._state.read_page(coordinates)
+
+    sends_again = False
+
+    def send_again(self, coordinates: Coordinates) -> None:
+        raise BadInput("a scan reads its sources once: scan them with --again")
 
 
 def record_at(page_id: int, data: bytes | None) -> bytes:

@@ -130,7 +130,7 @@ def cluster(source: Source, number: int) -> Facts | None:
 
 _environment = environment("streams.views")
 _environment.filters["instant"] = instant
-_environment.globals["kinds"] = prose.KINDS
+_environment.globals |= {"kinds": prose.KINDS, "form_token": "", "sent": ()}
 
 
 def _share(part: int, whole: int) -> str:

@@ -1,5 +1,7 @@
 """The topics of sketches and of pages as an origin: any of their records, as long as they hold it."""
 
+from contextlib import closing
+
 from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
 from neardup.page import Page
@@ -8,13 +10,15 @@ from streams.config.settings import Settings
 from streams.errors import BrokerError
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
-from streams.kafka import Reader
+from streams.kafka import Reader, Writer
 from streams.kafka.reader import RawRecord
 from streams.roles.runtime import connect
 from streams.views.origin import record_at
 
 #: A record that somebody waits for.
 READ_SECONDS_MAX = 10.0
+#: Of a record, beside value and headers: its key, and what the protocol adds.
+_ROOM_BYTES = 100_000
 
 
 class StreamOrigin:
@@ -32,9 +36,24 @@ class StreamOrigin:
         return record_at(page_id, found.value())
 
     def page(self, coordinates: Coordinates) -> Page:
+        return self._codec.page(self._page_record(coordinates))
+
+    def _page_record(self, place: Coordinates) -> RawRecord:
         pages = self._settings.topics.pages
-        found = self._read(pages, coordinates.source, coordinates.partition, coordinates.offset, committed_only=True)
-        return self._codec.page(found)
+        return self._read(pages, place.source, place.partition, place.offset, committed_only=True)
+
+    sends_again = True
+
+    def send_again(self, coordinates: Coordinates) -> None:
+        """To the same partition, behind whatever came of the URL since: it gets a verdict of its own."""
+        record = self._page_record(coordinates)
+        value, headers = record.value(), [(name, data or b"") for name, data in record.headers() or ()]
+        room = len(value or b"") + sum(len(name) + len(data) for name, data in headers) + _ROOM_BYTES
+        connection = connect(self._settings, "views")
+        pages, patience = self._settings.topics.pages, READ_SECONDS_MAX
+        with closing(Writer(connection, pages, message_bytes_max=room, delivery_s=patience)) as writer:
+            writer.send(value, key=record.key(), headers=headers, partition=coordinates.partition)
+            writer.flush()
 
     def _read(self, topic: str, source: str | None, partition: int, offset: int, *, committed_only: bool) -> RawRecord:
         """The record at this place of the topic with the id `source`."""

@@ -1,22 +1,26 @@
-"""The web pages over a `Source`: read-only, guarded, nothing loaded from elsewhere.
+"""The web pages over a `Source`: guarded, nothing loaded from elsewhere.
 
 Every request must name a host that is expected (a foreign name that resolves to this machine is refused), must not come
-from another site, and carries the token where there is one. Nothing here changes anything.
+from another site, and carries the token where there is one. One form changes something: it sends a rejected page again.
 """
 
 import asyncio
 import hmac
+import secrets
 import signal
 import socket
 from base64 import b64decode
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from urllib.parse import quote, urlsplit
 
 import orjson
 from aiohttp import web
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
+from neardup.verdict import Coordinates
 from streams.views import comparing, counting, pages
 from streams.views.source import Source
 
@@ -25,12 +29,14 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_ID_DIGITS_MAX = 20
+_ID_DIGITS_MAX, _ID_MAX = 20, 10**20
+#: Pages that are shown as sent again.
+SENT_KEPT = 200
 
 _Handler = Callable[[web.Request], Awaitable[web.Response]]
 _Found = tuple[str, pages.Facts | None, str]
@@ -43,6 +49,7 @@ class Views:
         self._source, self._decider = source, decider
         self._hosts, self._token = frozenset(hosts), token
         self._style = pages.style()
+        self._form_token, self._sent = secrets.token_urlsafe(24), deque[int](maxlen=SENT_KEPT)
         self._reading = asyncio.Lock()  # pages are read again by one thread at a time
 
     def add_to(self, app: web.Application) -> None:
@@ -53,6 +60,7 @@ class Views:
         for name, find in self._finders().items():
             app.router.add_get(f"/{name}", self._guarded(self._page(find)))
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
+        app.router.add_post("/send-again", self._guarded(self._send_again))
 
     def _finders(self) -> dict[str, Callable[[web.Request], Awaitable[_Found]]]:
         return {
@@ -96,7 +104,8 @@ class Views:
             name, facts, text = await find(request)
             asked = {"asked_url": request.query.get("url", ""), "asked_site": request.query.get("name", "")}
             template, status = (name, 200) if facts is not None else ("missing", 404)
-            html = pages.html(template, facts, text=text, **asked)
+            sending = {"form_token": self._form_token if self._sends_again else "", "sent": tuple(self._sent)}
+            html = pages.html(template, facts, text=text, **asked, **sending)
             return web.Response(text=html, content_type="text/html", status=status)
 
         return page
@@ -141,6 +150,38 @@ class Views:
         found = counting.rejects(self._source, request.query.get("reason", ""), _page_of(request))
         return _told("rejects", found)
 
+    @property
+    def _sends_again(self) -> bool:
+        return self._token is not None and self._source.origin.sends_again
+
+    async def _send_again(self, request: web.Request) -> web.Response:
+        """Sends a rejected page down the line once more, for whoever has the token and means it."""
+        form = await request.post()
+        if not self._sends_again:
+            raise web.HTTPForbidden(text="only views of a stream that ask for a token (NEARDUP_VIEWS_TOKEN) send pages")
+        self._check_form(request, str(form.get("form_token", "")))
+        reason, page_id = str(form.get("reason", "")), _number(str(form.get("page_id", "")), 0, _ID_MAX, least=0)
+        item = counting.rejected(self._source, reason, page_id)
+        if item is None or not item["coordinates"]:
+            raise web.HTTPNotFound(text=f"page {page_id} is not among the newest that were rejected for this reason")
+        try:
+            async with self._reading:
+                await asyncio.to_thread(self._source.origin.send_again, Coordinates(**item["coordinates"]))
+        except NeardupError as error:
+            raise web.HTTPConflict(text=f"the page could not be sent again: {error}") from error
+        self._sent.append(page_id)
+        raise web.HTTPSeeOther(f"rejects?reason={quote(reason)}")
+
+    def _check_form(self, request: web.Request, given: str) -> None:
+        """Refuses what another site makes a browser send with the password that it keeps."""
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc not in self._hosts:
+            raise web.HTTPForbidden(text="from another origin")
+        if request.headers.get("Authorization", "").lower().startswith("bearer "):
+            return  # a program's: no browser sends it by itself
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self._form_token.encode()):
+            raise web.HTTPForbidden(text="the form is of another run of this server: go back and load it again")
+
     async def _compare(self, request: web.Request) -> _Found:
         a, b = request.query.get("a", ""), request.query.get("b", "")
         if not a.strip() or not b.strip():
@@ -166,10 +207,10 @@ def _page_of(request: web.Request) -> int:
     return _number(request.query.get("page", ""), 1, 1_000_000)
 
 
-def _number(text: str, default: int, most: int) -> int:
+def _number(text: str, default: int, most: int, least: int = 1) -> int:
     """A number of a query; what is none counts as not given."""
     given = int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX else default
-    return max(1, min(given, most))
+    return max(least, min(given, most))
 
 
 def _token_of(authorization: str) -> str:

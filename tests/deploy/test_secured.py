@@ -124,6 +124,16 @@ def view(port: int, path: str) -> dict[str, Any]:
         connection.close()
 
 
+def send_again(port: int, reason: str, page_id: int) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/x-www-form-urlencoded"}
+        connection.request("POST", "/send-again", f"reason={quote(reason)}&page_id={page_id}", headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
 def verdicts(users: Users) -> list[str]:
     return [verdict["verdict"] for verdict in told(users)]
 
@@ -148,6 +158,9 @@ def seen_by_views(users: Users) -> int:
 
         count = eventually(caught_up, "the views have seen verdicts")
         assert view(port, f"/compare.json?a={url}&b={url}")["a"]["missing"] == {}
+        (reason,) = view(port, "/rejects.json")["reasons"]
+        (rejected,) = view(port, f"/rejects.json?reason={quote(reason)}")["items"]
+        assert send_again(port, reason, rejected["page_id"]) == 303
         return count
     finally:
         process.terminate()

@@ -41,3 +41,22 @@ def test_two_pages_of_the_stream_are_compared(make: Make) -> None:
             origin.record(judged["page_id"], None)
     finally:
         origin.close()
+
+
+def test_a_rejected_page_is_sent_again(make: Make) -> None:
+    line = make()
+    bad = Page(A, b"oops", "text/html", 5, status=503)
+    line.publish([bad])
+    line.start("sketch")
+    line.start("match")
+    (rejected,) = line.check()
+    origin = StreamOrigin(replace(line.settings, bootstrap=line.bootstrap))
+    place = Coordinates(**rejected["coordinates"])
+    try:
+        origin.send_again(place)
+    finally:
+        origin.close()
+    line.published[place.source, place.partition].append(bad)
+    line.start("sketch")
+    line.start("match")
+    assert [verdict["verdict"] for verdict in line.check()] == ["rejected"] * 2

@@ -27,6 +27,11 @@ class Nowhere:
     def page(self, coordinates: Coordinates) -> Page:
         raise BadInput("no pages here")
 
+    sends_again = False
+
+    def send_again(self, coordinates: Coordinates) -> None:
+        raise BadInput("no pages here")
+
 
 class Held:
     """The rows as if every verdict had come once, in one partition, as a source of pages."""

@@ -7,10 +7,11 @@ import shutil
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import orjson
 import pytest
@@ -49,8 +50,11 @@ class Server:
         await serve(source, DECIDER, listen("127.0.0.1", 0, None), ready=ready, until=self._stop.wait(), **how)
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
+        return self.ask("GET", path, None, headers)
+
+    def ask(self, how: str, path: str, body: str | None, headers: dict[str, str]) -> tuple[int, dict[str, str], str]:
         connection = http.client.HTTPConnection(self.url.split("/")[2], timeout=30)
-        connection.request("GET", path, headers=headers)
+        connection.request(how, path, body, headers)
         answer = connection.getresponse()
         out = answer.status, dict(answer.getheaders()), answer.read().decode()
         connection.close()
@@ -160,6 +164,92 @@ def test_other_names_other_sites_and_other_tokens_are_refused(evil: Server, path
         server.close()
 
 
+class SendingOrigin(Nowhere):
+    """Notes what is sent again; of page 1 nothing is left."""
+
+    sends_again = True
+
+    def __init__(self) -> None:
+        self.sent: list[Coordinates] = []
+
+    def send_again(self, coordinates: Coordinates) -> None:
+        if coordinates.offset == 1:
+            raise BadInput("no such record is there any more")
+        self.sent.append(coordinates)
+
+
+REASON = "HTTP status 503"
+
+
+@pytest.fixture
+def sending() -> Iterator[tuple[Server, SendingOrigin]]:
+    first = said(1)[0]
+    made = [
+        {**first, "page_id": number, "url": f"https://a.example/{number}", "verdict": "rejected", "reason": REASON,
+         "coordinates": {"offset": number}} for number in (1, 2)
+    ]  # fmt: skip
+    source = Held(made)
+    source.origin = origin = SendingOrigin()
+    server = Server(source, token=TOKEN)
+    yield server, origin
+    server.close()
+
+
+def test_a_rejected_page_is_sent_again_by_who_means_it(sending: tuple[Server, SendingOrigin]) -> None:
+    server, origin = sending
+    basic = {"Authorization": "Basic " + b64encode(f":{TOKEN}".encode()).decode()}
+    page = server.get(f"/rejects?reason={quote(REASON)}", **basic)[2]
+    form_token = re.findall(r'name="form_token" value="([^"]+)"', page)[0]
+    own = server.url.rstrip("/")
+
+    def send(page_id: int = 2, reason: str = REASON, form_token: str = form_token, **headers: str) -> tuple[int, str]:
+        body = urlencode({"form_token": form_token, "reason": reason, "page_id": page_id})
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        status, _, text = server.ask("POST", "/send-again", body, {**kind, **basic, **headers})
+        return status, text
+
+    assert send(Authorization="")[0] == 401
+    assert send(form_token="another")[0] == 403
+    assert send(Origin="https://evil.example")[0] == 403
+    assert send(Origin="null")[0] == 403
+    assert send(**{"Sec-Fetch-Site": "cross-site"})[0] == 403
+    assert send(page_id=7)[0] == send(reason="another")[0] == 404
+    assert send(page_id=1) == (409, "the page could not be sent again: no such record is there any more")
+    assert origin.sent == []
+    assert send(Origin=own)[0] == 303
+    assert send(form_token="", Authorization=f"Bearer {TOKEN}")[0] == 303
+    assert origin.sent == [Coordinates(offset=2)] * 2
+    assert "form_token" not in server.get(f"/rejects.json?reason={quote(REASON)}", **basic)[2]
+
+
+def test_without_a_token_nothing_is_sent_again(evil: Server) -> None:
+    assert "send-again" not in evil.get(f"/rejects?reason={quote(reason_kind(HOSTILE))}")[2]
+    assert evil.ask("POST", "/send-again", "page_id=3", {})[0] == 403
+
+
+def test_a_person_sends_a_page_again(sending: tuple[Server, SendingOrigin]) -> None:
+    server, origin = sending
+    with browser() as player:
+        page = player.new_page(http_credentials={"username": "anybody", "password": TOKEN})
+        page.goto(server.url + "rejects")
+        page.get_by_role("link", name=REASON).click()
+        page.get_by_role("button", name="Send https://a.example/2 again").click()
+        page.get_by_text("sent again", exact=True).wait_for()
+        assert origin.sent == [Coordinates(offset=2)]
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium: apt-get install chromium")
+    with playwright.sync_playwright() as player:
+        made = player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
 def test_what_others_reach_needs_a_token() -> None:
     with pytest.raises(BadInput, match="NEARDUP_VIEWS_TOKEN"):
         listen("0.0.0.0", 0, None)
@@ -172,18 +262,13 @@ def test_wrong_usage_is_told_in_a_line(shell: Shell) -> None:
 
 
 def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path) -> None:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium: apt-get install chromium")
     site(tmp_path / "site")
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
     source = ScanSource(tmp_path / "neardup-state")
     server = Server(source)
     try:
-        with playwright.sync_playwright() as player:
-            browser = player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": 360, "height": 800})
+        with browser() as player:
+            page = player.new_page(viewport={"width": 360, "height": 800})
             complaints: list[str] = []
             page.on("console", lambda message: complaints.append(message.text))
             page.on(
@@ -216,6 +301,5 @@ def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path)
             page.goto(server.url + "url?url=nowhere")
             assert page.get_by_text("No verdict was said of nowhere").is_visible()
             assert [c for c in complaints if "404" not in c] == []
-            browser.close()
     finally:
         server.close()
