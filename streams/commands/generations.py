@@ -137,14 +137,14 @@ def removed(settings: Settings, name: str) -> list[str]:
     if name == said.live:
         raise BadInput(f"generation {shown(name)} is live; cut over to another one before: neardup cutover NAME")
     known = said.known.get(name)
-    if known is None:
+    if known is None and name:
         raise BadInput(f"nothing is known of a generation {shown(name)}; neardup generations lists them")
     users = [other for other, each in said.known.items() if each.sketches_of == name]
     if users:
         raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these before")
     own = _of(settings, name, known)
     topics = [own.topics.verdicts]
-    if known.sketches_of is None:
+    if known is None or known.sketches_of is None:
         topics += [own.topics.rejected, own.topics.sketches]
     admin = Admin(connect(settings, "topics"))
     for role in ("match", "sketch"):

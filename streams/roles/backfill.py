@@ -5,6 +5,8 @@ Where the sketches of the live generation can be used, its log is folded by anot
 serve the live stream: what is committed is never read again, what is not is sent again and dropped by its marks. So it
 may be stopped and killed at any moment, and the same call goes on. Once it has caught up it follows the live topic.
 
+What was taken down stays down: once history is read, the live log's takedowns are said again behind it.
+
 The control topic says what the generation was made with, so that a call that goes on is held to it.
 """
 
@@ -19,7 +21,7 @@ from importlib.metadata import version
 from neardup.errors import BadInput, CorruptRecord, NeardupError, StateError
 from streams.config.settings import Settings
 from streams.formats.codecs import fetch_time
-from streams.formats.message import decode_entry
+from streams.formats.message import Forget, Message, Word, decode_entry, is_control
 from streams.kafka import Admin, Connection, ControlTopic, Generation, Generations, KafkaLog, MergedPages, Stage, Topic
 from streams.kafka.generations import now_ms
 from streams.kafka.topics import Sizes, create
@@ -27,6 +29,7 @@ from streams.process import logs
 from streams.roles.archives import ArchivesRole, known_of, open_archives
 from streams.roles.both import run_both
 from streams.roles.generations import check_own, control_topic, shown
+from streams.roles.operator import forget
 from streams.roles.runtime import Runtime, connect, serving
 from streams.roles.wiring import run_matcher, run_sketcher
 
@@ -209,6 +212,13 @@ def _sizes(admin: Admin, settings: Settings, said: Generations) -> Sizes:
     )
 
 
+def _readable(data: bytes) -> Message | Word | None:
+    try:
+        return decode_entry(data, 0)
+    except CorruptRecord:
+        return None  # the live matcher says what to do with it
+
+
 class _Watch:
     """Looks on from a thread of its own, tells how far it is, and writes down that it has caught up."""
 
@@ -229,6 +239,7 @@ class _Watch:
         self._end = -1  # of the log, as it was seen last: whoever is there has caught up
         self._first: tuple[float, int, str] | None = None
         self._logged = time.monotonic()
+        self._taken_down = False
         self.caught_up = False
 
     def make_reader(self, connection: Connection, log: Topic) -> MergedPages:
@@ -255,6 +266,9 @@ class _Watch:
         judged, end = self._judged()
         if not self.caught_up:
             read = self._all_read()
+            if read and not self._settings.judges_anew and not self._taken_down:
+                self._take_down_again()
+                return  # the end is another one now
             if read and 0 <= self._end <= judged:
                 self._catch_up()
             # With `once` the end of a log that others write to stays what it was at first.
@@ -288,6 +302,20 @@ class _Watch:
             if known is None or known.offset < end:
                 return False
         return True
+
+    def _take_down_again(self) -> None:
+        """Pages that were taken down may have been read again: they lie in `pages`, or in archives. Said twice, after a
+        kill, it is no other."""
+        live = replace(self._settings, generation=self._control.read().live, sketches_of=None)
+        if self._admin.topics([live.topics.sketches]):
+            with closing(KafkaLog(connect(live, "match", reading=True), live.topics.sketches)) as log:
+                words = [data for _, data in log.messages(log.begin()) if is_control(data)]
+            takedowns = [entry.takedown for entry in map(_readable, words) if isinstance(entry, Forget)]
+            for takedown in takedowns:
+                forget(self._settings, takedown)
+            if takedowns:
+                _log.info("takedowns are said again", count=len(takedowns))
+        self._taken_down = True
 
     def _progress(self, judged: int, end: int) -> Progress:
         reader, now = self._reader, time.monotonic()

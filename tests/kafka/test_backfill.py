@@ -3,20 +3,26 @@
 import heapq
 import io
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from broker import eventually
 from line import Line, Make, story
 
+from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.sketch.header import Header
+from neardup.sketch.takedown import of_url
+from streams.commands import inspect as look
 from streams.commands.replay import replay_stream
 from streams.config.settings import Topics
 from streams.files.sources import open_sources
 from streams.history.diff import diff
 from streams.history.replay import Stretch
 from streams.kafka import ControlTopic, Stage, topics
+from streams.roles import forget
 from tests.streams.archives import crawl, write_warc
 
 
@@ -193,3 +199,25 @@ def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, t
     assert [url.rpartition("/")[2] for url in urls[: len(samples)]] == [sample.path for sample in samples]
     assert {source for source, _, _ in order[len(samples) :]} == {line.admin.topic(line.names.pages).id.hex()}
     assert other.verdicts() == other.expected()
+
+
+def test_what_was_taken_down_stays_down(make: Make) -> None:
+    line: Line = make(partitions=1)
+    pages = story(12)
+    line.publish(pages)
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    forget(line.settings, of_url(pages[0].url))
+    line.settle()
+    line.stop()
+    other = beside(line)
+    role = other.start("backfill", step="match 4 written", call=2, read_pages=True)
+    role.dead()
+    assert other.start("backfill", once=True, read_pages=True).wait() == 0
+    assert other.verdicts() == other.expected()
+    with ExitStack() as held:
+        store = look.open_index(Path(other.settings.state), held).store
+        with pytest.raises(BadInput, match="nothing is held of it"):
+            look.of_url(store, pages[0].url)
+        assert look.of_url(store, pages[1].url)
