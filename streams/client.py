@@ -58,14 +58,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
-import orjson
-
-from neardup.errors import BadInput, CorruptRecord, NeardupError
+from neardup.errors import BadInput, NeardupError
 from neardup.page import Page
 from streams.errors import BrokerError, RecordTooLarge, TopicError
 from streams.formats.bodies import BodyFolder
 from streams.formats.codecs import check_codec, fitting
 from streams.formats.outgoing import Outgoing
+from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, ControlReader, ControlTopic, Reader, Writer
 from streams.kafka.connection import Setting
 from streams.process.traces import HEADER_BYTES, Traces
@@ -354,7 +353,7 @@ class VerdictConsumer:
                 return
             records = self._reader.read(count, bytes_max=_BATCH_BYTES_MAX, wait_s=_WAIT_SECONDS)
             if records:
-                yield VerdictBatch([_verdict(record.value(), record) for record in records], self.positions)
+                yield VerdictBatch([_verdict(record) for record in records], self.positions)
                 last = time.monotonic()
             elif wait_s is not None and time.monotonic() - last >= wait_s:
                 return
@@ -521,16 +520,8 @@ class _Stored:
         return self.positions
 
 
-def _verdict(value: bytes | None, record: Any) -> dict[str, Any]:
-    try:
-        verdict = orjson.loads(value or b"")
-    except orjson.JSONDecodeError as error:
-        raise CorruptRecord(
-            f"offset {record.offset()} of partition {record.partition()} of the verdicts is no JSON: {error}"
-        ) from error
-    if not isinstance(verdict, dict):
-        raise CorruptRecord(f"offset {record.offset()} of partition {record.partition()} is no verdict")
-    return verdict
+def _verdict(record: Any) -> dict[str, Any]:
+    return decode_verdict(record.value(), record.topic(), record.partition(), record.offset())
 
 
 def duplicate_of(verdict: Mapping[str, Any]) -> str | None:

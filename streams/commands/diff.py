@@ -20,6 +20,7 @@ from streams.commands.tables import must_be_writable, write_table
 from streams.commands.terminal import safe
 from streams.config.settings import Settings
 from streams.files.state import State
+from streams.formats.verdicts import decode_verdict
 from streams.history.diff import CHANGED, Diff, History, Verdict, diff
 from streams.kafka.reader import Reader
 from streams.roles.runtime import connect, greet
@@ -72,7 +73,8 @@ def _topic(topic: str, settings: Settings) -> Iterator[Verdict]:
         while any(position < ends[partition] for partition, position in reader.positions().items()):
             for record in reader.read(4096, wait_s=1.0):
                 if record.offset() < ends[record.partition()]:
-                    yield orjson.loads(record.value() or b"{}")
+                    place = record.partition(), record.offset()
+                    yield decode_verdict(record.value(), topic, *place, needs=("coordinates",))
 
 
 def compare(

@@ -318,7 +318,7 @@ class State:
         if held > end:
             raise StateError(
                 f"{self.path / 'log'} ends at offset {end}, and the index was folded up to {held}: messages are lost; "
-                f"restore the log, or delete {self.path / 'index'} to go on with what is left"
+                f"restore the log; or scan everything again into another directory, which leaves this one as it is"
             )
         if missing and end and not self._in_memory:
             self.messages.append(f"{self.path / 'index'} is missing: made again from the log ({end} messages)")

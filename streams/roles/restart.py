@@ -10,8 +10,7 @@ one. An offset without a hop was set by hand, and is meant.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import orjson
+from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import StateError
@@ -45,15 +44,14 @@ class Newest:
     emptied: bool = False
 
 
-def newest_of(values: Mapping[int, bytes], begins: Mapping[int, int]) -> Newest:
-    """values: the newest verdict of each partition that has one. begins: the first offset of every partition."""
-    verdicts = [orjson.loads(value) for value in values.values()]
-    emptied = any(begin and partition not in values for partition, begin in begins.items())
+def newest_of(verdicts: Mapping[int, Mapping[str, Any]], begins: Mapping[int, int]) -> Newest:
+    """verdicts: the newest one of each partition that has one. begins: the first offset of every partition."""
+    emptied = any(begin and partition not in verdicts for partition, begin in begins.items())
     if not verdicts:
         return Newest(emptied=emptied)
-    last = max(verdicts, key=lambda verdict: int(verdict["page_id"]))
+    last = max(verdicts.values(), key=lambda verdict: int(verdict["page_id"]))
     log, offset = str(last.get("log", "")), int(last["page_id"]) >> PLACE_BITS
-    logs = frozenset(str(verdict.get("log", "")) for verdict in verdicts)
+    logs = frozenset(str(verdict.get("log", "")) for verdict in verdicts.values())
     return Newest(Told(offset + 1, log, last["scheme"], last["decider"]), logs, emptied)
 
 

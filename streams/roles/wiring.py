@@ -5,8 +5,10 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from neardup.decider import Decider
-from neardup.errors import BadInput
+from neardup.errors import BadInput, CorruptRecord
 from streams.config.settings import Settings
+from streams.errors import NEW_GENERATION
+from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
 from streams.kafka.reader import Reader
 from streams.kafka.topics import require
@@ -153,12 +155,18 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
 
 
 def newest_verdicts(settings: Settings) -> Newest:
-    """What the verdicts' topic ends with. Raises BrokerError, TopicError."""
-    with closing(
-        Reader(connect(settings, "match", reading=True), settings.topics.verdicts, committed_only=True)
-    ) as end:
+    """What the verdicts' topic ends with. Raises BrokerError, TopicError, CorruptRecord where that is no verdict."""
+    topic = settings.topics.verdicts
+    with closing(Reader(connect(settings, "match", reading=True), topic, committed_only=True)) as end:
         found, begins = end.last(), end.begins()
-    return newest_of({partition: record.value() or b"{}" for partition, record in found.items()}, begins)
+    try:
+        told = {
+            partition: decode_verdict(record.value(), topic, partition, record.offset(), ("scheme", "decider"))
+            for partition, record in found.items()
+        }
+    except CorruptRecord as error:
+        raise CorruptRecord(f"{error}; what was told last cannot be known behind it: {NEW_GENERATION}") from error
+    return newest_of(told, begins)
 
 
 def ahead_of(settings: Settings, start: int) -> Iterable[tuple[int, bytes]]:

@@ -1,17 +1,22 @@
 """Records that are not what they should be: rejected, refused, or left out on demand, and never their neighbours."""
 
+from contextlib import closing
 from dataclasses import dataclass
 
+import pytest
 from broker import eventually
-from line import Make, story
+from line import Line, Make, story
 
 from neardup.decider import Decider
+from neardup.errors import CorruptRecord
 from neardup.page import Page
 from neardup.written import later
+from streams.commands.diff import compare
 from streams.formats.message import Message, NewDecider, encode_control, encode_message
 from streams.kafka import Writer
 from streams.ports import Range
 from streams.roles import skip_record
+from streams.roles.wiring import newest_verdicts
 
 
 def test_a_poison_page_is_rejected_and_kept(make: Make) -> None:
@@ -157,3 +162,23 @@ def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
     line.start("match")
     line.publish(story(3))
     line.check()
+
+
+def test_what_is_no_verdict_among_the_verdicts_is_named_by_its_place(make: Make) -> None:
+    """A matcher that finds no committed place reads the last ones, `neardup diff` and `export` all of them."""
+    line: Line = make()
+    line.publish(story(4))
+    line.start("sketch")
+    line.start("match")
+    line.check()
+    topic = line.names.verdicts
+    with closing(Writer(line.connection, topic)) as writer:
+        writer.send(b"garbage", key=b"http://a.example/", partition=1)
+        writer.flush()
+        offset = writer.last_offset
+
+    wanted = rf"topic {topic}, partition 1, offset {offset}: no verdict of neardup \(no JSON"
+    with pytest.raises(CorruptRecord, match=wanted + ".* begin another generation"):
+        newest_verdicts(line.settings)
+    with pytest.raises(CorruptRecord, match=wanted):
+        compare(f"topic:{topic}", f"topic:{topic}", line.settings)

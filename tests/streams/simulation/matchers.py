@@ -106,7 +106,7 @@ class Matchers(Sketchers):
 
     def newest(self) -> Newest:
         topic = self.broker.topic(self.names.verdicts)
-        values = {partition: pair[1] for partition, pair in topic.newest().items()}  # type: ignore[index]
+        values = {partition: orjson.loads(pair[1]) for partition, pair in topic.newest().items()}  # type: ignore[index]
         return newest_of(values, {number: held.begin for number, held in enumerate(topic.partitions)})
 
     def say(self, word: bytes) -> int:

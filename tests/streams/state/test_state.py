@@ -125,11 +125,34 @@ def test_what_is_deleted_is_made_again_from_the_log(tmp_path: Path, lost: tuple[
         assert (rows(state), list(state.verdicts())) == before
 
 
-def test_a_lost_log_is_told(tmp_path: Path) -> None:
+def test_a_lost_log_is_told_and_what_is_advised_loses_nothing(tmp_path: Path) -> None:
     path = scanned(tmp_path)
-    shutil.rmtree(path / "log")
-    with pytest.raises(StateError, match="messages are lost; restore the log"):
+    with State.open(path) as state:
+        before = (rows(state), list(state.verdicts()))
+    (path / "log").rename(tmp_path / "kept")
+    with pytest.raises(StateError, match=r"messages are lost; restore the log; or scan .* into another directory"):
         State.open(path)
+    with State.open(tmp_path / "another", scheme=SCHEME) as state:
+        scan([tmp_path / "a.warc.gz"], state)
+        assert (rows(state), list(state.verdicts())) == before
+    shutil.rmtree(path / "log", ignore_errors=True)
+    (tmp_path / "kept").rename(path / "log")
+    with State.open(path) as state:
+        assert (rows(state), list(state.verdicts())) == before
+
+
+def test_a_sources_record_that_is_deleted_as_advised_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+    path = scanned(tmp_path)
+    with State.open(path) as state:
+        before = (rows(state), list(state.verdicts()))
+    (record,) = (path / "sources").glob("*.json")
+    record.write_text("{")
+    with pytest.raises(CorruptRecord, match="delete it to scan it again"):
+        State.open(path)
+    record.unlink()
+    with State.open(path) as state:
+        scan([tmp_path / "a.warc.gz"], state)
+        assert (rows(state), list(state.verdicts())) == before
 
 
 def test_pages_can_be_read_again_until_they_change(tmp_path: Path) -> None:

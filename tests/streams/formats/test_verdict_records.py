@@ -1,0 +1,34 @@
+"""What lies in the verdicts' topic and is no verdict is told by its place, whatever it is."""
+
+import pytest
+
+from neardup.errors import CorruptRecord
+from neardup.verdict import Coordinates, Kind, Verdict
+from streams.formats.verdicts import decode_verdict
+
+VERDICT = Verdict(Kind.UNIQUE, 1, 0, "http://a.example/", 5, Coordinates(), "5" * 32, "d" * 32).to_json()
+
+
+def test_a_verdict_is_read() -> None:
+    assert decode_verdict(VERDICT, "verdicts", 3, 7)["url"] == "http://a.example/"
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (None, "empty"),
+        (b"", "empty"),
+        (b"\xff\0", "no JSON: "),
+        (b"{", "no JSON: "),
+        (b"[]", "no object of JSON"),
+        (b"7", "no object of JSON"),
+        (b"{}", "verdict is missing or of another type"),
+        (VERDICT.replace(b'"page_id":1', b'"page_id":"1"'), "page_id is missing or of another type"),
+        (VERDICT.replace(b'"page_id":1', b'"page_id":true'), "page_id is missing or of another type"),
+        (VERDICT.replace(b'"scheme":', b'"schema":'), "scheme is missing or of another type"),
+    ],
+)
+def test_anything_else_is_refused_by_its_place(value: bytes | None, why: str) -> None:
+    with pytest.raises(CorruptRecord) as refused:
+        decode_verdict(value, "verdicts", 3, 7, ("coordinates", "scheme"))
+    assert f"topic verdicts, partition 3, offset 7: no verdict of neardup ({why}" in str(refused.value)
