@@ -5,9 +5,12 @@ from dataclasses import astuple, dataclass
 
 from neardup.decider import Decider
 from neardup.deduplicator import open_index
+from neardup.index.memory import MemoryStore
+from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
-from neardup.verdict import Kind, Verdict
+from neardup.sketch.making import sketch_pages
+from neardup.verdict import Coordinates, Kind, Verdict
 from tests.gate.sites import Sample
 
 _SUPPRESSED = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
@@ -46,6 +49,12 @@ class Tally:
         """Items suppressed for another, as duplicate or as same content, per 1,000 items."""
         return 1000 * (self.wrong + self.wrong_content) / max(1, self.items)
 
+    @property
+    def f1(self) -> float:
+        """Of what was suppressed, as duplicate or as same content, and of the repeats; 1 where there was neither."""
+        found, wrong = self.found + self.found_content, self.wrong + self.wrong_content
+        return 2 * found / max(1, found + wrong + self.repeats) if found + wrong + self.repeats else 1.0
+
 
 def measure(samples: Sequence[Sample], rule: str = "verified", *, hashed: int = SEED, **decider: float | str) -> Tally:
     """Streams `samples` in order through an index in memory.
@@ -61,6 +70,24 @@ def measure(samples: Sequence[Sample], rule: str = "verified", *, hashed: int = 
             for verdict in index.add(pages):
                 _count(tally, samples, seen, verdict)
     assert tally.items + tally.repeats == len(samples)
+    return tally
+
+
+def sketched(samples: Sequence[Sample], *, hashed: int = SEED) -> list[bytes]:
+    """The records of `samples`, for `judged`: so that they are made once for many deciders."""
+    pages = [Page(sample.url, sample.html, "text/html") for sample in samples]
+    places = [Coordinates(offset=i) for i in range(len(pages))]
+    return sketch_pages(pages, Scheme(seed=hashed), coordinates=places, log_times=[0] * len(pages))
+
+
+def judged(samples: Sequence[Sample], records: Sequence[bytes], decider: Decider) -> Tally:
+    """What `measure` counts, of records that are at hand."""
+    tally, seen, store = Tally(), set[str](), MemoryStore()
+    for start in range(0, len(samples), _BATCH):
+        outcome = fold(list(enumerate(records[start : start + _BATCH], start)), store, decider)
+        store.write(outcome.writes)
+        for verdict in outcome.verdicts:
+            _count(tally, samples, seen, verdict)
     return tally
 
 
