@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate web corpora simulate fuzz soak \
+.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation web corpora simulate fuzz soak \
 	bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka lock clean
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live"
 	@echo "make test-NAME   the tests of one folder of tests/: test-kafka, test-crash, test-streams, ..."
 	@echo "make gate        how many pages of known truth each class of templates loses"
+	@echo "make ablation    what each step of the default rule is worth there, and on real pages with SETS=folder"
 	@echo "make web         evaluate all rules on a made-up web with mirrors, PAGES=10000"
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
@@ -100,6 +101,10 @@ demo: $(READY)
 # The accuracy gate alone: pages of known truth by class of template. NEARDUP_GATE_PAGES=10000 makes it longer.
 gate: $(READY)
 	$(PYTEST) $(WORKING) tests/gate
+
+# The default rule with and without each of its steps; SETS: a folder of the public archives; TREES: NAME=FOLDER of HTML.
+ablation: $(READY)
+	$(BIN)/python -m tests.gate.ablation $(if $(SETS),--data $(SETS)) $(foreach tree,$(TREES),--tree $(tree))
 
 # All rules on pages whose truth is known: a made-up web (docs beside it: see tests/gate/web.py), and public archives.
 PAGES ?= 10000

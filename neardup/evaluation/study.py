@@ -71,23 +71,8 @@ class LabelledStudy(ABC):
 
     @cached_property
     def groups(self) -> Levels:
-        """int64[labels]: pairs whose pages hang together by correct pairs have one number, that of their first page.
-
-        An incorrect pair is of the group of its earlier page.
-        """
-        above: dict[int, int] = {}
-
-        def top(page: int) -> int:
-            while (over := above.get(page, page)) != page:
-                above[page] = above.get(over, over)
-                page = over
-            return page
-
-        for a, b, label in zip(self.labels.a, self.labels.b, self.labels.labels, strict=True):
-            if label.label is Judgement.CORRECT:
-                one, other = sorted((top(a), top(b)))
-                above[other] = one
-        return np.array([top(a) for a in self.labels.a], dtype=np.int64)
+        """int64[labels], as `groups_of` has them."""
+        return groups_of(self.labels)
 
     def stands_for(self, *samples: str) -> bool:
         """Whether pairs were drawn from one of these samples, or nothing is known of how any was drawn."""
@@ -114,6 +99,26 @@ class LabelledStudy(ABC):
         a, b = (np.array(pages, np.uint32)[at] for pages in (self.labels.a, self.labels.b))
         ranks = joining.ranks(a, b, np.uint64(self.seed & ((1 << 64) - 1)))
         return sorted(at[np.argsort(ranks, kind="stable")[:count]].tolist())
+
+
+def groups_of(labels: LabelledPairs) -> Levels:
+    """int64[labels]: pairs whose pages hang together by correct pairs have one number, that of their first page.
+
+    An incorrect pair is of the group of its earlier page.
+    """
+    above: dict[int, int] = {}
+
+    def top(page: int) -> int:
+        while (over := above.get(page, page)) != page:
+            above[page] = above.get(over, over)
+            page = over
+        return page
+
+    for a, b, label in zip(labels.a, labels.b, labels.labels, strict=True):
+        if label.label is Judgement.CORRECT:
+            one, other = sorted((top(a), top(b)))
+            above[other] = one
+    return np.array([top(a) for a in labels.a], dtype=np.int64)
 
 
 @dataclass

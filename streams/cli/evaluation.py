@@ -130,6 +130,60 @@ def evaluate(
         raise typer.Exit(3)  # as after a scan that could not read everything
 
 
+@app.command(
+    short_help="Ask labelled pairs for numbers of the rule.",
+    epilog=examples(
+        "neardup tune labels.jsonl --state DIR",
+        "neardup tune labels.jsonl --pages crawl.warc.gz",
+        "neardup tune labels.jsonl --state DIR --json | jq .flags",
+    ),
+)
+def tune(
+    labels: Annotated[
+        list[Path], typer.Argument(metavar="LABELS...", help="What `neardup label` or `evaluate --labels-out` wrote.")
+    ],
+    state: StateOption = None,
+    pages: Annotated[
+        list[str] | None, typer.Option("--pages", metavar="PATH", help=f"Instead, may be repeated: {INPUTS}")
+    ] = None,
+    content: Annotated[bool, typer.Option("--same-content", help="same_content counts as a duplicate, too.")] = False,
+    base_url: BaseUrlOption = None,
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of halves and intervals.")] = 0,
+    threads: ThreadsOption = _THREADS,
+    as_json: JsonOption = False,
+) -> None:
+    """Propose numbers of the decider for a crawl of your own; nothing is changed.
+
+    Numbers are chosen on one half of the labelled pairs and told of the other, with 95% intervals. With --state the
+    scan's log is folded once more under them, and what would have been said otherwise is shown.
+    """
+    from streams.commands.terminal import bar
+    from streams.commands.tune import command, shown, tune_command
+
+    announce_compiler()
+    with inputs(pages or ()) as files, bar(shown=not as_json) as progress:
+        found = tune_command(
+            labels,
+            files,
+            state=state,
+            base_url=base_url,
+            content=content,
+            seed=seed,
+            threads=threads,
+            progress=progress.phase,
+        )
+    if as_json:
+        print_json(found.to_json())
+        return
+    from rich.console import Console
+
+    Console().print(shown(found))
+    if wanted := command(found, state):
+        typer.echo(f"\n{wanted}")  # by itself, so that no terminal's width breaks it
+    for problem in found.tuning.problems:
+        complain(problem)
+
+
 def _show_rules(told: dict[str, Any]) -> None:
     """All rules side by side, with the intervals of F1."""
     from rich.console import Console

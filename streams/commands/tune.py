@@ -1,0 +1,140 @@
+"""`neardup tune`: numbers of the decider that labelled pairs ask for, and what else they would change."""
+
+import shlex
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from neardup.errors import BadInput
+from neardup.evaluation.labels import join_labels, read_labels
+from neardup.evaluation.measures import Interval
+from neardup.evaluation.study import score
+from neardup.evaluation.tuning import Tuning, told, tune
+from streams.commands import diff
+from streams.commands.evaluate import Progress, open_crawl, silent
+from streams.commands.replay import replay_scan
+from streams.config.settings import Settings
+from streams.files.state import State
+from streams.history.diff import Diff
+from streams.history.replay import Stretch
+
+
+@dataclass
+class Proposal:
+    """What `neardup tune` found. changed: verdicts of the scan that the proposal would have given otherwise; None
+    without a scan, or without a proposal.
+    """
+
+    tuning: Tuning
+    changed: Diff | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.tuning.to_json(), "diff": None if self.changed is None else self.changed.to_json()}
+
+
+def tune_command(
+    labels: Sequence[Path],
+    paths: Sequence[Path | str] = (),
+    *,
+    state: Path | None = None,
+    base_url: str | None = None,
+    content: bool = False,
+    seed: int = 0,
+    threads: int = 1,
+    progress: Progress = silent,
+) -> Proposal:
+    """Asks labelled pairs which numbers of the decider they want; with a scan's directory, folds its log under them.
+
+    Nothing of the directory is changed. Raises BadInput where no label fits, and for too few of them.
+    """
+    said = [label for path in labels for label in read_labels(path)]
+    with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
+        joined = join_labels(said, crawl.corpus)
+        if not len(joined):
+            raise BadInput("no label fits: " + ("; ".join(joined.problems()) or "the files hold none"))
+        pairs = score(crawl.corpus, joined.a, joined.b)
+        tuning = tune(joined, pairs, crawl.decider, seed=seed, content=content)
+    if state is None or not tuning.flags:
+        return Proposal(tuning)
+    return Proposal(tuning, _changed(state, tuning, progress))
+
+
+def _changed(path: Path, tuning: Tuning, progress: Progress) -> Diff:
+    """What the scan said against what the proposal would have said of the same log."""
+    with tempfile.TemporaryDirectory(prefix="neardup-tune-") as folder:
+        told = Path(folder) / "verdicts.jsonl"
+        with State.open(path) as state, told.open("wb") as out:
+            replay_scan(
+                state,
+                Stretch(),
+                out,
+                lambda done, total: progress("match", done, total),
+                decider=tuning.proposed,
+            )
+        return diff.compare(str(path), str(told), Settings())
+
+
+def shown(found: Proposal) -> Group:
+    """For a terminal."""
+    tuning = found.tuning
+    parts: list[Any] = [
+        Text(f"{tuning.chosen_on:,} pairs to choose by, {tuning.now.pairs:,} to tell of; rule {tuning.decider.rule}"),
+        Text(""),
+    ]
+    if not tuning.changes:
+        parts.append(Text("No number is clearly better for these pairs: keep what is in force.", style="bold"))
+        return Group(*parts, *_measured(tuning))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("number", "now", "proposed", "95% between", "F1 gained where chosen"):
+        table.add_column(name, justify="left" if name == "number" else "right")
+    for one in tuning.changes:
+        kind = type(one.now)
+        between = " and ".join(told(kind(end)) for end in (one.low, one.high))
+        table.add_row(one.name, told(one.now), told(one.then), between, _signed(one.gain))
+    parts += [table, Text(""), *_measured(tuning)]
+    if not tuning.flags:
+        parts.append(Text("The other pairs say the opposite: nothing is proposed.", style="bold"))
+        return Group(*parts)
+    parts.append(Text("The other pairs agree." if tuning.sure else "The other pairs agree, but cannot be sure."))
+    if found.changed is not None:
+        parts += [
+            Text(""),
+            Text("What the scan had said, and these numbers would have said:"),
+            diff.shown(found.changed),
+        ]
+    return Group(*parts)
+
+
+def command(found: Proposal, state: Path | None) -> str:
+    """What lets the proposed numbers decide: from here on in a scan's directory, or in a new one. "" without any."""
+    if not found.tuning.flags:
+        return ""
+    where = "--state DIR" if state is None else f"--state {shlex.quote(str(state))} --new-decider"
+    return f"neardup scan FILE... {where} --rule {found.tuning.decider.rule} {' '.join(found.tuning.flags)}"
+
+
+def _measured(tuning: Tuning) -> list[Any]:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("pairs that had no part in it", "precision", "recall", "F1", "F1 95%"):
+        table.add_column(name, justify="left" if name.startswith("pairs") else "right")
+    rows = [("now", tuning.now), ("proposed", tuning.then)] if tuning.changes else [("now", tuning.now)]
+    for name, one in rows:
+        shares = ["-" if part.value is None else f"{part.value:.3f}" for part in (one.precision, one.recall, one.f1)]
+        ends = "-" if one.f1.low is None or one.f1.high is None else f"{one.f1.low:.3f} to {one.f1.high:.3f}"
+        table.add_row(name, *shares, ends)
+    out: list[Any] = [table]
+    if tuning.changes:
+        out.append(Text(f"F1 gained: {_signed(tuning.gain)}"))
+    return out
+
+
+def _signed(gain: Interval) -> str:
+    if gain.value is None or gain.low is None or gain.high is None:
+        return "-"
+    return f"{gain.value:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})"
