@@ -10,11 +10,11 @@ vetoes of titles and first words) by hiding from the rule what they ask of a pai
 * with --data: texts of pairs that people labelled, as pairs of two sites and as a stream of one site; and of each
   public set the half that nothing was chosen by. The same path in another edition counts as a repeat, however much of
   it was written anew;
-* with --tree: the HTML files of a folder, as one site. Each path is an item of its own, but files of the same text are
-  one: so copies with another menu count as wrong, with and without a step.
+* with --tree: the HTML files of a folder, as one site. Each path is an item of its own, but files of the same text, to
+  the last sign, are one: so copies with another menu count as wrong, with and without a step.
 
-A cell is: share of the repeats found / items hidden behind another, per 1,000 / F1; empty where nothing changes. The
-first row is the whole rule.
+A cell is: share of the repeats found / items hidden behind another, per 1,000 / F1; empty where nothing changes;
+of pages without repeats the second alone. The first row is the whole rule.
 """
 
 import argparse
@@ -35,11 +35,11 @@ from neardup.decider import Decider
 from neardup.page import Page
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare_records
+from neardup.report.samples import page_text
 from neardup.rules import RULES
 from neardup.rules.base import Columns, Ruling
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
-from neardup.sketch.view import Sketch
 from tests.gate.corpora import SETS, pages_of
 from tests.gate.measure import SEED, Tally, judged, sketched
 from tests.gate.sites import Sample
@@ -218,11 +218,9 @@ def tree(name: str, folder: Path, count: int) -> Source:
         place = quote(path.relative_to(folder).as_posix())
         samples.append(Sample(f"http://{name.lower()}.example/{place}", path.read_bytes(), place, name))
     records = sketched(samples)
-    items: dict[bytes, str] = {}
-    samples = [
-        one._replace(item=items.setdefault(Sketch(record).digest, one.item))
-        for one, record in zip(samples, records, strict=True)
-    ]
+    items: dict[str, str] = {}
+    texts = [page_text(Page(one.url, one.html, "text/html")) or one.item for one in samples]
+    samples = [one._replace(item=items.setdefault(text, one.item)) for one, text in zip(samples, texts, strict=True)]
     return Source(name, lambda decider: judged(samples, records, decider))
 
 
@@ -232,6 +230,8 @@ def ablated(sources: Sequence[Source], steps: Sequence[Step] = STEPS) -> list[li
 
 
 def cell(tally: Tally) -> str:
+    if not tally.repeats:
+        return f"{tally.wrong_per_1000:.1f}"
     return f"{tally.found_share:.3f} / {tally.wrong_per_1000:.1f} / {tally.f1:.4f}"
 
 

@@ -43,7 +43,7 @@ def test_every_switch_of_the_decider_is_taken_away() -> None:
     ],
 )
 def test_without_a_step_more_is_wrong(step: str, generate: object) -> None:
-    source = stream("a class", generate(600, 31))  # type: ignore[operator]
+    source = stream("a class", generate(400, 31))  # type: ignore[operator]
     assert without(STEP[step], source).wrong > without(STEP["nothing"], source).wrong
     assert RULES["verified"] is verified.RULE
 

@@ -168,3 +168,32 @@ def login_walls(n: int, seed: int) -> list[Sample]:
 def unnamed_login_walls(n: int, seed: int) -> list[Sample]:
     """The same without the heading, under one title."""
     return _walls(n, seed, "login walls, unnamed", False)
+
+
+def _figures(n: int, seed: int, kind: str, rows: tuple[int, int], money: bool) -> list[Sample]:
+    random, language = Random(seed), Language(seed)
+    samples: list[Sample] = []
+    for site in make_sites(language, random):
+        labels = [f"{language.label(random)} {language.name(random)}" for _ in range(random.randint(*rows))]
+        notes = language.text(random, random.randint(20, 80))
+        for i in range(-(-n // 4)):
+            cells = "".join(
+                f"<tr><td>{label}</td><td>{random.randint(1, 999)}.{random.randint(0, 99):02}</td></tr>"
+                if money
+                else f"<tr><td>{label}</td><td>{random.randint(0, 99_999)}</td><td>{random.randint(0, 99)}%</td></tr>"
+                for label in labels
+            )
+            main = f"<p>{notes}</p><table>{cells}</table>"
+            path = f"tables/{i}" if len(site.name) % 2 else f"tables?id={i}"
+            samples += fetches(random, site, site.slogan, main, path, f"{site.host} {i}", kind)
+    return arrival(random, samples, n)
+
+
+def vote_tables(n: int, seed: int) -> list[Sample]:
+    """Votes of one election by districts under one title: the parties are those of every table, the figures are not."""
+    return _figures(n, seed, "vote tables", (15, 60), False)
+
+
+def price_lists(n: int, seed: int) -> list[Sample]:
+    """The same goods at other prices under one title, in tables of 40 to 150 rows."""
+    return _figures(n, seed, "price lists", (40, 150), True)
