@@ -37,12 +37,17 @@ def views(
         list[str] | None,
         typer.Option("--name", metavar="HOST[:PORT]", help="A name that a proxy in front answers to; may be repeated."),
     ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option("--address", metavar="URL", help="Stream: how other workers reach this one; by default --host."),
+    ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Stream: make the tables anew from the topic.")] = False,
 ) -> None:
     """Show what was said as web pages: counts, a URL's verdict with its evidence and history, a cluster, a site, and
     two pages side by side with what each rule says of them.
 
-    On the stream it follows the topic of verdicts and keeps its tables in a folder; one process at a time. Name the
+    On the stream it follows the topic of verdicts and keeps its tables in a folder. Several of one group, each with a
+    folder of its own, share the topic's partitions, and each answers for all. Name the
     matcher's rule and numbers, where they are not the default, to see the evidence in words. Every page has a twin for
     programs: url.json?url=... and so on. NEARDUP_VIEWS_TOKEN(_FILE): what requests must bear; a browser asks for it
     as a password, of any user.
@@ -68,7 +73,7 @@ def views(
         else:
             from streams.views.application import run
 
-            serving = run(settings, sock, rebuild=rebuild, names=names or (), ready=_ready)
+            serving = run(settings, sock, rebuild=rebuild, names=names or (), address=address, ready=_ready)
         asyncio.run(serving)
     finally:
         logs.release(handler)

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import faust
 import orjson
@@ -27,6 +28,7 @@ from streams.process import logs
 from streams.roles.runtime import connect
 from streams.views.driver import SCHEME, CommittedConsumer
 from streams.views.lists import Row, closeness_to
+from streams.views.peers import Peers, own_address
 from streams.views.rows import TABLES, apply
 from streams.views.security import credentials
 from streams.views.topics import StreamOrigin
@@ -87,8 +89,8 @@ def _key(text: str) -> bytes:
 class StreamSource:
     """The tables as a source of pages. where: the topic. partitions: those of the topic."""
 
-    def __init__(self, settings: Settings, topic: Topic) -> None:
-        """Raises BadInput where the folder of the tables cannot be made."""
+    def __init__(self, settings: Settings, topic: Topic, address: str) -> None:
+        """address: this worker's, for the others. Raises BadInput where the folder of the tables cannot be made."""
         self.where, self.partitions = f"topic {topic.name}", topic.partitions
         self._topic = topic
         folder = Path(settings.views_state).absolute() / name_of(settings, topic)
@@ -114,6 +116,7 @@ class StreamSource:
             producer_max_batch_size=512 << 10,
             producer_linger=0.05,
             web_enabled=False,
+            canonical_url=address,
         )
         self._tables: dict[str, Any] = {
             name: self.app.Table(
@@ -129,7 +132,8 @@ class StreamSource:
         for table in self._tables.values():
             table.send_changelog = self._noted(table.send_changelog)
         self._closeness = closeness_to(Decider(scheme="", **settings.decider_values))
-        self._rate = Rate()
+        self._rate, self._others_rate = Rate(), 0.0
+        self._peers = Peers(address, settings.views_token)
         self.origin = StreamOrigin(settings)
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         verdicts = self.app.topic(
@@ -196,12 +200,37 @@ class StreamSource:
         return not self._failed.done()
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
-        name = _key(key)
-        # Past Faust's own lookup, which finds the row of one partition and not those of all.
-        stores = list(self._tables[table].data._dbs.values())
+        rows = list(self.own_rows(table, key))
+        for url, parts in self._others().items():
+            rows += self._peers.rows(url, parts, table, key)
+        return rows
+
+    def own_rows(self, table: str, key: str) -> Sequence[Row]:
+        name, mine = _key(key), self._parts(self.app.assignor.assigned_actives())
+        # Past Faust's own lookup, which finds the row of one partition and not those of all; and not those that this
+        # worker merely keeps a copy of.
+        stores = [store for part, store in list(self._tables[table].data._dbs.items()) if part in mine]
         return [orjson.loads(value) for store in stores if (value := store.get(name)) is not None]
 
+    def _parts(self, places: Collection[TP]) -> set[int]:
+        return {place.partition for place in places if place.topic == self._topic.name}
+
+    def _others(self) -> dict[str, Collection[int]]:
+        (name, *_) = changelogs(self.app.conf.id)
+        held = {url: topics.get(name, ()) for url, topics in self.app.assignor.tables_metadata().items()}
+        return self._peers.others(held)
+
     async def lag(self) -> dict[int, int] | None:
+        """Of all partitions. Raises BrokerError."""
+        out, rate = await self.own_lag(), 0.0
+        for url, parts in self._others().items():
+            other = await asyncio.to_thread(self._peers.own, url, parts)
+            out |= {int(partition): int(count) for partition, count in other["lag"].items()}
+            rate += float(other["rate"])
+        self._others_rate = rate
+        return out
+
+    async def own_lag(self) -> dict[int, int]:
         """Of the partitions that this worker has. Raises BrokerError."""
         ends = await asyncio.to_thread(self._admin.offsets, self._topic, "latest", committed_only=True)
         consumer = self.app.consumer
@@ -216,6 +245,10 @@ class StreamSource:
         return out
 
     def rate(self) -> float | None:
+        return self.own_rate() + self._others_rate
+
+    def own_rate(self) -> float:
+        """Of this worker alone."""
         return self._rate.now()
 
     async def start(self) -> None:
@@ -285,19 +318,22 @@ async def run(
     *,
     rebuild: bool = False,
     names: Collection[str] = (),
+    address: str | None = None,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Follows the topic and serves the pages, until a signal. rebuild: the tables anew.
+    """Follows the topic and serves the pages, until a signal. rebuild: the tables anew. address: for other workers.
 
     Raises TopicError, BrokerError, BadInput.
     """
+    address = own_address(sock, address)
+    names = [*names, urlsplit(address).netloc]
     topic = await asyncio.to_thread(verdicts_topic, settings)
     if rebuild:
         await asyncio.to_thread(forget, settings, topic)
     await asyncio.to_thread(make_changelogs, settings, topic)
-    source = StreamSource(settings, topic)
+    source = StreamSource(settings, topic, address)
     with watched(settings) as watch:
-        looking = asyncio.ensure_future(watch.look(source.lag))
+        looking = asyncio.ensure_future(watch.look(source.own_lag))
         try:
             await source.start()
             watch.ready()

@@ -34,7 +34,7 @@ def overview(source: Source, lag: Mapping[int, int] | None, problem: str = "") -
         "partitions": source.partitions,
         "problem": problem or None,
         "rate": source.rate(),
-        "sites": _sites(source)[:SITES_SHOWN],
+        "sites": _of_sites(source, _listed(source)[:SITES_SHOWN]),
     }
 
 
@@ -94,12 +94,18 @@ def _duplicates(kinds: Mapping[str, int]) -> int:
 
 def sites(source: Source, page: int) -> Facts:
     """The sites with the most verdicts, ITEMS_SHOWN a page."""
-    return _paged("sites", _sites(source), page)
+    told = _paged("sites", _listed(source), page)
+    return {**told, "sites": _of_sites(source, told["sites"])}
 
 
-def _sites(source: Source) -> list[Facts]:
-    out = []
-    for name, _, _ in sites_of(source.rows("lists", SITES)):
+def _listed(source: Source) -> list[str]:
+    """By what the list has of them, which may lack some of their verdicts."""
+    return [name for name, _, _ in sites_of(source.rows("lists", SITES))]
+
+
+def _of_sites(source: Source, names: Sequence[str]) -> list[Facts]:
+    out: list[Facts] = []
+    for name in names:
         kinds, _ = counts_of(source.rows("counts", name))
         out.append({"site": name, "verdicts": kinds.total(), "duplicates": _duplicates(kinds)})
     return sorted(out, key=lambda each: -each["verdicts"])
@@ -143,7 +149,7 @@ def rejected(source: Source, reason: str, page_id: int) -> Facts | None:
     return next((item for item in items if item["page_id"] == page_id), None)
 
 
-def _paged(name: str, items: Sequence[Facts], page: int) -> Facts:
+def _paged(name: str, items: Sequence[Any], page: int) -> Facts:
     """page: from 1 on."""
     pages = max(1, -(-len(items) // ITEMS_SHOWN))
     page = min(page, pages)

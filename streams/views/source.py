@@ -33,6 +33,18 @@ class Source(Protocol):
         """The rows of a key, one of each partition that has it."""
         ...
 
+    def own_rows(self, table: str, key: str) -> Sequence[Row]:
+        """Those of the partitions that this worker has."""
+        ...
+
+    async def own_lag(self) -> dict[int, int]:
+        """As `lag`, of the partitions that this worker has."""
+        ...
+
+    def own_rate(self) -> float:
+        """As `rate`, of this worker alone."""
+        ...
+
     def rate(self) -> float | None:
         """Verdicts taken in a second, of late; None where nothing is read any more."""
         ...
@@ -61,8 +73,16 @@ class ScanSource:
         row = self._rows.get(table, key)
         return [] if row is None else [row]
 
+    own_rows = rows
+
     def rate(self) -> float | None:
         return None
+
+    def own_rate(self) -> float:
+        return 0.0
+
+    async def own_lag(self) -> dict[int, int]:
+        return {}
 
     async def lag(self) -> dict[int, int] | None:
         return None

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 
@@ -51,7 +51,7 @@ class Watch:
         self._health.ready("serves")
         self._caught_up = True
 
-    async def look(self, lag: Callable[[], Awaitable[dict[int, int] | None]]) -> None:
+    async def look(self, lag: Callable[[], Awaitable[Mapping[int, int] | None]]) -> None:
         """Never returns. A broker that is away leaves the last lag standing: the pages say what is wrong."""
         while True:
             self._health.turned()

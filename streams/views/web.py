@@ -22,6 +22,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
 from streams.views import comparing, counting, pages
+from streams.views.rows import TABLES
 from streams.views.source import Source
 
 PORT = 8379
@@ -60,6 +61,8 @@ class Views:
         for name, find in self._finders().items():
             app.router.add_get(f"/{name}", self._guarded(self._page(find)))
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
+        for name, tell in (("own", self._own), ("own-rows", self._own_rows)):  # for other workers
+            app.router.add_get(f"/{name}.json", self._guarded(tell))
         app.router.add_post("/send-again", self._guarded(self._send_again))
 
     def _finders(self) -> dict[str, Callable[[web.Request], Awaitable[_Found]]]:
@@ -101,20 +104,29 @@ class Views:
 
     def _page(self, find: Callable[[web.Request], Awaitable[_Found]]) -> _Handler:
         async def page(request: web.Request) -> web.Response:
-            name, facts, text = await find(request)
+            status = 200
+            try:
+                name, facts, text = await find(request)
+            except NeardupError as error:
+                name, facts, text, status = "missing", None, str(error), 503
             asked = {"asked_url": request.query.get("url", ""), "asked_site": request.query.get("name", "")}
-            template, status = (name, 200) if facts is not None else ("missing", 404)
+            template = name if facts is not None else "missing"
+            status = status if facts is not None or status != 200 else 404
             sending = {"form_token": self._form_token if self._sends_again else "", "sent": tuple(self._sent)}
-            html = pages.html(template, facts, text=text, **asked, **sending)
+            html = pages.html(template, facts, text=text, away=status == 503, **asked, **sending)
             return web.Response(text=html, content_type="text/html", status=status)
 
         return page
 
     def _twin(self, find: Callable[[web.Request], Awaitable[_Found]]) -> _Handler:
         async def twin(request: web.Request) -> web.Response:
-            _, facts, text = await find(request)
+            try:
+                _, facts, text = await find(request)
+                status = 404 if facts is None else 200
+            except NeardupError as error:
+                facts, text, status = None, str(error), 503
             body = orjson.dumps({"error": text} if facts is None else facts)
-            return web.Response(body=body, content_type="application/json", status=404 if facts is None else 200)
+            return web.Response(body=body, content_type="application/json", status=status)
 
         return twin
 
@@ -126,28 +138,44 @@ class Views:
             lag, problem = await self._source.lag(), ""
         except NeardupError as error:  # the broker is away: what the tables hold is shown all the same
             lag, problem = None, str(error)
-        return "overview", counting.overview(self._source, lag, problem), ""
+        return "overview", await asyncio.to_thread(counting.overview, self._source, lag, problem), ""
+
+    async def _own(self, request: web.Request) -> web.Response:
+        try:
+            lag = await self._source.own_lag()
+        except NeardupError as error:
+            raise web.HTTPServiceUnavailable(text=str(error)) from error
+        told = {"lag": {str(partition): count for partition, count in lag.items()}, "rate": self._source.own_rate()}
+        return web.Response(body=orjson.dumps(told), content_type="application/json")
+
+    async def _own_rows(self, request: web.Request) -> web.Response:
+        table, key = request.query.get("table", ""), request.query.get("key", "")
+        if table not in TABLES:
+            raise web.HTTPNotFound(text=f"no such table; there is {', '.join(TABLES)}")
+        return web.Response(body=orjson.dumps(self._source.own_rows(table, key)), content_type="application/json")
 
     async def _url(self, request: web.Request) -> _Found:
         wanted = request.query.get("url", "")
-        return "url", pages.url(self._source, wanted, self._decider), f"No verdict was said of {wanted[:300]}"
+        found = await asyncio.to_thread(pages.url, self._source, wanted, self._decider)
+        return "url", found, f"No verdict was said of {wanted[:300]}"
 
     async def _site(self, request: web.Request) -> _Found:
         name = request.query.get("name", "")
         return (
             "site",
-            counting.site(self._source, name),
+            await asyncio.to_thread(counting.site, self._source, name),
             f"No page of {name[:300]} was seen; sites are registrable domains",
         )
 
     async def _sites(self, request: web.Request) -> _Found:
-        return "sites", counting.sites(self._source, _page_of(request)), ""
+        return "sites", await asyncio.to_thread(counting.sites, self._source, _page_of(request)), ""
 
     async def _close(self, request: web.Request) -> _Found:
-        return _told("close", counting.close(self._source, request.query.get("day", "")))
+        return _told("close", await asyncio.to_thread(counting.close, self._source, request.query.get("day", "")))
 
     async def _rejects(self, request: web.Request) -> _Found:
-        found = counting.rejects(self._source, request.query.get("reason", ""), _page_of(request))
+        reason = request.query.get("reason", "")
+        found = await asyncio.to_thread(counting.rejects, self._source, reason, _page_of(request))
         return _told("rejects", found)
 
     @property
@@ -161,7 +189,7 @@ class Views:
             raise web.HTTPForbidden(text="only views of a stream that ask for a token (NEARDUP_VIEWS_TOKEN) send pages")
         self._check_form(request, str(form.get("form_token", "")))
         reason, page_id = str(form.get("reason", "")), _number(str(form.get("page_id", "")), 0, _ID_MAX, least=0)
-        item = counting.rejected(self._source, reason, page_id)
+        item = await asyncio.to_thread(counting.rejected, self._source, reason, page_id)
         if item is None or not item["coordinates"]:
             raise web.HTTPNotFound(text=f"page {page_id} is not among the newest that were rejected for this reason")
         try:
@@ -195,7 +223,8 @@ class Views:
         text = request.query.get("id", "")
         if not (text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX):
             return "cluster", None, f"A cluster has a number for a name, not {text[:40]!r}"
-        return "cluster", pages.cluster(self._source, int(text)), f"No cluster {int(text)} is known"
+        found = await asyncio.to_thread(pages.cluster, self._source, int(text))
+        return "cluster", found, f"No cluster {int(text)} is known"
 
 
 def _told(name: str, found: pages.Facts | str) -> _Found:

@@ -62,6 +62,8 @@ class Worker:
         eventually(lambda: self("/overview.json")["verdicts"] >= count, f"{count} verdicts taken in")
 
     def log(self) -> str:
+        if self._log.closed:
+            return Path(self._log.name).read_text()
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), size, 0).decode()
 

@@ -49,8 +49,16 @@ class Held:
         row = self._rows.get(table, key)
         return [] if row is None else [row]
 
+    own_rows = rows
+
     def rate(self) -> float | None:
         return None
+
+    def own_rate(self) -> float:
+        return 0.0
+
+    async def own_lag(self) -> dict[int, int]:
+        return {}
 
     async def lag(self) -> dict[int, int] | None:
         return None

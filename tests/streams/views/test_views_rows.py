@@ -42,8 +42,16 @@ class Partitioned:
     def rows(self, table: str, key: str) -> list[Row]:
         return [row for part in self._parts if (row := part.get(table, key)) is not None]
 
+    own_rows = rows
+
     def rate(self) -> float | None:
         return None
+
+    def own_rate(self) -> float:
+        return 0.0
+
+    async def own_lag(self) -> dict[int, int]:
+        return {}
 
     async def lag(self) -> dict[int, int] | None:
         return None
