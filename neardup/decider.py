@@ -109,6 +109,10 @@ class Decider:
     ] = later(30, neutral=0)
     # what was learned (`neardup.signals.online`)
     model: Annotated[str, "Model of the rule signals, as a file or as the JSON of one"] = later("", neutral="")
+    # how long a page counts that nobody sees any more; swept at places of the log (`streams.line.expiry`)
+    expiry_days: Annotated[int, (0, 36_500), "Days of log time after which unseen pages are dropped; 0: never"] = later(
+        0, neutral=0
+    )
     # bounds
     postings_max: Annotated[int, (1, 64), "A key with more pages than this turns hot and finds nothing any more"] = 64
     hot_postings_kept: Annotated[

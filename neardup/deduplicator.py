@@ -136,6 +136,8 @@ def _opened(
         scheme = held
     if decider is None and rule is None and known_decider is not None:
         decider = Decider.from_json(known_decider.decode(), str(path))
+    if decider is not None and decider.expiry_days:
+        raise BadInput("expiry_days counts in the log's time, and open_index keeps no log: scan, or run the matcher")
     decider = decider or (Decider(scheme.digest, rule=rule) if rule else Decider(scheme.digest))
     if decider.scheme != scheme.digest:
         raise StateError(f"the decider is for scheme {decider.scheme}, the index has {scheme.digest}")

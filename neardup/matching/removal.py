@@ -13,8 +13,9 @@ from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import namings, sharing
 from neardup.index.base import Family, Reader, Writes
+from neardup.index.keys import digest_key
 from neardup.index.layered import Layered
-from neardup.index.rows import UrlRow, decode_url, id_key
+from neardup.index.rows import UrlRow, decode_url, id_key, member_key, seen_of
 from neardup.matching import clusters
 from neardup.matching.batch import Pages
 from neardup.matching.overlay import Overlay
@@ -87,7 +88,7 @@ def expire(
     epoch. cause, first: id of the first verdict. Raises InvariantBroken, CorruptRecord.
     """
     looked = index.first(Family.URLS, b"", rows, after)
-    leaving = [(key, not url.member) for key, row in looked if (url := decode_url(row)).seen < before]
+    leaving = [(key, not decode_url(row).member) for key, row in looked if seen_of(row) < before]
     removed = _remove(leaving, index, decider, cause, first, tell, lambda: None)
     return removed, looked[-1][0] if len(looked) == rows else b""
 
@@ -133,10 +134,7 @@ def _remove(
 def _removed(
     hashes: Sequence[bytes], index: Reader, decider: Decider, cause: int, first: int, tell: bool
 ) -> tuple[Writes, int, list[Verdict]]:
-    reads = ReadSet(Pages([]), decider)
-    needs = Needs()
-    needs.rows[Family.URLS] = set(hashes)
-    reads.read(index, needs)
+    reads = _read_ahead(hashes, index, decider)
     while True:
         try:
             overlay = Overlay(reads, decider)
@@ -148,6 +146,33 @@ def _removed(
         except Missing as missing:
             if not reads.read(index, missing.needs):
                 raise InvariantBroken("removing pages asks again for what was read") from missing
+
+
+def _read_ahead(hashes: Sequence[bytes], index: Reader, decider: Decider) -> ReadSet:
+    """What most of these pages will need to go, in few rounds; whatever else costs another pass, and nothing more."""
+    reads = ReadSet(Pages([]), decider)
+    overlay = Overlay(reads, decider)  # only looked through
+    needs = Needs()
+    needs.rows[Family.URLS] = set(hashes)
+    reads.read(index, needs)
+    live = [row for hashed in hashes if (row := overlay.urls.need(hashed)).live]
+    needs = Needs()
+    for row in live:
+        needs.row(Family.CLUSTERS, id_key(row.cluster))
+        if row.member:
+            needs.row(Family.MEMBERS, member_key(row.cluster, row.member))
+    reads.read(index, needs)
+    founding = [overlay.clusters.need(id_key(row.cluster)).founding for row in live if not row.member]
+    reads.read_sketches(index, [*(row.page_id for row in live), *founding])
+    needs = Needs()
+    wanted = needs.rows.setdefault(Family.KEYS, set())
+    for row in live:
+        header = overlay.header(row.page_id)
+        wanted |= {key for key in (digest_key(header), namings.key_of(header)) if key}
+    for page_id in founding:
+        wanted |= {key for key in (digest_key(overlay.header(page_id)), *overlay.posted_keys(page_id)) if key}
+    reads.read(index, needs)
+    return reads
 
 
 def _retire(overlay: Overlay, hashes: Sequence[bytes]) -> list[int]:

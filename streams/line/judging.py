@@ -10,11 +10,14 @@ from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index.base import Reader, Writes
 from neardup.index.layered import Layered
+from neardup.limits import PLACE_BITS
 from neardup.matching.fold import Outcome, fold
-from neardup.matching.removal import Removed, take_down
+from neardup.matching.removal import Removed, expire, take_down
 from neardup.sketch.takedown import Takedown
 from neardup.verdict import Verdict
 from streams.formats.message import page_id
+from streams.line import expiry
+from streams.line.expiry import Sweep
 
 Batch = list[tuple[int, bytes]]
 
@@ -41,6 +44,22 @@ class Judging:
         removed = take_down(takedown, index, self._decider, cause=cause, tell=self._tell, beat=self._beat)
         self._tell_of(removed)
         return removed
+
+    def sweep(self, sweep: Sweep, offset: int, log_time: int) -> tuple[Sweep, Removed]:
+        """Drops some of what was not seen for long, behind the message at an offset. log_time: ms, there."""
+        decider = self._decider
+        removed, after = expire(
+            self._layered(),
+            decider,
+            after=sweep.after,
+            rows=sweep.pages * expiry.URLS_A_PAGE,
+            before=log_time - decider.expiry_days * expiry.DAY_MS,
+            cause=page_id(offset, (1 << PLACE_BITS) - 1),
+            first=expiry.FIRST_VERDICT,
+            tell=self._tell,
+        )
+        self._tell_of(removed)
+        return Sweep(0, after), removed
 
     def end(self) -> tuple[Outcome, Writes]:
         """All of it, and what is to be written."""

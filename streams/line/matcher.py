@@ -33,8 +33,10 @@ from streams.formats.message import (
     decode_entry,
     page_id,
 )
+from streams.line import expiry
 from streams.line.accounting import Account, Key, Mark, account
 from streams.line.deciders import after_word
+from streams.line.expiry import Sweep
 from streams.line.judging import Judging
 from streams.line.takedowns import Done, takedowns_of
 from streams.ports import VerdictSink
@@ -42,6 +44,7 @@ from streams.ports import VerdictSink
 __all__ = ["Mark", "Matcher", "Prepared", "Settled", "folded_to"]
 
 _NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD = b"next", b"log_time", b"scheme", b"decider", b"told"
+_SWEEP = b"sweep"  # where dropping what nobody has seen stands, if the decider has a horizon
 _DECIDED_BY = b"decided_by"  # the decider as JSON, once an operator's word has named another one than the first
 _MARK = struct.Struct("<qq")
 
@@ -58,6 +61,7 @@ class Prepared:
     headers: of the pages judged, in order. controls: operators' words among the messages, with their offsets. word: the
     last message, if it names another decider. decider: what decides behind the messages. dropped, duplicates, accepted,
     skipped: as in Account, all messages together. foreign: messages that were meant for another log. takedowns: done.
+    sweep: where sweeping stands; expired: URLs that were dropped for their age.
     """
 
     outcome: Outcome
@@ -75,6 +79,8 @@ class Prepared:
     skipped: list[str] = field(default_factory=list)
     controls: list[tuple[int, Control]] = field(default_factory=list)
     takedowns: list[Done] = field(default_factory=list)
+    sweep: Sweep = field(default_factory=Sweep)
+    expired: int = 0
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -130,12 +136,13 @@ class Matcher:
         self._generation = generation or None
         self._log_id = ANY_LOG if log is None else bytes.fromhex(log)
         self.watch: Watch | None = None
-        names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY]
-        log_time, scheme, used, told, decided_by = store.get_many(Family.META, names)
+        names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY, _SWEEP]
+        log_time, scheme, used, told, decided_by, sweep = store.get_many(Family.META, names)
         self.decider = decider if decided_by is None else Decider.from_json(decided_by.decode(), "the index")
         self.next_offset = folded_to(store)
         self.log_time = int(log_time or 0)
         self.told = int(told or 0)
+        self._sweep = expiry.decode(sweep)
         self.at = self.next_offset
         self.forgot = max((done.offset + 1 for done in takedowns_of(store)), default=0)
         self.beat: Callable[[], None] = lambda: None
@@ -186,6 +193,7 @@ class Matcher:
             {(s.source, s.partition) for _, e in entries if isinstance(e, Message) for s in e.ranges},
         )
         prepared = Prepared(Outcome([], {}), {}, next_offset, self.log_time, self.told, [], self.decider)
+        prepared.sweep = self._sweep
         changed: dict[Key, Mark] = {}
         weigh = tell and self.watch is not None
         work = Judging(self._store, self.decider, tell=tell, weigh=weigh, threads=self.threads, beat=self.beat)
@@ -212,6 +220,8 @@ class Matcher:
                 prepared.add(found)
                 work.take([(page_id(offset, place), header.record) for place, header in found.taken])
                 prepared.take(offset, [header for _, header in found.taken])
+                if self.decider.expiry_days:
+                    self._sweep_when_due(work, prepared, offset, len(found.taken))
             else:
                 prepared.skipped.append(entry)
         prepared.outcome, writes = work.end()
@@ -227,6 +237,8 @@ class Matcher:
             _DECIDER: prepared.decider.digest.encode(),
             **dict(done.row() for done in prepared.takedowns),
         }
+        if prepared.sweep != self._sweep:
+            meta[_SWEEP] = prepared.sweep.encode()
         if prepared.decider is not self.decider:
             meta[_DECIDED_BY] = prepared.decider.to_json().encode()
         prepared.writes = {**writes, Family.META: meta}
@@ -239,8 +251,16 @@ class Matcher:
         self.log_time = prepared.log_time
         self.told = prepared.told
         self.decider = prepared.decider
+        self._sweep = prepared.sweep
         if prepared.takedowns:
             self.forgot = prepared.takedowns[-1].offset + 1
+
+    def _sweep_when_due(self, work: Judging, prepared: Prepared, offset: int, pages: int) -> None:
+        """pages: of the message at the offset."""
+        prepared.sweep = prepared.sweep._replace(pages=prepared.sweep.pages + pages)
+        if prepared.sweep.pages >= expiry.PAGES_BETWEEN:
+            prepared.sweep, removed = work.sweep(prepared.sweep, offset, prepared.log_time)
+            prepared.expired += removed.pages
 
     def _decode(self, offset: int, data: bytes) -> Message | Word | str:
         """The message, or why it is left out on an operator's word."""

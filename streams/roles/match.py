@@ -184,6 +184,8 @@ class MatchRole:
                 _log.warning("a new decider is void: it was to follow another one", before=word.before.digest, **told)
         for done in prepared.takedowns:
             _log.info("taken down", **done.to_json())
+        if prepared.expired:
+            _log.info("dropped pages that nobody has seen for long", pages=prepared.expired)
         for reason in prepared.skipped:
             _log.warning("left out on an operator's decision", reason=reason)
         if prepared.accepted:
