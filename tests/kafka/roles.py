@@ -96,8 +96,8 @@ STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
 
 
 def _at_other_speeds(seed: int, how: How) -> None:
-    """Each time only one partition may be read, drawn at random; no process dies."""
-    draw, take_in = random.Random(seed), MergedPages._take_in
+    """Each time only one partition may be read, drawn at random, and the matcher is slower still; no process dies."""
+    draw, take_in, judge = random.Random(seed), MergedPages._take_in, MatchRole._judge
 
     def one_by_one(self: MergedPages, wait_s: float) -> None:
         places = {partition: self._at(partition) for partition in self.assigned()}
@@ -107,12 +107,19 @@ def _at_other_speeds(seed: int, how: How) -> None:
             self._consumer.resume([places[chosen]])
         take_in(self, min(wait_s, 0.05))
 
+    def late(self: MatchRole, *given: Any) -> Any:
+        self._stop.wait(0.5)
+        return judge(self, *given)
+
     MergedPages._take_in = one_by_one  # type: ignore[method-assign]
+    MatchRole._judge = late  # type: ignore[method-assign]
 
 
-STEPS["backfill", "reads at other speeds"] = _at_other_speeds
-# A backfill has the steps of both.
-STEPS |= {("backfill", f"{role} {step}"): arm for (role, step), arm in STEPS.items()}
+#: A backfill has the steps of both.
+BACKFILL_STEPS: dict[str, Callable[[int, How], None]] = {
+    "reads at other speeds": _at_other_speeds,
+    **{f"{role} {step}": arm for (role, step), arm in STEPS.items()},
+}
 
 
 def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: How, options: dict[str, Any]) -> None:
@@ -126,7 +133,8 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
         os.dup2(out.fileno(), 2)
     faulthandler.register(signal.SIGUSR1)
     if step:
-        STEPS[role, step](call, how)
+        arm = BACKFILL_STEPS[step] if role == "backfill" else STEPS[role, step]
+        arm(call, how)
     try:
         ROLES[role](settings, **options)
     except NeardupError as error:
