@@ -7,7 +7,7 @@ export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation web corpora simulate fuzz soak \
-	bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka lock clean
+	bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -26,6 +26,7 @@ help:
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
 	@echo "make test-spark  the partition on Spark, with real executors"
+	@echo "make site        all that is written as pages to read, in build/site; installs mkdocs"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
 
@@ -172,6 +173,13 @@ bench-views: $(READY)
 # The stream on a real broker: needs Java and Maven, which fetch and run Apache Kafka without containers.
 demo-kafka: $(READY)
 	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay)
+
+# What is written beside the code as pages, in build/site/site: nothing is hosted. Links that lead nowhere end it.
+site: $(READY)
+	$(BIN)/python -m pip install --quiet "mkdocs>=1.6,<2"
+	$(BIN)/python deploy/site/gather.py build/site
+	$(BIN)/mkdocs build --strict --quiet -f build/site/mkdocs.yml
+	@echo "build/site/site/index.html"
 
 # The lock file again, after a dependency has changed: needs uv. What is pinned stays pinned where it can. Spark brings
 # an engine of 480 MB: only who tests it fetches it. Annotated: deploy/image/locked.py reads who needs what.

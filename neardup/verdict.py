@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from html import escape
 from importlib import resources
 from operator import attrgetter
 from typing import Any
@@ -99,6 +100,36 @@ class Verdict:
             if value or not (value is None or value is False or value == {}):
                 out[name] = value
         return orjson.dumps(out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values: strings, numbers, lists and dictionaries."""
+        value: dict[str, Any] = orjson.loads(self.to_json())
+        return value
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a table of what was said, everything from pages escaped."""
+        told = self.to_dict()
+        evidence = told.pop("evidence", {})
+        shown = {name: told[name] for name in _SHOWN if told.get(name) is not None}
+        shown |= {f"evidence: {name}": value for name, value in evidence.items() if not isinstance(value, dict)}
+        if "nearest" in evidence:
+            shown["evidence: nearest"] = evidence["nearest"]
+        rows = "".join(f"<tr><th>{_cell(name)}</th><td>{_cell(value)}</td></tr>" for name, value in shown.items())
+        return f"<table>{rows}</table>"
+
+
+#: Fields of a verdict that a notebook shows; the others are for machines.
+_SHOWN = (
+    *("verdict", "url", "title", "reason", "representative", "content_of", "canonical", "cluster", "cluster_size"),
+    *("standing", "site", "lang", "page_id"),
+)
+
+
+def _cell(value: Any) -> str:
+    """A value as HTML; of a page its URL. Marks that turn the reading order end with the cell."""
+    text = value["url"] if isinstance(value, dict) and "url" in value else value
+    text = text if isinstance(text, str) else orjson.dumps(text).decode()
+    return f'<bdi dir="auto">{escape(text)}</bdi>'
 
 
 _FIELDS = tuple(Verdict.__dataclass_fields__)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -37,6 +38,8 @@ from neardup.sketch.making import of_words, sketch_pages
 from neardup.text.decoding import decode
 from neardup.text.extraction import extract_page
 
+#: Of all kernels together, on a processor of 2023; others took up to twice as long.
+_PROCESSOR_SECONDS = 50
 #: What is compiled last, as everything is part of it.
 _LAST = (sketch_batch, score_pairs, store, unpost)
 
@@ -55,10 +58,21 @@ def notice() -> str:
     if not KEPT:
         place = numba.config.CACHE_DIR  # type: ignore[attr-defined]
         return (
-            f"compiling the kernels for this run alone, about half a minute: {place} cannot be written; "
+            f"compiling the kernels for this run alone, those that it needs: {place} cannot be written; "
             "NUMBA_CACHE_DIR names another place"
         )
-    return "compiling the kernels, once on this machine; it takes about 20 seconds"
+    sides = min(len(_PARTS) + 1, len(os.sched_getaffinity(0)))
+    here = f"{sides} {'core' if sides == 1 else 'cores'} here"
+    return (
+        f"compiling the kernels, once on this machine: {_PROCESSOR_SECONDS} seconds of processor time or more, "
+        f"on {here}, so {_PROCESSOR_SECONDS // sides} seconds if nothing else runs"
+    )
+
+
+def compiled() -> int:
+    """How many kernels are kept so far, those for other processors among them: while it grows, something is done."""
+    place = Path(numba.config.CACHE_DIR) / f"kernels-{keeping.digest()}"  # type: ignore[attr-defined]
+    return sum(1 for _ in place.glob("*.nbc"))
 
 
 def make_ready(tell: Callable[[str], None]) -> None:

@@ -1,11 +1,11 @@
-"""The command that writes a crawl or a corpus again without what repeats."""
+"""Commands that stand alone: a copy of a crawl without what repeats, and compiling ahead of time."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from streams.cli.options import complain, examples, must_be_writable
+from streams.cli.options import announce_compiler, complain, examples, must_be_writable
 from streams.errors import WrongUsage
 
 app = typer.Typer(rich_markup_mode=None)
@@ -38,3 +38,16 @@ def copy(
     with State.open(state) as opened, bar(shown=True) as shown:
         done = copy_command(opened, out, shown.phase)
     complain(f"{done.kept:,} pages kept, {done.revisits:,} revisit records, {done.left_out:,} pages left out")
+
+
+@app.command(short_help="Compile everything ahead of time.", epilog=examples("neardup warm"))
+def warm() -> None:
+    """Compile all kernels for this processor into the cache, which the first command that needs them does otherwise.
+
+    The cache is ~/.cache/neardup; NUMBA_CACHE_DIR names another place. One that is complete may be read-only then.
+    """
+    announce_compiler()
+
+    from neardup.warm import compiled, is_warm
+
+    complain(f"{compiled()} kernels are compiled" if is_warm() else "kernels are compiled by each process for itself")

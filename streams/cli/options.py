@@ -4,6 +4,8 @@ import inspect
 import os
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,9 +157,41 @@ def show(result: Any, *, as_json: bool) -> None:
 
 def announce_compiler(*, quiet: bool = False) -> None:
     """Says on stderr what a wait is for, where the kernels are not compiled yet, and compiles them."""
-    from neardup.warm import make_ready
+    from neardup.warm import make_ready, notice
 
-    make_ready(lambda told: None if quiet else complain(told))
+    if quiet or not notice():
+        make_ready(lambda told: None if quiet else complain(told))
+        return
+    with _counting():
+        make_ready(complain)
+
+
+@contextmanager
+def _counting() -> Iterator[None]:
+    """On a terminal a line that says how many kernels are compiled, and for how long by now. No share of a whole: how
+    long the others take is not known."""
+    from rich.console import Console
+
+    from neardup.warm import compiled
+
+    console, began, before, done = Console(stderr=True), time.monotonic(), compiled(), threading.Event()
+    if not console.is_terminal:
+        yield
+        return
+
+    with console.status("compiling") as status:
+
+        def tell() -> None:
+            while not done.wait(0.5):
+                status.update(f"{compiled() - before} kernels compiled, {time.monotonic() - began:.0f} s")
+
+        teller = threading.Thread(target=tell, name="neardup-compiling", daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            done.set()
+            teller.join()
 
 
 def rule_values(flag: str, said: str | None, others: Sequence[str] = ()) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The library's front door: the same verdicts in memory, on disk, and over reopened directories."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -177,3 +178,16 @@ def test_opaque_pages_are_duplicates_by_their_bytes_alone() -> None:
     pictures = [Page(f"https://{i}.example/", body, "image/png") for i, body in enumerate(bodies)]
     with open_index(scheme=SCHEME) as index:
         assert kinds(index.add(pictures)) == ["unique", "unique", "exact_duplicate"]
+
+
+def test_a_verdict_is_plain_values_and_a_table_in_a_notebook():
+    evil = b"<title>A &lt;script&gt;alert(1)&lt;/script&gt;</title>" + b" ".join(b"word%d" % i for i in range(99))
+    with open_index() as index:
+        first, second = index.add([Page("https://a.example/1", evil), Page("https://b.example/2", evil + b" more")])
+    assert second.to_dict() == json.loads(second.to_json())
+    assert second.to_dict()["representative"]["url"] == "https://a.example/1"
+    shown = second._repr_html_()
+    assert "https://a.example/1" in shown
+    assert "evidence: tape_score" in shown
+    assert "<script>" not in first._repr_html_() + shown
+    assert "&lt;script&gt;" in shown

@@ -75,6 +75,19 @@ def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.Mo
     assert len(compiled) == len(commands) + 1
 
 
+def test_kernels_are_compiled_ahead_of_time(shell: Shell) -> None:
+    ended = shell("warm")
+    assert (ended.code, "compiled" in ended.err) == (0, True)
+
+
+def test_who_waits_is_told_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "is_warm", lambda: False)
+    monkeypatch.setattr(warm, "KEPT", True)
+    for cores, told in (({0}, "on 1 core here"), ({0, 1}, "on 2 cores here"), (set(range(64)), "on 3 cores here")):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: cores)
+        assert told in warm.notice()
+
+
 def test_all_of_the_package_is_there_when_asked() -> None:
     code = """
 import sys, neardup
