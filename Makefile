@@ -7,7 +7,7 @@ export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation web corpora simulate fuzz soak \
-	bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
+	test-axe bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -23,6 +23,7 @@ help:
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
 	@echo "make fuzz        a search for bytes that break whoever reads them, MINUTES=5, ONLY=targets"
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
+	@echo "make test-axe    the pages of the views before axe-core, which npm fetches"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
 	@echo "make test-spark  the partition on Spark, with real executors"
@@ -82,6 +83,11 @@ bounds: $(READY)
 	$(CHECKED) $(PYTEST) $(WORKING) $(SLOWEST) -m kernel tests/neardup
 
 test: lint types imports unit plain bounds
+
+# The pages of the views before axe-core, which is fetched with npm.
+test-axe: $(READY) browser
+	npm install --silent --no-save --prefix build/axe axe-core
+	NEARDUP_TEST_AXE=build/axe/node_modules/axe-core/axe.min.js $(BIN)/pytest -n 0 tests/streams/views/test_views_access.py
 
 # One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
 test-%: $(READY) browser jars

@@ -32,5 +32,6 @@ def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Mar
             drawing.bar(left + gap / 2, y, each - gap, repeats * scale, "refused", hint)
             drawing.bar(left + gap / 2, bottom - total * scale, each - gap, (total - repeats) * scale, "accepted", hint)
         if (len(spans) - 1 - place) % every == 0:
-            drawing.text(left + each / 2, bottom + 16, label)
+            last_one = place == len(spans) - 1
+            drawing.text(left + each / (1 if last_one else 2), bottom + 16, label, "end" if last_one else "middle")
     return drawing.done()

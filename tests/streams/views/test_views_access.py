@@ -1,0 +1,49 @@
+"""Every page before axe-core: no violation, light and dark, wide and narrow. `make test-axe` fetches and runs it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+
+from streams.views.source import ScanSource
+from tests.streams.shell import Shell, site
+from tests.streams.views.test_views_web import TOKEN, Server, browser
+
+AXE = os.environ.get("NEARDUP_TEST_AXE", "")
+URL = "https://a.example/b.html"
+PATHS = [
+    "", f"url?url={URL}", "cluster?id=0", "site?name=a.example", "sites", "close", "rejects",
+    f"compare?a={URL}&b=https://a.example/a.html", f"compare?a={URL}&b=https://a.example/c.html", "url?url=nowhere",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(not AXE, reason="axe-core is of npm: make test-axe")
+def test_no_page_keeps_anybody_out(shell: Shell, tmp_path: Path) -> None:
+    source = Path(AXE).read_text(encoding="utf-8")
+    site(tmp_path / "site")
+    assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
+    server = Server(ScanSource(tmp_path / "neardup-state"), token=TOKEN)
+    try:
+        with browser() as player:
+            for scheme, width in (("light", 1200), ("dark", 360)):
+                page = player.new_page(
+                    bypass_csp=True,
+                    color_scheme=scheme,
+                    viewport={"width": width, "height": 800},
+                    http_credentials={"username": "anybody", "password": TOKEN},
+                )
+                found = {f"{path} ({scheme})": _violations(page, server.url + path, source) for path in PATHS}
+                assert {path: told for path, told in found.items() if told} == {}
+    finally:
+        server.close()
+
+
+def _violations(page: Any, address: str, source: str) -> list[str]:
+    page.goto(address)
+    page.evaluate(source)
+    for violation in (found := page.evaluate("axe.run()"))["violations"]:
+        print(violation["id"], [node["html"] for node in violation["nodes"]])
+    return [f"{one['impact']}: {one['help']}" for one in found["violations"]]
