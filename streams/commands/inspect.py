@@ -19,7 +19,7 @@ from neardup.page import normalise_url
 from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
 from streams.commands.terminal import safe
-from streams.line.matcher import Matcher
+from streams.line.matcher import PROGRAM, Matcher
 from streams.line.takedowns import takedowns_of
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.inspection import Inspection, Progress, inspect
@@ -57,6 +57,7 @@ def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, 
     files = {family.name.lower(): size.file_bytes for family, size in opened.store.sizes().items()}
     told = {
         "state": str(opened.path),
+        "program": (opened.store.get_many(Family.META, [PROGRAM])[0] or b"").decode(),
         "next_offset": opened.next_offset,
         "scheme": opened.decider.scheme,
         "decider": opened.decider.digest,

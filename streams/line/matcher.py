@@ -13,6 +13,7 @@ and the log folds it forward again.
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
@@ -44,6 +45,9 @@ from streams.ports import VerdictSink
 __all__ = ["Mark", "Matcher", "Prepared", "Settled", "folded_to"]
 
 _NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD = b"next", b"log_time", b"scheme", b"decider", b"told"
+#: Version of the program that began the index. Not in the log: its first record would be of whichever sketcher came
+#: first, and page ids count from there.
+PROGRAM = b"program"
 _SWEEP = b"sweep"  # where dropping what nobody has seen stands, if the decider has a horizon
 _DECIDED_BY = b"decided_by"  # the decider as JSON, once an operator's word has named another one than the first
 _MARK = struct.Struct("<qq")
@@ -237,6 +241,8 @@ class Matcher:
             _DECIDER: prepared.decider.digest.encode(),
             **dict(done.row() for done in prepared.takedowns),
         }
+        if not self.next_offset:
+            meta[PROGRAM] = version("neardup").encode()
         if prepared.sweep != self._sweep:
             meta[_SWEEP] = prepared.sweep.encode()
         if prepared.decider is not self.decider:
