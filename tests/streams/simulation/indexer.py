@@ -117,7 +117,11 @@ class _Reader:
             self._must_hold(partition)
             held = self.topic.held.partitions[partition]
             stop = min(held.end, start + count - len(found))
-            found += [_Record(partition, at, held.records[at]) for at in range(start, stop) if held.records[at]]
+            found += [
+                _Record(self.topic.held.name, partition, at, held.records[at])
+                for at in range(start, stop)
+                if held.records[at]
+            ]
             self._at[partition] = stop
         return found
 
@@ -127,9 +131,13 @@ class _Reader:
 
 @dataclass
 class _Record:
+    name: str
     number: int
     at: int
     pair: Any
+
+    def topic(self) -> str:
+        return self.name
 
     def partition(self) -> int:
         return self.number
