@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -35,6 +35,30 @@ from neardup.evaluation.site_tables import hosts_section, worst_sites
 from neardup.evaluation.study import LabelledStudy, Study
 from neardup.report import environment
 from neardup.verdict import Kind
+
+
+class Paper(NamedTuple):
+    """What an evaluation repeats. title: of the page. source: a sentence on whose figures stand beside ours."""
+
+    title: str
+    source: str
+
+
+HENZINGER = Paper(
+    "Evaluation",
+    "After M. Henzinger, “Finding near-duplicate web pages: a large-scale evaluation of algorithms” (SIGIR 2006); her "
+    "figures stand beside these in italics in tables 2, 3, 4 and 10 and at the choice of t.",
+)
+HUFFMAN = Paper(
+    "Many signals, measured as Huffman 2007",
+    "After S. Huffman and others, “Multiple-signal duplicate detection for search evaluation” (SIGIR 2007); the "
+    "paper's figures stand beside these in italics.",
+)
+HUANG = Paper(
+    "Trustable LCS, measured as Huang 2008",
+    "After L. Huang and others, “Achieving both high precision and high recall in near-duplicate detection” (CIKM "
+    "2008); the paper's figures stand beside these in italics.",
+)
 
 
 @dataclass
@@ -118,12 +142,12 @@ def _fetched(counts: Counts) -> str:
     )
 
 
-def to_html(evaluation: Evaluation, title: str = "Evaluation") -> str:
+def to_html(evaluation: Evaluation, paper: Paper = HENZINGER) -> str:
     """The page. Its Content-Security-Policy forbids everything but its own style sheet."""
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     style += resources.files("neardup.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8")
     return templates.get_template("evaluation.html.j2").render(
-        title=title,
+        paper=paper,
         evaluation=evaluation,
         counts=evaluation.counts,
         style=Markup(style),
@@ -131,13 +155,13 @@ def to_html(evaluation: Evaluation, title: str = "Evaluation") -> str:
     )
 
 
-def write(evaluation: Evaluation, out: Path, title: str = "Evaluation") -> list[Path]:
+def write(evaluation: Evaluation, out: Path, paper: Paper = HENZINGER) -> list[Path]:
     """Writes evaluation.html, evaluation.json, a CSV for each table and plot, an SVG for each plot; returns the paths.
 
     What an earlier evaluation wrote into the folder and this one has not is deleted: it would be taken for this one's.
     Raises BadInput where the folder cannot be written.
     """
-    files = {"evaluation.html": to_html(evaluation, title)}
+    files = {"evaluation.html": to_html(evaluation, paper)}
     for section in evaluation.sections:
         for table in section.tables:
             files[f"table-{table.name}.csv"] = table.to_csv()

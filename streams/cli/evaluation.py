@@ -363,7 +363,8 @@ def _show_table(made: Any) -> None:
 
     table = Table(title=made.caption, title_justify="left", box=None, pad_edge=False)
     for name, kind in zip(made.columns, made.kinds, strict=True):
-        table.add_column(name, justify="left" if kind == "text" else "right")
+        # names stay whole in a narrow terminal: they differ at their ends
+        table.add_column(name, justify="left" if kind == "text" else "right", no_wrap=kind == "text", overflow="fold")
     for row in made.rows:
         table.add_row(*(shown(cell, kind) for cell, kind in zip(row, made.kinds, strict=True)))
     Console().print(table)

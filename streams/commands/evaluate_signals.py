@@ -9,7 +9,7 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.evaluation.corpus import Counts
 from neardup.evaluation.judges import judges_section
-from neardup.evaluation.report import Evaluation, make_folder, write
+from neardup.evaluation.report import HUFFMAN, Evaluation, make_folder, write
 from neardup.evaluation.signals import SignalStudy, signal_sections
 from neardup.evaluation.truth import Editions
 from neardup.pairs.scoring import compare
@@ -71,7 +71,7 @@ def evaluate_signals(
     said = {"correct": same, "incorrect": len(made.same) - same, "undecided": 0}
     evaluation = Evaluation(sections, counts, fetched, [*made.notes], said)
     evaluation.unread = len(made.problems)
-    write(evaluation, wanted.out, "Many signals, measured as Huffman 2007")
+    write(evaluation, wanted.out, HUFFMAN)
     return evaluation
 
 

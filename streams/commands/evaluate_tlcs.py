@@ -8,7 +8,7 @@ import orjson
 
 from neardup.evaluation import tlcs
 from neardup.evaluation.corpus import Counts
-from neardup.evaluation.report import Evaluation, make_folder, write
+from neardup.evaluation.report import HUANG, Evaluation, make_folder, write
 from neardup.evaluation.truth import Editions, Items
 from neardup.partition.parameters import Parameters
 from streams.batch.duck import documents_of, sampled_pairs
@@ -80,7 +80,7 @@ def evaluate_tlcs(
     )
     evaluation = Evaluation(sections, counts, fetched, labels={"correct": 0, "incorrect": 0, "undecided": 0})
     evaluation.unread = made.problems_total
-    write(evaluation, wanted.out, "Trustable LCS, measured as Huang 2008")
+    write(evaluation, wanted.out, HUANG)
     return evaluation
 
 

@@ -20,8 +20,8 @@ from streams.rendering.world import World
 
 #: "No slow redirects": longer ones are left.
 REFRESH_SECONDS_MAX = 3
-#: For a tab to close.
-CLOSE_SECONDS = 10
+#: For a tab to open, for its document to be read once it is at rest or out of time, and for it to close.
+OPEN_SECONDS, DOCUMENT_SECONDS, CLOSE_SECONDS = 20, 20, 30
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 #: The browser has no network: whatever this program does not answer goes to a proxy that nothing resolves.
 _NO_WAY_OUT = (
@@ -101,7 +101,7 @@ class Chromium:
         """The document that a page of HTML becomes. page: under its normalised URL."""
         context = None
         try:
-            async with asyncio.timeout(3 * self._seconds):  # a tab opens, loads, and is read
+            async with asyncio.timeout(OPEN_SECONDS + self._seconds + DOCUMENT_SECONDS):
                 browser = await self._ready()
                 context = await browser.new_context(service_workers="block", accept_downloads=False, timezone_id="UTC")
                 return await self._visited(context, page)
@@ -125,7 +125,9 @@ class Chromium:
                     problem = f"asked for more than {REQUESTS_MAX:,} things"
         except TimeoutError:
             problem = f"not at rest after {self._seconds:g} s"
-        async with asyncio.timeout(self._seconds):
+        if tab.url == "about:blank":
+            return Rendered(None, page.url, f"not rendered: nothing came of it in {self._seconds:g} s")
+        async with asyncio.timeout(DOCUMENT_SECONDS):
             if problem:
                 await session.send("Emulation.setScriptExecutionDisabled", {"value": True})
                 await session.send("Page.stopLoading")
@@ -134,11 +136,7 @@ class Chromium:
 
     async def _come_to_rest(self, tab: Page, visit: Visit, documents: Documents, url: str) -> None:
         """Loads a page, and goes along with what leads on from it, until nothing does."""
-        try:
-            await tab.goto(url, wait_until="load", timeout=0)
-        except Error:
-            if visit.navigations < 2:  # else a script or a refresh was faster than the document
-                raise
+        await tab.goto(url, wait_until="commit", timeout=0)  # scripts and refreshes may lead on before it is loaded
         while True:
             seen = visit.navigations
             await tab.wait_for_load_state("load", timeout=0)

@@ -15,7 +15,7 @@ from neardup.errors import BadInput
 from neardup.evaluation.figures import Table, by_name, shown
 from neardup.evaluation.labels import Judgement, Label, label_of
 from neardup.evaluation.plots import Axes, Series, plot, standalone
-from neardup.evaluation.report import Evaluation, evaluate, to_html, write
+from neardup.evaluation.report import Evaluation, Paper, evaluate, to_html, write
 from neardup.report.reasons import Reason
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words
 
@@ -192,7 +192,7 @@ def test_labels_of_one_kind_say_so(crawl: Crawl, judgement: Judgement) -> None:
 
 def test_strangers_text_stays_text(tmp_path: Path) -> None:
     evaluation = Evaluation([], crawl_of([]).corpus.counts, "", notes=[HOSTILE, "turned \u202e around"])
-    text = to_html(evaluation, title=HOSTILE)
+    text = to_html(evaluation, Paper(HOSTILE, HOSTILE))
     assert "<script>" not in text
     assert html.escape(HOSTILE).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in text
     assert "\u202e" not in text

@@ -131,6 +131,7 @@ def test_an_adjudicator_decides_where_labellers_differ() -> None:
     ]
     joined = join_labels(labels, corpus, "max")
     assert [str(label.label) for label in joined.labels] == ["incorrect", "correct", "incorrect"]
+    assert [label.labeller for label in joined.labels] == ["max", "max", "ana"]
     assert (joined.split, joined.outvoted, joined.adjudicated) == (0, 0, 2)
     assert "the adjudicator decided: 2" in "\n".join(joined.problems())
     assert [str(label.label) for label in join_labels(labels, corpus).labels] == ["correct", "correct", "incorrect"]

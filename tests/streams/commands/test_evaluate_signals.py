@@ -30,6 +30,8 @@ def test_all_sections_are_made_of_labelled_results(shell: Shell) -> None:
     assert told["labels"]["correct"] > 20
     page = (shell.folder / "ev" / "evaluation.html").read_text()
     assert "Precision against recall" in page
+    assert "After S. Huffman" in page
+    assert "Henzinger" not in page
     assert "F 0.9" in page
     assert (shell.folder / "ev" / "plot-costs.svg").exists()
 
@@ -44,4 +46,6 @@ def test_natural_truth_labels_pages_of_several_releases(shell: Shell) -> None:
     assert ended.code == 0, ended.err
     assert "No page has a rendered body" in ended.err
     assert "learned: " in ended.out
+    for name in ("simhash_fetched", "same_title_fetched"):  # whole, however narrow the terminal is
+        assert name in ended.out
     assert "name labels with --labels" in shell("evaluate", "signals", "crawl.jsonl", *FEW).err

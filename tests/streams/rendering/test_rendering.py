@@ -33,6 +33,14 @@ pytestmark = [
 ]
 
 SANDBOX = os.geteuid() != 0  # for root there is none
+#: Of pages that come to rest: long, as the machine may be busy.
+AT_REST = 90.0
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPEN_SECONDS", "DOCUMENT_SECONDS", "CLOSE_SECONDS"):
+        monkeypatch.setattr(browsing, name, AT_REST)
 
 
 def one(url: str, body: str, **more: Any) -> dict[str, Any]:
@@ -47,7 +55,7 @@ def write(path: Path, lines: list[dict[str, Any]]) -> Path:
 def rendered(folder: Path, lines: list[dict[str, Any]], **asked: Any) -> tuple[dict[str, dict[str, Any]], Tally]:
     """The lines that come of some results, by URL."""
     path, out = write(folder / "results.jsonl", lines), folder / "rendered.jsonl"
-    tally = render_command([path], Asked(out=out, sandbox=SANDBOX, tabs=4, **asked))
+    tally = render_command([path], Asked(out=out, sandbox=SANDBOX, tabs=3, **asked))
     made = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["url"] for line in made] == [line["url"] for line in lines]
     return {line["url"]: line for line in made}, tally
@@ -99,7 +107,8 @@ def test_scripts_frames_and_refreshes_make_the_body(tmp_path: Path) -> None:
         one("http://a.example/text", "plain", content_type="text/plain"),
         one("file:///home/page.html", "<p>x"),
     ]
-    made, tally = rendered(tmp_path, lines, world=world)
+    made, tally = rendered(tmp_path, lines, world=world, page_seconds=AT_REST)
+    assert tally.problems == ["file:///home/page.html: not rendered: its URL is neither http nor https"]
     bodies = {name: made[f"http://a.example/{name}"]["rendered"] for name in PAGES}
     assert "before" in bodies["script"]
     assert "by script" in bodies["script"]
@@ -121,7 +130,6 @@ def test_scripts_frames_and_refreshes_make_the_body(tmp_path: Path) -> None:
     assert made["http://a.example/known"]["rendered"] == "<p>as it was"
     assert "rendered" not in made["http://a.example/text"]
     assert (tally.rendered, tally.others, tally.failed) == (len(PAGES), 2, 1)
-    assert tally.problems == ["file:///home/page.html: not rendered: its URL is neither http nor https"]
 
 
 #: Pages that want to keep the browser for ever, or to fill it.
@@ -143,20 +151,20 @@ def test_pages_that_never_end_are_cut_and_others_go_on(tmp_path: Path, monkeypat
     monkeypatch.setattr(visiting, "ANSWERS_MAX", 40)
     monkeypatch.setattr(visiting, "REQUESTS_MAX", 100)
     lines = [one(f"http://a.example/{name}", body) for name, body in GREEDY.items()]
-    made, tally = rendered(tmp_path, lines, page_seconds=6.0)
+    made, tally = rendered(tmp_path, lines, page_seconds=8.0)
     bodies = {name: made[f"http://a.example/{name}"].get("rendered") for name in GREEDY}
     assert all("<p>text</p>" in (body or "") for body in bodies.values()), tally.problems
     assert len(bodies["huge"]) == 50_000
     assert bodies["frames"].count("<div>") == 10
-    told = "\n".join(tally.problems)
-    assert "http://a.example/timers: not at rest after 6 s" in told
+    assert "http://a.example/round: not at rest after 8 s" in tally.problems
 
 
-def test_scripts_that_never_stop_cost_their_page_alone(tmp_path: Path) -> None:
+def test_scripts_that_never_stop_cost_their_page_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(browsing, "DOCUMENT_SECONDS", 6)
     stuck = "<p>text</p><script>while (true) {}</script>"
     lines = [one("http://a.example/stuck", stuck), one("http://b.example/", "<p>text</p>")]
     write(tmp_path / "results.jsonl", lines)
-    asked = Asked(out=tmp_path / "rendered.jsonl", sandbox=SANDBOX, tabs=1, page_seconds=2.0)
+    asked = Asked(out=tmp_path / "rendered.jsonl", sandbox=SANDBOX, tabs=1, page_seconds=6.0)
     tally = render_command([tmp_path / "results.jsonl"], asked)
     assert (tally.rendered, tally.failed) == (1, 1)
     assert tally.problems[0].startswith("http://a.example/stuck: not rendered: ")
@@ -165,7 +173,7 @@ def test_scripts_that_never_stop_cost_their_page_alone(tmp_path: Path) -> None:
 def test_a_browser_that_dies_is_started_again(tmp_path: Path) -> None:
     async def kill_it_between_two_pages() -> list[str | None]:
         with World() as world:
-            async with Chromium(world, None, sandbox=SANDBOX) as chromium:
+            async with Chromium(world, None, sandbox=SANDBOX, page_seconds=AT_REST) as chromium:
                 made = [await chromium.render(Page("http://a.example/", b"<p>one"))]
                 assert chromium._browser is not None
                 await chromium._browser.close()
@@ -265,8 +273,7 @@ def wicked(port: int) -> str:
     </script>"""
 
 
-@pytest.mark.parametrize("site", [False, True], ids=["without a network", "with that of its site"])
-def test_no_page_reaches_anything_else(tmp_path: Path, ears: Ears, site: bool) -> None:
+def test_no_page_reaches_anything_else(tmp_path: Path, ears: Ears) -> None:
     """The world leads out as well: a redirect in an archive must not be followed by the browser itself."""
     away = record("http://a.example/away", f"302 Found\r\nLocation: http://127.0.0.1:{ears.port}/away")
     (tmp_path / "world.warc.gz").write_bytes(away)
@@ -280,7 +287,7 @@ def test_no_page_reaches_anything_else(tmp_path: Path, ears: Ears, site: bool) -
         one("http://a.example/refreshed", leave),
         one(f"http://127.0.0.1:{ears.port}/itself", "<p>text</p><script src=own.js></script>"),
     ]
-    made, tally = rendered(tmp_path, lines, world=(tmp_path / "world.warc.gz",), site=site, page_seconds=5.0)
+    made, tally = rendered(tmp_path, lines, world=(tmp_path / "world.warc.gz",), site=True, page_seconds=15.0)
     assert "tried all" in made["http://a.example/all"]["rendered"]
     assert all("text" in line["rendered"] for line in made.values()), tally.problems
     assert ears.asked == []
@@ -295,7 +302,7 @@ def test_a_page_loads_of_its_own_site_alone(tmp_path: Path, ears: Ears) -> None:
     <iframe src="/away?{its}/inner"></iframe><form id=f method=post action=/form target=_blank></form>
     <script>fetch("/post", {{method: "POST", body: "x"}}); document.getElementById("f").submit()</script>"""
     try:
-        made, _ = rendered(tmp_path, [one(f"{own}/page", body)], site=True, private=True)
+        made, _ = rendered(tmp_path, [one(f"{own}/page", body)], site=True, private=True, page_seconds=AT_REST)
         found = made[f"{own}/page"]["rendered"]
         assert found.count("by server") == 2
         assert found.count("inner text") == 1
@@ -313,7 +320,7 @@ def test_what_was_rendered_is_read_by_the_commands_of_results(shell: Shell) -> N
     lines = [one("http://a.example/", f"{title}<script>document.write('\u96ea')</script>", lang="de")]
     write(shell.folder / "results.jsonl", lines)
     flags = () if SANDBOX else ("--no-sandbox",)
-    ended = shell("render", "results.jsonl", "--out", "made.jsonl", *flags)
+    ended = shell("render", "results.jsonl", "--out", "made.jsonl", "--page-seconds", "90", *flags)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == "1 results: 1 rendered, 0 not, 0 left as they were; made.jsonl\n"
     problems: list[str] = []
