@@ -22,6 +22,7 @@ from streams.rendering.world import World
 REFRESH_SECONDS_MAX = 3
 #: For a tab to open, for its document to be read once it is at rest or out of time, and for it to close.
 OPEN_SECONDS, DOCUMENT_SECONDS, CLOSE_SECONDS = 20, 20, 30
+READS_MAX = 3
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 #: The browser has no network: whatever this program does not answer goes to a proxy that nothing resolves.
 _NO_WAY_OUT = (
@@ -131,8 +132,7 @@ class Chromium:
             if problem:
                 await session.send("Emulation.setScriptExecutionDisabled", {"value": True})
                 await session.send("Page.stopLoading")
-            html = await documents.html()
-        return Rendered(html, tab.url, problem)
+            return Rendered(await _read(documents), tab.url, problem)
 
     async def _come_to_rest(self, tab: Page, visit: Visit, documents: Documents, url: str) -> None:
         """Loads a page, and goes along with what leads on from it, until nothing does."""
@@ -142,7 +142,10 @@ class Chromium:
             await tab.wait_for_load_state("load", timeout=0)
             await tab.wait_for_load_state("networkidle", timeout=0)
             if visit.navigations == seen:
-                delay = delay_of(await documents.refresh())
+                try:
+                    delay = delay_of(await documents.refresh())
+                except Error:
+                    continue  # the document went while it was asked
                 if delay is None or delay > REFRESH_SECONDS_MAX or not await visit.moves_on(seen, delay + 1):
                     return
 
@@ -185,6 +188,14 @@ async def _before(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool
     finally:
         doing.cancel()
         waiting.cancel()
+
+
+async def _read(documents: Documents) -> str:
+    """The document. A tab that goes on while it is read is read again."""
+    for _ in range(READS_MAX - 1):
+        with contextlib.suppress(Error):
+            return await documents.html()
+    return await documents.html()
 
 
 async def _shut(tab: Page) -> None:
