@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from neardup.decider import RULE_NAMES, Decider
-from neardup.errors import InvariantBroken, NeardupError
+from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.scheme import Scheme
 from streams.cli import (
     copying,
@@ -46,6 +46,7 @@ from streams.cli.options import (
     show,
 )
 from streams.config.settings import OPTIONS
+from streams.config.sites import sites_of
 from streams.errors import WrongUsage
 from streams.process.logs import printable
 
@@ -152,6 +153,9 @@ def scan(
         list[str] | None,
         typer.Option("--set", metavar="NAME=NUMBER", help="A number of the decider, as tape_min=0.8; may be repeated."),
     ] = None,
+    sites: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What single sites want otherwise, as TOML or JSON.")
+    ] = None,
     base_url: Annotated[
         str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
     ] = None,
@@ -197,7 +201,7 @@ def scan(
     outputs = [Path(one) for one in (report, audit, out) if one is not None and one != "-"]
     if twice := [one for i, one in enumerate(outputs) if one.absolute() in map(Path.absolute, outputs[:i])]:
         raise WrongUsage(f"{twice[0]} is named twice; each output needs a file of its own")
-    scheme, decider = _scheme(), _decider(rule, numbers)
+    scheme, decider = _scheme(), _decider(rule, numbers, sites)
 
     from rich.console import Console
 
@@ -371,11 +375,18 @@ def _scheme() -> Scheme | None:
     return Scheme(seed=value)
 
 
-def _decider(rule: str | None, numbers: list[str] | None) -> Callable[[Scheme], Decider] | None:
+def _decider(
+    rule: str | None, numbers: list[str] | None, sites: Path | None = None
+) -> Callable[[Scheme], Decider] | None:
     """What the options ask for, or None: as the state directory has it."""
-    if rule is None and not numbers:
+    if rule is None and not numbers and sites is None:
         return None
     values = rule_values("--rule", rule)
+    if sites is not None:
+        try:
+            values["sites"] = sites_of(sites)
+        except BadInput as error:
+            raise WrongUsage(f"--sites {error}") from None
     for text in numbers or []:
         name, _, value = text.partition("=")
         option = OPTIONS.get("decider." + name)

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
-from neardup.decider import RULE_NAMES, Decider, SiteOverride
+from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput
-from neardup.page import site_of
 from neardup.scheme import Scheme
+from streams.config.sites import sites_of
 
 Role = Literal["sketch", "match", "publish", "verdicts", "topics", "views"]
 
@@ -85,18 +85,6 @@ def _prefixes(raw: Any) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _sites(raw: Any) -> dict[str, SiteOverride]:
-    sites = {}
-    for site, wanted in (json.loads(raw) if isinstance(raw, str) else raw).items():
-        if site_of(site.lower()) != site.lower() or not set(wanted) <= {"never_merge", "tape_min"}:
-            raise ValueError
-        if not isinstance(wanted.get("never_merge", False), bool):
-            raise ValueError
-        tape_min = _share(wanted["tape_min"]) if "tape_min" in wanted else None
-        sites[site.lower()] = SiteOverride(wanted.get("never_merge", False), tape_min)
-    return sites
-
-
 def _flag(raw: Any) -> bool:
     if isinstance(raw, bool):
         return raw
@@ -124,7 +112,10 @@ _TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
 _MS = _whole(1, 3_600_000)
 _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
 
-_SITES = ValueKind('{"<registrable domain>": {"never_merge": true or false, "tape_min": 0 to 1}}', _sites)
+_SITES = ValueKind(
+    '{"<registrable domain>": {"never_merge": true or false, "tape_min": 0 to 1}}, or a file of this or of TOML',
+    sites_of,
+)
 
 
 def _of_decider() -> Iterator[tuple[str, tuple[ValueKind, str]]]:

@@ -1,0 +1,68 @@
+"""What single sites want otherwise, as an operator writes it down: JSON, or a file of JSON or TOML.
+
+["example.com"]                # a registrable domain
+never_merge = true             # nothing but exact copies
+
+["shop.example"]
+tape_min = 0.9                 # a closer match than others
+"""
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from neardup.decider import SiteOverride
+from neardup.errors import BadInput
+from neardup.page import site_of
+
+_WISHES = ("never_merge", "tape_min")
+#: Some 100,000 sites; each verdict of a page asks for two of them.
+FILE_BYTES_MAX = 10_000_000
+
+
+def sites_of(raw: Any) -> dict[str, SiteOverride]:
+    """Of a table, of JSON, or of the file that a text or path names.
+
+    Raises BadInput for what a file or a site may not be; ValueError, TypeError for what is neither table nor text.
+    """
+    if isinstance(raw, str) and raw.lstrip().startswith("{"):
+        raw = json.loads(raw)
+    elif isinstance(raw, str | Path):
+        raw = _tables(Path(raw))
+    if not isinstance(raw, Mapping):
+        raise TypeError
+    return dict(_site(name, wanted) for name, wanted in raw.items())
+
+
+def _site(name: str, wanted: Any) -> tuple[str, SiteOverride]:
+    site = name.lower()
+    if site_of(site) != site:
+        raise BadInput(f"site {name[:100]!r} is no registrable domain, as example.com or example.co.uk are")
+    if not isinstance(wanted, Mapping) or not set(wanted) <= set(_WISHES):
+        raise BadInput(f'site {site}: there is {", ".join(_WISHES)}; TOML wants quotes: ["example.com"]')
+    never, least = wanted.get("never_merge", False), wanted.get("tape_min")
+    if not isinstance(never, bool):
+        raise BadInput(f"site {site}: never_merge is true or false")
+    if least is None:
+        return site, SiteOverride(never)
+    if isinstance(least, bool) or not isinstance(least, int | float) or not (math.isfinite(least) and 0 <= least <= 1):
+        raise BadInput(f"site {site}: tape_min is a number from 0 to 1")
+    return site, SiteOverride(never, float(least))
+
+
+def _tables(path: Path) -> Any:
+    """The tables of a file. Raises BadInput."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from error
+    if len(text) > FILE_BYTES_MAX:
+        raise BadInput(f"{path}: more than {FILE_BYTES_MAX:,} bytes")
+    try:
+        return json.loads(text) if text.lstrip().startswith(b"{") else tomllib.loads(text.decode())
+    except ValueError as error:  # JSONDecodeError, TOMLDecodeError, bad UTF-8
+        raise BadInput(f"{path}: neither JSON nor TOML: {error}") from error
