@@ -126,3 +126,29 @@ def printer_versions(n: int, seed: int) -> list[Sample]:
 def retitled_printer_versions(n: int, seed: int) -> list[Sample]:
     """The same, but the printer version's title says so in place of the site's name."""
     return _printer(n, seed, "printer versions, retitled", True)
+
+
+def clocks(n: int, seed: int) -> list[Sample]:
+    """What newcomers try: six pages of 300 equal words and a clock under one title; an article at twenty addresses.
+
+    The addresses of the article differ in their slugs, as in crawls of news, and each copy has its own clock.
+    """
+    random, language = Random(seed), Language(seed)
+    samples: list[Sample] = []
+    while len(samples) < n:
+        k, name = len(samples), language.name(random).lower()
+        clock = (f"{random.randint(0, 23):02}:{random.randint(0, 59):02}:{random.randint(0, 59):02}" for _ in range(20))
+        if random.random() < 0.5:
+            text = " ".join(language.draw(random, 300))
+            for at in random.sample(language.words, 6):
+                html = f"<title>{name}</title><p>{text}</p><p>{next(clock)}</p>".encode()
+                samples.append(Sample(f"http://{name}{k}.example/{at}", html, f"{k}", "clocks"))
+        else:
+            title = language.topic(random, 5, 8)
+            text = article(language, random, title)
+            for _ in range(20):
+                html = f"<title>{title}</title><nav>{name} home</nav>{text}<p>{next(clock)} March 2024</p>".encode()
+                url = f"http://{name}{k}.example/article/{slug(language.topic(random, 3, 5))}-{random.randrange(10**6)}"
+                samples.append(Sample(url, html, f"{k}", "clocks"))
+    random.shuffle(samples)
+    return samples[:n]

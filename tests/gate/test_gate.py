@@ -38,6 +38,7 @@ GATES = (
     Gate(same.parked_domains, 0.98, 0, "a page's own host never vetoes"),
     Gate(same.session_ids, 0.98, 0, "a few tokens of hundreds differ, and no title"),
     Gate(same.time_stamps, 0.98, 0, "likewise"),
+    Gate(same.clocks, 0.9, 0, "a clock is a stamp, unless a thinned tape has lost it", share=0.4),
     Gate(same.printer_versions, 0.97, 0, "title, heading and the URL's path are one: that key finds them"),
     Gate(
         *(same.retitled_printer_versions, 0.75, 0),
