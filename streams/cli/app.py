@@ -160,6 +160,10 @@ def scan(
         str | None, typer.Option(metavar="URL", help="What the file names of folders are appended to.")
     ] = None,
     follow_links: FollowLinksOption = False,
+    merge: Annotated[
+        bool,
+        typer.Option("--merge", help="Read all of them side by side, and judge pages in the order of their fetches."),
+    ] = False,
     id_field: IdFieldOption = None,
     text_field: TextFieldOption = None,
     out: Annotated[
@@ -228,6 +232,7 @@ def scan(
                 opened,
                 base_url=base_url,
                 follow_links=follow_links,
+                merge=merge,
                 fields=Fields(text_field, id_field),
                 out=out,
                 written=outputs,

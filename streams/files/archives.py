@@ -10,7 +10,7 @@ here it is the same order, since of some heads the smallest is the smallest of t
 """
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -19,11 +19,14 @@ from types import TracebackType
 from typing import Any
 
 from neardup.errors import BadInput, NeardupError
+from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from streams.files.sources import LocalSource, SourceRecord
+from streams.formats.message import ANY_LOG, Message, encode_message
 from streams.line.accounting import Mark
-from streams.ports import SourcedPage
+from streams.line.cutting import full_message
+from streams.ports import Range, SourcedPage
 
 _BATCH_PAGES = 128
 _BATCH_BYTES = 8 << 20
@@ -54,13 +57,13 @@ class _Batch:
     keys: list[tuple[int, int]]
     pages: list[SketchedPage]
     bytes_read: int
-    problems: list[str]
+    problems: list[tuple[str, str]]
 
 
 class SketchedArchives:
     """Iterate it once. A context manager: its processes end with it. bytes_read, bytes_total: as the files lie there.
 
-    problems: what could not be read, of what was given out so far.
+    problems: (id of the archive, text): what could not be read, of what was given out so far.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class SketchedArchives:
     ) -> None:
         """marks: by a source's id, how far it is known already."""
         self.bytes_total = sum(source.bytes_total for source in sources)
-        self.problems: list[str] = []
+        self.problems: list[tuple[str, str]] = []
         self._read: dict[int, int] = {}
         self._processes: list[Any] = []
         numbered = [(number, each.record, marks.get(each.record.id, Mark())) for number, each in enumerate(sources)]
@@ -143,6 +146,37 @@ def _from_pipe(pipe: Connection) -> Iterator[_Batch]:
             return
 
 
+def messages_of(
+    pages: Iterable[SketchedPage], scheme: Scheme, *, pages_max: int = MESSAGE_PAGES_MAX, log: bytes = ANY_LOG
+) -> Iterator[tuple[int, bytes]]:
+    """(pages, message), cut as everywhere, each accounting for its pages: of each archive what comes next.
+
+    log: topic id of the log that they are meant for.
+    """
+    held: list[SketchedPage] = []
+    size = 0
+    for page in pages:
+        held.append(page)
+        size += len(page.record)
+        if len(held) > pages_max or size > MESSAGE_BYTES_MAX:
+            records = [each.record for each in held]
+            if full := full_message(records, pages_max=pages_max, bytes_max=MESSAGE_BYTES_MAX):
+                yield full, _message(held[:full], scheme, log)
+                del held[:full]
+                size = sum(len(each.record) for each in held)
+    if held:
+        yield len(held), _message(held, scheme, log)
+
+
+def _message(pages: Sequence[SketchedPage], scheme: Scheme, log: bytes) -> bytes:
+    spans: dict[str, tuple[int, int]] = {}
+    for page in pages:
+        first, _ = spans.get(page.source, (page.offset, 0))
+        spans[page.source] = first, page.offset + 1
+    ranges = tuple(Range(bytes.fromhex(source), 0, *span) for source, span in spans.items())
+    return encode_message(Message(bytes.fromhex(scheme.digest), ranges, tuple(page.record for page in pages), log))
+
+
 def _work(own: list[_Own], scheme: Scheme, now_ms: int, pipe: Connection) -> None:
     """One process. Whoever waits for it may be gone: then it ends, too."""
     with suppress(BrokenPipeError):
@@ -164,7 +198,11 @@ def _batches(own: list[_Own], scheme: Scheme, now_ms: int) -> Iterator[_Batch]:
             coordinates=[page.coordinates for page in pages],
             log_times=[key[0] for key in keys],
         )
-        new = [str(problem) for count, each in zip(told, sources, strict=True) for problem in each.problems[count:]]
+        new = [
+            (each.record.id, str(problem))
+            for count, each in zip(told, sources, strict=True)
+            for problem in each.problems[count:]
+        ]
         told[:] = [len(each.problems) for each in sources]
         places = (page.coordinates for page in pages)
         made = [SketchedPage(at.source, at.offset, data) for at, data in zip(places, records, strict=True)]

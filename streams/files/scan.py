@@ -15,15 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+import orjson
+
 from neardup.errors import BadInput, InvariantBroken
+from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.report.prose import reason_kind
 from neardup.verdict import Kind, Verdict
+from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
 from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, SourceRecord, open_sources
 from streams.files.state import FLUSH_MESSAGES, State
 from streams.formats.documents import ID_SCHEME, Fields
-from streams.formats.message import verdict_lines, verdicts_source
+from streams.formats.message import MANY_SOURCES, verdict_lines, verdicts_source
 from streams.line.audit import Audit
 from streams.line.matcher import Mark
 from streams.ports import Clock, SourcedPage
@@ -121,15 +125,17 @@ class Verdicts:
             raise state_error("write", self._path, error) from error
         try:
             for offset, frame in state.verdict_log.log.read():
-                if verdicts_source(frame) in sources:
-                    self.write(verdicts_source(frame), verdict_lines(frame, offset))
+                if (source := verdicts_source(frame)) in sources or source == MANY_SOURCES:
+                    self.write(source, verdict_lines(frame, offset))
         except BaseException:
             self.close()
             raise
 
     def write(self, source: bytes, lines: bytes) -> None:
         """Writes the verdicts of one message. Raises StateError, and BrokenPipeError where nobody reads on."""
-        if source not in self._sources:
+        if source == MANY_SOURCES:
+            lines = b"".join(line for line in lines.splitlines(keepends=True) if self._wanted(line))
+        elif source not in self._sources:
             return
         try:
             self._file.write(lines)
@@ -138,6 +144,9 @@ class Verdicts:
             raise
         except OSError as error:
             raise state_error("write", self._path, error) from error
+
+    def _wanted(self, line: bytes) -> bool:
+        return bytes.fromhex(orjson.loads(line)["coordinates"]["source"]) in self._sources
 
     def close(self) -> None:
         if self._file is sys.stdout.buffer:
@@ -162,6 +171,7 @@ def scan(
     audit: Audit | None = None,
     follow_links: bool = False,
     fields: Fields | None = None,
+    merge: bool = False,
 ) -> ScanResult:
     """Judges every page of `paths` that `state` has not judged yet, each against all before it.
 
@@ -170,13 +180,14 @@ def scan(
     base_url: what the file names of folders are appended to. out: a file for the verdicts of these sources as JSON
     lines, written anew, `-` for standard output. written: other files that the caller writes. again: scan finished
     sources once more. threads: how many sketch, and share a batch. audit: what looks on; it changes no verdict and no
-    stored byte. follow_links: as `open_sources` has it.
+    stored byte. follow_links: as `open_sources` has it. merge: all sources side by side, over `threads` processes, in
+    the order in which pages were fetched (`streams.files.archives`), instead of one after the other.
     SIGINT and SIGTERM end the scan after the message at work; the same call goes on from there.
     Raises BadInput for paths that are no sources, and where `out` or `written` is in them, before anything is changed;
     StateError where state or `out` cannot be written; InvariantBroken where pages in and verdicts out differ.
     """
     state.catch_up()  # what an interrupted scan on this state left in the log
-    run = _Scan(state, threads, progress, clock or SystemClock())
+    run = _Scan(state, threads, progress, clock or SystemClock(), merge)
     run.enlist(paths, base_url, follow_links, fields, again, [*written, *([Path(out)] if out else [])])
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
@@ -195,8 +206,11 @@ def scan(
 
 
 class _Scan:
-    def __init__(self, state: State, threads: int, progress: Callable[[Progress], None], clock: Clock) -> None:
+    def __init__(
+        self, state: State, threads: int, progress: Callable[[Progress], None], clock: Clock, merge: bool
+    ) -> None:
         self.state = state
+        self._threads, self._clock, self._merge = threads, clock, merge
         self.sources: list[LocalSource] = []
         self.result = ScanResult()
         self._progress = progress
@@ -280,9 +294,12 @@ class _Scan:
     def _read(self) -> None:
         """The reading thread."""
         try:
-            for source in self.sources:
-                if not source.record.finished and not self._read_source(source):
+            left = [source for source in self.sources if not source.record.finished]
+            if self._merge:
+                if not self._read_merged(left):
                     return
+            elif not all(map(self._read_source, left)):
+                return
             self._put(None)
         except BaseException as error:  # noqa: BLE001 - raised again by the other thread
             self._put(error)
@@ -303,6 +320,32 @@ class _Scan:
         self._bytes_done += source.bytes_total
         return self._put(_Finished(source, whole))
 
+    def _read_merged(self, sources: list[LocalSource]) -> bool:
+        """The same of all of them, side by side."""
+        by_id = {source.record.id: source for source in sources}
+        noted = 0
+
+        def note(problems: Sequence[tuple[str, str]]) -> None:
+            nonlocal noted
+            for identity, text in problems[noted:]:
+                self._keep_problems(by_id[identity].record, [text])
+            noted = len(problems)
+
+        if len(sources) > ARCHIVES_MAX:
+            raise BadInput(f"{len(sources):,} sources, and {ARCHIVES_MAX:,} can be read side by side; name fewer")
+        scheme, log = self.state.scheme, self.state.log
+        with SketchedArchives(sources, self._marks, scheme, self._threads, self._clock.now_ms()) as pages:
+            for _, data in messages_of(pages, scheme, pages_max=MESSAGE_PAGES_MAX):
+                note(pages.problems)
+                offset = log.append(data)
+                log.sync()
+                if not self._put(_Message(offset, data, sources[0].record.path, pages.bytes_read)):
+                    return False
+            note(pages.problems)
+        for source in sources:
+            source.bytes_read = source.bytes_total
+        return all(self._put(_Finished(source, True)) for source in sources)
+
     def _noting(self, source: LocalSource, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
         """The pages; what went wrong before each is noted before the log holds it."""
         for page in pages:
@@ -312,8 +355,12 @@ class _Scan:
     def _note(self, source: LocalSource) -> None:
         """Keeps the newest problems of a source: when a killed scan goes on, it does not meet them again."""
         record, first = source.record, self._noted.get(source.record.id, 0)
-        new = [text for problem in source.problems[first:] if (text := str(problem)) not in record.problems]
+        new = [str(problem) for problem in source.problems[first:]]
         self._noted[record.id] = len(source.problems)
+        self._keep_problems(record, new)
+
+    def _keep_problems(self, record: SourceRecord, new: Sequence[str]) -> None:
+        new = [text for text in new if text not in record.problems]
         if new:
             room = PROBLEMS_MAX - len(record.problems)
             record.problems += new[:room]

@@ -35,6 +35,7 @@ from neardup.verdict import Coordinates, Verdict
 from streams.files.segments import SegmentLog
 from streams.files.sources import LocalSource, SourceRecord, digest_of, unchanged
 from streams.formats.message import (
+    MANY_SOURCES,
     Forget,
     NewDecider,
     decode_verdicts,
@@ -60,7 +61,8 @@ class VerdictLog:
         self.listener: Callable[[bytes, bytes], None] | None = None
 
     def emit(self, offset: int, verdicts: Sequence[Verdict]) -> None:
-        source = bytes.fromhex(verdicts[0].coordinates.source) if verdicts else bytes(16)
+        many = len({verdict.coordinates.source for verdict in verdicts if not verdict.n}) > 1
+        source = MANY_SOURCES if many or not verdicts else bytes.fromhex(verdicts[0].coordinates.source)
         lines = b"".join(verdict.to_json() + b"\n" for verdict in verdicts)
         written = self.log.append(encode_verdicts(source, lines))
         assert written == offset, "one frame a message"

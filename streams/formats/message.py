@@ -8,7 +8,8 @@ sketcher's, from before any broker or disk has had it.
 no ranges, one record: a JSON object of `control` (what is decided) and `offset` (of the message that it settles); or
 of `control`, `before` and `after`, two deciders; or of `control`, `what`, `hash` and `length`, a takedown.
 
-A frame of verdicts: source 16 bytes (of the message that caused them), then one zlib stream of JSON lines.
+A frame of verdicts: source 16 bytes (of the message that caused them; zeros if it has many, or none), then one zlib
+stream of JSON lines.
 """
 
 import struct
@@ -29,6 +30,7 @@ from streams.ports import Range
 
 MESSAGE_VERSION = 2
 ANY_LOG = bytes(16)
+MANY_SOURCES = bytes(16)
 
 _SKETCHES, _CONTROL = 0, 1
 _NEW_DECIDER, _FORGET = "new_decider", "forget"

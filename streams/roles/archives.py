@@ -7,21 +7,19 @@ on behind what the index has of each: what the log holds beyond that is sent aga
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
 
 from neardup.errors import BadInput
 from neardup.index.base import Family
-from neardup.limits import MESSAGE_BYTES_MAX
 from streams.config.settings import Settings
-from streams.files.archives import ARCHIVES_MAX, SketchedArchives, SketchedPage
+from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
 from streams.files.sources import LocalSource, open_sources
-from streams.formats.message import Message, encode_message
 from streams.kafka import Admin, Writer
 from streams.kafka.merged import Pace
 from streams.line.accounting import Mark
 from streams.line.matcher import Matcher
-from streams.ports import Range
 from streams.process import logs
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect
 from streams.state.directory import MatcherDirectory
@@ -84,33 +82,18 @@ class ArchivesRole:
                 Writer(connection, log.name, message_bytes_max=settings.message_bytes_max, gapless=True, linger_ms=0)
             ) as out,
         ):
-            made = bytes.fromhex(scheme.digest)
-            held: list[SketchedPage] = []
-            size = 0
-
-            def send() -> None:
-                nonlocal held, size
-                out.send(encode_message(Message(made, _ranges(held), tuple(page.record for page in held), log.id)))
+            allowed = takewhile(lambda page: self._may_go_on(runtime.stop.wait, health.turned), pages)
+            told = 0
+            for count, message in messages_of(allowed, scheme, pages_max=settings.batch_pages, log=log.id):
+                out.send(message)
                 while out.poll(0.0) > settings.inflight_batches:
                     health.turned()
                     out.poll(0.02)
-                runtime.metrics.pages["sketch"].inc(len(held))
-                held, size = [], 0
-
-            told = 0
-            for page in pages:
-                if not self._may_go_on(runtime.stop.wait, health.turned):
-                    break
-                if held and (len(held) == settings.batch_pages or size + len(page.record) > MESSAGE_BYTES_MAX):
-                    send()
-                    self.bytes_done = pages.bytes_read
-                held.append(page)
-                size += len(page.record)
-                for problem in pages.problems[told:_PROBLEMS_TOLD_MAX]:
+                runtime.metrics.pages["sketch"].inc(count)
+                self.bytes_done = pages.bytes_read
+                for _, problem in pages.problems[told:_PROBLEMS_TOLD_MAX]:
                     _log.warning("a part of an archive cannot be read", problem=problem)
                 told = len(pages.problems)
-            if held and not runtime.stop.is_set():
-                send()
             out.flush()
             self.bytes_done = pages.bytes_read
             self.done = not runtime.stop.is_set()
@@ -125,12 +108,3 @@ class ArchivesRole:
             turned()
         self._pace.took(1)
         return not stopped(0.0)
-
-
-def _ranges(pages: Sequence[SketchedPage]) -> tuple[Range, ...]:
-    """What they account for: of each archive what comes behind the pages before."""
-    spans: dict[str, tuple[int, int]] = {}
-    for page in pages:
-        first, _ = spans.get(page.source, (page.offset, 0))
-        spans[page.source] = first, page.offset + 1
-    return tuple(Range(bytes.fromhex(source), 0, *span) for source, span in spans.items())

@@ -1,5 +1,6 @@
 """Many archives in one order: that of their fetch times, whoever reads them, and from wherever it goes on."""
 
+import json
 import random
 from pathlib import Path
 
@@ -7,8 +8,11 @@ import pytest
 
 from neardup.errors import BadInput
 from neardup.sketch.header import Header
+from streams.files import scan as scanning
 from streams.files.archives import ReaderLost, SketchedArchives, SketchedPage
+from streams.files.scan import Progress, scan
 from streams.files.sources import LocalSource, open_sources
+from streams.files.state import State
 from streams.line.accounting import Mark
 from tests.streams.archives import SCHEME, Sample, crawl, write_warc
 
@@ -75,3 +79,64 @@ def test_an_archive_that_goes_while_it_is_read_is_named(tmp_path: Path) -> None:
     Path(sources[2].record.path).unlink()
     with SketchedArchives(sources, {}, SCHEME, 1, NOW) as pages, pytest.raises(BadInput, match=r"2\.warc\.gz"):
         list(pages)
+
+
+def merged_scan(folder: Path, sources: list[LocalSource], stop_after: int = 0) -> State:
+    """A state directory that has scanned them; killed and begun again, if it is told so."""
+    left = [stop_after]
+
+    def progress(now: Progress) -> None:
+        left[0] -= now.phase == "scan"
+        if left[0] == 0 and stop_after:
+            raise KeyError("killed")
+
+    paths = [source.record.path for source in sources]
+    if stop_after:
+        with State.open(folder, scheme=SCHEME) as state, pytest.raises(KeyError, match="killed"):
+            scan(paths, state, merge=True, clock=Clock(), progress=progress)
+    state = State.open(folder, scheme=SCHEME)
+    scan(paths, state, merge=True, clock=Clock(), out=str(folder / "sources" / "out"))
+    return state
+
+
+class Clock:
+    def now_ms(self) -> int:
+        return NOW
+
+
+def test_a_scan_of_many_judges_them_in_that_order_killed_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanning, "MESSAGE_PAGES_MAX", 5)
+    sources = some(tmp_path)
+    wanted = [(page.source, page.offset) for page in taken(sources)]
+    outcomes = []
+    for stop_after in (0, 1, 6):
+        with merged_scan(tmp_path / f"state{stop_after}", sources, stop_after) as state:
+            told = [verdict for verdict in state.verdicts() if not verdict["n"]]
+            places = [(verdict["coordinates"]["source"], verdict["coordinates"]["offset"]) for verdict in told]
+            assert places == wanted
+            out = (state.path / "sources" / "out").read_bytes()
+            outcomes.append((list(state.log.read()), list(state.verdict_log.log.read()), out))
+            assert all(source.finished for source in state.sources.values())
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert len(outcomes[0][2].splitlines()) >= len(wanted)
+    # The verdicts of one of them alone.
+    with State.open(tmp_path / "state0") as state:
+        one = tmp_path / "one.jsonl"
+        assert scan([sources[1].record.path], state, out=str(one)).skipped
+        lines = [json.loads(line) for line in one.read_text().splitlines()]
+        own = [place for place in wanted if place[0] == sources[1].record.id]
+        assert [(v["coordinates"]["source"], v["coordinates"]["offset"]) for v in lines if not v["n"]] == own
+        assert own
+
+
+def test_what_is_damaged_is_told_of_the_archive_that_it_is_in(tmp_path: Path) -> None:
+    paths = [write_warc(tmp_path / f"{number}.warc", crawl(6)[number::2]) for number in range(2)]
+    paths[1].write_bytes(paths[1].read_bytes()[:-40])
+    with State.open(tmp_path / "state", scheme=SCHEME) as state:
+        result = scan(paths, state, merge=True)
+        assert result.pages == len(crawl(6))
+        assert [str(paths[1]) in problem for problem in result.problems] == [True]
+        assert result.bytes == sum(path.stat().st_size for path in paths)
+        assert {Path(s.path).name: s.problems_total for s in state.sources.values()} == {"0.warc": 0, "1.warc": 1}
