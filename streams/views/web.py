@@ -13,6 +13,7 @@ from base64 import b64decode
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from importlib.metadata import version
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -22,6 +23,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
 from streams.views import comparing, counting, pages
+from streams.views.openapi import description
 from streams.views.rows import TABLES
 from streams.views.source import Source
 
@@ -61,6 +63,7 @@ class Views:
         for name, find in self._finders().items():
             app.router.add_get(f"/{name}", self._guarded(self._page(find)))
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
+        app.router.add_get("/openapi.json", self._guarded(self._described))
         for name, tell in (("own", self._own), ("own-rows", self._own_rows)):  # for other workers
             app.router.add_get(f"/{name}.json", self._guarded(tell))
         app.router.add_post("/send-again", self._guarded(self._send_again))
@@ -139,6 +142,9 @@ class Views:
         except NeardupError as error:  # the broker is away: what the tables hold is shown all the same
             lag, problem = None, str(error)
         return "overview", await asyncio.to_thread(counting.overview, self._source, lag, problem), ""
+
+    async def _described(self, request: web.Request) -> web.Response:
+        return web.Response(body=orjson.dumps(description(version("neardup"))), content_type="application/json")
 
     async def _own(self, request: web.Request) -> web.Response:
         try:

@@ -1,0 +1,120 @@
+"""What the pages' JSON twins take and answer, as an OpenAPI description."""
+
+from typing import Any, NamedTuple
+
+_TEXT, _COUNT, _TRUTH = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+_OBJECT = {"type": "object"}
+_COUNTS = {"type": "object", "additionalProperties": _COUNT}
+_MAYBE_TEXT = {"type": ["string", "null"]}
+_MAYBE_COUNT = {"type": ["integer", "null"]}
+
+
+def _list_of(item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": item}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": sorted(properties)}
+
+
+_SPANS = _list_of(_object(**{"from": _COUNT, "verdicts": _COUNT, "duplicates": _COUNT, "kinds": _COUNTS}))
+_COUNTED = {
+    "verdicts": _COUNT,
+    "duplicates": _COUNT,
+    "kinds": _COUNTS,
+    "rejected": _COUNTS,
+    "hours": _SPANS,
+    "days": _SPANS,
+}
+_SITES = _list_of(_object(site=_TEXT, verdicts=_COUNT, duplicates=_COUNT))
+_PAGED = {"page": _COUNT, "pages": _COUNT}
+#: A verdict as `neardup schema` describes it.
+_VERDICT = {"type": "object", "description": "a verdict; `neardup schema` prints its JSON Schema"}
+_SIDE = _object(
+    url=_TEXT, page_id=_COUNT, fetched_at=_MAYBE_COUNT, verdict=_MAYBE_TEXT, title=_MAYBE_TEXT, site=_MAYBE_TEXT,
+    tokens=_MAYBE_COUNT, digest=_MAYBE_TEXT, missing={"type": "object", "additionalProperties": _TEXT},
+)  # fmt: skip
+
+
+class Twin(NamedTuple):
+    """One address. takes: name of a parameter -> (what it is, whether it must be there). answers: by field."""
+
+    tells: str
+    takes: dict[str, tuple[str, bool]]
+    answers: dict[str, Any]
+
+
+_PAGE = ("which page of the list, from 1 on", False)
+TWINS = {
+    "overview": Twin(
+        "counts of the whole crawl, by hour and day of log time; lag: offsets not yet taken in, by partition",
+        {},
+        {"of": _TEXT, **_COUNTED, "lag": {"type": ["object", "null"]}, "behind": _MAYBE_COUNT,
+         "partitions": _MAYBE_COUNT, "problem": _MAYBE_TEXT, "rate": {"type": ["number", "null"]}, "sites": _SITES},
+    ),
+    "url": Twin(
+        "a URL's latest verdict, the one that judged it, its evidence in words, and its history, newest first",
+        {"url": ("the URL, as it was fetched or as people write it", True)},
+        {"url": _TEXT, "verdict": _VERDICT, "judged": _VERDICT, "words": _list_of(_TEXT), "thresholds_known": _TRUTH,
+         "flags": _list_of(_TEXT), "cluster": _MAYBE_COUNT, "history": _list_of(_OBJECT)},
+    ),
+    "cluster": Twin(
+        "who is in a cluster now, and which URL an index should show",
+        {"id": ("the cluster's number", True)},
+        {"cluster": _COUNT, "canonical": _MAYBE_TEXT, "size": _MAYBE_COUNT, "revision": _MAYBE_COUNT,
+         "members": _list_of(_OBJECT), "complete": _TRUTH},
+    ),
+    "site": Twin(
+        "counts of one registrable domain",
+        {"name": ("the registrable domain", True)},
+        {"site": _TEXT, **_COUNTED},
+    ),
+    "sites": Twin("the sites with the most verdicts", {"page": _PAGE}, {"sites": _SITES, **_PAGED}),
+    "compare": Twin(
+        "two pages side by side: what each rule says of their sketches, and where their texts differ",
+        {"a": ("a URL", True), "b": ("another", True), "shown": ("passages of differences at most", False)},
+        {"a": _SIDE, "b": _SIDE, "decider": _TEXT, "pair": {"type": ["object", "null"]},
+         "same_digest": {"type": ["boolean", "null"]}, "rules": _list_of(_OBJECT), "batch_rules": _list_of(_OBJECT),
+         "names": _list_of(_TEXT), "differences": {"type": ["object", "null"]}},
+    ),
+    "close": Twin(
+        "the calls of a day that came closest to the threshold, the closest first",
+        {"day": ("YYYY-MM-DD, by default the latest that had any", False)},
+        {"day": _TEXT, "before": _TEXT, "after": _TEXT, "items": _list_of(_OBJECT)},
+    ),
+    "rejects": Twin(
+        "why pages were rejected, and of one reason the newest pages",
+        {"reason": ("one of `reasons`", False), "page": _PAGE},
+        {"reasons": _COUNTS, "reason": _MAYBE_TEXT, "items": _list_of(_OBJECT), **_PAGED},
+    ),
+}  # fmt: skip
+_ERROR = {"content": {"application/json": {"schema": _object(error=_TEXT)}}}
+
+
+def description(version: str) -> dict[str, Any]:
+    """The OpenAPI 3.1 description of all twins."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "neardup views", "version": version, "description": "What was said of pages, read-only."},
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{}, {"token": []}],
+        "paths": {f"/{name}.json": {"get": _operation(name, twin)} for name, twin in TWINS.items()},
+    }
+
+
+def _operation(name: str, twin: Twin) -> dict[str, Any]:
+    parameters = [
+        {"name": parameter, "in": "query", "required": must, "description": what, "schema": _TEXT}
+        for parameter, (what, must) in twin.takes.items()
+    ]
+    answers = {"application/json": {"schema": _object(**twin.answers)}}
+    return {
+        "operationId": name,
+        "summary": twin.tells,
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": "what is known", "content": answers},
+            "404": {"description": "nothing is known of it; `error` says so in words", **_ERROR},
+            "503": {"description": "another worker does not answer, in words", **_ERROR},
+        },
+    }
