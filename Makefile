@@ -102,7 +102,9 @@ test-deploy: $(READY) jars
 	$(BIN)/python tests/deploy/tools.py
 	NEARDUP_TEST_DEPLOY=1 $(BIN)/pytest -n 0 tests/deploy
 
-demo: $(READY)
+# Without the tools of development, unless they are here already.
+demo:
+	@[ -e $(READY) ] && [ ! requirements.lock -nt $(READY) ] || deploy/setup.sh $(PYTHON) $(VENV) batch label
 	@$(BIN)/python deploy/demo/demo.py demo
 
 # The accuracy gate alone: pages of known truth by class of template. NEARDUP_GATE_PAGES=10000 makes it longer.

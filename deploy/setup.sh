@@ -1,20 +1,32 @@
 #!/bin/sh
 # Makes the environment VENV for PYTHON from requirements.lock, with uv where present, else with pip.
+# With names of extras: neardup with these alone, without the tools of development.
 set -eu
 python=$1 venv=$2
+shift 2
 command -v "$python" >/dev/null || { echo "neardup needs Python 3.11 to 3.13; on Debian: apt-get install python3 python3-venv" >&2; exit 1; }
 "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || {
   echo "neardup needs Python 3.11 to 3.13, but $python is $("$python" -V); name another: make PYTHON=python3.11" >&2; exit 1; }
+lock=requirements.lock
+if [ $# -gt 0 ]; then
+  lock=$(mktemp)
+  trap 'rm -f "$lock"' EXIT
+  "$python" deploy/image/locked.py pyproject.toml requirements.lock "$@" >"$lock"
+fi
+echo "installing neardup and $(grep -c == "$lock") packages into $venv"
 if command -v uv >/dev/null; then
-  [ -x "$venv/bin/python" ] || uv venv --quiet --python "$python" "$venv"
+  [ -x "$venv/bin/python" ] || uv venv --quiet --seed --python "$python" "$venv"
   # Bytecode now, as pip does: where it may not be written later, each start would compile numba's sources, for .7 s.
-  VIRTUAL_ENV=$(realpath "$venv") uv pip sync --quiet --compile-bytecode --require-hashes requirements.lock
+  if [ $# -gt 0 ]; then
+    VIRTUAL_ENV=$(realpath "$venv") uv pip install --quiet --compile-bytecode --require-hashes --no-deps -r "$lock"
+  else
+    VIRTUAL_ENV=$(realpath "$venv") uv pip sync --quiet --compile-bytecode --require-hashes "$lock"
+  fi
   VIRTUAL_ENV=$(realpath "$venv") uv pip install --quiet --no-deps -e .
 else
   [ -x "$venv/bin/pip" ] || "$python" -m venv "$venv" || {
     echo "the venv module is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$lock"
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -e .
 fi
-echo "compiling the kernels, once on this machine"
-"$venv/bin/python" -m neardup.warm
+"$venv/bin/neardup" warm

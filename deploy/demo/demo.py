@@ -99,9 +99,10 @@ def pack(folder: Path) -> Path:
     downloads = folder / "packages"
     downloads.mkdir(exist_ok=True)
     wanted = [(package, version) for release in RELEASES for package, version in release.items()]
-    print(f"fetching {len(wanted)} source packages with pip", flush=True)
+    print(f"fetching {len(wanted)} source packages with pip, real documentation of three releases", flush=True)
     with ThreadPoolExecutor(4) as pool:
         archives = list(pool.map(lambda w: fetch(*w, downloads), wanted))
+    print(f"packing their pages as a crawl: {crawl}", flush=True)
     scratch = folder / "crawl.warc.gz.part"
     with scratch.open("wb") as out:
         for archive, (package, version) in zip(archives, wanted, strict=True):
@@ -165,7 +166,9 @@ def main() -> None:
     done = subprocess.run(command, check=False, env={**os.environ, "NEARDUP_SEED": str(SEED)})
     if done.returncode:
         raise SystemExit(done.returncode)
+    print("checking the verdicts by the paths of the pages")
     check(folder / "verdicts.jsonl")
+    print(f"look at {folder / 'report.html'}; then try: {command[0]} explain URL --state {folder / 'state'}")
 
 
 if __name__ == "__main__":
