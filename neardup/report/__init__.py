@@ -17,11 +17,17 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from neardup.decider import Decider
+from neardup.errors import NeardupError
 from neardup.report import charts, prose
 from neardup.report.samples import Card, ReadPage, card, instant
-from neardup.report.tally import SAMPLES, TAPE_BINS, Sample, Tally, Verdict
+from neardup.report.tally import SAMPLES, TAPE_BINS, Cluster, Sample, Tally, Verdict
 from neardup.rules import rule_of, why_refused
+from neardup.scheme import Scheme
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
 
+#: Samples of a verdict that are shown at once; the others unfold.
+UNFOLDED = 2
 SITES_SHOWN, REASONS_SHOWN, HOT_KEYS_SHOWN, PROBLEMS_SHOWN, SOURCES_SHOWN = 20, 20, 30, 30, 50
 
 
@@ -99,6 +105,8 @@ def environment(package: str) -> Environment:
     )
 
 
+#: Titles are the same under every seed.
+_TITLING = Scheme(seed=0)
 _environment = environment(__name__)
 _environment.filters["percent"] = prose.percent
 _environment.filters["key_name"] = prose.key_name
@@ -129,9 +137,24 @@ def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
         samples=_samples(tally, read_page, decider),
         sites=tally.sites.top(SITES_SHOWN),
         reasons=tally.reasons.top(REASONS_SHOWN),
-        largest=tally.clusters.largest(),
-        limits={"hot": HOT_KEYS_SHOWN, "problems": PROBLEMS_SHOWN, "sources": SOURCES_SHOWN},
+        largest=[(cluster, _title(cluster, read_page)) for cluster in tally.clusters.largest()],
+        limits={"hot": HOT_KEYS_SHOWN, "problems": PROBLEMS_SHOWN, "sources": SOURCES_SHOWN, "unfolded": UNFOLDED},
+        glossary=prose.GLOSSARY,
     )
+
+
+def _title(cluster: Cluster, read_page: ReadPage) -> str:
+    """The representative's title; empty where it cannot be read any more."""
+    if cluster.place is None:
+        return ""
+    try:
+        page = read_page(cluster.place)
+        if page is None:
+            return ""
+        sketch = Sketch(sketch_pages([page], _TITLING)[0])
+        return sketch.title if sketch.url == cluster.representative else ""  # else another page lies there now
+    except (NeardupError, OSError):
+        return ""
 
 
 def _pictures(tally: Tally) -> dict[str, Markup | None]:

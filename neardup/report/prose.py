@@ -21,6 +21,26 @@ KINDS: dict[str, tuple[str, str]] = {
     "rejected": ("rejected", "Could not be read."),
 }
 
+#: What the report's words mean, in the order in which a reader meets them.
+GLOSSARY: tuple[tuple[str, str], ...] = (
+    (
+        "representative",
+        "The page that the members of a cluster were each compared with: the first of them that was seen.",
+    ),
+    ("cluster", "A representative and the pages that repeat it. Members are like it, not necessarily like each other."),
+    ("nearest candidate", "Of the earlier pages that share an index key with a page, the one that is most like it."),
+    ("tape", "A sample of up to 500 words of a page, chosen by their hashes, in the order of the text."),
+    ("tape score", "What two tapes have in common in the same order (LCS), as a share of what both hold together."),
+    ("content score", "The same of the main content alone, without menus and footers."),
+    ("veto", "What tells two pages apart however alike their texts are: names in titles, headings, paths."),
+    ("kept apart", "Texts alike enough, while names or places say that the pages are about different things."),
+    ("supershingle, B-similarity", "A hash of runs of 8 words; how many of 6 are equal (Broder's algorithm)."),
+    ("simhash, C-similarity", "384 bits of the words' frequencies; how many agree (Charikar's algorithm)."),
+    ("hot key", "An index key that so many pages share that it tells nothing: a template, or spam."),
+    ("thin", "A page of so few words that only exact copies count."),
+    ("site", "The domain that somebody registered, by the public suffix list; an IP address is its own."),
+)
+
 FLAGS: dict[str, str] = {
     "thin": "so few words that only exact copies count",
     "opaque": "neither HTML nor text; compared byte by byte",

@@ -96,11 +96,11 @@ def by_hash(verdict: Verdict) -> float:
 
 @dataclass(slots=True)
 class Cluster:
-    """A large cluster: representative and the last few URLs that joined it."""
+    """A large cluster: representative, where it was read, and the last few URLs that joined it."""
 
     size: int
     representative: str
-    title: str
+    place: Mapping[str, Any] | None
     members: list[str] = field(default_factory=list)
 
 
@@ -138,11 +138,13 @@ class Clusters:
         kept = self._large.get(cluster)
         if kept is None:
             representative = verdict.get("representative") or {}
-            kept = self._large[cluster] = Cluster(size, representative.get("url", ""), verdict.get("title") or "")
+            kept = self._large[cluster] = Cluster(
+                size, representative.get("url", ""), representative.get("coordinates")
+            )
         kept.size = size
         url = verdict.get("url", "")
         if verdict.get("verdict") == "promoted":
-            kept.representative = url
+            kept.representative, kept.place = url, verdict.get("coordinates")
             self._leave(url, None)
         elif url and url not in kept.members and url != kept.representative:
             kept.members.append(url)

@@ -16,7 +16,7 @@ from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, visible
 from neardup.report.charts import bars, sizes, thinned
-from neardup.report.prose import KINDS, key_name, percent, sentences
+from neardup.report.prose import GLOSSARY, KINDS, key_name, percent, sentences
 from neardup.report.tally import LARGEST_KEPT, Clusters, Leaders, Sample, Tally, by_hash
 from neardup.rules import RULES
 from neardup.rules.base import score_and_demand
@@ -393,3 +393,34 @@ def test_other_rules_have_closest_calls_too() -> None:
     assert "threshold 372" in words
     assert "simhash bits agree; at least 372 bits are needed" in words
     assert "Tape scores" not in words
+
+
+def test_a_cluster_is_shown_with_its_representatives_title() -> None:
+    text = " ".join(f"word{i}" for i in range(99))
+    pages = {i: Page(f"http://a.example/{i}", f"<title>{name} &lt;b&gt;</title>{text}".encode()) for i, name in
+             enumerate(("First", "Second"))}  # fmt: skip
+    place = {"source": "ab" * 16, "partition": 0, "offset": 0, "position": 0}
+    founder = {"page_id": 0, "url": pages[0].url, "fetched_at": 0, "coordinates": place}
+    joined = {"version": 1, "verdict": "near_duplicate", "page_id": 1, "n": 0, "url": pages[1].url, "fetched_at": 0,
+              "coordinates": place | {"offset": 1}, "cluster": 0, "cluster_size": 2, "representative": founder,
+              "title": "Second <b>", "evidence": {}}  # fmt: skip
+
+    def clusters(read_page: Any) -> str:
+        return (
+            build_report([joined], read_page, INFO).partition('<section id="clusters">')[2].partition("</section>")[0]
+        )
+
+    assert "First &lt;b&gt;" in clusters(lambda at: pages[at["offset"]])
+    assert "Second" not in clusters(lambda at: pages[at["offset"]])
+    for gone in (lambda at: None, lambda at: (_ for _ in ()).throw(OSError(2, "gone"))):
+        assert "First" not in clusters(gone)
+        assert pages[0].url in clusters(gone)
+
+
+def test_most_samples_are_folded_and_words_are_told() -> None:
+    crawl = MadeUpCrawl(500)
+    markup = build_report(crawl.verdicts(), crawl.read_page, INFO)
+    samples = markup.partition('<section id="samples">')[2].partition("</section>")[0]
+    assert re.search(r"<summary class=\"between\">\d+ more of near duplicate</summary>", samples)
+    for word, _ in GLOSSARY:
+        assert f"<strong>{word}</strong>" in markup
