@@ -10,7 +10,7 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, site
-from tests.streams.views.test_views_web import TOKEN, Server, browser
+from tests.streams.views.test_views_web import TOKEN, Server
 
 AXE = os.environ.get("NEARDUP_TEST_AXE", "")
 URL = "https://a.example/b.html"
@@ -21,22 +21,22 @@ PATHS = [
 
 
 @pytest.mark.skipif(not AXE, reason="axe-core is of npm: make test-axe")
-def test_no_page_keeps_anybody_out(shell: Shell, tmp_path: Path) -> None:
+def test_no_page_keeps_anybody_out(shell: Shell, tmp_path: Path, browser: Any) -> None:
     source = Path(AXE).read_text(encoding="utf-8")
     site(tmp_path / "site")
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
     server = Server(ScanSource(tmp_path / "neardup-state"), token=TOKEN)
     try:
-        with browser() as player:
-            for scheme, width in (("light", 1200), ("dark", 360)):
-                page = player.new_page(
-                    bypass_csp=True,
-                    color_scheme=scheme,
-                    viewport={"width": width, "height": 800},
-                    http_credentials={"username": "anybody", "password": TOKEN},
-                )
-                found = {f"{path} ({scheme})": _violations(page, server.url + path, source) for path in PATHS}
-                assert {path: told for path, told in found.items() if told} == {}
+        for scheme, width in (("light", 1200), ("dark", 360)):
+            page = browser.new_page(
+                bypass_csp=True,
+                color_scheme=scheme,
+                viewport={"width": width, "height": 800},
+                http_credentials={"username": "anybody", "password": TOKEN},
+            )
+            found = {f"{path} ({scheme})": _violations(page, server.url + path, source) for path in PATHS}
+            assert {path: told for path, told in found.items() if told} == {}
+            page.close()
     finally:
         server.close()
 

@@ -3,11 +3,9 @@
 import asyncio
 import http.client
 import re
-import shutil
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -227,27 +225,15 @@ def test_without_a_token_nothing_is_sent_again(evil: Server) -> None:
     assert evil.ask("POST", "/send-again", "page_id=3", {})[0] == 403
 
 
-def test_a_person_sends_a_page_again(sending: tuple[Server, SendingOrigin]) -> None:
+def test_a_person_sends_a_page_again(sending: tuple[Server, SendingOrigin], browser: Any) -> None:
     server, origin = sending
-    with browser() as player:
-        page = player.new_page(http_credentials={"username": "anybody", "password": TOKEN})
-        page.goto(server.url + "rejects")
-        page.get_by_role("link", name=REASON).click()
-        page.get_by_role("button", name="Send https://a.example/2 again").click()
-        page.get_by_text("sent again", exact=True).wait_for()
-        assert origin.sent == [Coordinates(offset=2)]
-
-
-@contextmanager
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium: apt-get install chromium")
-    with playwright.sync_playwright() as player:
-        made = player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield made
-        made.close()
+    page = browser.new_page(http_credentials={"username": "anybody", "password": TOKEN})
+    page.goto(server.url + "rejects")
+    page.get_by_role("link", name=REASON).click()
+    page.get_by_role("button", name="Send https://a.example/2 again").click()
+    page.get_by_text("sent again", exact=True).wait_for()
+    assert origin.sent == [Coordinates(offset=2)]
+    page.close()
 
 
 def test_what_others_reach_needs_a_token() -> None:
@@ -261,45 +247,43 @@ def test_wrong_usage_is_told_in_a_line(shell: Shell) -> None:
     assert "read anew at every start" in shell("views", "--scan", "nowhere", "--rebuild").err
 
 
-def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path) -> None:
+def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path, browser: Any) -> None:
     site(tmp_path / "site")
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
     source = ScanSource(tmp_path / "neardup-state")
     server = Server(source)
     try:
-        with browser() as player:
-            page = player.new_page(viewport={"width": 360, "height": 800})
-            complaints: list[str] = []
-            page.on("console", lambda message: complaints.append(message.text))
-            page.on(
-                "request", lambda request: complaints.append(request.url) if server.url not in request.url else None
-            )
-            page.goto(server.url)
-            assert page.get_by_text("3 verdicts of the scan").is_visible()
-            page.get_by_label("URL", exact=True).fill("a.example/b.html")
-            page.keyboard.press("Enter")
-            page.get_by_role("heading", name="Wool").wait_for()
-            assert page.get_by_text("Both pages are on one site.").is_visible()
-            page.get_by_role("link", name="compare").first.click()
-            page.get_by_role("heading", name="Two pages").wait_for()
-            assert page.get_by_text("0 words only in A").is_visible() or page.get_by_text("only in B").is_visible()
-            assert page.get_by_role("insertion").or_(page.get_by_role("deletion")).first.is_visible()
-            assert page.get_by_role("rowheader", name="simhash64").is_visible()
-            assert page.evaluate("document.documentElement.scrollWidth") <= 360
-            page.go_back()
-            page.get_by_role("link", name="0", exact=True).click()
-            page.get_by_role("heading", name="Cluster 0").wait_for()
-            assert page.get_by_role("link", name="https://a.example/b.html").is_visible()
-            assert page.get_by_text("canonical", exact=True).is_visible()
-            page.get_by_role("link", name="https://a.example/a.html").first.click()
-            page.get_by_role("link", name="a.example", exact=True).click()
-            page.get_by_text("3 verdicts of this site").wait_for()
-            assert page.evaluate("document.documentElement.scrollWidth") <= 360
-            light = page.evaluate("getComputedStyle(document.body).backgroundColor")
-            page.emulate_media(color_scheme="dark")
-            assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
-            page.goto(server.url + "url?url=nowhere")
-            assert page.get_by_text("No verdict was said of nowhere").is_visible()
-            assert [c for c in complaints if "404" not in c] == []
+        page = browser.new_page(viewport={"width": 360, "height": 800})
+        complaints: list[str] = []
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("request", lambda request: complaints.append(request.url) if server.url not in request.url else None)
+        page.goto(server.url)
+        assert page.get_by_text("3 verdicts of the scan").is_visible()
+        page.get_by_label("URL", exact=True).fill("a.example/b.html")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Wool").wait_for()
+        assert page.get_by_text("Both pages are on one site.").is_visible()
+        page.get_by_role("link", name="compare").first.click()
+        page.get_by_role("heading", name="Two pages").wait_for()
+        assert page.get_by_text("0 words only in A").is_visible() or page.get_by_text("only in B").is_visible()
+        assert page.get_by_role("insertion").or_(page.get_by_role("deletion")).first.is_visible()
+        assert page.get_by_role("rowheader", name="simhash64").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.go_back()
+        page.get_by_role("link", name="0", exact=True).click()
+        page.get_by_role("heading", name="Cluster 0").wait_for()
+        assert page.get_by_role("link", name="https://a.example/b.html").is_visible()
+        assert page.get_by_text("canonical", exact=True).is_visible()
+        page.get_by_role("link", name="https://a.example/a.html").first.click()
+        page.get_by_role("link", name="a.example", exact=True).click()
+        page.get_by_text("3 verdicts of this site").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+        page.goto(server.url + "url?url=nowhere")
+        assert page.get_by_text("No verdict was said of nowhere").is_visible()
+        assert [c for c in complaints if "404" not in c] == []
+        page.close()
     finally:
         server.close()
