@@ -34,6 +34,10 @@ AcceptLostOption = Annotated[
     bool,
     typer.Option("--accept-lost-verdicts", help="Go on although verdicts that were told are gone from their topic."),
 ]
+StandbyOption = Annotated[
+    bool,
+    typer.Option("--standby", help="Fold in silence while another matcher with this is at work; then take over."),
+]
 OffsetArgument = Annotated[int, typer.Argument(metavar="OFFSET", min=0, help="Of the message in the sketch log.")]
 
 
@@ -107,15 +111,20 @@ def sketch(settings: Settings) -> None:
 )
 @takes_settings(_MATCH, role="match")
 def match(
-    settings: Settings, *, new_decider: NewDeciderOption = False, accept_lost_verdicts: AcceptLostOption = False
+    settings: Settings,
+    *,
+    new_decider: NewDeciderOption = False,
+    accept_lost_verdicts: AcceptLostOption = False,
+    standby: StandbyOption = False,
 ) -> None:
     """Run the matcher: the log in, verdicts out, exactly once. One at a time: a second one takes over from the first.
 
-    It stops after its batch on SIGTERM, at once on a second one.
+    With --standby, each with a directory of its own, one is at work and the others follow it; when it dies, the next
+    takes over within seconds. It stops after its batch on SIGTERM, at once on a second one.
     """
     from streams.roles import run_matcher
 
-    run_matcher(settings, new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts)
+    run_matcher(settings, new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts, standby=standby)
 
 
 @app.command(

@@ -18,7 +18,7 @@ from streams.line.operator_words import Ahead
 from streams.ports import Committed, Hop, SketchLog, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
-from streams.roles.match import MatchRole
+from streams.roles.match import Leading, MatchRole
 from streams.roles.restart import Newest, Standing, resume_at
 from streams.roles.runtime import Runtime
 
@@ -71,6 +71,7 @@ def begin(
     *,
     audit: Audit | None = None,
     checkpoints: RoleCheckpoints | None = None,
+    leader: Leading | None = None,
 ) -> MatchRole:
     """A matcher that goes on where the line and the directory say, all others fenced. Raises as run_matcher.
 
@@ -95,7 +96,7 @@ def begin(
         hop=hop,
         store=matcher.next_offset,
         store_told=matcher.told,
-        store_hop=_hop_of(store),
+        store_hop=bound_to(store),
         committed=known,
         begin=log.begin(),
         end=log.end(),
@@ -109,10 +110,10 @@ def begin(
     if known != Committed(at, hop, first.digest):
         verdicts.commit([], at)  # (4)
     if found.store_hop != hop:
-        named = {_CLUSTER: log.cluster_id, _LOG: hop.source.hex(), _VERDICTS: hop.sink.hex(), _GENERATION: generation}
-        store.write({Family.META: {name: value.encode() for name, value in named.items()}})  # (5)
-        store.flush()
-    role = MatchRole(log, line.ahead, verdicts, store, first, at, runtime, audit=audit, checkpoints=checkpoints)
+        bind(line, store, generation)  # (5)
+    role = MatchRole(
+        log, line.ahead, verdicts, store, first, at, runtime, audit=audit, checkpoints=checkpoints, leader=leader
+    )
     _decide_by(wishes, after_words(role.matcher.decider, words, log.end()), runtime.settings, line.say)
     log.follow(role.matcher.next_offset)
     return role
@@ -131,7 +132,16 @@ def _same_generation(store: Store, generation: str, state: str) -> None:
         )
 
 
-def _hop_of(store: Store) -> Hop | None:
+def bind(line: Line, store: Store, generation: str) -> None:
+    """Lets an index know the topics that it is folded from, and for."""
+    hop = line.verdicts.hop
+    named = {_CLUSTER: line.log.cluster_id, _LOG: hop.source.hex(), _VERDICTS: hop.sink.hex(), _GENERATION: generation}
+    store.write({Family.META: {name: value.encode() for name, value in named.items()}})
+    store.flush()
+
+
+def bound_to(store: Store) -> Hop | None:
+    """The topics that an index was folded from, and for; None if it does not know."""
     log, verdicts = store.get_many(Family.META, [_LOG, _VERDICTS])
     return None if log is None or verdicts is None else Hop(*(bytes.fromhex(each.decode()) for each in (log, verdicts)))
 

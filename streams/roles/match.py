@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from neardup.errors import CorruptRecord, NewerProgram
 from neardup.index.base import Store
 from neardup.index.rocks import RocksStore
 from neardup.matching.shadow import Counts
-from streams.errors import BrokerError, SourceGap, TopicError, WrongScheme
+from streams.errors import BrokerError, Fenced, SourceGap, TopicError, WrongScheme
 from streams.formats.message import is_control
 from streams.line.audit import Audit
 from streams.line.deciders import change
@@ -42,6 +42,14 @@ _ROUND_BYTES_MAX = 16 << 20
 _GAUGES_SECONDS = 5.0
 #: How often the topics are looked after, with or without work.
 _TOPICS_SECONDS = 1.0
+
+
+class Leading(Protocol):
+    """Who of several matchers is at work."""
+
+    def look(self, wait_s: float = 0.0) -> bool:
+        """Whether this one is. To be called all the time."""
+        ...
 
 
 class _Looked(NamedTuple):
@@ -68,6 +76,7 @@ class MatchRole:
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         audit: Audit | None = None,
         checkpoints: RoleCheckpoints | None = None,
+        leader: Leading | None = None,
     ) -> None:
         self._settings = runtime.settings
         self._log, self._verdicts, self._store = log, verdicts, store
@@ -93,6 +102,7 @@ class MatchRole:
             generation=runtime.settings.generation,
         )
         self.matcher.beat = self._health.turned
+        self._leader = leader
         self._checkpoints = checkpoints
         self._audit = audit
         if audit is not None:
@@ -109,6 +119,8 @@ class MatchRole:
     def round(self, wait_s: float = 0.0) -> bool:
         """One round; False if there was nothing to read."""
         self._health.turned()
+        if self._leader is not None and not self._leader.look():
+            raise Fenced("another matcher that stood by has taken over; started again, this one stands by")
         self._look_after_topics()
         messages = self._poll(wait_s)  # (1)
         if messages:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 from neardup.decider import Decider
@@ -10,6 +11,7 @@ from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
+from streams.kafka.leader import Leader
 from streams.kafka.reader import Reader
 from streams.kafka.topics import require
 from streams.line.audit import Audit, open_audit, shadow_numbers
@@ -22,6 +24,7 @@ from streams.roles.generations import generation_served
 from streams.roles.restart import Newest, newest_of
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.sketch import SketchRole, check_scheme
+from streams.roles.standby import stand_by
 from streams.state.directory import MatcherDirectory
 
 _log = logs.get("match")
@@ -84,18 +87,21 @@ def run_matcher(
     *,
     new_decider: bool = False,
     accept_lost_verdicts: bool = False,
+    standby: bool = False,
 ) -> None:
     """Judges the sketch log until it is stopped.
 
     runtime: by default one with logs, metrics and signals of its own. new_decider: where the log says that another
     decider than that of the settings decides, say there that it is this one from here on. accept_lost_verdicts: go on
-    although verdicts that were told are gone from their topic. Raises what MatchRole.run raises, TopicError if its
+    although verdicts that were told are gone from their topic. standby: wait while another one with it is at work.
+    Raises what MatchRole.run raises, TopicError if its
     topics are not as they must be, and StateError or PositionLost where state, log and verdicts do not fit together;
     the text says what to do.
     """
     if runtime is None:
         with serving(settings, "match") as made:
-            return run_matcher(settings, made, new_decider=new_decider, accept_lost_verdicts=accept_lost_verdicts)
+            options = {"new_decider": new_decider, "accept_lost_verdicts": accept_lost_verdicts, "standby": standby}
+            return run_matcher(settings, made, **options)
     scheme = settings.scheme()
     wishes = Wishes(settings.decider(scheme), new_decider, accept_lost_verdicts)
     names = settings.topics
@@ -137,7 +143,15 @@ def run_matcher(
             newest=lambda: newest_verdicts(settings),
             say=lambda word: _say(settings, word),
         )
-        begin(line, directory, wishes, runtime, audit=audit, checkpoints=checkpoints).run()
+        leader = None
+        if standby:
+            leader = Leader(connect(settings, "match"), names.sketches, f"{settings.group_of('match')}:lead")
+            held.callback(leader.close)
+            told = partial(admin.committed, settings.group_of("match"), names.sketches, 0)
+            stand_by(line, directory, wishes, runtime, leader, told)
+            if runtime.stop.is_set():
+                return None
+        begin(line, directory, wishes, runtime, audit=audit, checkpoints=checkpoints, leader=leader).run()
     return None
 
 
