@@ -1,7 +1,7 @@
 """What a scan looks like in a terminal: the progress bar and the summary."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -69,6 +69,7 @@ class Bar:
 def bar(*, shown: bool) -> Iterator[Bar]:
     """A bar on stderr that vanishes at the end; nothing is drawn where nobody watches."""
     console = Console(stderr=True)
+    watched = shown and console.is_terminal
     progress = Progress(
         TextColumn("{task.fields[what]}", markup=False),
         BarColumn(),
@@ -77,9 +78,10 @@ def bar(*, shown: bool) -> Iterator[Bar]:
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=not (shown and console.is_terminal),
+        disable=not watched,
     )
-    with progress:
+    # Of rich 13.9 to 14.1 (seen) even one that is disabled ends with an empty line.
+    with progress if watched else nullcontext():
         yield Bar(progress)
 
 

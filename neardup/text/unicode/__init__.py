@@ -1,6 +1,7 @@
 """Class and lower case of every code point, pinned to one version of Unicode.
 
 Python's own tables differ from version to version, and a token must not. `table.txt` is written by `generate.py`.
+LICENSE.txt is what the Unicode Consortium asks to go with its data.
 """
 
 from functools import lru_cache

@@ -1,6 +1,7 @@
 """Token strings, fingerprints and flags against plain Python."""
 
 import unicodedata
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -28,6 +29,12 @@ texts = st.text(st.one_of(st.sampled_from(ALPHABET), st.sampled_from("ab cd")), 
 
 def plain_words(text: str) -> list[str]:
     return words(text.encode(), mode=1)
+
+
+def test_the_licence_of_the_data_lies_beside_it():
+    text = files(unicode).joinpath("LICENSE.txt").read_text(encoding="utf-8")
+    assert "UNICODE LICENSE V3" in text
+    assert "14.0.0" in text
 
 
 @pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
