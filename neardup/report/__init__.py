@@ -21,7 +21,7 @@ from neardup.errors import NeardupError
 from neardup.report import charts, prose
 from neardup.report.samples import Card, ReadPage, card, instant
 from neardup.report.tally import SAMPLES, TAPE_BINS, Cluster, Sample, Tally, Verdict
-from neardup.rules import rule_of, why_refused
+from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
@@ -177,7 +177,10 @@ def _pictures(tally: Tally) -> dict[str, Markup | None]:
     return out
 
 
-def _close_calls(tally: Tally, read_page: ReadPage, decider: Decider) -> list[tuple[str, str, list[Card]]]:
+def _close_calls(
+    tally: Tally, read_page: ReadPage, decider: Decider
+) -> list[tuple[str, str, list[tuple[str, list[Card]]]]]:
+    """(title, text, cards by cause) of each group."""
     groups = (
         (
             "Barely accepted",
@@ -201,9 +204,18 @@ def _close_calls(tally: Tally, read_page: ReadPage, decider: Decider) -> list[tu
         ),
     )
     return [
-        (title, text, [card(v, read_page, decider, against_nearest=against) for v in sample.chosen()])
+        (title, text, _by_cause([card(v, read_page, decider, against_nearest=against) for v in sample.chosen()]))
         for title, text, sample, against in groups
     ]
+
+
+def _by_cause(cards: Iterable[Card]) -> list[tuple[str, list[Card]]]:
+    """The cards under the words for what decided; causes in the order of their closest calls."""
+    out: dict[str, list[Card]] = {}
+    for one in cards:
+        cause = f"The step `{one.by}`" + (f": {REFUSALS[one.by].words}" if one.by in REFUSALS else "")
+        out.setdefault(cause, []).append(one)
+    return list(out.items())
 
 
 def _samples(tally: Tally, read_page: ReadPage, decider: Decider) -> list[tuple[str, str, str, list[Card]]]:

@@ -1,5 +1,6 @@
 """Pairs of pages for people: read again from their sources, side by side, with what differs marked."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -37,7 +38,8 @@ class Side:
 class Card:
     """One sample as the template shows it. other: the representative, or the nearest candidate; None: shown alone.
 
-    draft: what kind of difference theirs is; None where no word differs, or a text cannot be read.
+    draft: what kind of difference theirs is; None where no word differs, or a text cannot be read. by: the step that
+    decided.
     """
 
     kind: str
@@ -50,6 +52,16 @@ class Card:
     difference: Difference | None = None
     passages: Passages | None = None
     draft: Draft | None = None
+    by: str = ""
+
+    def labels(self) -> list[str]:
+        """Lines for a file of labels (`neardup.evaluation.labels`) that call the pair a duplicate, and none; [] where
+        there are no two URLs.
+        """
+        if self.other is None or not self.page.url or self.other.url in ("", self.page.url):
+            return []
+        pair = {"a": {"url": self.page.url}, "b": {"url": self.other.url}}
+        return [json.dumps({**pair, "label": label, "sample": "report"}) for label in ("correct", "incorrect")]
 
 
 def instant(ms: Any) -> str:
@@ -81,6 +93,7 @@ def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nea
     out.flags = [flag.replace("_", " ") for flag in prose.FLAGS if verdict.get(flag)]
     other, evidence, out.other_role = _other(verdict, evidence, against_nearest or kind == "unique")
     out.sentences = prose.sentences(evidence, decider)
+    out.by = str(evidence.get("by") or "")
     if verdict.get("reason"):
         out.sentences.insert(0, str(verdict["reason"]))
     if other is None:

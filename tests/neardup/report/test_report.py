@@ -5,6 +5,7 @@ import re
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -13,12 +14,14 @@ from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
+from neardup.evaluation.labels import Judgement, parse_label
 from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, visible
 from neardup.report.charts import bars, sizes, thinned
 from neardup.report.prose import GLOSSARY, KINDS, key_name, percent, sentences
+from neardup.report.samples import Card, Side
 from neardup.report.tally import LARGEST_KEPT, Clusters, Leaders, Sample, Tally, by_hash
-from neardup.rules import RULES
+from neardup.rules import RULES, why_refused
 from neardup.rules.base import score_and_demand
 from neardup.verdict import Kind
 from tests.neardup.verdict_stream import MadeUpCrawl
@@ -424,3 +427,32 @@ def test_most_samples_are_folded_and_words_are_told() -> None:
     assert re.search(r"<summary class=\"between\">\d+ more of near duplicate</summary>", samples)
     for word, _ in GLOSSARY:
         assert f"<strong>{word}</strong>" in markup
+
+
+def test_closest_calls_stand_under_what_decided_and_bring_their_labels() -> None:
+    crawl = MadeUpCrawl(2000)
+    markup = build_report(crawl.verdicts(), crawl.read_page, INFO)
+    close = markup[markup.index('<section id="close">') :]
+    close = close[: close.index("</section>")]
+    causes = [unescape(cause) for cause in re.findall(r'<h4 class="cause">(.*?)</h4>', close)]
+    assert any(cause.startswith("The step `tape`") for cause in causes)
+    assert f"The step `title veto`: {why_refused('title veto')}" in causes
+    groups = close.split("<h3>")[1:]
+    for group in groups:
+        here = re.findall(r'<h4 class="cause">(.*?)</h4>', group)
+        assert len(set(here)) == len(here)
+    lines = [unescape(line).encode() for line in re.findall(r'<p class="mono small">(\{.*?\})</p>', close)]
+    assert len(lines) == 2 * close.count('<article class="card">')
+    said = [parse_label(line) for line in lines]
+    assert {label.label for label in said} == {Judgement.CORRECT, Judgement.INCORRECT}
+    assert all(one.pair == other.pair for one, other in zip(said[::2], said[1::2], strict=True))
+
+
+def test_a_pair_without_two_addresses_has_no_label() -> None:
+    page = Side("http://a.example/\u202e", 1, "")
+    assert Card("near_duplicate", page).labels() == []
+    assert Card("edited", page, page).labels() == []
+    assert Card("near_duplicate", page, Side("", 2, "")).labels() == []
+    line, _ = Card("near_duplicate", page, Side("http://b.example/", 2, "")).labels()
+    assert "\\u202e" in line
+    assert line.isascii()
