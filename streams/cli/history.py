@@ -15,7 +15,10 @@ from streams.errors import WrongUsage
 
 app = typer.Typer(rich_markup_mode=None)
 
-_REPLAY = (*options.CONNECTION, *options.TOPICS, "state", "body_bytes_max", "threads", *options.DECIDER)
+_REPLAY = (
+    *(*options.CONNECTION, *options.TOPICS, "state", "checkpoints", "body_bytes_max", "threads"),
+    *options.DECIDER,
+)
 
 
 @app.command(
@@ -52,7 +55,8 @@ def replay(
 ) -> None:
     """Say again what was said of a stretch of the sketch log, word for word: nothing is read but the log.
 
-    The log is folded from its begin up to there in an index of its own; nothing that runs is touched. With --scan the
+    The log is folded up to there in an index of its own, from the newest checkpoint before it, or from the log's begin;
+    nothing that runs is touched. With --scan the
     verdicts are compared with those that are kept; or, where a rule or numbers are named, they are what these would
     have said (see: neardup diff).
     """

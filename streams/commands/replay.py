@@ -9,19 +9,26 @@ from pathlib import Path
 from typing import BinaryIO
 
 from neardup.decider import Decider
+from neardup.errors import CorruptRecord
 from neardup.index.rocks import RocksStore
 from neardup.verdict import Verdict
 from streams.config.settings import Settings
+from streams.errors import PositionLost
 from streams.files.state import State
 from streams.history.replay import Stretch, replayed
 from streams.kafka import Admin, KafkaLog, Writer
 from streams.line.deciders import words_in
 from streams.line.matcher import Matcher
 from streams.line.operator_words import Decisions
+from streams.process import logs
+from streams.roles.checkpoint import identity
 from streams.roles.restart import check_said_by
 from streams.roles.runtime import connect, greet
 from streams.roles.wiring import ahead_of, newest_verdicts
+from streams.state.checkpoint_store import Checkpoint, CheckpointStore
 from streams.state.directory import kept_decider
+
+_log = logs.get("replay")
 
 #: Called with the messages folded so far, and how many there are.
 Progress = Callable[[int, int], None]
@@ -80,8 +87,9 @@ def replay_stream(
     """Gives the verdicts of the stretch to a file or to a topic, keyed by URL, in the log's order.
 
     What decides from the log's begin on is read from the matcher's state directory if that is at hand, else it is what
-    is set. The log must still begin where it began: else the index at the stretch cannot be folded. Verdicts in a topic
-    may come twice if this process dies: their page ids tell. Raises PositionLost, naming what is left; StateError if
+    is set. The index at the stretch is folded from the newest checkpoint before it, else from the log's begin, which
+    must still be there then. Verdicts in a topic may come twice if this process dies: their page ids tell. Raises
+    PositionLost, naming what is left, and which checkpoint would serve for a part of it; StateError if
     the settings name another scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
     """
     greet(settings, "match")
@@ -91,12 +99,15 @@ def replay_stream(
         connection = connect(settings, "match", reading=True)
         log = held.enter_context(closing(KafkaLog(connection, settings.topics.sketches)))
         ahead = partial(ahead_of, settings)
+        state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-replay-"))) / "state"
+        before = _before(settings, log, stretch, state)
         words = words_in(ahead(log.begin()))
         first = words[0][1].before if words else kept_decider(Path(settings.state)) or settings.decider(scheme)
+        first = (kept_decider(state) if before is not None else None) or first
         known = Admin(connection).committed(settings.group_of("match"), settings.topics.sketches, 0)
         check_said_by(log.topic.id.hex(), first, words, newest_verdicts(settings), known)
         writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
-        store = held.enter_context(_scratch_store())
+        store = held.enter_context(_scratch_store(state))
         name, end = log.topic.id.hex(), log.end()
         matcher = Matcher(
             store,
@@ -106,7 +117,9 @@ def replay_stream(
             log=name,
             generation=settings.generation,
         )
-        for verdicts in replayed(log.messages(0), matcher, stretch, lambda offset: progress(offset, end)):
+        for verdicts in replayed(
+            log.messages(matcher.next_offset), matcher, stretch, lambda offset: progress(offset, end)
+        ):
             _give(verdicts, out, writer)
             done.verdicts += len(verdicts)
         if writer is not None:
@@ -125,11 +138,42 @@ def _give(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: Writer | No
             writer.send(line, key=verdict.url.encode("utf-8", "replace"))
 
 
+def _before(settings: Settings, log: KafkaLog, stretch: Stretch, state: Path) -> Checkpoint | None:
+    """Makes `state` what the newest good checkpoint before the stretch holds; None where there is none.
+
+    Raises PositionLost if there is none, and the log does not begin at its begin any more.
+    """
+    if not settings.checkpoints:
+        return None
+    store, wanted = CheckpointStore(settings.checkpoints), (identity(log), settings.scheme().digest)
+    begin = log.begin()
+    held = [one for one in store.usable(_log.warning) if (one.manifest.log, one.manifest.scheme) == wanted]
+    held = [one for one in held if begin <= one.manifest.offset]
+    for one in held:
+        if not stretch.begins_behind(one.manifest.offset, one.manifest.log_time):
+            continue
+        try:
+            store.restore(one, state)
+        except CorruptRecord as error:
+            _log.warning(f"{error}; the checkpoint before it is taken")
+            continue
+        return one
+    if not begin:
+        return None
+    left = f"topic {settings.topics.sketches} holds offsets {begin} to {log.end() - 1}"
+    serves = (
+        f"checkpoint {held[-1].name} serves for stretches from offset {held[-1].manifest.offset} on"
+        if held
+        else "none of its checkpoints lies among these"
+    )
+    raise PositionLost(f"{left}, and no checkpoint at {settings.checkpoints} lies before the stretch: {serves}")
+
+
 @contextmanager
-def _scratch_store() -> Iterator[RocksStore]:
-    """An index that vanishes again, on disk: that of a long log would not fit into memory."""
+def _scratch_store(state: Path | None = None) -> Iterator[RocksStore]:
+    """An index that vanishes again, on disk: that of a long log would not fit into memory. state: where one may be."""
     with tempfile.TemporaryDirectory(prefix="neardup-replay-") as folder:
-        store = RocksStore(Path(folder) / "index")
+        store = RocksStore((state or Path(folder)) / "index")
         try:
             yield store
         finally:

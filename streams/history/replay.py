@@ -44,6 +44,10 @@ class Stretch:
     def timed(self) -> bool:
         return self.since_ms is not None or self.until_ms is not None
 
+    def begins_behind(self, offset: int, log_time: int) -> bool:
+        """Whether all of it lies behind an index that was folded up to an offset, and to a log time."""
+        return offset <= self.start or (self.since_ms is not None and log_time < self.since_ms)
+
     def is_over(self, offset: int, log_time: int) -> bool:
         """Whether neither the message at `offset` nor any later one belongs to it."""
         late = self.until_ms is not None and log_time >= self.until_ms

@@ -15,6 +15,7 @@ from streams.commands.replay import replay_stream
 from streams.errors import PositionLost
 from streams.history.replay import Stretch
 from streams.kafka.reader import Reader
+from streams.state.checkpoint_store import CheckpointStore
 
 
 @pytest.fixture
@@ -80,3 +81,30 @@ def test_another_log_of_the_name_says_nothing_of_what_was_said(line: Line) -> No
     line.recreate(line.names.sketches)
     with pytest.raises(StateError, match="was deleted and made anew, and says nothing of that"):
         replay_stream(line.settings, Stretch(), out=io.BytesIO())
+
+
+def test_a_log_whose_begin_is_gone_is_said_again_from_a_checkpoint(make: Make, tmp_path: Path) -> None:
+    line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=9, flush_ms=1)
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    line.stop()
+    kept_ones = list(CheckpointStore(line.settings.checkpoints).usable())
+    newest, oldest = kept_ones[0].manifest, kept_ones[-1]
+    told, end = kept(line), line.ends(line.names.sketches)[0]
+    assert 0 < oldest.manifest.offset < newest.offset < end
+    line.delete_before(line.names.sketches, 0, oldest.manifest.offset)
+    for start in (oldest.manifest.offset, newest.offset):
+        out = io.BytesIO()
+        replay_stream(line.settings, Stretch(start), out=out)
+        wanted = [text for text in told if json.loads(text)["page_id"] >> PLACE_BITS >= start]
+        assert out.getvalue().splitlines() == wanted != []
+    serves = f"checkpoint {oldest.name} serves for stretches from offset {oldest.manifest.offset} on"
+    with pytest.raises(PositionLost, match=serves):
+        replay_stream(line.settings, Stretch(oldest.manifest.offset - 1), out=io.BytesIO())
+    line.delete_before(line.names.sketches, 0, end - 1)
+    with pytest.raises(PositionLost, match="and no checkpoint at"):
+        replay_stream(line.settings, Stretch(), out=io.BytesIO())
+    assert Stretch(5, since_ms=100).begins_behind(9, 99)
+    assert not Stretch(5, since_ms=100).begins_behind(9, 100)
