@@ -100,6 +100,10 @@ class Decider:
     elsewhere_veto: Annotated[
         bool, "Pages of one name and other places are one only from strict_tape_min on, or if a stamp differs"
     ] = later(True, neutral=False)
+    # a word replaced wherever it stands costs whoever copies a page nothing
+    renamed_tape_min: Annotated[
+        Share, "Tape score from which titles and beginnings do not tell pages of two sites apart; 0: off"
+    ] = later(0.93, neutral=0.0)
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8
     blocks_posted: Annotated[int, (0, 6), "Blocks of the log-tf simhash among the keys of a page"] = 0

@@ -97,13 +97,13 @@ def _by_content(pair: Pair, decider: Decider, demand: float) -> Ruling:
 
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     least = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min)
-    return possible_from(least, pairs.title_veto != 1, pairs, decider)
+    return possible_from(least, (pairs.title_veto != 1) & (pairs.head_veto != 1), pairs, decider)
 
 
 def possible_from(least: float, named_alike: np.ndarray, pairs: Columns, decider: Decider) -> np.ndarray:
-    """least: the least tape score that may be enough; named_alike: no veto by titles, bool[pairs]."""
+    """least: the least tape score that may be enough; named_alike: no veto by names, bool[pairs]."""
     fewest = np.minimum(pairs.tokens_a, pairs.tokens_b)
-    free = named_alike & (pairs.head_veto != 1) & (fewest >= decider.thin_tokens)
+    free = named_alike & (fewest >= decider.thin_tokens)
     short = np.minimum(pairs.tape_a, pairs.tape_b) < decider.tape_bytes_min
     alike: np.ndarray = pairs.tape_score >= least
     alike |= pairs.content_score >= decider.content_tape_min

@@ -41,6 +41,9 @@ def _padded(pair: Pair, decider: Decider, kind: Kind) -> bool:
 
 
 def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> Ruling:
+    renamed = _is_renamed(pair, decider)
+    if renamed:
+        pair = pair._replace(title_veto=pair.title_veto & 2, head_veto=pair.head_veto & 2)
     if _is_other_view(pair, decider):
         pair = pair._replace(title_veto=0)
     vetoed = pair.title_veto == 1 or pair.head_veto == 1
@@ -55,6 +58,8 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
     if apart:
         return refused(apart, pair.tape_score, tape.demanded_of(pair, decider, crowd))
     ruling = tape.decide(pair, decider, crowd)
+    if renamed and ruling.by == "tape":
+        return ruling._replace(by="renamed", demand=max(ruling.demand, decider.renamed_tape_min))
     if not pair.same_site or ruling.kind is Kind.NEAR_DUPLICATE or ruling.by in ("unproved veto", "crowd"):
         return ruling
     if pair.same_naming and not _crowded(pair, decider, siblings) and _is_stamp(pair, decider):
@@ -75,6 +80,15 @@ def _is_other_view(pair: Pair, decider: Decider) -> bool:
     """Whether another title is that of another view of one page, as of its printer version."""
     alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
     return alike and pair.same_site and _one_address(pair) and pair.same_heading
+
+
+def _is_renamed(pair: Pair, decider: Decider) -> bool:
+    """Whether pages of two sites go by other names, and have nearly all of their texts in common.
+
+    On one site that is a template; elsewhere it is rather a copy in which a word was replaced wherever it stood.
+    """
+    vetoed = pair.title_veto == 1 or pair.head_veto == 1
+    return vetoed and not pair.same_site and 0 < decider.renamed_tape_min <= pair.tape_score
 
 
 def _one_address(pair: Pair) -> bool:
@@ -225,7 +239,10 @@ def _signs(url: str) -> tuple[str, ...]:
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     one_address = (pairs.same_address != 0) | (pairs.same_canonical != 0)
     least = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min, decider.noise_tape_min)
-    return tape.possible_from(least, (pairs.title_veto != 1) | one_address, pairs, decider)
+    named_alike = ((pairs.title_veto != 1) | one_address) & (pairs.head_veto != 1)
+    if decider.renamed_tape_min:
+        named_alike |= (pairs.same_site == 0) & (pairs.tape_score >= decider.renamed_tape_min)
+    return tape.possible_from(least, named_alike, pairs, decider)
 
 
 def _posts(decider: Decider) -> Posts:
@@ -249,6 +266,13 @@ _REFUSALS = {
 }
 
 
+#: Why a pair was accepted, where its score alone does not say it.
+_ACCEPTED = {
+    "noise": ["Only a stamp differs: few words about numbers, in one or two places."],
+    "renamed": ["They go by other names, on two sites, and nearly all of the text is the same."],
+}
+
+
 def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
     if not pair.same_site:
         return evidence_of(pair, ruling, vetoes={"heading": int(ruling.by == "heading veto")})
@@ -258,14 +282,20 @@ def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
 
 def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
     found = tape.held(evidence, decider)
-    demands = {"noise": decider.noise_tape_min, "elsewhere": decider.strict_tape_min}
-    return (found[0], demands.get(str(evidence.get("by")), found[1])) if found else None
+    if found is None:
+        return None
+    score, demand = found
+    demands = {
+        "noise": decider.noise_tape_min,
+        "elsewhere": decider.strict_tape_min,
+        "renamed": max(decider.renamed_tape_min, demand),
+    }
+    return score, demands.get(str(evidence.get("by")), demand)
 
 
 def _told(evidence: Evidence, decider: Decider) -> list[str]:
-    noise = ["Only a stamp differs: few words about numbers, in one or two places."]
     told = tape.told_of(_held(evidence, decider), evidence, decider, _REFUSALS)
-    return noise + told if evidence.get("by") == "noise" else told
+    return _ACCEPTED.get(str(evidence.get("by")), []) + told
 
 
 def _margin(evidence: Evidence, decider: Decider) -> float | None:

@@ -59,7 +59,7 @@ def record(pair):
 
 def refused_elsewhere(pair, siblings):
     """The step that keeps a pair of two sites apart for its names; empty if none does."""
-    if pair["title_veto"] == 1:
+    if pair["title_veto"] == 1 and pair["tape_score"] < 0.93:
         return "title veto"
     inner = min(pair["content_tokens_a"], pair["content_tokens_b"]) >= 20 and pair["content_score"] < 0.74
     if pair["heading_veto"] == 1 and (pair["same_words"] or (inner and not pair["same_tail"])):
