@@ -104,6 +104,14 @@ class Decider:
     renamed_tape_min: Annotated[
         Share, "Tape score from which titles and beginnings do not tell pages of two sites apart; 0: off"
     ] = later(0.93, neutral=0.0)
+    # whoever adds to a stranger's page, and is crawled first, would hide it
+    contained_tape_min: Annotated[
+        Share, "Tape score of a page that stands in a longer, older one of another site; 0: as of others"
+    ] = later(0.9, neutral=0.0)
+    contained_share_min: Annotated[Share, "Share of it that stands there at least"] = later(0.95, neutral=0.95)
+    contained_length_max: Annotated[Share, "Its length as a share of the older page's, at most"] = later(
+        0.85, neutral=0.85
+    )
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8
     blocks_posted: Annotated[int, (0, 6), "Blocks of the log-tf simhash among the keys of a page"] = 0

@@ -29,6 +29,8 @@ def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO
     ruling = _on_names(pair, decider, crowd, siblings)
     if ruling.kind is not None and _padded(pair, decider, ruling.kind):
         return refused("length", pair.tape_score, tape.demanded_of(pair, decider, crowd))
+    if ruling.kind is Kind.NEAR_DUPLICATE and _is_contained(pair, decider):
+        return refused("contained", pair.tape_score, decider.contained_tape_min)
     return ruling
 
 
@@ -38,6 +40,20 @@ def _padded(pair: Pair, decider: Decider, kind: Kind) -> bool:
     if kind is Kind.SAME_CONTENT:
         a, b = pair.content_tokens_a, pair.content_tokens_b
     return min(a, b) < decider.length_share_min * max(a, b)
+
+
+def _is_contained(pair: Pair, decider: Decider) -> bool:
+    """Whether the older page, of another site, is the new one and more: the new one may be what it was made of."""
+    if pair.same_site or pair.tape_score >= decider.contained_tape_min:
+        return False
+    longer = pair.tape_a <= decider.contained_length_max * pair.tape_b
+    return longer and contained(pair) >= decider.contained_share_min
+
+
+def contained(pair: Pair) -> float:
+    """Share of the new page's tape that stands in the older one's, in order: |LCS| / |A|."""
+    common = pair.tape_score * (pair.tape_a + pair.tape_b) / (1.0 + pair.tape_score)
+    return min(1.0, common / pair.tape_a) if pair.tape_a else 0.0
 
 
 def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> Ruling:
@@ -261,6 +277,7 @@ _REFUSALS = {
     "siblings": Refusal(
         "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
     ),
+    "contained": Refusal("all of it stands in a longer, older page of another site, so a closer match was demanded"),
     "length": Refusal("one page is much longer: words repeated many times, which the samples leave out"),
     **tape.REFUSALS,
 }
@@ -275,7 +292,8 @@ _ACCEPTED = {
 
 def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
     if not pair.same_site:
-        return evidence_of(pair, ruling, vetoes={"heading": int(ruling.by == "heading veto")})
+        numbers = {"contained": round(contained(pair), 4)} if ruling.by == "contained" else {}
+        return evidence_of(pair, ruling, numbers, {"heading": int(ruling.by == "heading veto")})
     gaps = [pair.gaps, pair.gap_digits, pair.loose_words]
     return evidence_of(pair, ruling, {"gaps": gaps}, {"heading": int(_headings_apart(pair))})
 
@@ -289,6 +307,7 @@ def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
         "noise": decider.noise_tape_min,
         "elsewhere": decider.strict_tape_min,
         "renamed": max(decider.renamed_tape_min, demand),
+        "contained": decider.contained_tape_min,
     }
     return score, demands.get(str(evidence.get("by")), demand)
 
