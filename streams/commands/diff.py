@@ -22,8 +22,6 @@ from streams.config.settings import Settings
 from streams.files.state import State
 from streams.formats.verdicts import decode_verdict
 from streams.history.diff import CHANGED, Diff, History, Verdict, diff
-from streams.kafka.reader import Reader
-from streams.roles.runtime import connect, greet
 
 SITES_SHOWN = 10
 #: How a topic is told from a file.
@@ -66,6 +64,9 @@ def _lines(path: Path) -> Iterator[Verdict]:
 
 def _topic(topic: str, settings: Settings) -> Iterator[Verdict]:
     """To the end that the topic has now."""
+    from streams.kafka.reader import Reader  # not for who compares scans, and may have no client of Kafka
+    from streams.roles.runtime import connect, greet
+
     greet(settings, "verdicts")
     with closing(Reader(connect(settings, "verdicts", reading=True), topic, committed_only=True)) as reader:
         ends = reader.ends()

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
@@ -16,17 +16,15 @@ from streams.config.settings import Settings
 from streams.errors import PositionLost
 from streams.files.state import State
 from streams.history.replay import Stretch, replayed
-from streams.kafka import Admin, KafkaLog, Writer
 from streams.line.deciders import words_in
 from streams.line.matcher import Matcher
 from streams.line.operator_words import Decisions
 from streams.process import logs
-from streams.roles.checkpoint import identity
-from streams.roles.restart import check_said_by
-from streams.roles.runtime import connect, greet
-from streams.roles.wiring import ahead_of, newest_verdicts
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore
 from streams.state.directory import kept_decider
+
+if TYPE_CHECKING:
+    from streams.kafka import KafkaLog, Writer
 
 _log = logs.get("replay")
 
@@ -92,6 +90,11 @@ def replay_stream(
     PositionLost, naming what is left, and which checkpoint would serve for a part of it; StateError if
     the settings name another scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
     """
+    from streams.kafka import Admin, KafkaLog, Writer  # not for who replays a scan, and may have no client of Kafka
+    from streams.roles.restart import check_said_by
+    from streams.roles.runtime import connect, greet
+    from streams.roles.wiring import ahead_of, newest_verdicts
+
     greet(settings, "match")
     done = Replayed()
     scheme = settings.scheme()
@@ -129,7 +132,7 @@ def replay_stream(
     return done
 
 
-def _give(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: Writer | None) -> None:
+def _give(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: "Writer | None") -> None:
     for verdict in verdicts:
         line = verdict.to_json()
         if out is not None:
@@ -138,13 +141,15 @@ def _give(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: Writer | No
             writer.send(line, key=verdict.url.encode("utf-8", "replace"))
 
 
-def _before(settings: Settings, log: KafkaLog, stretch: Stretch, state: Path) -> Checkpoint | None:
+def _before(settings: Settings, log: "KafkaLog", stretch: Stretch, state: Path) -> Checkpoint | None:
     """Makes `state` what the newest good checkpoint before the stretch holds; None where there is none.
 
     Raises PositionLost if there is none, and the log does not begin at its begin any more.
     """
     if not settings.checkpoints:
         return None
+    from streams.roles.checkpoint import identity
+
     store, wanted = CheckpointStore(settings.checkpoints), (identity(log), settings.scheme().digest)
     begin = log.begin()
     held = [one for one in store.usable(_log.warning) if (one.manifest.log, one.manifest.scheme) == wanted]

@@ -88,6 +88,24 @@ def test_who_waits_is_told_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> Non
         assert told in warm.notice()
 
 
+def test_what_scans_leave_is_read_without_a_client_of_kafka(shell: Shell) -> None:
+    """As after `pip install neardup`, without extras."""
+    site(shell.folder / "site")
+    assert shell("scan", "site").code == 0
+    code = "import sys; sys.modules['confluent_kafka'] = None; from streams.cli import main; main()"
+    for command in (
+        "export neardup-state --out urls.csv",
+        "copy neardup-state --out kept.jsonl",
+        "replay --scan neardup-state --out again.jsonl",
+        "diff neardup-state again.jsonl",
+        "inspect --state neardup-state",
+    ):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, *command.split()], capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, (command, ended.stderr[-500:])
+
+
 def test_all_of_the_package_is_there_when_asked() -> None:
     code = """
 import sys, neardup
