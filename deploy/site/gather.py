@@ -144,6 +144,8 @@ def gather(folder: Path) -> None:
         (pages / file).write_text(made)
     for picture in (ROOT / "tests" / "bench").glob("*.svg"):
         shutil.copy(picture, pages)
+    pictures = Path("deploy", "demo", "pictures")  # as the README has them
+    shutil.copytree(ROOT / pictures, pages / pictures)
     (folder / "mkdocs.yml").write_text(
         json.dumps(  # which is YAML, too
             {
