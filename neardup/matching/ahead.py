@@ -36,7 +36,7 @@ def candidates(batch: Records, store: Reader, decider: Decider, threads: int = 1
     leading = set(found.values()) | _read_candidates(overlay, store, seeking)
     _read_clusters(overlay, store, known, leading)
     _read_leaving(overlay, store, known)
-    _read_noted(overlay, store)
+    _read_noted(overlay, store, found)
     return reads
 
 
@@ -150,16 +150,32 @@ def _read_leaving(overlay: Overlay, store: Reader, known: Mapping[int, UrlRow]) 
     _read_heirs(overlay, store, heirs)
 
 
-def _read_noted(overlay: Overlay, store: Reader) -> None:
-    """Reads the clusters that URLs of the batch have stood for, and may again: what is founding there, and its keys."""
+def _read_noted(overlay: Overlay, store: Reader, holders: Mapping[int, int]) -> None:
+    """Reads the clusters that URLs of the batch have a right to, or may have: what is founding there, and its keys.
+
+    holders: as `_read_holders` gives them.
+    """
     reads, batch = overlay.reads, overlay.reads.batch
-    known = compress(batch.url_hashes, (kind == RecordKind.PAGE for kind in batch.kinds))
-    rows = [row for hashed in known if (row := overlay.urls.get(hashed)) is not None and row.notes]
-    ids = {id_key(note.cluster) for row in rows for note in row.notes}
-    if not ids or not overlay.decider.reclaim_days:
+    if not overlay.decider.reclaim_days:
+        return
+    ids, named = set(), set()
+    for page_id, kind, hashed in zip(batch, batch.kinds, batch.url_hashes, strict=True):
+        row = overlay.urls.get(hashed) if kind == RecordKind.PAGE else None
+        if row is None or not row.notes:
+            continue
+        ids |= {id_key(note.cluster) for note in row.notes}
+        if canonical := batch[page_id].canonical:
+            named.add(url_hash(canonical))
+        chosen = reads.chosen.get(page_id)
+        best = chosen[2].best if chosen is not None else None
+        joined = holders.get(page_id, None if best is None else best.page_id)
+        url = None if joined is None else overlay.urls.get(overlay.header(joined).url_hash)
+        if url is not None and url.live:
+            ids.add(id_key(url.cluster))
+    if not ids:
         return
     needs = Needs()
-    needs.rows[Family.CLUSTERS] = ids
+    needs.rows[Family.CLUSTERS], needs.rows[Family.URLS] = ids, named
     reads.read(store, needs)
     stars = [star for key in ids if (star := overlay.clusters.get(key)) is not None]
     reads.read_sketches(store, [page_id for star in stars for page_id in (star.founding, star.current)])
