@@ -1,16 +1,19 @@
 """Searches for inputs that break what reads bytes: python -m tests.fuzz [--minutes 10] [--only html,lines]
 
 Each target has a process of its own and its share of the time: libFuzzer's search by coverage, through atheris, over
-all Python of `neardup` and `streams`. Where the reading is a kernel's, the kernel is run as the Python that it is
-written in; the others are compiled, with their bounds checked, and a search's corpus is played through those in the
-end. What is found lies in build/fuzz/TARGET/found; put it into tests/fuzz/found/TARGET, where `make test` plays it.
+all Python of `neardup` and `streams`; `tests.fuzz.mutating` where atheris does not install. Where the reading is a
+kernel's, the kernel is run as the Python that it is written in; the others are compiled, with their bounds checked, and
+a search's corpus is played through those in the end. What is found lies in build/fuzz/TARGET/found; put it into
+tests/fuzz/found/TARGET, where `make test` plays it.
 """
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +28,10 @@ MEGABYTES_MAX = 2_048
 
 def search(target: str) -> None:
     """The child process: arguments are libFuzzer's."""
-    import atheris
+    try:
+        import atheris
+    except ImportError:
+        return search_without(target, sys.argv[1:])
 
     # What is compiled bears no probes.
     kernels = [f"neardup.kernels.{path.stem}" for path in (ROOT / "neardup" / "kernels").glob("*.py")]
@@ -34,6 +40,26 @@ def search(target: str) -> None:
         from tests.fuzz.targets import TARGETS
     atheris.Setup(sys.argv, TARGETS[target])
     atheris.Fuzz()
+    return None
+
+
+def search_without(target: str, arguments: Sequence[str]) -> None:
+    """The same, as far as it goes, where there is no atheris."""
+    from tests.fuzz.mutating import search as searched
+    from tests.fuzz.targets import TARGETS
+
+    *options, corpus = arguments
+    given = dict(option.partition("=")[::2] for option in options)
+    count = searched(
+        TARGETS[target],
+        Path(corpus),
+        Path(given["-artifact_prefix"]),
+        seconds=float(given["-max_total_time"]),
+        bytes_max=int(given["-max_len"]),
+        input_seconds_max=float(given["-timeout"]),
+        chance=random.Random(),
+    )
+    print(f"stat::number_of_executed_units: {count}", file=sys.stderr)
 
 
 def play(target: str, folder: Path) -> None:

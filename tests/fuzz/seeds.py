@@ -26,7 +26,16 @@ _HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=koi8-r\r\n"
 
 def html() -> list[bytes]:
     plain = " ".join(f"word{number}" for number in range(40)).encode()
-    return [_HTML, plain, b"<plaintext>" + plain, b"<p>" * 40, b"&" * 20 + b"<" * 20, b"%PDF-1.4\n\x00\x01", b""]
+    return [
+        *(_HTML, plain, b"<plaintext>" + plain, b"<p>" * 40, b"&" * 20 + b"<" * 20, b"%PDF-1.4\n\x00\x01", b""),
+        b"<base href=//b.example/x/><a href='?q=1&#38;r=&notit;'>&ampx;&#x110000;&#0;&#x80;&NotEqualTilde;</a>",
+        b"<frameset><frame src='a.html'><noframes>none</frameset><meta http-equiv='Refresh' content='3; URL=\"/y\"'>",
+        b"<title>a</title><svg><title>b</title><![CDATA[ c ]]></svg><math><mi>d</mi></math><xmp><b></xmp><noscript>e",
+        b"<!--><!--->x--!><!doctype html><?php ?><!x><a b=c d='e\"f' g>h</a/><br/ i></p x=y><\x00><a\x00b>",
+        "<h1>مرحبا\u202eabc\u200b</h1><p>日本語ｶﾅ カナ ไทย \ufeff".encode() + b"\xed\xa0\x80\xf4\x90\x80\x80\xc0\x80",
+        b"<meta charset=x-user-defined><meta content='text/html; charset=utf-16' http-equiv=content-type>\x80\xff",
+        b"<script><!--<script></script>--></script><style></styl</style><textarea></textare></textarea><select><b>",
+    ]
 
 
 def content_type() -> list[bytes]:

@@ -4,11 +4,13 @@
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.fuzz.mutating import changed, search
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.targets import TARGETS
 
@@ -28,25 +30,49 @@ def test_what_was_found(path: Path) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_and_damaged_ones(name: str) -> None:
-    chance = random.Random(name)
-    for seed in SEEDS[name]():
-        TARGETS[name](seed)
-    for data in _mutants(SEEDS[name](), chance):
+    chance, seeds = random.Random(name), SEEDS[name]()
+    for data in (*seeds, *(changed(seeds, chance) for _ in range(MUTANTS))):
         TARGETS[name](data)
 
 
-def _mutants(seeds: list[bytes], chance: random.Random) -> Iterator[bytes]:
-    for _ in range(MUTANTS):
-        data = bytearray(chance.choice(seeds))
-        for _ in range(chance.randrange(1, 4)):
-            at, end = sorted((chance.randrange(len(data) + 1), chance.randrange(len(data) + 1)))
-            how = chance.randrange(4)
-            if how == 0 and data:
-                data[at % len(data)] ^= 1 << chance.randrange(8)
-            elif how == 1:
-                data[at:end] = b""
-            elif how == 2:
-                data[at:at] = chance.choice(seeds)[:64]
-            else:
-                data[at : at + 8] = chance.choice([b"\xff" * 8, bytes(8), b"\r\n\r\n", b"9" * 8])
-        yield bytes(data)
+def breaking(depth: int) -> Callable[[bytes], None]:
+    """A reader that breaks at `depth` signs of one kind: no four changes of one input lead there, only steps."""
+    lines = ["def read(data):", " many = data.count(b'<')"]
+    lines += [f" if many > {at}: many += 0" for at in range(depth)]  # a line each that is reached
+    source = "\n".join(lines).replace(": many", ":\n  many") + f"\n if many >= {depth}: raise KeyError(many)"
+    made: dict[str, Any] = {"__name__": "neardup.made_up"}
+    exec(compile(source, "made up", "exec"), made)
+    reader: Callable[[bytes], None] = made["read"]
+    return reader
+
+
+def test_the_search_without_atheris_goes_by_what_inputs_reach(tmp_path: Path) -> None:
+    corpus, found = tmp_path / "corpus", tmp_path / "found"
+    corpus.mkdir()
+    found.mkdir()
+    (corpus / "seed").write_bytes(b"wool")
+    bounds = {"seconds": 60.0, "bytes_max": 4096, "input_seconds_max": 5.0, "chance": random.Random(1)}
+    with pytest.raises(SystemExit, match=r"crash-.*KeyError"):
+        search(breaking(40), corpus, found, **bounds)
+    (path,) = found.iterdir()
+    assert path.read_bytes().count(b"<") >= 40
+    assert len(list(corpus.iterdir())) > 5
+
+
+def test_an_input_that_takes_long_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "seed").write_bytes(b"wool")
+    found = tmp_path / "found"
+    found.mkdir()
+    now = iter(range(100))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tests.fuzz.mutating.time.monotonic", lambda: next(now))
+        with pytest.raises(SystemExit, match="slow-"):
+            search(
+                lambda data: None,
+                tmp_path,
+                found,
+                seconds=50,
+                bytes_max=9,
+                input_seconds_max=0.5,
+                chance=random.Random(1),
+            )
