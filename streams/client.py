@@ -353,7 +353,7 @@ class VerdictConsumer:
                 return
             records = self._reader.read(count, bytes_max=_BATCH_BYTES_MAX, wait_s=_WAIT_SECONDS)
             if records:
-                yield VerdictBatch([_verdict(record) for record in records], self.positions)
+                yield VerdictBatch([self._decoded(record) for record in records], self.positions)
                 last = time.monotonic()
             elif wait_s is not None and time.monotonic() - last >= wait_s:
                 return
@@ -362,6 +362,9 @@ class VerdictConsumer:
 
     def close(self) -> None:
         self._reader.close()
+
+    def _decoded(self, record: Any) -> dict[str, Any]:
+        return decode_verdict(record.value(), record.topic(), record.partition(), record.offset())
 
     def _open(self, topic: str) -> Reader:
         return Reader(self._connection, topic, committed_only=True, lost=LOST)
@@ -518,10 +521,6 @@ class _Stored:
 
     def load(self) -> Mapping[str, int]:
         return self.positions
-
-
-def _verdict(record: Any) -> dict[str, Any]:
-    return decode_verdict(record.value(), record.topic(), record.partition(), record.offset())
 
 
 def duplicate_of(verdict: Mapping[str, Any]) -> str | None:

@@ -18,6 +18,7 @@ from neardup.verdict import Kind
 from streams.client import VerdictConsumer
 from streams.commands.terminal import safe
 from streams.config.settings import Settings
+from streams.formats.verdicts import decode_object
 from streams.roles.runtime import connect
 
 Start = Literal["beginning", "end"] | int
@@ -115,6 +116,13 @@ class _NothingStored:
         return {}
 
 
+class _AuditConsumer(VerdictConsumer):
+    """Hands over the lines of an audit."""
+
+    def _decoded(self, record: Any) -> dict[str, Any]:
+        return decode_object(record.value(), record.topic(), record.partition(), record.offset(), "line")
+
+
 def tail(
     settings: Settings,
     *,
@@ -125,13 +133,13 @@ def tail(
 ) -> Generator[list[dict[str, Any]], None, None]:
     """Committed verdicts that are `wanted`, batch by batch as they come; without `follow` it ends with the newest.
 
-    Each URL's are in order; those of different URLs may not be. topic: another one of JSON objects. Raises TopicError,
-    BrokerError, PositionLost.
+    Each URL's are in order; those of different URLs may not be. topic: of an audit, whose lines are handed over
+    instead. Raises TopicError, BrokerError, PositionLost, CorruptRecord.
     """
     wanted = wanted or Wanted()
     kafka = connect(settings, "verdicts", reading=True).settings
-    topic = topic or settings.topics.verdicts
-    consumer = VerdictConsumer(settings.bootstrap, _NothingStored(), topic, start=start, kafka=kafka)
+    kind = _AuditConsumer if topic else VerdictConsumer
+    consumer = kind(settings.bootstrap, _NothingStored(), topic or settings.topics.verdicts, start=start, kafka=kafka)
     with closing(consumer):
         for batch in consumer.batches(follow=follow):
             found = [verdict for verdict in batch.verdicts if wanted.takes(verdict)]

@@ -26,20 +26,26 @@ def decode_verdict(
 
     Raises CorruptRecord for what is no verdict, naming topic, partition and offset.
     """
-    try:
-        verdict = orjson.loads(value or b"")
-    except orjson.JSONDecodeError as error:
-        raise _none(topic, partition, offset, f"no JSON: {error.msg}" if value else "empty") from error
-    if not isinstance(verdict, dict):
-        raise _none(topic, partition, offset, "no object of JSON")
+    verdict = decode_object(value, topic, partition, offset, "verdict")
     wrong = [name for name in (*_NAME, *needs) if type(verdict.get(name)) is not _TYPES[name]]
     if wrong:
-        raise _none(topic, partition, offset, f"{wrong[0]} is missing or of another type")
+        raise _none("verdict", topic, partition, offset, f"{wrong[0]} is missing or of another type")
     return verdict
 
 
-def _none(topic: str, partition: int, offset: int, why: str) -> CorruptRecord:
+def decode_object(value: bytes | None, topic: str, partition: int, offset: int, what: str) -> dict[str, Any]:
+    """Any object of JSON. what: it should be. Raises CorruptRecord, naming topic, partition and offset."""
+    try:
+        found = orjson.loads(value or b"")
+    except orjson.JSONDecodeError as error:
+        raise _none(what, topic, partition, offset, f"no JSON: {error.msg}" if value else "empty") from error
+    if not isinstance(found, dict):
+        raise _none(what, topic, partition, offset, "no object of JSON")
+    return found
+
+
+def _none(what: str, topic: str, partition: int, offset: int, why: str) -> CorruptRecord:
     return CorruptRecord(
-        f"topic {topic}, partition {partition}, offset {offset}: no verdict of neardup ({why}); "
+        f"topic {topic}, partition {partition}, offset {offset}: no {what} of neardup ({why}); "
         "somebody else writes into this topic, and should have no right to"
     )
