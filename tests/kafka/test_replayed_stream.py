@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from broker import eventually
 from line import Line, Make, story
 
 from neardup.errors import StateError
@@ -15,7 +16,7 @@ from streams.commands.replay import replay_stream
 from streams.errors import PositionLost
 from streams.history.replay import Stretch
 from streams.kafka.reader import Reader
-from streams.state.checkpoint_store import CheckpointStore
+from streams.state.checkpoint_store import Checkpoint, CheckpointStore
 
 
 @pytest.fixture
@@ -28,6 +29,11 @@ def line(make: Make) -> Line:
     made.settle()
     made.stop()
     return made
+
+
+def checkpoints(line: Line) -> list[Checkpoint]:
+    """The newest first."""
+    return list(CheckpointStore(line.settings.checkpoints).usable())
 
 
 def kept(line: Line) -> list[bytes]:
@@ -84,22 +90,25 @@ def test_another_log_of_the_name_says_nothing_of_what_was_said(line: Line) -> No
 
 
 def test_a_log_whose_begin_is_gone_is_said_again_from_a_checkpoint(make: Make, tmp_path: Path) -> None:
-    line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=9, flush_ms=1)
-    line.publish(story())
+    line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=9, flush_ms=1)
     line.start("sketch")
     line.start("match")
-    line.settle()
+    pages = story()
+    for wanted, part in ((1, pages[:15]), (2, pages[15:-1]), (0, pages[-1:])):
+        line.publish(part)
+        line.settle()
+        eventually(lambda wanted=wanted: len(checkpoints(line)) >= wanted, "a checkpoint of it")
     line.stop()
-    kept_ones = list(CheckpointStore(line.settings.checkpoints).usable())
-    newest, oldest = kept_ones[0].manifest, kept_ones[-1]
     told, end = kept(line), line.ends(line.names.sketches)[0]
-    assert 0 < oldest.manifest.offset < newest.offset < end
+    before_the_end = [one for one in checkpoints(line) if one.manifest.offset < end]
+    newest, oldest = before_the_end[0].manifest, before_the_end[-1]
+    assert 0 < oldest.manifest.offset < newest.offset
     line.delete_before(line.names.sketches, 0, oldest.manifest.offset)
     for start in (oldest.manifest.offset, newest.offset):
         out = io.BytesIO()
         replay_stream(line.settings, Stretch(start), out=out)
-        wanted = [text for text in told if json.loads(text)["page_id"] >> PLACE_BITS >= start]
-        assert out.getvalue().splitlines() == wanted != []
+        again = [text for text in told if json.loads(text)["page_id"] >> PLACE_BITS >= start]
+        assert out.getvalue().splitlines() == again != []
     serves = f"checkpoint {oldest.name} serves for stretches from offset {oldest.manifest.offset} on"
     with pytest.raises(PositionLost, match=serves):
         replay_stream(line.settings, Stretch(oldest.manifest.offset - 1), out=io.BytesIO())
