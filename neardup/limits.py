@@ -25,6 +25,9 @@ BODY_BYTES_MAX = 10_000_000
 PAGE_RECORD_BYTES_MAX = 10_485_760
 REJECTED_EXTRA_BYTES = 65_536
 
+#: Fetch and log times are milliseconds since 1970.
+DAY_MS = 24 * 60 * 60 * 1000
+
 #: HTTP statuses that say that a URL is gone for good.
 GONE_STATUSES = (404, 410)
 

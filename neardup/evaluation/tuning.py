@@ -141,7 +141,6 @@ class _Half:
         names, self._of = np.unique(groups, return_inverse=True)
         shares = np.full(len(names), 1 / max(1, len(names)))
         self._weights = np.random.default_rng(seed).multinomial(len(names), shares, size=ROUNDS).astype(float)
-        self._taken: dict[Decider, Mask] = {}
 
     def taken(self, decider: Decider) -> Mask:
         """bool[pairs]: which are called duplicates."""

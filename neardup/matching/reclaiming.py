@@ -9,13 +9,13 @@ that content meanwhile. Of two that have a right to a cluster, the earlier one h
 from typing import NamedTuple
 
 from neardup.index.rows import NO_PAGE, NOTES_MAX, ClusterRow, MemberRow, Note, UrlRow, id_key, member_key
+from neardup.limits import DAY_MS
 from neardup.matching import choice, clusters, digests
 from neardup.matching.overlay import Overlay
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
 from neardup.verdict import Kind
 
-_DAY_MS = 24 * 60 * 60 * 1000
 _NO_DIGEST = bytes(16)
 
 
@@ -36,7 +36,7 @@ def notes_of(overlay: Overlay, at: int, row: UrlRow) -> tuple[Note, ...]:
     if not overlay.decider.reclaim_days:
         return ()
     now = overlay.reads.batch.log_times[at]
-    kept = [note for note in row.notes if now - note.left <= overlay.decider.reclaim_days * _DAY_MS]
+    kept = [note for note in row.notes if now - note.left <= overlay.decider.reclaim_days * DAY_MS]
     if row.live and not row.member:
         since = overlay.clusters.need(id_key(row.cluster)).promoted
         digest = overlay.header(row.page_id).digest or _NO_DIGEST

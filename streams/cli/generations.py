@@ -2,15 +2,16 @@
 
 import dataclasses
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
-from neardup.errors import BadInput
 from streams.cli import options
 from streams.cli.options import JsonOption, complain, print_json, takes_settings
 from streams.cli.stream import BOTH
 from streams.config.settings import Settings
+from streams.errors import WrongUsage
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -55,7 +56,7 @@ def backfill(
     from streams.roles.backfill import Wishes
 
     if not settings.generation:
-        raise BadInput("a backfill fills a generation of its own: name it, as --generation second")
+        raise WrongUsage("a backfill fills a generation of its own: name it, as --generation second")
     options.must_exist(archives or ())
     wishes = Wishes(rate=rate, once=once, read_pages=read_pages, archives=tuple(archives or ()))
     given = settings.origins
@@ -85,10 +86,10 @@ def cutover(
     It is one record of the topic of generations. A generation that has not caught up, or whose roles have fallen
     behind, is refused.
     """
-    from streams.commands.generations import cut_over, quoted
+    from streams.commands.generations import cut_over
 
     before = cut_over(settings, name, force=force)
-    typer.echo(f"generation {quoted(name)} is live; back: neardup cutover {quoted(before)}")
+    typer.echo(f"generation {quote(name)} is live; back: neardup cutover {quote(before)}")
 
 
 @app.command(
@@ -120,7 +121,7 @@ def remove(settings: Settings, *, name: NameArgument) -> None:
     """Delete a generation's topics and offsets, and the word about it. The live one stays, and so does one whose
     sketches another one judges. Stop its roles before; its state directory is yours to delete.
     """
-    from streams.commands.generations import quoted, removed
+    from streams.commands.generations import removed
 
     gone = removed(settings, name)
-    typer.echo(f"generation {quoted(name)} is removed: {', '.join(gone)}")
+    typer.echo(f"generation {quote(name)} is removed: {', '.join(gone)}")

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from neardup.limits import DAY_MS
 from streams.cli.options import JsonOption, examples, print_json
-from streams.config.retention import DAY_MS, PAGES_MS, SKETCHES_MS, VERDICTS_MS
+from streams.config.retention import PAGES_MS, SKETCHES_MS, VERDICTS_MS
 
 app = typer.Typer(rich_markup_mode=None)
 

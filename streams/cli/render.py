@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from neardup.errors import BadInput
 from streams.cli.options import complain, examples, must_exist
+from streams.errors import WrongUsage
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -56,9 +56,9 @@ def render(
     Pages reach nothing but what --world and --network give them.
     """
     if network not in NETWORKS:
-        raise BadInput(f"--network {network}: there is {', '.join(NETWORKS)}")
+        raise WrongUsage(f"--network {network}: there is {', '.join(NETWORKS)}")
     if private and network != "site":
-        raise BadInput("--private is for --network site")
+        raise WrongUsage("--private is for --network site")
     must_exist([*paths, *(world or ())])
     from streams.commands.render import Asked, render_command, shown
     from streams.commands.terminal import bar

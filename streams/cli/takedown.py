@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from neardup.errors import BadInput
 from streams.cli import options
 from streams.cli.options import JsonOption, print_json, takes_settings
 from streams.config.settings import Settings
+from streams.errors import WrongUsage
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -48,7 +48,7 @@ def forget(
 
     takedown = takedown_of(url, site, prefix)
     if scan is not None and not (scan / "log").is_dir():
-        raise BadInput(f"{scan} is no scan's state directory; without --scan it is the stream's log")
+        raise WrongUsage(f"{scan} is no scan's state directory; without --scan it is the stream's log")
     if scan is not None:
         done = forget_scan(scan, takedown)
         told, said = done.to_json(), f"{done.pages:,} pages are taken down, {done.promoted:,} others took their place"

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
-from importlib.metadata import version
 from pathlib import Path
 
 from neardup.errors import BadInput, CorruptRecord, StateError
@@ -13,7 +12,7 @@ from neardup.scheme import Scheme
 from streams.files.state import State
 from streams.line.matcher import Matcher
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
-from streams.state.checkpointer import make_image, restore
+from streams.state.checkpointer import make_image, manifest_of, restore
 from streams.state.directory import SCAN_NAMES, Directory
 
 
@@ -29,8 +28,7 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
                 raise StateError(f"{state} is kept in memory alone")
             more = tuple(opened.path / name for name in SCAN_NAMES)
             image = make_image(opened.path, opened.store, more)
-            manifest = _manifest(opened.matcher, "")
-            return _copied(store, image, manifest, keep, progress)
+            return _copied(store, image, manifest_of(opened.matcher, ""), keep, progress)
     with ExitStack() as held:
         directory = Directory(state, held)
         decider = directory.decider()
@@ -41,13 +39,7 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
         cluster, topic = index.get_many(Family.META, [b"cluster_id", b"topic_id"])
         log = f"{(cluster or b'').decode()}/{(topic or b'').decode()}"
         image = make_image(directory.path, index)
-        return _copied(store, image, _manifest(Matcher(index, decider), log), keep, progress)
-
-
-def _manifest(matcher: Matcher, log: str) -> Manifest:
-    decider, at = matcher.decider, matcher.next_offset
-    program = version("neardup")
-    return Manifest(at, matcher.log_time, decider.scheme, decider.digest, log, program, forgot=matcher.forgot)
+        return _copied(store, image, manifest_of(Matcher(index, decider), log), keep, progress)
 
 
 def _copied(store: CheckpointStore, image: Path, manifest: Manifest, keep: int, progress: Progress) -> Copied:

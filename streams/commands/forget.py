@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from neardup.errors import BadInput
 from neardup.sketch.takedown import Takedown, of_prefix, of_site, of_url
 from streams.config.settings import Settings
+from streams.errors import WrongUsage
 from streams.files.state import State
 from streams.line.takedowns import Done
 
 
 def takedown_of(url: str | None, site: str | None, prefix: str | None) -> Takedown:
-    """Raises BadInput unless it is one of them."""
+    """Raises WrongUsage unless it is one of them."""
     if sum(value is not None for value in (url, site, prefix)) != 1:
-        raise BadInput("name one: a URL, --site or --prefix")
+        raise WrongUsage("name one: a URL, --site or --prefix")
     if url is not None:
         return of_url(url)
     return of_site(site) if site is not None else of_prefix(prefix or "")

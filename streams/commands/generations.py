@@ -1,6 +1,5 @@
 """`neardup generations`, `cutover`: which generations there are, which one is live, and how that changes."""
 
-import shlex
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -152,11 +151,6 @@ def removed(settings: Settings, name: str) -> list[str]:
     admin.forget(own.group_of("views"), topics)
     control.forget(name)
     return topics
-
-
-def quoted(name: str) -> str:
-    """A name as one types it."""
-    return shlex.quote(name)
 
 
 def shown_table(rows: list[Described]) -> Table:

@@ -123,7 +123,7 @@ class ControlTopic:
 
     def describe(self, generation: Generation) -> None:
         """Says how a generation is. Raises BrokerError."""
-        self._say(_PREFIX + generation.name.encode(), _encoded({**asdict(generation), "name": generation.name}))
+        self._say(_PREFIX + generation.name.encode(), _encoded(asdict(generation)))
 
     def forget(self, name: str) -> None:
         """Says that there is no such generation any more. Raises BrokerError."""

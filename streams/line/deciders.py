@@ -4,27 +4,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from neardup.decider import Decider
-from neardup.errors import CorruptRecord
 from neardup.rules.posted import keeps_the_same
-from streams.formats.message import NewDecider, decode_entry, is_control
+from streams.formats.message import NewDecider
+from streams.line.operator_words import words_among
 
 #: Words about the decider with their offsets, in the log's order.
 Words = Sequence[tuple[int, NewDecider]]
 
 
 def words_in(messages: Iterable[tuple[int, bytes]]) -> Words:
-    """All such words among some messages. What cannot be read is passed over: its own turn will come."""
-    found = []
-    for offset, data in messages:
-        if not is_control(data):
-            continue
-        try:
-            entry = decode_entry(data, offset)
-        except CorruptRecord:
-            continue
-        if isinstance(entry, NewDecider):
-            found.append((offset, entry))
-    return found
+    """All such words among some messages."""
+    return [(offset, word) for offset, word in words_among(messages) if isinstance(word, NewDecider)]
 
 
 def after_word(decider: Decider, word: NewDecider) -> Decider:

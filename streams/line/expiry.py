@@ -18,7 +18,6 @@ PAGES_BETWEEN = 4096
 URLS_A_PAGE = 2
 #: Verdicts of a sweep have the last place of their message, and numbers that no page's own verdicts reach.
 FIRST_VERDICT = 16
-DAY_MS = 24 * 60 * 60 * 1000
 
 _ROW = struct.Struct(">I")
 

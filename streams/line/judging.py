@@ -10,7 +10,7 @@ from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index.base import Reader, Writes
 from neardup.index.layered import Layered
-from neardup.limits import PLACE_BITS
+from neardup.limits import DAY_MS, PLACE_BITS
 from neardup.matching.fold import Outcome, fold
 from neardup.matching.removal import Removed, expire, take_down
 from neardup.sketch.takedown import Takedown
@@ -53,7 +53,7 @@ class Judging:
             decider,
             after=sweep.after,
             rows=sweep.pages * expiry.URLS_A_PAGE,
-            before=log_time - decider.expiry_days * expiry.DAY_MS,
+            before=log_time - decider.expiry_days * DAY_MS,
             cause=page_id(offset, (1 << PLACE_BITS) - 1),
             first=expiry.FIRST_VERDICT,
             tell=self._tell,

@@ -12,7 +12,6 @@ The control topic says what the generation was made with, so that a call that go
 
 import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,10 +20,11 @@ from importlib.metadata import version
 from neardup.errors import BadInput, CorruptRecord, NeardupError, StateError
 from streams.config.settings import Settings
 from streams.formats.codecs import fetch_time
-from streams.formats.message import Forget, Message, Word, decode_entry, is_control
+from streams.formats.message import Forget, decode_entry
 from streams.kafka import Admin, Connection, ControlTopic, Generation, Generations, KafkaLog, MergedPages, Stage, Topic
 from streams.kafka.generations import now_ms
 from streams.kafka.topics import Sizes, create
+from streams.line.operator_words import words_among
 from streams.process import logs
 from streams.roles.archives import ArchivesRole, known_of, open_archives
 from streams.roles.both import run_both
@@ -52,25 +52,7 @@ class Wishes:
     archives: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """what: `bytes of archives`, `pages`, or `messages` of the log. left_s: at the pace so far; None: not known yet."""
-
-    what: str
-    done: int
-    total: int
-    per_s: float
-    left_s: float | None
-    caught_up: bool
-
-
-def run_backfill(
-    settings: Settings,
-    wishes: Wishes = Wishes(),
-    runtime: Runtime | None = None,
-    *,
-    told: Callable[[Progress], None] = lambda now: None,
-) -> bool:
+def run_backfill(settings: Settings, wishes: Wishes = Wishes(), runtime: Runtime | None = None) -> bool:
     """Fills `settings.generation` until it is stopped, or, with `once`, has caught up; whether it has.
 
     settings: of the new generation: its scheme, decider and state directory. runtime: by default one with logs, metrics
@@ -79,12 +61,12 @@ def run_backfill(
     """
     if runtime is None:
         with serving(settings, "backfill") as made:
-            return run_backfill(settings, wishes, made, told=told)
+            return run_backfill(settings, wishes, made)
     sources = open_archives(wishes.archives, settings) if settings.generation else []
     settings, generation, control = _begun(settings, wishes, tuple(source.record.id for source in sources))
     runtime = replace(runtime, settings=settings)
     archives = ArchivesRole(sources, known_of(sources, settings) if sources else {}, settings, wishes.rate)
-    watch = _Watch(settings, wishes, runtime, control, generation, told)
+    watch = _Watch(settings, wishes, runtime, control, generation)
     watch.archives = archives
 
     def sketch(settings: Settings, runtime: Runtime) -> None:
@@ -212,13 +194,6 @@ def _sizes(admin: Admin, settings: Settings, said: Generations) -> Sizes:
     )
 
 
-def _readable(data: bytes) -> Message | Word | None:
-    try:
-        return decode_entry(data, 0)
-    except CorruptRecord:
-        return None  # the live matcher says what to do with it
-
-
 class _Watch:
     """Looks on from a thread of its own, tells how far it is, and writes down that it has caught up."""
 
@@ -229,10 +204,9 @@ class _Watch:
         runtime: Runtime,
         control: ControlTopic,
         generation: Generation,
-        told: Callable[[Progress], None],
     ) -> None:
         self._settings, self._wishes, self._runtime = settings, wishes, runtime
-        self._control, self._generation, self._told = control, generation, told
+        self._control, self._generation = control, generation
         self._admin = Admin(connect(settings, "match"))
         self.archives: ArchivesRole | None = None
         self._reader: MergedPages | None = None
@@ -274,13 +248,7 @@ class _Watch:
             # With `once` the end of a log that others write to stays what it was at first.
             if not (read and self._end >= 0 and self._wishes.once):
                 self._end = end if read else -1
-        progress = self._progress(judged, end)
-        self._told(progress)
-        if time.monotonic() - self._logged >= _LOG_SECONDS and not self.caught_up:
-            self._logged = time.monotonic()
-            left = {} if progress.left_s is None else {"left_s": round(progress.left_s)}
-            told = {"done": progress.done, "total": progress.total, "per_s": round(progress.per_s), **left}
-            _log.info("backfill", of=progress.what, **told)
+            self._tell_progress(judged, end)
 
     def _judged(self) -> tuple[int, int]:
         """Up to where the log is judged, and its end."""
@@ -309,15 +277,16 @@ class _Watch:
         live = replace(self._settings, generation=self._control.read().live, sketches_of=None)
         if self._admin.topics([live.topics.sketches]):
             with closing(KafkaLog(connect(live, "match", reading=True), live.topics.sketches)) as log:
-                words = [data for _, data in log.messages(log.begin()) if is_control(data)]
-            takedowns = [entry.takedown for entry in map(_readable, words) if isinstance(entry, Forget)]
+                words = words_among(log.messages(log.begin()))
+                takedowns = [word.takedown for _, word in words if isinstance(word, Forget)]
             for takedown in takedowns:
                 forget(self._settings, takedown)
             if takedowns:
                 _log.info("takedowns are said again", count=len(takedowns))
         self._taken_down = True
 
-    def _progress(self, judged: int, end: int) -> Progress:
+    def _tell_progress(self, judged: int, end: int) -> None:
+        """In the log, from time to time; the time left is at the pace so far."""
         reader, now = self._reader, time.monotonic()
         if self._settings.judges_anew:
             what, done, total = "messages", judged, end
@@ -327,9 +296,13 @@ class _Watch:
             what, done, total = "pages", reader.done if reader else 0, reader.total if reader else 0
         if self._first is None or self._first[2] != what:
             self._first = now, done, what
+        if now - self._logged < _LOG_SECONDS or self.caught_up:
+            return
+        self._logged = now
         seconds = now - self._first[0]
         per_s = (done - self._first[1]) / seconds if seconds else 0.0
-        return Progress(what, done, total, per_s, (total - done) / per_s if per_s else None, self.caught_up)
+        left = {"left_s": round((total - done) / per_s)} if per_s else {}
+        _log.info("backfill", of=what, done=done, total=total, per_s=round(per_s), **left)
 
     def _catch_up(self) -> None:
         name = self._generation.name

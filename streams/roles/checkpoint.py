@@ -1,7 +1,6 @@
-"""A matcher's checkpoints: when they are made, what they say of themselves, and which may be restored here."""
+"""A matcher's checkpoints: when they are made, and which may be restored here."""
 
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 from neardup.decider import Decider
@@ -13,7 +12,7 @@ from streams.line.matcher import Matcher
 from streams.process import logs
 from streams.process.metrics import Metrics
 from streams.state.checkpoint_store import CheckpointStore, Copied, Manifest
-from streams.state.checkpointer import Checkpointer, restore_newest
+from streams.state.checkpointer import Checkpointer, manifest_of, restore_newest
 
 _log = logs.get("match")
 
@@ -21,20 +20,6 @@ _log = logs.get("match")
 def identity(log: KafkaLog) -> str:
     """What names a sketch log beyond its name: offsets of another one mean nothing in it."""
     return f"{log.cluster_id}/{log.topic.id.hex()}"
-
-
-def manifest_of(matcher: Matcher, log: str) -> Manifest:
-    """What a checkpoint made now says. log: its identity."""
-    decider = matcher.decider
-    return Manifest(
-        matcher.next_offset,
-        matcher.log_time,
-        decider.scheme,
-        decider.digest,
-        log,
-        version("neardup"),
-        forgot=matcher.forgot,
-    )
 
 
 class RoleCheckpoints:

@@ -25,11 +25,10 @@ from neardup.index.base import Store
 from neardup.index.rocks import RocksStore
 from neardup.matching.shadow import Counts
 from streams.errors import BrokerError, Fenced, SourceGap, TopicError, WrongScheme
-from streams.formats.message import is_control
 from streams.line.audit import Audit
 from streams.line.deciders import change
 from streams.line.matcher import Matcher, Prepared
-from streams.line.operator_words import Ahead, Decisions
+from streams.line.operator_words import Ahead, Decisions, up_to_word
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
@@ -176,12 +175,10 @@ class MatchRole:
         return self._to_word(found)
 
     def _to_word(self, found: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
-        """The messages up to an operator's word, behind which another decider may decide; the rest is for later."""
-        for number, (_, data) in enumerate(found, 1):
-            if is_control(data):
-                self._held = [*found[number:], *self._held]
-                return found[:number]
-        return found
+        """The messages up to an operator's word; the rest is for later."""
+        taken = up_to_word(found)
+        self._held = [*found[len(taken) :], *self._held]
+        return taken
 
     def _judge(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         with self._metrics.step("match", "judge"):

@@ -6,13 +6,12 @@ little that it lacks. A crash anywhere leaves an index behind that the log folds
 transactional id's work, as ever: who was only slow is fenced at his next commit, and ends.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 
 from neardup.errors import StateError
-from streams.formats.message import is_control
 from streams.line.deciders import words_in
 from streams.line.matcher import Matcher, folded_to
-from streams.line.operator_words import Decisions
+from streams.line.operator_words import Decisions, up_to_word
 from streams.ports import Committed
 from streams.process import logs
 from streams.roles.begin import Held, Line, Wishes, bind, bound_to
@@ -87,17 +86,11 @@ def _fold(line: Line, matcher: Matcher, upto: int, over: Callable[[], bool]) -> 
         matcher.beat()
         found = line.log.poll(_MESSAGES, bytes_max=_BYTES_MAX, wait_s=WAIT_SECONDS)
         mine = [(offset, data) for offset, data in found if offset < upto]
-        for some in _to_words(mine):
+        left = mine
+        while left:
+            some = up_to_word(left)
             matcher.apply(matcher.prepare(some, tell=False))
+            left = left[len(some) :]
         if len(mine) < len(found):
             line.log.follow(matcher.next_offset)  # the rest is not told yet
             return
-
-
-def _to_words(found: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[tuple[int, bytes]]]:
-    """Cut behind operators' words, behind which another decider may decide."""
-    start = 0
-    for number, (_, data) in enumerate(found, 1):
-        if is_control(data) or number == len(found):
-            yield found[start:number]
-            start = number

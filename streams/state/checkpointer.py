@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.index.rocks import RocksStore
+from streams.line.matcher import Matcher
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
 from streams.state.locked_folder import sync_directory
 
@@ -39,6 +41,20 @@ def make_image(state: Path, store: RocksStore, more: Iterator[Path] | tuple[Path
     except OSError as error:
         raise StateError(f"cannot make a checkpoint in {image}: {error.strerror or error}", path=str(image)) from error
     return image
+
+
+def manifest_of(matcher: Matcher, log: str) -> Manifest:
+    """What a checkpoint made now says. log: the identity of the matcher's sketch log; empty for a scan's."""
+    decider = matcher.decider
+    return Manifest(
+        matcher.next_offset,
+        matcher.log_time,
+        decider.scheme,
+        decider.digest,
+        log,
+        version("neardup"),
+        forgot=matcher.forgot,
+    )
 
 
 class Checkpointer:

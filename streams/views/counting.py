@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from neardup.limits import DAY_MS
 from neardup.report import prose
 from neardup.report.tally import DUPLICATES
 from streams.views.lists import SITES, close_key, close_of, rejected_key, rejected_of, sites_of
@@ -16,7 +17,6 @@ from streams.views.source import Source
 
 Facts = dict[str, Any]
 
-DAY_MS = 24 * HOUR_MS
 HOURS_SHOWN, DAYS_SHOWN = 48, 30
 SITES_SHOWN, ITEMS_SHOWN = 10, 25
 #: Back to the latest day that had a close call; further ones are asked for by their date.

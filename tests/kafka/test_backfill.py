@@ -12,6 +12,7 @@ from broker import eventually
 from line import Line, Make, story
 
 from neardup.errors import BadInput
+from neardup.limits import DAY_MS
 from neardup.page import Page
 from neardup.sketch.header import Header
 from neardup.sketch.takedown import of_url
@@ -117,9 +118,11 @@ def test_partitions_read_at_other_speeds_give_the_same_order(make: Make) -> None
 
 def test_killed_again_and_again_it_goes_on_and_loses_and_doubles_nothing(make: Make) -> None:
     line: Line = make(partitions=3, flush_ms=1)
-    spread(line, story(20))
     other = beside(line)
-    for step in ("sketch 4 half sent", "match 3 committed", "sketch 5 acknowledged", "match 4 written"):
+    steps = ("sketch 4 half sent", "match 3 committed", "sketch 5 acknowledged", "match 4 written")
+    for day, step in enumerate(steps):
+        # Each time enough that is new: the sketcher may have been done with all pages before the matcher died.
+        spread(line, [replace(page, fetched_at=(page.fetched_at or 0) + day * DAY_MS) for page in story(12)])
         other.start("backfill", step=step, call=2).dead()
     assert other.start("backfill", once=True).wait() == 0
     assert in_log(other) == merged(line)
@@ -190,8 +193,8 @@ def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, t
         line.published[source.record.id, 0] = [page.page for page in source.read()]
         assert len(line.published[source.record.id, 0]) == len(samples[part::3])
     other = beside(line)
-    for step in ("sketch 4 half sent", "match 4 written"):
-        other.start("backfill", step=step, call=3, archives=tuple(paths)).dead()
+    for step, call in (("sketch 4 half sent", 3), ("match 4 written", 2)):
+        other.start("backfill", step=step, call=call, archives=tuple(paths)).dead()
     assert "name the same ones" in other.start("backfill", archives=tuple(paths[:2])).refused()
     assert other.start("backfill", once=True, archives=tuple(paths)).wait() == 0
     order = places(other)

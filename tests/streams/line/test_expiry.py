@@ -13,12 +13,13 @@ from neardup.deduplicator import open_index
 from neardup.errors import BadInput, CorruptRecord
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
+from neardup.limits import DAY_MS
 from neardup.scheme import Scheme
 from neardup.sketch.header import url_hash
 from neardup.sketch.layout import field_at
 from streams.formats.message import Message, encode_message
 from streams.line import expiry
-from streams.line.expiry import DAY_MS, Sweep
+from streams.line.expiry import Sweep
 from streams.line.matcher import Matcher
 from streams.ports import Range
 from tests.neardup.handmade import record, rejected, tombstone

@@ -336,8 +336,10 @@ def test_what_was_rendered_is_read_by_the_commands_of_results(shell: Shell) -> N
 
 def test_what_cannot_be_done_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     write(shell.folder / "results.jsonl", [one("http://a.example/", "x")])
-    assert "there is none, site" in shell("render", "results.jsonl", "--network", "all").err
-    assert "--private is for" in shell("render", "results.jsonl", "--private").err
+    for reason, *usage in (("there is none, site", "--network", "all"), ("--private is for", "--private")):
+        ended = shell("render", "results.jsonl", *usage)
+        assert ended.code == 2
+        assert reason in ended.err
     wrong = shell("render", "results.jsonl", "--no-sandbox", "--browser", "/bin/false")
     assert wrong.code == 1
     assert "/bin/false: cannot be started" in wrong.err
