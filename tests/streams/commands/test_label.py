@@ -46,6 +46,21 @@ HOSTILE = (
     "<a href='CANARY/a' ping='CANARY/ping'>a link</a> <a href='CANARY/top' target=_top>another</a>"
     "&lt;script&gt;window.hurt=3&lt;/script&gt; &quot;&gt;&lt;img src=x onerror=window.hurt=4&gt;"
 )
+#: Links that a page makes live again, whatever a sheet says of links.
+LIVE = (
+    "<a name=top id='top'>No link</a>"
+    "<a style='pointer-events: auto !important' href='CANARY/1'>live</a>"
+    "<style>html body a#x#x { pointer-events: auto !important }</style><A\nid=x HREF=CANARY/2>live</A>"
+    "<a/href='CANARY/3'target=_blank><b style='pointer-events: auto'>live</b></a>"
+    "<a title='>' name=\"<a href='CANARY/4'>\" href='CANARY/4'><b style='pointer-events: auto'>live</b></a>"
+    "<svg width=90 height=30><a xlink:href='CANARY/5'><text y=20 pointer-events=all>live</text></a></svg>"
+    "<svg width=90 height=30><a><set attributeName=href to='CANARY/6' />"
+    "<text y=20 pointer-events=all>live</text></a></svg>"
+    "<svg width=90 height=30><a href='#'><animate attributeName=href values='CANARY/7' begin=0s dur=1s fill=freeze />"
+    "<text y=20 pointer-events=all>live</text></a></svg>"
+    "<img usemap='#m' width=90 height=30 alt=live src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>"
+    "<map name=m><area style='pointer-events: auto !important' shape=default href='CANARY/8'></map>"
+)
 
 
 class Server:
@@ -56,7 +71,7 @@ class Server:
         text = words(77, 120)
         self.canary = socket.create_server(("127.0.0.1", 0))
         self.canary.setblocking(False)
-        evil = HOSTILE.replace("CANARY", f"http://127.0.0.1:{self.canary.getsockname()[1]}")
+        evil = (LIVE + HOSTILE).replace("CANARY", f"http://127.0.0.1:{self.canary.getsockname()[1]}")
         pages += [
             page(f"https://evil.example/{i}?a=<b>", "Evil &lt;b&gt;", text, f"{evil} visitor {i}") for i in (1, 2)
         ]
@@ -460,6 +475,17 @@ def test_pages_are_seen_as_by_a_visitor_and_reach_nothing(browser: Any, server: 
         assert view.locator(f'input[value="{judgement}"]').is_checked()
     assert view.url == f"http://{server.host}/pair?labeller=ana&place=0"
     assert all(server.host in frame.url for frame in view.frames[1:3])
+
+    # Nor does a click on what the page made live again, with whatever button.
+    live = view.frames[1].get_by_text("live", exact=True).all() + view.frames[1].locator("img[usemap]").all()
+    assert len(live) == 8
+    for link in live:
+        for button in ("left", "middle"):
+            link.scroll_into_view_if_needed()
+            view.mouse.click(*_middle(link), button=button)
+    assert view.frames[1].get_by_text("No link").evaluate("a => a.matches(':any-link')") is False
+    assert view.frames[1].locator("text=a link").evaluate("a => a.matches(':any-link')"), "it looks like one"
+    view.goto(view.url)  # what was on its way has come
     for name, reasons in REASONS.items():
         view.keyboard.press(name[0])
         for reason in reasons:
