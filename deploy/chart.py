@@ -29,7 +29,7 @@ BEGIN, END = "<!-- values -->", "<!-- end of values -->"
 
 #: Settings that the chart itself makes of other values.
 OWN = {
-    *("bootstrap", "generation", "group", "state", "seed", "metrics_host", "metrics_port"),
+    *("bootstrap", "generation", "group", "topic_prefix", "state", "seed", "metrics_host", "metrics_port"),
     *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
     *("checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state", "views_token"),
     "audit",  # a file, and no folder for it is there: kafka.topics.audit serves

@@ -438,10 +438,12 @@ class LiveVerdicts:
         topic: str = "verdicts",
         *,
         group: str = "neardup",
+        prefix: str = "",
         start: Literal["beginning", "end"] | int = "beginning",
         kafka: Mapping[str, Setting] | None = None,
     ) -> None:
-        """topic: of the generation without a name. group: as the roles have it. start: where an empty store begins.
+        """topic: of the generation without a name. group, prefix: as the roles have `group` and `topic_prefix`, which
+        `topic` begins with, too. start: where an empty store begins.
 
         Positions of other topics than those of generations, as of one that was made anew, are kept and not looked at.
         Raises as VerdictConsumer, and CorruptRecord for a control topic that cannot be read.
@@ -449,7 +451,7 @@ class LiveVerdicts:
         self._bootstrap, self._topic, self._kafka = bootstrap, topic, kafka
         connection = Connection(bootstrap, kafka or {})
         self._admin = Admin(connection)
-        self._control = ControlTopic(connection, f"{group}.generations")
+        self._control = ControlTopic(connection, f"{prefix}{group}.generations")
         self._words: ControlReader | None = None
         self._positions = dict(store.load())
         #: The live one, as it was seen last; "" is that without a name.

@@ -38,7 +38,7 @@ TextFieldOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on standard output.")]
 
 #: Settings of one kind: in help they stand together.
-CONNECTION = ("bootstrap", "generation", "group")
+CONNECTION = ("bootstrap", "generation", "group", "topic_prefix")
 TOPICS = ("sketches_of", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic")
 PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
 BATCHES = ("batch_pages", "batch_ms", "batch_bytes", "inflight_batches", "buffer_bytes_max", "threads")

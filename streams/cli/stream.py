@@ -52,6 +52,9 @@ def create(
     *,
     partitions: Annotated[int, typer.Option(min=1, max=10_000, help="Of pages and verdicts.")] = 8,
     replicas: Annotated[int, typer.Option(min=1, max=9, help="Of every topic; three or more outlive a broker.")] = 1,
+    compact_verdicts: Annotated[
+        bool, typer.Option("--compact-verdicts", help="Keep each URL's newest verdict for ever, and no older one.")
+    ] = False,
 ) -> None:
     """Make the topics that are missing, with the settings that exactly-once rests on.
 
@@ -61,11 +64,13 @@ def create(
     from streams.kafka.topics import create as make
     from streams.roles.generations import control_topic
 
-    made = make(_admin(settings), settings.topics, Sizes(partitions=partitions, replicas=replicas))
+    sizes = Sizes(partitions=partitions, replicas=replicas, compact_verdicts=compact_verdicts)
+    made = make(_admin(settings), settings.topics, sizes)
     for name in filter(None, settings.topics):
         typer.echo(f"{name}: {'made' if name in made else 'as it should be'}")
     control = control_topic(settings, "topics")
     typer.echo(f"{control.name}: {'made' if control.create(replicas) else 'as it should be'}")
+    _tell_compacted(settings)
 
 
 @topics.command(
@@ -86,6 +91,14 @@ def check(settings: Settings) -> None:
     if problems:
         raise typer.Exit(1)
     typer.echo("all topics are as they should be")
+    _tell_compacted(settings)
+
+
+def _tell_compacted(settings: Settings) -> None:
+    from streams.kafka.topics import COMPACTED, compacted
+
+    if compacted(_admin(settings), settings.topics.verdicts):
+        typer.echo(f"{settings.topics.verdicts}: {COMPACTED}")
 
 
 @app.command(

@@ -48,8 +48,9 @@ def unreached(settings: Settings, scan: Path | None) -> list[str]:
         f"topics {names.pages} and {names.rejected}, which hold the pages themselves, until their retention "
         "(or kafka-delete-records): a sketcher that reads them again brings the pages back",
         f"the bytes of topic {names.sketches}, until its retention; who folds it forgets them at this place",
-        f"topic {names.verdicts}, which names their URLs and titles, until its retention; `neardup views --rebuild` "
-        "behind that; and the index that was told: take them out there",
+        f"topic {names.verdicts}, which names their URLs and titles, until its retention, or for ever where it is "
+        "compacted and nothing else; `neardup views --rebuild` behind that; and the index that was told: take them "
+        "out there",
         "checkpoints of before: they are removed when the next one is made",
         "other generations that have sketchers of their own: say it to each, with --generation",
     ]

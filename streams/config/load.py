@@ -29,6 +29,7 @@ from streams.config.settings import (
     PREFIX,
     RESERVED,
     ROLES,
+    TOPIC_CHARS_MAX,
     Option,
     Role,
     Row,
@@ -217,6 +218,10 @@ class _Given:
         if len(set(settings.topics)) < len(settings.topics):
             self._together(
                 "different names", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"
+            )
+        if max(map(len, (*settings.topics, settings.generations_topic))) > TOPIC_CHARS_MAX:
+            self._together(
+                f"{TOPIC_CHARS_MAX} characters or fewer, put together", "topic_prefix", "generation", "group"
             )
         decider = Decider(scheme="", **settings.decider_values)
         if decider.rule == "signals" and not decider.model:

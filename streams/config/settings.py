@@ -24,6 +24,8 @@ PREFIX = "NEARDUP_"
 HIDDEN = "***"
 
 _CORES = min(len(os.sched_getaffinity(0)), 256)
+#: Of a topic's name, in Kafka.
+TOPIC_CHARS_MAX = 249
 _NAME = r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,200}"  # Kafka's own rule, with room for a generation within its 249
 
 
@@ -177,6 +179,11 @@ class Settings:
     group: Annotated[
         str, _text(_NAME, "1 to 200 of A-Z a-z 0-9 . _ -"), "Prefix of consumer groups and of the transactional id"
     ] = "neardup"
+    topic_prefix: Annotated[
+        str,
+        _text(r"[A-Za-z0-9._-]{0,40}", "up to 40 of A-Z a-z 0-9 . _ -"),
+        "What the names of all these topics begin with",
+    ] = ""
     pages_topic: Annotated[str, _TOPIC, "Topic of fetched pages"] = "pages"
     rejected_topic: Annotated[str, _TOPIC, "Topic of pages that could not be read"] = "pages.rejected"
     sketches_topic: Annotated[str, _TOPIC, "Topic of sketches, the order of the crawl"] = "sketches"
@@ -283,6 +290,9 @@ class Settings:
         generation = self.generation if generation is None else generation
         return f"{name}.{generation}" if generation else name
 
+    def _topic(self, name: str, generation: str | None = None) -> str:
+        return self.topic_prefix + self._of_generation(name, generation)
+
     @property
     def judges_anew(self) -> bool:
         """Whether the matcher reads the log of another generation: rule and numbers are new, the sketches are not."""
@@ -291,17 +301,17 @@ class Settings:
     @cached_property
     def topics(self) -> Topics:
         return Topics(
-            self.pages_topic,
-            self._of_generation(self.rejected_topic),
-            self._of_generation(self.sketches_topic, self.sketches_of),
-            self._of_generation(self.verdicts_topic),
-            self._of_generation(self.audit_topic) if self.audit_topic else "",
+            self.topic_prefix + self.pages_topic,
+            self._topic(self.rejected_topic),
+            self._topic(self.sketches_topic, self.sketches_of),
+            self._topic(self.verdicts_topic),
+            self._topic(self.audit_topic) if self.audit_topic else "",
         )
 
     @property
     def generations_topic(self) -> str:
         """The control topic; one for all generations."""
-        return f"{self.group}.generations"
+        return f"{self.topic_prefix}{self.group}.generations"
 
     def group_of(self, role: Role) -> str:
         return self._of_generation(f"{self.group}.{role}")

@@ -17,7 +17,8 @@ class Sizes:
     """What differs from one deployment to the next; times in ms, -1 = for ever.
 
     sketches_retention_ms must cover three intervals between checkpoints of the index: it is rebuilt from there.
-    replicas: of new topics; with three, a write is acknowledged once two have it.
+    replicas: of new topics; with three, a write is acknowledged once two have it. compact_verdicts: whether a new topic
+    of verdicts keeps each URL's newest one for ever, and no other (see COMPACTED).
     """
 
     partitions: int = 8
@@ -26,6 +27,7 @@ class Sizes:
     pages_retention_ms: int = PAGES_MS
     sketches_retention_ms: int = SKETCHES_MS
     verdicts_retention_ms: int = VERDICTS_MS
+    compact_verdicts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,19 @@ def _retention(value: int, smallest: int, reason: str) -> _Need:
 _NO_COMPACTION = _exactly(
     "cleanup.policy", "delete", "compaction would take away records whose offsets others still count on"
 )
+#: What a compacted topic of verdicts means.
+COMPACTED = (
+    "compacted: each URL's newest verdict stays, and older ones go. Where a URL stands is the same, but for a title "
+    "that only an older one told; exports of `verdicts`, `neardup diff`, and views made anew lack what was said "
+    "before. A page that was taken down stays in it by URL and title, unless cleanup.policy is compact,delete"
+)
+
+
+def _of_new(setting: str, value: str) -> _Need:
+    """An old topic may have it otherwise."""
+    return _Need(setting, value, value, lambda found: True, "")
+
+
 _NO_UNCLEAN = _exactly(
     "unclean.leader.election.enable", "false", "a replica that lags could become leader and lose what was acknowledged"
 )
@@ -153,7 +168,8 @@ def _plans(names: Topics, sizes: Sizes) -> tuple[_Plan, ...]:
             (
                 _at_least("max.message.bytes", 1_048_588, VERDICT_BYTES_MIN, "a verdict with its evidence may not fit"),
                 _retention(sizes.verdicts_retention_ms, DAY_MS, "verdicts could go before a stopped indexer is back"),
-                _NO_COMPACTION,
+                # The newest verdict of a partition, which a matcher starts by, is never compacted away.
+                _of_new("cleanup.policy", "compact" if sizes.compact_verdicts else "delete"),
                 _NO_UNCLEAN,
             ),
         ),
@@ -191,6 +207,14 @@ def check(
     """
     plans = [plan for plan in _plans(names or Topics(), sizes or Sizes()) if only is None or plan.name in only]
     return list(_problems(admin, plans, admin.topics([plan.name for plan in plans])))
+
+
+def compacted(admin: Admin, topic: str) -> bool:
+    """Whether records of this topic go once there is a newer one of their key; False where it is missing.
+
+    Raises BrokerError.
+    """
+    return bool(admin.topics([topic])) and "compact" in admin.settings(topic)["cleanup.policy"]
 
 
 def require(admin: Admin, names: Topics, *only: str) -> None:

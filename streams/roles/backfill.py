@@ -23,7 +23,7 @@ from streams.formats.codecs import fetch_time
 from streams.formats.message import Forget, decode_entry
 from streams.kafka import Admin, Connection, ControlTopic, Generation, Generations, KafkaLog, MergedPages, Stage, Topic
 from streams.kafka.generations import now_ms
-from streams.kafka.topics import Sizes, create
+from streams.kafka.topics import Sizes, compacted, create
 from streams.line.operator_words import words_among
 from streams.process import logs
 from streams.roles.archives import ArchivesRole, known_of, open_archives
@@ -179,7 +179,7 @@ def _why_not_reused(settings: Settings, of: str, scheme: str) -> str:
 def _sizes(admin: Admin, settings: Settings, said: Generations) -> Sizes:
     """As the topics of the live generation are."""
     live = replace(settings, generation=said.live, sketches_of=None).topics
-    pages = admin.topic(settings.pages_topic)
+    pages = admin.topic(settings.topics.pages)
     sizes = Sizes(
         partitions=pages.partitions,
         replicas=pages.replicas,
@@ -191,6 +191,7 @@ def _sizes(admin: Admin, settings: Settings, said: Generations) -> Sizes:
         sizes,
         sketches_retention_ms=kept.get(live.sketches, sizes.sketches_retention_ms),
         verdicts_retention_ms=kept.get(live.verdicts, sizes.verdicts_retention_ms),
+        compact_verdicts=compacted(admin, live.verdicts),
     )
 
 

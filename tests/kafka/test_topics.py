@@ -22,6 +22,14 @@ def test_made_topics_pass_their_own_check(admin: Admin, names: Topics) -> None:
     assert topics.create(admin, names, SIZES) == []
 
 
+def test_verdicts_may_be_compacted(admin: Admin, names: Topics) -> None:
+    topics.create(admin, names, Sizes(partitions=2, compact_verdicts=True))
+
+    assert admin.settings(names.verdicts)["cleanup.policy"] == "compact"
+    assert [topics.compacted(admin, each) for each in (names.verdicts, names.pages, "nowhere")] == [True, False, False]
+    assert topics.check(admin, names, SIZES) == []
+
+
 @pytest.mark.parametrize(
     ("role", "setting", "value", "reason"),
     [
@@ -35,7 +43,6 @@ def test_made_topics_pass_their_own_check(admin: Admin, names: Topics) -> None:
         ("sketches", "retention.ms", "86400000", "rebuilt"),
         ("sketches", "retention.bytes", "1000000000", "rebuild"),
         ("sketches", "unclean.leader.election.enable", "true", "lose what was acknowledged"),
-        ("verdicts", "cleanup.policy", "compact", "compaction"),
         ("verdicts", "min.insync.replicas", "2", "no write is ever acknowledged"),
     ],
 )

@@ -218,6 +218,21 @@ def test_a_generation_has_its_own_topics_groups_and_transactional_id():
     assert (live.transactional_id, second.transactional_id) == ("neardup.match", "neardup.match.g2")
 
 
+def test_a_prefix_stands_before_every_topic():
+    settings = load({"NEARDUP_TOPIC_PREFIX": "team.", "NEARDUP_GENERATION": "g2", "NEARDUP_AUDIT_TOPIC": "audit"})
+    assert settings.topics == (
+        "team.pages",
+        "team.pages.rejected.g2",
+        "team.sketches.g2",
+        "team.verdicts.g2",
+        "team.audit.g2",
+    )
+    assert settings.generations_topic == "team.neardup.generations"
+    long = {"NEARDUP_TOPIC_PREFIX": "p" * 40, "NEARDUP_GENERATION": "g" * 40}
+    (line,) = refusal(long | {"NEARDUP_PAGES_TOPIC": "p" * 200, "NEARDUP_SKETCHES_TOPIC": "s" * 200})
+    assert line.endswith("group (default): must be 249 characters or fewer, put together")
+
+
 def test_scheme_and_decider_take_behaviour_and_nothing_else():
     environ = {
         "NEARDUP_SEED": SEED,
