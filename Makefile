@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 export UV_PYTHON_DOWNLOADS := never
+# What is compiled is kept, whatever the shell says: each worker and each command of the tests would compile it anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation web corpora simulate fuzz soak \

@@ -45,6 +45,7 @@ def assert_told(cause: str, call: Callable[[float], object]) -> None:
     raise AssertionError(f"no {cause} in: {raised.value}")
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_not_there_is_told_with_the_cause() -> None:
     nowhere = "127.0.0.1:1"
 

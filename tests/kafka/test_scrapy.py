@@ -257,6 +257,7 @@ def test_a_crawl_that_could_not_publish_does_not_start(
     assert site.asked == []
 
 
+@pytest.mark.slow
 def test_without_a_bootstrap_the_middleware_is_off(open_site: Callable[[dict[str, Answer]], Site]) -> None:
     site = open_site({"/": (200, HTML, b"x")})
     code, stats, _ = ended(start(site, ""))

@@ -123,6 +123,7 @@ for number, read in enumerate(reads):
 """
 
 
+@pytest.mark.slow
 def test_canary_bounds_checks_really_check(tmp_path):
     """A suite under NUMBA_BOUNDSCHECK proves something only if reading out of bounds raises there."""
     environment = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}

@@ -123,6 +123,7 @@ def test_what_was_worked_out_ahead_is_what_would_be_worked_out_now(name):
     assert kinds["near_duplicate"] >= 3
 
 
+@pytest.mark.slow
 def test_the_streams_of_these_tests_come_to_everything_that_can_happen():
     seen = Counter()
     for seed in range(6):
@@ -138,6 +139,7 @@ def test_the_streams_of_these_tests_come_to_everything_that_can_happen():
         assert seen[what] >= 3, (what, seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_rocksdb_and_memory_give_the_same_verdicts_and_bytes(seed, tmp_path):
     records = crawl(seed, 400)
@@ -187,6 +189,7 @@ def test_judging_twice_gives_the_same_and_touches_nothing():
     assert contents_of(store) == before
 
 
+@pytest.mark.slow
 def test_reading_nothing_ahead_changes_no_verdict():
     batch, store = half_way()
     reads = ReadSet(Pages(batch), SMALL)
@@ -195,6 +198,7 @@ def test_reading_nothing_ahead_changes_no_verdict():
     assert outcome == fold(batch, store, SMALL)
 
 
+@pytest.mark.slow
 def test_reading_ahead_is_nearly_all_that_is_needed():
     for seed in range(5):
         batch, store = half_way(seed)
@@ -307,6 +311,7 @@ def test_a_trace_tells_of_each_page_what_was_weighed():
     assert outcome.scored == 1
 
 
+@pytest.mark.slow
 def test_traces_come_once_however_often_a_batch_is_judged():
     passes = []
     for seed in range(10):
@@ -327,6 +332,7 @@ def test_threads_change_nothing(monkeypatch):
     assert fold(batch, store, SMALL, threads=3) == fold(batch, store, SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plain", "hot", "content"])
 def test_without_telling_the_same_comes_about(name):
     for seed in range(3):

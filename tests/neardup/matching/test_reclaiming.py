@@ -203,6 +203,7 @@ def outages(seed, length=200):
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_slicing_changes_no_reclaiming(seed):

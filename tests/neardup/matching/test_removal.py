@@ -127,6 +127,7 @@ def test_words_that_name_nothing_are_refused():
     assert {one.what for one in (of_url(A), of_site("a.org"), of_prefix(A))} == set(Named)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_against_a_plain_dictionary(seed):

@@ -81,6 +81,7 @@ DOCUMENTS = st.lists(
 ).map(lambda rows: dict(enumerate(rows)))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(DOCUMENTS, st.integers(0, 3), st.integers(2, 5), st.integers(2, 4))
 def test_sets_are_the_oracles(documents, absorbed, uses_max, site_uses_max):

@@ -133,6 +133,7 @@ def test_too_few_pairs_of_a_kind_are_told() -> None:
         outcomes(known, [["mcd"]], seeds=1, folds=5)
 
 
+@pytest.mark.slow
 def test_another_seed_cuts_other_folds() -> None:
     from neardup.signals.learning import Task
 

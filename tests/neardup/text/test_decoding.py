@@ -279,6 +279,7 @@ def test_a_body_is_transcoded_in_pieces_up_to_a_bound(body: bytes, charset: str,
 OF_GB18030 = [0x0A, 0x30, 0x39, 0x40, 0x7F, 0x80, 0x81, 0x84, 0x85, 0x8F, 0x90, 0xA1, 0xE3, 0xFE, 0xFF]
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 @settings(max_examples=3 * EXAMPLES, deadline=None)
 @given(st.lists(st.sampled_from(OF_GB18030) | st.integers(0, 255), max_size=16).map(bytes))

@@ -37,6 +37,7 @@ def test_the_licence_of_the_data_lies_beside_it():
     assert "14.0.0" in text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
 def test_every_code_point_has_the_pinned_class_and_lower_case():
     table = unicode.table()

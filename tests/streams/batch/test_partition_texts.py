@@ -65,23 +65,26 @@ def _base64(body: bytes) -> str:
 
 
 TEN_MB = 10_000_000
-HOSTILE = {
-    "one sentence": "wool and felt " * (TEN_MB // 14) + ".",
-    "one word": "a" * TEN_MB,
-    "no punctuation": "\n".join(f"line {i} of wool" for i in range(400_000)),
-    "a million sentences": "".join(f"It is {i}. " for i in range(1_000_000))[:TEN_MB],
-    "punctuation alone": "。" * (TEN_MB // 3),
-    "a million blocks": "<p>x" * (TEN_MB // 4),
-}
+
+
+def hostile() -> dict[str, str]:
+    return {
+        "one sentence": "wool and felt " * (TEN_MB // 14) + ".",
+        "one word": "a" * TEN_MB,
+        "no punctuation": "\n".join(f"line {i} of wool" for i in range(400_000)),
+        "a million sentences": "".join(f"It is {i}. " for i in range(1_000_000))[:TEN_MB],
+        "punctuation alone": "。" * (TEN_MB // 3),
+        "a million blocks": "<p>x" * (TEN_MB // 4),
+    }
 
 
 @pytest.mark.slow
 def test_bodies_that_are_made_to_hurt_neither_stop_it_nor_join_others(tmp_path: Path) -> None:
     """Each twice, the second time with a word in front: they may be alike, but bring nothing else together."""
-    lines = sentences(1)
+    lines, bodies = sentences(1), hostile().values()
     entries = [
-        *(entry(f"https://a.example/{at}", body.encode()) for at, body in enumerate(HOSTILE.values())),
-        *(entry(f"https://b.example/{at}", b"before " + body.encode()) for at, body in enumerate(HOSTILE.values())),
+        *(entry(f"https://a.example/{at}", body.encode()) for at, body in enumerate(bodies)),
+        *(entry(f"https://b.example/{at}", b"before " + body.encode()) for at, body in enumerate(bodies)),
         entry("https://c.example/1", page(lines)),
         entry("https://c.example/2", page(edited(lines, 3))),
     ]

@@ -88,6 +88,7 @@ def test_who_waits_is_told_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> Non
         assert told in warm.notice()
 
 
+@pytest.mark.slow
 def test_what_scans_leave_is_read_without_a_client_of_kafka(shell: Shell) -> None:
     """As after `pip install neardup`, without extras."""
     site(shell.folder / "site")

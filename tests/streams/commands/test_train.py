@@ -63,6 +63,7 @@ def test_scoring_needs_nothing_that_learns(shell: Shell, results: Path) -> None:
     assert "pip install 'neardup[signals]'" in ended.stderr
 
 
+@pytest.mark.slow
 def test_sketches_are_enough_for_a_model_of_their_own(shell: Shell, results: Path) -> None:
     given = (str(results / "results.jsonl"), "--labels", str(results / "labels.jsonl"))
     ended = shell("train", *given, "--out", "m.json", "--signals", "sketches", "--by", "rules", "--json", *FEW)

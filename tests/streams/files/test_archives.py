@@ -104,6 +104,7 @@ class Clock:
         return NOW
 
 
+@pytest.mark.slow
 def test_a_scan_of_many_judges_them_in_that_order_killed_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def test_a_log_opened_again_goes_on(log: SegmentLog) -> None:
     again.close()
 
 
+@pytest.mark.slow
 def test_a_log_torn_at_any_byte_keeps_its_whole_frames(tmp_path: Path) -> None:
     whole = SegmentLog(tmp_path / "whole")
     ends = []

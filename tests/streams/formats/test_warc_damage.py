@@ -110,6 +110,7 @@ def test_a_header_without_an_end(tmp_path: Path) -> None:
     assert len(problems) == 1
 
 
+@pytest.mark.slow
 def test_a_header_is_read_up_to_its_bound(tmp_path: Path) -> None:
     archive = source(tmp_path, gz(b"WARC/1.0\r\n" + b"x" * 20_000_000 + b"\r\n\r\n" + RECORDS[0]), "x.warc.gz")
     tracemalloc.start()
@@ -119,12 +120,14 @@ def test_a_header_is_read_up_to_its_bound(tmp_path: Path) -> None:
     assert (len(pages), peak < 5_000_000) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_file_of_what_looks_like_gzip_members_ends(tmp_path: Path) -> None:
     pages, problems = read(tmp_path, ZIPPED[0] + b"\x1f\x8b\x08\x00" * 300_000)
     assert len(pages) == 1
     assert problems
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_damage_is_survived(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

@@ -90,6 +90,7 @@ def scanned(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) -> None:
     assert "0 judged otherwise" in shell("diff", str(scanned), str(scanned)).out
     other = tmp_path / "other.jsonl"

@@ -55,6 +55,7 @@ def again(state: State, stretch: Stretch) -> list[bytes]:
     return told
 
 
+@pytest.mark.slow
 def test_any_stretch_is_said_again_word_for_word(tmp_path: Path) -> None:
     with State.open(scanned(tmp_path)) as state:
         kept, end = lines(state), state.log.end()

@@ -69,6 +69,7 @@ def test_it_decides_from_its_word_on(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts", "decider.json")])
 def test_whoever_folds_the_log_anew_finds_it(tmp_path: Path, lost: tuple[str, ...]) -> None:
     path = changed(tmp_path)
@@ -82,6 +83,7 @@ def test_whoever_folds_the_log_anew_finds_it(tmp_path: Path, lost: tuple[str, ..
         assert (state.first_decider, state.decider) == (FIRST, STRICT)
 
 
+@pytest.mark.slow
 def test_pages_of_before_and_after_are_explained(tmp_path: Path) -> None:
     with State.open(changed(tmp_path)) as state:
         before, after = (explain_command(state, f"http://a.example/{name}1.html") for name in ("amber", "basin"))
@@ -91,6 +93,7 @@ def test_pages_of_before_and_after_are_explained(tmp_path: Path) -> None:
     assert [one.ruling.kind for one in after.trace.candidates] == ["same_content"]
 
 
+@pytest.mark.slow
 def test_it_must_be_asked_for(tmp_path: Path) -> None:
     path = changed(tmp_path)
     loose = replace(STRICT, tape_min=0.5)

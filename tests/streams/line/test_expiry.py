@@ -88,6 +88,7 @@ def told(matcher: Matcher, some: Messages, *, tell: bool = True) -> list[Any]:
     return prepared.verdicts
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 32))
 def test_against_a_plain_dictionary(seed: int) -> None:
@@ -125,6 +126,7 @@ def test_against_a_plain_dictionary(seed: int) -> None:
         assert {key for key, row in held.items() if not row.live} == gone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 3, 5])
 def test_slicing_changes_nothing(seed: int) -> None:
     rng = random.Random(seed)

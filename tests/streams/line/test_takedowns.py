@@ -155,6 +155,7 @@ def _with_record(data: bytes, record: bytes) -> bytes:
     return message._encode(message.Message(bytes(16), (), (record,)), 1)
 
 
+@pytest.mark.slow
 def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
     where = tmp_path / "state"
     write_warc(tmp_path / "a.warc", crawl())
@@ -177,6 +178,7 @@ def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
         assert (ended.code, ended.err[:9]) == (code, "neardup: ")
 
 
+@pytest.mark.slow
 def test_checkpoints_of_before_are_stale_and_go(tmp_path: Path, shell: Shell) -> None:
     where, kept = str(tmp_path / "state"), str(tmp_path / "kept")
     write_warc(tmp_path / "a.warc", crawl())

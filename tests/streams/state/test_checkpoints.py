@@ -242,6 +242,7 @@ def everything(path: Path) -> tuple[list[dict[str, object]], list[list[tuple[byt
         return list(opened.verdicts()), [list(opened.store.scan(family)) for family in Family]
 
 
+@pytest.mark.slow
 def test_a_scan_comes_back_and_goes_on(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = scanned(tmp_path)
     before = everything(path)

@@ -118,6 +118,7 @@ def test_a_posting_of_a_lost_sketch_is_told(store: Store, rows: dict[Family, dic
     assert ("clusters", f"its founding sketch, page {founding}, is missing") in what
 
 
+@pytest.mark.slow
 def test_the_command(shell: Shell, path: Path) -> None:
     told = shell("inspect", "--state", str(path))
     assert (told.code, "everything fits together" in told.out) == (0, True), told.err

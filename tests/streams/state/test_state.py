@@ -56,6 +56,7 @@ def test_another_scheme(tmp_path: Path) -> None:
     State.open(path, scheme=SCHEME).close()
 
 
+@pytest.mark.slow
 def test_another_decider(tmp_path: Path) -> None:
     path = tmp_path / "state"
     with State.open(path, decider=lambda scheme: Decider(scheme.digest, rule="simhash")) as state:
@@ -112,6 +113,7 @@ def rows(state: State) -> list[list[tuple[bytes, bytes]]]:
     return [list(state.store.scan(family)) for family in Family]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts")])
 def test_what_is_deleted_is_made_again_from_the_log(tmp_path: Path, lost: tuple[str, ...]) -> None:
     path = scanned(tmp_path)
@@ -125,6 +127,7 @@ def test_what_is_deleted_is_made_again_from_the_log(tmp_path: Path, lost: tuple[
         assert (rows(state), list(state.verdicts())) == before
 
 
+@pytest.mark.slow
 def test_a_lost_log_is_told_and_what_is_advised_loses_nothing(tmp_path: Path) -> None:
     path = scanned(tmp_path)
     with State.open(path) as state:
@@ -141,6 +144,7 @@ def test_a_lost_log_is_told_and_what_is_advised_loses_nothing(tmp_path: Path) ->
         assert (rows(state), list(state.verdicts())) == before
 
 
+@pytest.mark.slow
 def test_a_sources_record_that_is_deleted_as_advised_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     path = scanned(tmp_path)
     with State.open(path) as state:
@@ -155,6 +159,7 @@ def test_a_sources_record_that_is_deleted_as_advised_loses_nothing_and_repeats_n
         assert (rows(state), list(state.verdicts())) == before
 
 
+@pytest.mark.slow
 def test_pages_can_be_read_again_until_they_change(tmp_path: Path) -> None:
     samples = crawl(5)
     archive, folder = write_warc(tmp_path / "a.warc.gz", samples), write_folder(tmp_path / "f", crawl(3))

@@ -79,6 +79,7 @@ def test_an_unknown_url_is_told(scanned: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"),
     [
