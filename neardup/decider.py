@@ -119,6 +119,10 @@ class Decider:
     reclaim_days: Annotated[
         int, (0, 10_000), "Days of log time within which a page that comes back takes its cluster over again; 0: off"
     ] = later(30, neutral=0)
+    # what verdicts say besides: whoever chooses a canonical page, or asks why pages find nobody, has no sketches
+    facts_told: Annotated[bool, "Verdicts say which URL a page names as canonical, and which keys it turned hot"] = (
+        later(True, neutral=False)
+    )
     # what was learned (`neardup.signals.online`)
     model: Annotated[str, "Model of the rule signals, as a file or as the JSON of one"] = later("", neutral="")
     # how long a page counts that nobody sees any more; swept at places of the log (`streams.line.expiry`)

@@ -23,6 +23,7 @@ from neardup.matching.overlay import Overlay
 from neardup.matching.reads import Missing, Needs, ReadSet
 from neardup.matching.verdicts import Teller
 from neardup.rules import Pair, Ruling
+from neardup.rules.families import key_name
 from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 
@@ -162,6 +163,9 @@ def judge(
             if not needs:
                 raise
             continue
+        if decider.facts_told and (turned := overlay.turned_keys()) and judged.verdicts:
+            own = judged.verdicts[0]
+            own.evidence = {**own.evidence, "turned_hot": [key_name(key) for key in turned]}
         outcome.verdicts += judged.verdicts
         outcome.scored_by_page.append(len(judged.search.candidates) if judged.search else 0)
         if judged.search is not None:

@@ -97,7 +97,7 @@ Gathered = tuple[list[int], list[int], bool]
 
 
 class Lists:
-    """Posting lists of a batch's keys, as they are now. hot_turned: keys that turned hot."""
+    """Posting lists of a batch's keys, as they are now. hot_turned: keys that turned hot; turned: their slots."""
 
     def __init__(self, posted: Posted, decider: Decider) -> None:
         self.posted = posted
@@ -127,12 +127,13 @@ class Lists:
         self._due: list[int] = []
         self._most = np.array((decider.postings_max, decider.hot_postings_kept), dtype=np.int64)
         self.hot_turned = 0
+        self.turned: set[int] = set()
         self._make_scratch()
 
     def copy(self) -> "Lists":
         other: Lists = object.__new__(Lists)
         other.__dict__.update(self.__dict__)
-        other._due = []
+        other._due, other.turned = [], set(self.turned)
         other._count, other._words, other._changed = self._count.copy(), self._words.copy(), self._changed.copy()
         return other
 
@@ -304,6 +305,11 @@ class Lists:
         if turned == kernels.UNREAD:
             return False
         self.hot_turned += turned
+        if turned:
+            counts = self._count[slots]
+            for slot in slots[(counts < 0) & (counts != kernels.UNREAD)].tolist():
+                if not keys.is_hot(self.posted.rows[slot]):
+                    self.turned.add(slot)
         return True
 
     def _grow(self, slots: np.ndarray) -> None:

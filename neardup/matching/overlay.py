@@ -156,7 +156,8 @@ class Overlay:
         self.sketches = Table(Family.SKETCHES, reads, _same, _same)
         self.counts_siblings = counts_siblings(decider)
         self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page
-        self._turned = 0  # keys of pages of the store alone that turned hot
+        self._turned: list[bytes] = []  # keys of pages of the store alone that turned hot
+        self._told: set[bytes] = set()  # keys that turned hot, and were asked for
 
     @cached_property
     def lists(self) -> Lists:
@@ -205,7 +206,8 @@ class Overlay:
             raise self.lacking(page_id)
         for key, row in others:
             after = keys.with_posting(row, entry, self.decider.postings_max, self.decider.hot_postings_kept)
-            self._turned += keys.is_hot(after) and not keys.is_hot(row)
+            if keys.is_hot(after) and not keys.is_hot(row):
+                self._turned.append(key)
             self.postings.put(key, after)
 
     def unpost(self, page_id: int) -> None:
@@ -240,7 +242,16 @@ class Overlay:
 
     @property
     def hot_turned(self) -> int:
-        return self._turned + self.lists.hot_turned
+        return len(self._turned) + self.lists.hot_turned
+
+    def turned_keys(self) -> list[bytes]:
+        """The similarity keys that turned hot since this was asked last, in byte order."""
+        posted, lists = self.reads.posted.keys, self.lists
+        if len(self._turned) + len(lists.turned) == len(self._told):
+            return []
+        fresh = sorted({*self._turned, *(posted[slot] for slot in lists.turned)} - self._told)
+        self._told.update(fresh)
+        return fresh
 
     def lacking(self, page_id: int) -> Missing:
         """The lists of a page, some of which were not read."""

@@ -20,6 +20,7 @@ class Teller:
         pages, decider = overlay.reads.batch, overlay.decider
         self._page_ids, self._records = pages.page_ids, pages.records
         self._scheme, self._decider = decider.scheme, decider.digest
+        self._facts_told = decider.facts_told
         headers = pages.headers
         opaque = headers["flags"] & RecordFlag.OPAQUE != 0
         readable = headers["kind"] == RecordKind.PAGE
@@ -96,6 +97,9 @@ class Teller:
         at_url, at_site, at_title, at_canonical, at_lang, at_reason = starts
         url = record[at_url:at_site].decode("utf-8", "replace")
         cluster_id, size, canonical, revision = cluster
+        named = None
+        if at_canonical != at_lang and self._facts_told:
+            named = record[at_canonical:at_lang].decode("utf-8", "replace")
         return Verdict(
             kind,
             self._page_ids[at],
@@ -122,6 +126,7 @@ class Teller:
             opaque,
             truncated,
             cut,
+            None if named == url else named,
         )
 
     # ---- of any page -----------------------------------------------------------------------------------------------

@@ -93,3 +93,8 @@ assert max(_FAMILIES) < 256
 def family_of(key: bytes) -> KeyFamily:
     """The family that a key of the `keys` family belongs to."""
     return _FAMILIES[key[0]]
+
+
+def key_name(key: bytes) -> str:
+    """A key as verdicts name it: its family, a colon, its bytes in hex."""
+    return f"{family_of(key).name.lower()}:{key.hex()}"

@@ -69,7 +69,7 @@ def names_any(takedowns: Sequence[Takedown], verdict: Mapping[str, Any]) -> bool
 def _urls(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, each in value.items():
-            if name in ("url", "canonical") and isinstance(each, str):
+            if name in ("url", "canonical", "rel_canonical") and isinstance(each, str):
                 yield each
             else:
                 yield from _urls(each)

@@ -161,6 +161,28 @@ def test_a_key_of_too_many_pages_gives_no_candidates_and_stays_so():
     assert story.kinds[-1] == "unique"
 
 
+def test_the_page_that_turns_a_key_hot_says_so_once():
+    """Also where a page of the store takes a cluster over, and its keys are posted because of another page."""
+    few = replace(SMALL, postings_max=3)
+    head = "one two three four five six seven eight "
+    pages = [record(f"http://s{i}.org/", head + " ".join(f"p{i}w{j}" for j in range(40))) for i in range(6)]
+    story = Story(*pages, decider=few)
+    told = [verdict.evidence.get("turned_hot") for verdict in story.all]
+    (key,) = [key for key, row in story.state.postings.items() if keys.is_hot(row)]
+    assert told == [None, None, None, [f"head:{key.hex()}"], None, None]
+
+    member = text((3, "other"))
+    rivals = [" ".join([*member.split()[:8], *(f"r{i}w{j}" for j in range(40))]) for i in range(2)]
+    life = [(A, text()), (B, member), (C, rivals[0]), (D, rivals[1])]
+    heir = Story(*(record(*page) for page in life), tombstone(A), decider=replace(few, postings_max=2))
+    assert [verdict.evidence.get("turned_hot") for verdict in heir.verdicts[:4]] == [None] * 4
+    (key,) = [key for key, row in heir.state.postings.items() if keys.is_hot(row)]
+    assert heir.verdicts[4].evidence == {"turned_hot": [f"head:{key.hex()}"]}, "the page's own, of what it caused"
+
+    silent = Story(*pages, decider=replace(few, facts_told=False))
+    assert not any("turned_hot" in verdict.evidence for verdict in silent.all)
+
+
 def test_more_candidates_than_are_scored_is_told():
     few = replace(SMALL, candidates_max=2)
     head = "one two three four five six seven eight "
@@ -229,6 +251,16 @@ def test_the_promoted_page_names_the_canonical_from_then_on():
 def test_a_page_of_another_cluster_is_no_canonical():
     story = Story(record(B, FAR), record(A, text()), record(A, NEAR, at=1, canonical=B))
     assert story.json(3)["canonical"] == A
+
+
+def test_a_verdict_says_what_its_page_names_as_canonical():
+    """Each page's own word, of whatever kind the verdict is; not where it names itself."""
+    pages = record(A, text(), canonical=A), record(B, NEAR, canonical=C), record(B, NEAR, at=1, canonical=D)
+    story = Story(*pages, record(C, NEARER), tombstone(A, at=2))
+    assert [verdict.rel_canonical for verdict in story.verdicts] == [None, C, D, None, None]
+    assert [verdict.rel_canonical for verdict in story.promoted] == [None], "its sketch is not that of its last fetch"
+    silent = Story(*pages, tombstone(A, at=2), decider=replace(SMALL, facts_told=False))
+    assert not any(verdict.rel_canonical for verdict in silent.all)
 
 
 # ---- sites and crowds ----------------------------------------------------------------------------------------------

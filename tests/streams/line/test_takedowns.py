@@ -25,7 +25,7 @@ from streams.files.state import State
 from streams.formats.message import Forget, decode_entry, decode_verdicts, encode_control
 from streams.history.replay import Stretch
 from streams.line.matcher import Matcher
-from streams.line.takedowns import takedowns_of
+from streams.line.takedowns import names_any, takedowns_of
 from streams.state.checkpoint_store import CheckpointStore, describe
 from tests.streams.archives import crawl, opened, small_messages, write_warc
 from tests.streams.shell import Shell
@@ -199,3 +199,10 @@ def test_checkpoints_of_before_are_stale_and_go(tmp_path: Path, shell: Shell) ->
     assert not describe([left, *before])[0]["stale"]
     others = (replace(left.manifest, offset=0, log="another"), replace(left.manifest, offset=0, scheme="another"))
     assert not any(other.is_stale(left.manifest) for other in others)
+
+
+def test_a_verdict_that_names_a_page_by_rel_canonical_names_it() -> None:
+    url = "https://a.example/private.html"
+    takedown = of_url(url)
+    assert names_any([takedown], {"url": "https://a.example/", "rel_canonical": url})
+    assert not names_any([takedown], {"url": "https://a.example/", "rel_canonical": "https://a.example/b"})
