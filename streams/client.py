@@ -58,6 +58,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
+from neardup.canonical import policy_of
 from neardup.errors import BadInput, NeardupError
 from neardup.page import Page
 from streams.errors import BrokerError, RecordTooLarge, TopicError
@@ -454,6 +455,9 @@ class LiveVerdicts:
         self._control = ControlTopic(connection, f"{prefix}{group}.generations")
         self._words: ControlReader | None = None
         self._positions = dict(store.load())
+        #: How to choose a cluster's canonical page, as it was seen last: for `neardup.canonical.choose`. Empty: by the
+        #: verdicts' own `canonical`.
+        self.canonical: tuple[str, ...] = ()
         #: The live one, as it was seen last; "" is that without a name.
         self.generation = self._live()
         self._looked = time.monotonic()
@@ -488,7 +492,9 @@ class LiveVerdicts:
             if not self._control.exists():
                 return ""
             self._words = self._control.follow()
-        return self._words.look().live
+        said = self._words.look()
+        self.canonical = policy_of(said.canonical)
+        return said.live
 
     def _cut_over(self, after_s: float) -> bool:
         """Looks, if the last look is so long ago, and goes over to another generation if one is live."""

@@ -17,6 +17,7 @@ from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput, InvariantBroken, NeardupError
 from neardup.scheme import Scheme
 from streams.cli import (
+    canonical,
     copying,
     evaluation,
     generations,
@@ -100,6 +101,7 @@ app.add_typer(stream.app)
 app.add_typer(history.app)
 app.add_typer(copying.app)
 app.add_typer(generations.app)
+app.add_typer(canonical.app)
 app.add_typer(takedown.app)
 app.add_typer(views.app)
 app.add_typer(plan.app)

@@ -1,8 +1,11 @@
-"""The control topic: which generations there are, what each was made with, how far it is, and which one is live.
+"""The control topic: which generations there are, what each was made with, how far it is, and which one is live; and
+which page of a cluster an index should show.
 
-One partition, compacted, with two kinds of keys. `live` names the generation that clients read: a cut-over is this one
-record, so that it happens at once for everybody, or not at all. `generation/NAME` describes one. Values are JSON; a
-null value removes. Where there is no such topic, or no word about it, the generation without a name is live.
+One partition, compacted, with three kinds of keys. `live` names the generation that clients read: a cut-over is this
+one record, so that it happens at once for everybody, or not at all. `generation/NAME` describes one. `canonical` is the
+policy by which everybody chooses canonical pages (`neardup.canonical`), of all generations. Values are JSON; a null
+value removes. Where there is no such topic, or no word about it, the generation without a name is live, and a verdict's
+own `canonical` holds.
 """
 
 import time
@@ -23,6 +26,7 @@ from streams.kafka.writer import Writer
 
 _LIVE = b"live"
 _PREFIX = b"generation/"
+_CANONICAL = b"canonical"
 _FORMAT = 1
 #: A wait for records that are there.
 _READ_SECONDS = 0.2
@@ -64,13 +68,14 @@ class Generation:
 class Generations:
     """What the topic says. live: a name, "" where nothing was said. before: who was live before; None: nobody said.
 
-    since_ms: of the cut-over; 0: there was none.
+    since_ms: of the cut-over; 0: there was none. canonical: the policy of canonical pages, as `policy_of` reads it.
     """
 
     live: str = ""
     before: str | None = None
     since_ms: int = 0
     known: Mapping[str, Generation] = field(default_factory=dict)
+    canonical: str = ""
 
 
 def now_ms() -> int:
@@ -133,6 +138,13 @@ class ControlTopic:
         """Makes a generation the live one, for everybody at once. Raises BrokerError."""
         self._say(_LIVE, _encoded({"generation": name, "before": before, "since_ms": now_ms()}))
 
+    def choose_canonical(self, policy: str) -> None:
+        """Says by which policy canonical pages are chosen, for everybody at once; empty: as verdicts have it.
+
+        Raises BrokerError.
+        """
+        self._say(_CANONICAL, _encoded({"policy": policy, "since_ms": now_ms()}) if policy else None)
+
     def _say(self, key: bytes, value: bytes | None) -> None:
         with closing(Writer(self._connection, self.name, linger_ms=0)) as writer:
             writer.send(value, key=key)
@@ -170,7 +182,7 @@ def _encoded(value: Mapping[str, Any]) -> bytes:
 
 def _told(said: Mapping[bytes, bytes], topic: str) -> Generations:
     live: dict[str, Any] = {"generation": "", "before": None, "since_ms": 0}
-    known = {}
+    known, canonical = {}, ""
     for key, value in said.items():
         try:
             fields = orjson.loads(value)
@@ -178,10 +190,12 @@ def _told(said: Mapping[bytes, bytes], topic: str) -> Generations:
                 raise ValueError("this program does not know its form")
             if key == _LIVE:
                 live = {name: fields[name] for name in live}
+            elif key == _CANONICAL:
+                canonical = str(fields["policy"])
             elif key.startswith(_PREFIX):
                 fields |= {"archives": tuple(fields["archives"]), "stage": Stage(fields["stage"])}
                 known[fields["name"]] = Generation(**fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             name = key.decode("utf-8", "replace")
             raise CorruptRecord(f"topic {topic}: what it says of {name!r} cannot be read: {error}") from error
-    return Generations(str(live["generation"]), live["before"], int(live["since_ms"]), known)
+    return Generations(str(live["generation"]), live["before"], int(live["since_ms"]), known, canonical)

@@ -4,6 +4,7 @@
     scheme.json     for the owner's eyes: the seed in it is a secret
     decider.json    what decides from the log's begin on, until a word in the log names another one
     index/          the store; what it was folded from is in its META family
+    canonical.json  a scan's: by which policy canonical pages are chosen (`streams.state.canonical`), where one is set
     inputs/         a scan's: copies of what it read from elsewhere (`streams.files.fetching`); may be deleted
 
 The matcher's has nothing else: its log and its verdicts are topics. A scan's has these, too: see
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from neardup.index.rocks import RocksStore
 
 _Kept = TypeVar("_Kept", Scheme, Decider)
-_NAMES = frozenset({"lock", "scheme.json", "decider.json", "index", "inputs"})
+_NAMES = frozenset({"lock", "scheme.json", "decider.json", "canonical.json", "index", "inputs"})
 #: What a scan's directory has besides.
 SCAN_NAMES = ("log", "verdicts", "sources")
 

@@ -29,6 +29,7 @@ from streams.roles.runtime import connect
 from streams.views.driver import SCHEME, CommittedConsumer
 from streams.views.lists import Row, closeness_to
 from streams.views.peers import Peers, own_address
+from streams.views.policy import StreamPolicy
 from streams.views.rows import TABLES, apply
 from streams.views.security import credentials
 from streams.views.topics import StreamOrigin
@@ -44,7 +45,7 @@ START_SECONDS_MAX = 300.0
 #: The lag is asked for a page that somebody waits for.
 LAG_SECONDS_MAX = 5.0
 #: Tables of another version are left alone, and the topic is read anew from its begin.
-ROWS_VERSION = 2
+ROWS_VERSION = 3
 #: Rows on their way to the changelogs.
 CHANGES_WAITING_MAX = 5_000
 #: Verdicts taken in together, and how long the first of them waits for others: many change the same rows.
@@ -135,6 +136,7 @@ class StreamSource:
         self._rate, self._others_rate = Rate(), 0.0
         self._peers = Peers(address, settings.views_token)
         self.origin = StreamOrigin(settings)
+        self._policy = StreamPolicy(settings)
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         verdicts = self.app.topic(
             topic.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
@@ -198,6 +200,9 @@ class StreamSource:
             await asyncio.wait(set(self._changes))
             await asyncio.sleep(0)  # `arrived` of the last of them
         return not self._failed.done()
+
+    def policy(self) -> Sequence[str]:
+        return self._policy.now()
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
         rows = list(self.own_rows(table, key))
@@ -277,6 +282,7 @@ class StreamSource:
     async def stop(self) -> None:
         await self.app.stop()
         self.origin.close()
+        self._policy.close()
 
 
 def name_of(settings: Settings, topic: Topic) -> str:

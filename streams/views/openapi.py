@@ -62,7 +62,8 @@ TWINS = {
         "who is in a cluster now, and which URL an index should show",
         {"id": ("the cluster's number", True)},
         {"cluster": _COUNT, "canonical": _MAYBE_TEXT, "size": _MAYBE_COUNT, "revision": _MAYBE_COUNT,
-         "members": _list_of(_OBJECT), "complete": _TRUTH},
+         "policy": _list_of(_TEXT), "why": {"type": ["object", "null"]}, "members": _list_of(_OBJECT),
+         "complete": _TRUTH},
     ),
     "site": Twin(
         "counts of one registrable domain",

@@ -9,12 +9,13 @@ from typing import Any
 from markupsafe import Markup
 
 from neardup.decider import Decider
-from neardup.errors import BadPage
+from neardup.errors import BadPage, NeardupError
 from neardup.page import normalise_url
 from neardup.report import environment, prose
 from neardup.report.samples import instant
 from neardup.rules import why_refused
 from streams.views import comparing
+from streams.views.canonical import chosen
 from streams.views.charts import over_time
 from streams.views.lists import Row, Verdict
 from streams.views.rows import cluster_id, cluster_of, url_of
@@ -97,34 +98,47 @@ def compare(source: Source, a: str, b: str, decider: Decider, *, shown: int) -> 
 
 
 def cluster(source: Source, number: int) -> Facts | None:
-    """A cluster: what was said of it last, and who is in it now, by the members' own rows."""
+    """A cluster: what was said of it last; by the members' own rows who is in it now, and whom an index should show."""
     row = cluster_of(source.rows("clusters", str(number)))
     if row is None:
         return None
     told = row["told"] or {"canonical": None, "size": None, "revision": None}
-    members = []
-    for text in row["members"]:
-        latest: Row | None = url_of(source.rows("urls", text))
-        if latest is not None and cluster_id(latest["verdict"]) == number:
-            verdict = latest["verdict"]
-            standing = verdict.get("standing") or {}
-            members.append(
-                {
-                    "url": text,
-                    "verdict": standing.get("verdict") or verdict["verdict"],
-                    "page_id": verdict["page_id"],
-                    "site": verdict.get("site"),
-                    "canonical": text == told["canonical"],
-                }
-            )
+    held = [url_of(source.rows("urls", text)) for text in row["members"]]
+    rows = [each for each in held if each is not None and cluster_id(each["verdict"]) == number]
+    policy, problem = _policy(source)
+    canonical, why = chosen(policy, told["canonical"], rows, problem)
+    members = [_member(each, canonical) for each in rows]
     members.sort(key=lambda member: (not member["canonical"], member["page_id"], member["url"]))
     left_out = max(0, len(members) - MEMBERS_SHOWN)
     return {
         "cluster": number,
         **told,
+        "canonical": canonical,
+        "policy": list(policy),
+        "why": why,
         "members": members[:MEMBERS_SHOWN],
         # Beyond what rows and pages hold; those who left since are among the first kind.
         "complete": not row["more"] and not left_out,
+    }
+
+
+def _policy(source: Source) -> tuple[Sequence[str], str]:
+    """The policy that holds, or why it is not known."""
+    try:
+        return source.policy(), ""
+    except NeardupError as error:
+        return (), f"a verdict said so; whether another policy holds is not known: {error}"
+
+
+def _member(row: Row, canonical: str | None) -> Facts:
+    verdict = row["verdict"]
+    standing = verdict.get("standing") or {}
+    return {
+        "url": verdict["url"],
+        "verdict": standing.get("verdict") or verdict["verdict"],
+        "page_id": verdict["page_id"],
+        "site": verdict.get("site"),
+        "canonical": verdict["url"] == canonical,
     }
 
 

@@ -3,7 +3,8 @@
 Four tables, whose rows are JSON objects:
 
 urls      URL -> {last, verdict: the latest one, judged: the latest that weighed the page against others, or null,
-          history: [[page_id, n, kind, fetched_at], ...] newest first}
+          history: [[page_id, n, kind, fetched_at], ...] newest first, first: page id of the first one,
+          own: {rel_canonical, score} by its newest fetch that could be read}
 clusters  cluster -> {last, members: [URL, ...] ever told to be in it, more: left out,
           told: {canonical, size, revision} or null, told_at: the id of the verdict that did}
 counts    site -> {last, at: when the newest was said, kinds: {kind: verdicts}, reasons: {reason: verdicts}}; under
@@ -101,7 +102,17 @@ def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
     entry = [verdict["page_id"], verdict["n"], kind, verdict.get("fetched_at")]
     history = [entry, *(row["history"] if row else ())]
     judged = dict(verdict) if kind in JUDGEMENTS else row["judged"] if row else None
-    return {"verdict": dict(verdict), "judged": judged, "history": history[:HISTORY_KEPT]}
+    own = row["own"] if row else {}
+    if not verdict["n"] and kind in (*JUDGEMENTS, "unchanged", "edited"):
+        own = {name: verdict[name] for name in ("rel_canonical", "score") if verdict.get(name) is not None}
+    first = row["first"] if row else verdict["page_id"]
+    return {
+        "verdict": dict(verdict),
+        "judged": judged,
+        "history": history[:HISTORY_KEPT],
+        "first": first,
+        "own": own,
+    }
 
 
 def _cluster_row(row: Row | None, verdict: Verdict) -> Row:

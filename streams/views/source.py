@@ -6,6 +6,7 @@ from typing import Protocol
 
 from neardup.decider import Decider
 from streams.files.state import State
+from streams.state.canonical import kept_policy
 from streams.views.lists import Row, closeness_to
 from streams.views.origin import Origin, ScanOrigin
 from streams.views.rows import MemoryRows, apply
@@ -27,6 +28,10 @@ class Source(Protocol):
     @property
     def origin(self) -> Origin:
         """Where the pages themselves can be read again."""
+        ...
+
+    def policy(self) -> Sequence[str]:
+        """By which canonical pages are chosen now; empty: by what verdicts say. Raises NeardupError."""
         ...
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
@@ -60,6 +65,7 @@ class ScanSource:
     def __init__(self, path: Path) -> None:
         """Reads all verdicts into memory, and lets go of the directory. Raises StateError, CorruptRecord."""
         self.where, self.partitions = f"the scan in {path}", None
+        self._path = path
         self._rows = MemoryRows()
         with State.open(path) as state:
             self.decider: Decider = state.decider
@@ -68,6 +74,9 @@ class ScanSource:
             for verdict in state.verdicts():
                 log_time = max(log_time, int(verdict.get("fetched_at") or 0))
                 apply(verdict, self._rows, log_time, closeness)
+
+    def policy(self) -> Sequence[str]:
+        return kept_policy(self._path)
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
         row = self._rows.get(table, key)

@@ -38,12 +38,16 @@ class Held:
 
     partitions: int | None = None
     origin: Origin = Nowhere()
+    chosen_by: tuple[str, ...] = ()
 
     def __init__(self, verdicts: list[dict[str, Any]], where: str = "a test") -> None:
         self.where = where
         self._rows = MemoryRows()
         for verdict in verdicts:
             apply(verdict, self._rows, said_at(verdict), CLOSENESS)
+
+    def policy(self) -> tuple[str, ...]:
+        return self.chosen_by
 
     def rows(self, table: str, key: str) -> list[Row]:
         row = self._rows.get(table, key)

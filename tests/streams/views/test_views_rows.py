@@ -44,6 +44,9 @@ class Partitioned:
 
     own_rows = rows
 
+    def policy(self) -> tuple[str, ...]:
+        return ()
+
     def rate(self) -> float | None:
         return None
 

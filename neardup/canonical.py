@@ -1,0 +1,133 @@
+"""Which page of a cluster an index should show: a policy of its own, beside who duplicates whom.
+
+A policy is an order of criteria. Each keeps the best of the members that the one before has left; the first that leaves
+a single one has decided. It looks at nothing but what verdicts say of members, so whoever reads verdicts can follow it:
+another policy is one word to them, and no verdict is said again for it. Without a policy a verdict's own `canonical`
+holds: what the representative names by rel=canonical while that is in the cluster, else the representative.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from neardup.errors import BadInput
+
+#: Parts of a policy's text are joined by it.
+_COMMA = ","
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A live page of a cluster. first_seen: page id of its URL's first fetch; less is earlier.
+
+    rel_canonical: the URL that it names, None where it names none or its own. score: as the crawler gave it, 0 to 1.
+    """
+
+    url: str
+    first_seen: int
+    site: str = ""
+    rel_canonical: str | None = None
+    score: float | None = None
+
+
+#: Of all members of a cluster, how each ranks: what compares as less is better.
+Ranks = Callable[[Sequence[Member]], Sequence[Any]]
+
+
+class Criterion(NamedTuple):
+    """words: what is true of a member that it keeps, as a sentence about "it"."""
+
+    words: str
+    ranks: Ranks
+
+
+class Left(NamedTuple):
+    """A criterion and how many members it left."""
+
+    criterion: str
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """by: the criterion that decided; empty where there was one member. steps: those that left out somebody."""
+
+    url: str
+    by: str
+    words: str
+    steps: Sequence[Left] = field(default=())
+
+
+def _rel_canonical(members: Sequence[Member]) -> Sequence[tuple[bool, int]]:
+    """Both ways: who names another member steps aside; whom pages of other sites name comes first, a site one voice.
+
+    Within a site stepping aside says it all. So a site gains nothing by naming itself over and over, as whoever copies
+    strangers' pages would.
+    """
+    urls = {member.url for member in members}
+    aside = {member.url for member in members if member.rel_canonical in urls and member.rel_canonical != member.url}
+    voices: dict[str, set[str]] = {url: set() for url in urls}
+    for member in members:
+        if member.url in aside and member.rel_canonical is not None:
+            voices[member.rel_canonical].add(member.site)
+    return [(member.url in aside, -len(voices[member.url] - {member.site})) for member in members]
+
+
+CRITERIA: Mapping[str, Criterion] = {
+    "rel-canonical": Criterion(
+        "it names no other member by rel=canonical, or more sites name it than the others", _rel_canonical
+    ),
+    "https": Criterion(
+        "it is served over HTTPS", lambda members: [not member.url.startswith("https:") for member in members]
+    ),
+    "score": Criterion(
+        "the crawler gave it the highest score", lambda members: [-(member.score or 0.0) for member in members]
+    ),
+    "shorter-url": Criterion("its URL is the shortest", lambda members: [len(member.url) for member in members]),
+    "first-seen": Criterion("it was seen first", lambda members: [member.first_seen for member in members]),
+}
+
+
+def policy_of(text: str, criteria: Mapping[str, Criterion] = CRITERIA) -> tuple[str, ...]:
+    """The criteria of a policy's text, as `rel-canonical,https,first-seen`; none of an empty one.
+
+    Raises BadInput for an unknown criterion, or one that stands there twice.
+    """
+    names = tuple(name.strip() for name in text.split(_COMMA)) if text.strip() else ()
+    for name in names:
+        if name not in criteria:
+            raise BadInput(f"canonical policy: no criterion {name[:40]!r}; there is {', '.join(criteria)}")
+    if len(set(names)) != len(names):
+        raise BadInput(f"canonical policy {text[:200]!r}: a criterion stands there twice")
+    return names
+
+
+def policy_text(policy: Sequence[str]) -> str:
+    """What `policy_of` reads."""
+    return _COMMA.join(policy)
+
+
+def choose(
+    members: Sequence[Member], policy: Sequence[str], criteria: Mapping[str, Criterion] = CRITERIA
+) -> Choice | None:
+    """The member that a policy prefers, and why; None of nobody. Of equals it is who was seen first.
+
+    criteria: by name; pass more than CRITERIA for a policy of your own. A pure function of the members, whatever
+    their order. Raises KeyError for a criterion that is not among them.
+    """
+    if not members:
+        return None
+    if len(members) == 1:
+        return Choice(members[0].url, "", "it is the only member")
+    left = sorted(members, key=lambda member: (member.first_seen, member.url))
+    steps: list[Left] = []
+    for name in policy:
+        ranks = dict(zip((member.url for member in members), criteria[name].ranks(members), strict=True))
+        best = min(ranks[member.url] for member in left)
+        kept = [member for member in left if ranks[member.url] == best]
+        if len(kept) < len(left):
+            steps.append(Left(name, len(kept)))
+        left = kept
+        if len(left) == 1:
+            return Choice(left[0].url, name, criteria[name].words, steps)
+    return Choice(left[0].url, "first-seen", CRITERIA["first-seen"].words, steps)
