@@ -18,7 +18,9 @@ from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import NeardupError
+from neardup.page import host_of, site_of
 from neardup.report import charts, prose
+from neardup.report.filters import Filter
 from neardup.report.samples import Card, ReadPage, card, instant
 from neardup.report.tally import SAMPLES, TAPE_BINS, Cluster, Sample, Tally, Verdict
 from neardup.rules import REFUSALS, rule_of, why_refused
@@ -62,7 +64,7 @@ class ReportInfo:
 
 
 def build_report(verdicts: Iterable[Verdict], read_page: ReadPage, info: ReportInfo) -> str:
-    """The report as HTML. Reads `verdicts` (the JSON of `neardup.verdict`) once, then at most 80 pages.
+    """The report as HTML. Reads `verdicts` (the JSON of `neardup.verdict`) once, then at most 120 pages.
 
     read_page gets the coordinates of a verdict and returns the page that is there now, or None; it may raise
     NeardupError or OSError, which the report quotes.
@@ -114,7 +116,16 @@ _environment.filters["key_name"] = prose.key_name
 
 def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
     decider = info.decider
-    style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
+    close, samples = _close_calls(tally, read_page, decider), _samples(tally, read_page, decider)
+    sites = tally.sites.top(SITES_SHOWN)
+    largest = [
+        (cluster, _title(cluster, read_page), _site(cluster.representative)) for cluster in tally.clusters.largest()
+    ]
+    shown = [card for *_, groups in close for _, cards in groups for card in cards]
+    shown += [card for *_, cards in samples for card in cards]
+    of_sites = _of_sites(tally, [site for site, _, _ in sites], shown, read_page, decider)
+    chooser = Filter([*shown, *of_sites], list(prose.KINDS), [site for *_, site in largest])
+    style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8") + chooser.style
     return _environment.get_template("report.html.j2").render(
         info=info,
         decider=decider,
@@ -133,11 +144,14 @@ def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
         hot_uses=any(hot.uses is not None for hot in info.hot_keys[:HOT_KEYS_SHOWN]),
         pictures=_pictures(tally),
         share=charts.share,
-        close=_close_calls(tally, read_page, decider),
-        samples=_samples(tally, read_page, decider),
-        sites=tally.sites.top(SITES_SHOWN),
+        close=close,
+        samples=samples,
+        of_sites=of_sites,
+        chooser=chooser,
+        names={kind: name for kind, (name, _) in prose.KINDS.items()},
+        sites=sites,
         reasons=tally.reasons.top(REASONS_SHOWN),
-        largest=[(cluster, _title(cluster, read_page)) for cluster in tally.clusters.largest()],
+        largest=largest,
         limits={"hot": HOT_KEYS_SHOWN, "problems": PROBLEMS_SHOWN, "sources": SOURCES_SHOWN, "unfolded": UNFOLDED},
         glossary=prose.GLOSSARY,
     )
@@ -155,6 +169,22 @@ def _title(cluster: Cluster, read_page: ReadPage) -> str:
         return sketch.title if sketch.url == cluster.representative else ""  # else another page lies there now
     except (NeardupError, OSError):
         return ""
+
+
+def _site(url: str) -> str:
+    try:
+        return site_of(host_of(url))
+    except NeardupError:
+        return ""
+
+
+def _of_sites(
+    tally: Tally, sites: Sequence[str], shown: Iterable[Card], read_page: ReadPage, decider: Decider
+) -> list[Card]:
+    """One pair of each of these sites that has any, if it is not shown already."""
+    there = {one.page.page_id for one in shown}
+    chosen = [v for site in sites if site in tally.of_sites for v in tally.of_sites[site].chosen()]
+    return [card(v, read_page, decider) for v in chosen if v.get("page_id") not in there]
 
 
 def _pictures(tally: Tally) -> dict[str, Markup | None]:

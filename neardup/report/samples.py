@@ -39,7 +39,7 @@ class Card:
     """One sample as the template shows it. other: the representative, or the nearest candidate; None: shown alone.
 
     draft: what kind of difference theirs is; None where no word differs, or a text cannot be read. by: the step that
-    decided.
+    decided. site: of the page.
     """
 
     kind: str
@@ -53,6 +53,7 @@ class Card:
     passages: Passages | None = None
     draft: Draft | None = None
     by: str = ""
+    site: str = ""
 
     def labels(self) -> list[str]:
         """Lines for a file of labels (`neardup.evaluation.labels`) that call the pair a duplicate, and none; [] where
@@ -89,7 +90,7 @@ def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nea
     """A sample of a verdict. against_nearest: show the candidate that was not taken, not the representative."""
     kind = str(verdict.get("verdict", ""))
     evidence = verdict.get("evidence") or {}
-    out = Card(kind, _side(verdict))
+    out = Card(kind, _side(verdict), site=str(verdict.get("site") or ""))
     out.flags = [flag.replace("_", " ") for flag in prose.FLAGS if verdict.get(flag)]
     other, evidence, out.other_role = _other(verdict, evidence, against_nearest or kind == "unique")
     out.sentences = prose.sentences(evidence, decider)

@@ -33,6 +33,8 @@ SAMPLES: dict[str, int] = {
     "gone": 1,
     "promoted": 1,
 }
+#: And one of each site, for the largest of the first so many.
+SITES_SAMPLED_MAX = 2_000
 CLOSE_ACCEPTED, CLOSE_REJECTED, CLOSE_VETOED = 5, 5, 4
 
 TAPE_BINS = 50  # of .02 each
@@ -202,6 +204,7 @@ class Tally:
         self.tape_vetoed = [0] * (TAPE_BINS + 1)
         self.same_site = self.other_site = 0
         self.samples = {kind: Sample(size, by_hash) for kind, size in SAMPLES.items()}
+        self.of_sites: dict[str, Sample] = {}
         self.close_accepted = Sample(CLOSE_ACCEPTED, lambda v: self._margin(v.get("evidence") or {}))
         self.close_rejected = Sample(CLOSE_REJECTED, lambda v: -self._margin(nearest(v)))
         self.close_vetoed = Sample(CLOSE_VETOED, lambda v: -self._margin(nearest(v)))
@@ -223,6 +226,8 @@ class Tally:
         self.verdicts[kind] += 1
         if kind in self.samples:
             self.samples[kind].add(verdict)
+        if kind in ("near_duplicate", "same_content"):
+            self._sample_site(verdict)
         for flag in FLAGS:
             self.flags[flag] += bool(verdict.get(flag))
         if kind == "rejected":
@@ -236,6 +241,11 @@ class Tally:
             self.kept_apart[str(evidence["kept_apart"])] += 1
         if kind in FOUNDING and nearest(verdict):
             self._rejected(verdict, nearest(verdict))
+
+    def _sample_site(self, verdict: Verdict) -> None:
+        site = str(verdict.get("site") or "")
+        if site in self.of_sites or (site and len(self.of_sites) < SITES_SAMPLED_MAX):
+            self.of_sites.setdefault(site, Sample(1, by_hash)).add(verdict)
 
     def _accepted(self, verdict: Verdict, kind: str, evidence: Mapping[str, Any]) -> None:
         self.by[str(evidence.get("by", "?"))] += 1

@@ -66,3 +66,33 @@ def test_differences_do_not_depend_on_colour(browser, tmp_path: Path) -> None:
         style = page.locator(element).nth(3).evaluate("e => getComputedStyle(e).textDecoration")
         assert line in style
     page.close()
+
+
+def test_samples_and_clusters_of_one_site_or_verdict_alone(browser, tmp_path: Path) -> None:
+    crawl = MadeUpCrawl(600)
+    path = tmp_path / "report.html"
+    path.write_text(build_report(crawl.verdicts(), crawl.read_page, INFO), encoding="utf-8")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    cards, rows = page.locator("article.card"), page.locator("#clusters tbody tr")
+    count = page.locator("article.card:visible").count
+    everything = count()
+
+    page.get_by_label("Verdict").select_option(label="near duplicate")
+    near = count()
+    assert 0 < near < everything
+    assert cards.locator("visible=true").locator(".tag:first-child", has_text="near duplicate").count() == near
+    assert not page.get_by_role("heading", name="Unchanged", exact=True).is_visible()
+
+    page.get_by_label("Site").select_option(label="site1.example")
+    assert 0 < count() < near
+    for card in cards.locator("visible=true").all():
+        assert "site1.example/" in card.locator(".who .url").first.inner_text()
+    for row in rows.locator("visible=true").all():
+        assert "site1.example/" in row.locator(".mono").first.inner_text()
+
+    for label in ("Verdict", "Site"):
+        page.get_by_label(label).select_option(label="all")
+    assert count() == everything
+    context.close()
