@@ -5,12 +5,14 @@ Forked from a server that has loaded everything and compiled the kernels, so tha
 
 import faulthandler
 import gc
+import json
 import multiprocessing
 import os
 import random
 import resource
 import signal
 import sys
+import urllib.request
 from collections.abc import Callable
 from multiprocessing import forkserver
 from pathlib import Path
@@ -257,3 +259,13 @@ class Role:
 
     def thaw(self) -> None:
         self.signal(signal.SIGCONT)
+
+
+def readiness(role: str, port: int) -> str:
+    """What a role says of itself when it is ready; "" when it is not."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=30) as answer:
+            reason: str = json.load(answer)["roles"][role]["reason"]
+            return reason
+    except OSError:
+        return ""

@@ -1,21 +1,8 @@
 """A sketcher for which no partition is left is ready all the same: it stands by."""
 
-import json
-import urllib.error
-import urllib.request
-
 from broker import eventually, kafka
 from line import Make
-
-
-def ready(port: int) -> str:
-    """What it says of itself when it is ready; "" when it is not."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=30) as answer:
-            reason: str = json.load(answer)["roles"]["sketch"]["reason"]
-            return reason
-    except OSError:
-        return ""
+from roles import readiness
 
 
 def test_who_waits_for_its_readiness_need_not_wait_for_a_partition(make: Make) -> None:
@@ -23,9 +10,11 @@ def test_who_waits_for_its_readiness_need_not_wait_for_a_partition(make: Make) -
     line = make(partitions=1)
     ports = kafka.free_ports(2)
     first = line.start("sketch", settings={"metrics_port": ports[0]})
-    eventually(lambda: ready(ports[0]) == "reads 1 partitions", "the first has it")
+    eventually(lambda: readiness("sketch", ports[0]) == "reads 1 partitions", "the first has it")
     line.start("sketch", settings={"metrics_port": ports[1]})
-    eventually(lambda: ready(ports[1]) == "stands by: all partitions are read by others", "the second stands by")
-    assert ready(ports[0]) == "reads 1 partitions"
+    eventually(
+        lambda: readiness("sketch", ports[1]) == "stands by: all partitions are read by others", "the second stands by"
+    )
+    assert readiness("sketch", ports[0]) == "reads 1 partitions"
     first.stop()
-    eventually(lambda: ready(ports[1]) == "reads 1 partitions", "it takes over")
+    eventually(lambda: readiness("sketch", ports[1]) == "reads 1 partitions", "it takes over")

@@ -1,14 +1,12 @@
 """A warm standby: it follows the one at work in silence, and takes over when that one dies, or is too slow."""
 
-import json
 import time
-import urllib.request
 from pathlib import Path
 from signal import Signals
 
 from broker import eventually, kafka
 from line import Line, Make, story
-from roles import Role
+from roles import Role, readiness
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
@@ -24,27 +22,18 @@ def started(line: Line, name: str) -> tuple[Role, int]:
     return line.start("match", settings=where, **STANDBY), port
 
 
-def says(port: int) -> str:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=30) as answer:
-            reason: str = json.load(answer)["roles"]["match"]["reason"]
-            return reason
-    except OSError:
-        return ""
-
-
 def pair(make: Make) -> tuple[Line, Role, Role]:
     """One at work, which has told a story, and one that has followed it to its end."""
     line = make(flush_ms=1)
     line.publish(story())
     line.start("sketch")
     live, port = started(line, "one")
-    eventually(lambda: says(port) == "judges", "the first is at work")
+    eventually(lambda: readiness("match", port) == "judges", "the first is at work")
     other, spare = started(line, "two")
     line.settle()
     end = max(offset for offset, _ in line.messages()) + 1
-    eventually(lambda: says(spare) == f"stands by: folded to offset {end}", "the second has followed")
-    assert says(port) == "judges"
+    eventually(lambda: readiness("match", spare) == f"stands by: folded to offset {end}", "the second has followed")
+    assert readiness("match", port) == "judges"
     return line, live, other
 
 
@@ -74,7 +63,7 @@ def test_it_goes_on_where_the_one_at_work_was_killed(make: Make) -> None:
     third, port = started(line, "one")  # who was killed is the standby now
     line.settle()
     end = max(offset for offset, _ in line.messages()) + 1
-    eventually(lambda: says(port) == f"stands by: folded to offset {end}", "it stands by")
+    eventually(lambda: readiness("match", port) == f"stands by: folded to offset {end}", "it stands by")
     line.check()
     assert third.wait() == 0
     assert contents(line.folder / "one")[1:] == contents(line.folder / "two")[1:]
