@@ -11,6 +11,7 @@ from typing import Any
 from neardup.limits import DAY_MS
 from neardup.report import prose
 from neardup.report.tally import DUPLICATES
+from streams.views.hot import hot_key, hot_of
 from streams.views.lists import SITES, close_key, close_of, rejected_key, rejected_of, sites_of
 from streams.views.rows import EVERYTHING, HOUR_MS, counts_of, day_key, hours_of
 from streams.views.source import Source
@@ -18,7 +19,7 @@ from streams.views.source import Source
 Facts = dict[str, Any]
 
 HOURS_SHOWN, DAYS_SHOWN = 48, 30
-SITES_SHOWN, ITEMS_SHOWN = 10, 25
+SITES_SHOWN, ITEMS_SHOWN, HOT_SHOWN = 10, 25, 10
 #: Back to the latest day that had a close call; further ones are asked for by their date.
 DAYS_BACK_MAX = 30
 
@@ -34,6 +35,7 @@ def overview(source: Source, lag: Mapping[int, int] | None, problem: str = "") -
         "partitions": source.partitions,
         "problem": problem or None,
         "rate": source.rate(),
+        "hot": hot_of(source.rows("lists", hot_key()), HOT_SHOWN),
         "sites": _of_sites(source, _listed(source)[:SITES_SHOWN]),
     }
 
@@ -43,7 +45,8 @@ def site(source: Source, name: str) -> Facts | None:
     name = name.strip().lower()
     if "\n" in name or name == EVERYTHING or not source.rows("counts", name):
         return None
-    return {"site": name, **_counts(source, name)}
+    hot = hot_of(source.rows("lists", hot_key(name)), HOT_SHOWN)
+    return {"site": name, **_counts(source, name), "hot": hot}
 
 
 def _counts(source: Source, name: str) -> Facts:

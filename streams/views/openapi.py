@@ -26,6 +26,7 @@ _COUNTED = {
     "hours": _SPANS,
     "days": _SPANS,
 }
+_HOT = _object(total=_COUNT, families=_COUNTS, newest=_list_of(_OBJECT))
 _SITES = _list_of(_object(site=_TEXT, verdicts=_COUNT, duplicates=_COUNT))
 _PAGED = {"page": _COUNT, "pages": _COUNT}
 #: A verdict as `neardup schema` describes it.
@@ -50,7 +51,8 @@ TWINS = {
         "counts of the whole crawl, by hour and day of log time; lag: offsets not yet taken in, by partition",
         {},
         {"of": _TEXT, **_COUNTED, "lag": {"type": ["object", "null"]}, "behind": _MAYBE_COUNT,
-         "partitions": _MAYBE_COUNT, "problem": _MAYBE_TEXT, "rate": {"type": ["number", "null"]}, "sites": _SITES},
+         "partitions": _MAYBE_COUNT, "problem": _MAYBE_TEXT, "rate": {"type": ["number", "null"]}, "sites": _SITES,
+         "hot": _HOT},
     ),
     "url": Twin(
         "a URL's latest verdict, the one that judged it, its evidence in words, and its history, newest first",
@@ -68,7 +70,7 @@ TWINS = {
     "site": Twin(
         "counts of one registrable domain",
         {"name": ("the registrable domain", True)},
-        {"site": _TEXT, **_COUNTED},
+        {"site": _TEXT, **_COUNTED, "hot": _HOT},
     ),
     "sites": Twin("the sites with the most verdicts", {"page": _PAGE}, {"sites": _SITES, **_PAGED}),
     "compare": Twin(

@@ -17,6 +17,7 @@ from neardup.rules import why_refused
 from streams.views import comparing
 from streams.views.canonical import chosen
 from streams.views.charts import over_time
+from streams.views.hot import family_words
 from streams.views.lists import Row, Verdict
 from streams.views.rows import cluster_id, cluster_of, url_of
 from streams.views.source import Source
@@ -154,6 +155,7 @@ def _share(part: int, whole: int) -> str:
 _environment.globals["hours_chart"] = lambda spans: over_time("Verdicts an hour", _labelled(spans, "%a %H:00"))
 _environment.globals["days_chart"] = lambda spans: over_time("Verdicts a day", _labelled(spans, "%d %b"))
 _environment.globals["share"] = _share
+_environment.globals["family_words"] = family_words
 _environment.globals["refusal"] = why_refused
 
 

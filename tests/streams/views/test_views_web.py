@@ -77,7 +77,7 @@ def hostile() -> list[dict[str, Any]]:
         "coordinates": {"offset": 2},
         "url": EVIL + "2",
         "decider": "d" * 32,
-        "evidence": {"by": HOSTILE, HOSTILE: HOSTILE},
+        "evidence": {"by": HOSTILE, HOSTILE: HOSTILE, "turned_hot": [HOSTILE, f"wide:{HOSTILE}"]},
     }
     rejected = {**first, "page_id": 3, "url": HOSTILE, "verdict": "rejected", "reason": HOSTILE, "site": None}
     newer = {**first, "page_id": 4, "url": EVIL + "3", "verdict": HOSTILE, "site": "evil.example"}

@@ -1,0 +1,54 @@
+"""Hot keys on the pages: as many as verdicts tell of, on their sites, and in words."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+
+from collections import Counter
+
+from streams.views import counting, pages
+from streams.views.hot import HOT_KEPT, family_words, hot_key
+from streams.views.source import ScanSource
+from tests.streams.shell import Shell
+from tests.streams.views.said import Held, said
+
+
+def test_they_are_counted_by_family_and_site() -> None:
+    verdicts = said(3_000)
+    told = [(v["site"], key) for v in verdicts for key in v.get("evidence", {}).get("turned_hot", ())]
+    assert len(told) > HOT_KEPT
+    held = Held(verdicts)
+    hot = counting.overview(held, None)["hot"]
+    assert hot["total"] == len(told)
+    assert hot["families"] == Counter(key.partition(":")[0] for _, key in told)
+    assert [item["key"] for item in hot["newest"]][:1] in ([key] for _, key in told[-2:])
+    for site in {site for site, _ in told}:
+        facts = counting.site(held, site)
+        assert facts is not None
+        assert facts["hot"]["total"] == sum(name == site for name, _ in told)
+        assert {item["site"] for item in facts["hot"]["newest"]} == {site}
+    assert len(held.rows("lists", hot_key())[0]["items"]) == HOT_KEPT
+    page = pages.html("overview", counting.overview(held, None))
+    assert "small supershingle" in page
+    assert "the first 8 words" in page
+    assert family_words("of-another-program:00") == "of-another-program"
+
+
+def test_a_template_turns_a_key_hot_and_a_person_sees_it(shell: Shell, tmp_path: Path) -> None:
+    """Sixty-five pages of other words that begin alike; of a scan, as of the stream."""
+    (tmp_path / "site").mkdir()
+    for number in range(66):
+        words = " ".join(f"p{number}w{i}" for i in range(60))
+        (tmp_path / "site" / f"{number:03}.html").write_text(f"<p>one two three four five six seven eight {words}")
+    assert shell("scan", "site", "--base-url", "https://a.example/", "--set", "postings_max=64").code == 0
+    source = ScanSource(tmp_path / "neardup-state")
+    facts = counting.site(source, "a.example")
+    assert facts is not None
+    (item,) = facts["hot"]["newest"]
+    assert (item["url"], facts["hot"]["families"]) == ("https://a.example/064.html", {"head": 1})
+    page = pages.html("site", facts)
+    assert "1 index key is of so many pages that it finds nobody any more" in page
+    assert item["key"] in page
+    assert "Hot keys" not in pages.html("overview", counting.overview(Held(said(3)), None))
