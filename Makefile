@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation web corpora simulate fuzz soak \
-	test-axe bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
+	test-axe test-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
@@ -25,6 +25,7 @@ help:
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
 	@echo "make fuzz        a search for bytes that break whoever reads them, MINUTES=5, ONLY=targets"
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
+	@echo "make test-large  a year of a crawl in one process, PAGES=1000000: restarts, expiry, takedowns, new schemes"
 	@echo "make test-axe    the pages of the views before axe-core, which npm fetches"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
@@ -90,6 +91,11 @@ test: lint types imports unit plain bounds
 test-axe: $(READY) browser
 	npm install --silent --no-save --prefix build/axe axe-core
 	NEARDUP_TEST_AXE=build/axe/node_modules/axe-core/axe.min.js $(BIN)/pytest -n 0 tests/streams/views/test_views_access.py
+
+# A year of a crawl, with a clock that is moved by hand: 10,000 pages of it are in `make test`.
+test-large: PAGES = 1000000
+test-large: $(READY)
+	NEARDUP_TEST_YEAR_PAGES=$(PAGES) $(BIN)/pytest -n 0 -s tests/streams/year
 
 # One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
 test-%: $(READY) browser jars
