@@ -36,10 +36,11 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
             raise StateError(f"{state} holds no index to copy", path=str(state))
         index = RocksStore(directory.path / "index")
         held.callback(index.close)
-        cluster, topic = index.get_many(Family.META, [b"cluster_id", b"topic_id"])
-        log = f"{(cluster or b'').decode()}/{(topic or b'').decode()}"
+        named = index.get_many(Family.META, [b"cluster_id", b"topic_id", b"generation"])
+        cluster, topic, generation = ((each or b"").decode() for each in named)
         image = make_image(directory.path, index)
-        return _copied(store, image, manifest_of(Matcher(index, decider), log), keep, progress)
+        manifest = manifest_of(Matcher(index, decider), f"{cluster}/{topic}", generation)
+        return _copied(store, image, manifest, keep, progress)
 
 
 def _copied(store: CheckpointStore, image: Path, manifest: Manifest, keep: int, progress: Progress) -> Copied:

@@ -150,9 +150,12 @@ def _before(settings: Settings, log: "KafkaLog", stretch: Stretch, state: Path) 
         return None
     from streams.roles.checkpoint import identity
 
-    store, wanted = CheckpointStore(settings.checkpoints), (identity(log), settings.scheme().digest)
+    store, wanted = (
+        CheckpointStore(settings.checkpoints),
+        (settings.generation, identity(log), settings.scheme().digest),
+    )
     begin = log.begin()
-    held = [one for one in store.usable(_log.warning) if (one.manifest.log, one.manifest.scheme) == wanted]
+    held = [one for one in store.usable(_log.warning) if one.manifest.line == wanted]
     held = [one for one in held if begin <= one.manifest.offset]
     for one in held:
         if not stretch.begins_behind(one.manifest.offset, one.manifest.log_time):

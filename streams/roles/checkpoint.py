@@ -28,6 +28,7 @@ class RoleCheckpoints:
     def __init__(self, settings: Settings, state: Path, log: str, metrics: Metrics, now_ms: Callable[[], int]) -> None:
         """Raises BadInput for a URL that nothing here can read."""
         self._metrics, self._log_identity, self._now_ms = metrics, log, now_ms
+        self._generation = settings.generation
         self._every = settings.checkpoint_messages
         self._said = ""
         store = CheckpointStore(settings.checkpoints)
@@ -37,9 +38,8 @@ class RoleCheckpoints:
     def _found(self, store: CheckpointStore) -> int:
         """Offset of the newest checkpoint of this log that is there already; 0: none, or the store is away for now."""
         try:
-            offsets = (
-                one.manifest.offset for one in store.usable(_log.warning) if one.manifest.log == self._log_identity
-            )
+            wanted = self._generation, self._log_identity
+            offsets = (one.manifest.offset for one in store.usable(_log.warning) if one.manifest.line[:2] == wanted)
             return next(offsets, 0)
         except NeardupError as error:
             _log.error("the store of checkpoints cannot be read", reason=str(error))
@@ -58,7 +58,7 @@ class RoleCheckpoints:
         self._metrics.checkpoint_behind.set(max(0, matcher.next_offset - self._newest) / self._every)
         # What was taken down goes from the checkpoints when there is a newer one.
         if maker.due(matcher.next_offset) or (matcher.forgot > self._newest and maker.owes(matcher.forgot)):
-            maker.begin(store, manifest_of(matcher, self._log_identity))
+            maker.begin(store, manifest_of(matcher, self._log_identity, self._generation))
 
     def _told(self, copied: Copied, seconds: float) -> None:
         self._newest = int(copied.checkpoint.partition("-")[0])
@@ -83,6 +83,8 @@ def restoring(settings: Settings, log: KafkaLog, decider: Decider) -> Callable[[
     """What fills a state directory without an index: the newest checkpoint of this log that the log still covers."""
 
     def fits(manifest: Manifest) -> str:
+        if manifest.generation != settings.generation:
+            return f"it is of another generation, {manifest.generation or '(unnamed)'}"
         if manifest.log != identity(log):
             return f"it is of another log, {manifest.log}"
         if manifest.scheme != decider.scheme:

@@ -3,7 +3,8 @@
     files/<digest>                      a file's bytes under their BLAKE2b; what many checkpoints have is there once
     checkpoints/<offset>-<digest>.json  a manifest: offset, identity, and the files, each with its name, size and digest
 
-A manifest is named by its own digest and written last, so a checkpoint is there whole or not at all: what a crash
+One folder holds the checkpoints of one generation, so that nobody takes another one's away with its own old ones. A
+manifest is named by its own digest and written last, so a checkpoint is there whole or not at all: what a crash
 leaves is files without a manifest, which the next `prune` takes away. Nothing is ever overwritten. Whatever was torn
 or has flipped bits does not have its digest, and `restore` takes the checkpoint before it. The seed is never among the
 files: it is a secret.
@@ -46,7 +47,7 @@ class Manifest:
     """What a checkpoint is: offset: of the message to fold next. log_time: ms since the epoch, of the last page folded.
 
     log: identity of the sketch log (Kafka: cluster and topic id; a scan: empty). program: version that made it.
-    forgot: the offset behind the last takedown that it has folded, 0 if there was none.
+    forgot: the offset behind the last takedown that it has folded, 0 if there was none. generation: "" for a scan's.
     """
 
     offset: int
@@ -58,6 +59,12 @@ class Manifest:
     files: tuple[StoredFile, ...] = ()
     version: int = MANIFEST_VERSION
     forgot: int = 0
+    generation: str = ""
+
+    @property
+    def line(self) -> tuple[str, str, str]:
+        """What it is of: checkpoints of another line are never used for this one, nor do they make it old."""
+        return self.generation, self.log, self.scheme
 
     def is_stale(self, newest: "Manifest") -> bool:
         """Whether it still holds what was taken down since, as a newer one of the same log knows."""
@@ -174,8 +181,10 @@ class CheckpointStore:
         """Copies `folder`, which nobody changes meanwhile, and then the manifest. manifest: without files.
 
         Each step may be the last: (1) files that the store lacks, each under its digest; (2) the manifest. A crash in 1
-        leaves files that no manifest names; after 2 the checkpoint is there. Raises StateError.
+        leaves files that no manifest names; after 2 the checkpoint is there. Raises StateError; also where checkpoints
+        of another generation lie, before anything is written.
         """
+        self._refuse_strangers(manifest)
         files = []
         with self._explained("write"):
             paths = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -226,8 +235,8 @@ class CheckpointStore:
             _sync(folder.parent)
 
     def prune(self, keep: int, *, younger_than_ms: int | None = None) -> int:
-        """Removes all but the newest `keep` checkpoints, those that hold what was taken down since, and files that no
-        manifest names; returns how many manifests.
+        """Removes all but the newest `keep` checkpoints of a line, those that hold what was taken down since, and files
+        that no manifest names; returns how many manifests.
 
         younger_than_ms: those whose log time is at least this are kept, too. Raises StateError; CorruptRecord never: a
         manifest that cannot be read keeps nothing, and goes when it is not among the newest.
@@ -240,7 +249,8 @@ class CheckpointStore:
                 one = self.read(name)
                 young = younger_than_ms is not None and one.manifest.log_time >= younger_than_ms
                 stale = any(one.manifest.is_stale(newer.manifest) for newer in kept)
-                if not stale and (len(kept) < max(1, keep) or young):
+                before = sum(newer.manifest.line == one.manifest.line for newer in kept)
+                if not stale and (before < max(1, keep) or young):
                     kept.append(one)
                     continue
                 gone.append(name)
@@ -252,11 +262,28 @@ class CheckpointStore:
                 self._fs.rm_file(f"{self._root}/{_MANIFESTS}/{name}.json")
             wanted = {file.digest for one in kept for file in one.manifest.files}
             folder = f"{self._root}/{_FILES}"
-            if self._fs.exists(folder):
+            # Who else writes here may have files whose manifest is still to come.
+            alone = len({one.manifest.line for one in kept}) < 2
+            if alone and self._fs.exists(folder):
                 for path in self._fs.ls(folder, detail=False):
                     if path.rsplit("/", 1)[-1] not in wanted:
                         self._fs.rm_file(path)
         return len(gone)
+
+    def _refuse_strangers(self, manifest: Manifest) -> None:
+        """Raises StateError if checkpoints of another line lie here."""
+        for one in self.usable():
+            names = ("generation", "log", "scheme")
+            for what, held, wanted in zip(names, one.manifest.line, manifest.line, strict=True):
+                if held != wanted:
+                    raise StateError(
+                        f"{self.url} holds checkpoints of {what} {held or '(unnamed)'}, and this one is of "
+                        f"{wanted or '(unnamed)'}: each would take the other's away; name another folder, or remove "
+                        "those",
+                        url=self.url,
+                        held=held,
+                        wanted=wanted,
+                    )
 
     def _has(self, file: StoredFile) -> bool:
         try:

@@ -43,7 +43,7 @@ def make_image(state: Path, store: RocksStore, more: Iterator[Path] | tuple[Path
     return image
 
 
-def manifest_of(matcher: Matcher, log: str) -> Manifest:
+def manifest_of(matcher: Matcher, log: str, generation: str = "") -> Manifest:
     """What a checkpoint made now says. log: the identity of the matcher's sketch log; empty for a scan's."""
     decider = matcher.decider
     return Manifest(
@@ -54,6 +54,7 @@ def manifest_of(matcher: Matcher, log: str) -> Manifest:
         log,
         version("neardup"),
         forgot=matcher.forgot,
+        generation=generation,
     )
 
 

@@ -3,17 +3,22 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 
+from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
+from streams.config.settings import Settings
 from streams.files.scan import scan
 from streams.files.state import State
+from streams.roles.checkpoint import identity, restoring
 from streams.state.checkpoint_store import CheckpointStore, Manifest
 from streams.state.checkpointer import IMAGE, Checkpointer, make_image, restore, restore_newest
 from tests.streams.archives import crawl, write_warc
@@ -283,3 +288,57 @@ def test_what_cannot_be(shell: Shell, command: list[str], words: str) -> None:
     told = shell(*command)
     assert told.code == (2 if words.startswith("where") else 1)
     assert words in told.err
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"generation": "second"}, "generation second"),
+        ({"log": "made anew"}, "log made anew"),
+        ({"scheme": "another"}, "scheme another"),
+    ],
+)
+def test_a_folder_holds_those_of_one_generation(state: Path, tmp_path: Path, other: dict[str, str], named: str) -> None:
+    """Each would take the other's away with its own old ones."""
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    put(index, 0)
+    theirs = replace(manifest(900), **other)
+    held = store.write(make_image(state, index), theirs).checkpoint
+    files = {file.name for file in (tmp_path / "kept" / "files").iterdir()}
+    put(index, 500)
+    with pytest.raises(StateError, match=f"{named}.*name another folder"):
+        store.write(make_image(state, index), manifest(1))
+    assert {file.name for file in (tmp_path / "kept" / "files").iterdir()} == files
+    # Two that began in an empty folder at once: who tidies leaves what is not its own.
+    store._refuse_strangers = lambda manifest: None  # type: ignore[method-assign]
+    mine = [store.write(make_image(state, index), manifest(offset)).checkpoint for offset in (1, 2)]
+    index.close()
+    assert store.prune(1) == 1
+    assert store.names() == [held, mine[1]]
+    for one in store.usable():
+        store.restore(one, tmp_path / one.name)
+
+
+def test_a_generation_starts_from_no_other_ones(state: Path, tmp_path: Path) -> None:
+    class Log:
+        cluster_id, topic = "cluster", SimpleNamespace(id=b"log")
+
+        def begin(self) -> int:
+            return 0
+
+        def end(self) -> int:
+            return 100
+
+    decider = Decider("5" * 32)
+    index = RocksStore(state / "index")
+    put(index, 0)
+    index_of = replace(manifest(7), log=identity(Log()), scheme=decider.scheme, decider=decider.digest)
+    CheckpointStore(str(tmp_path / "kept")).write(make_image(state, index), replace(index_of, generation="second"))
+    index.close()
+    for generation, there in (("", False), ("third", False), ("second", True)):
+        fresh = tmp_path / f"fresh{generation}"
+        fresh.mkdir()
+        settings = Settings(bootstrap="", generation=generation, checkpoints=str(tmp_path / "kept"))
+        restoring(settings, Log(), decider)(fresh)
+        assert (fresh / "index").exists() is there
