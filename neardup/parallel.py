@@ -25,6 +25,8 @@ def spread(run: Callable[[int, int], None], size: int, threads: int, least: int)
     """
     threads = min(threads, _THREADS_MAX)
     parts = max(1, min(threads, size // least))
+    if parts == 1:
+        return run(0, size)
     cuts = [size * i // parts for i in range(parts + 1)]
     others: list[Future[None]] = [_pool(threads - 1).submit(run, *part) for part in pairwise(cuts[1:])]
     try:
