@@ -21,7 +21,7 @@ _WATCHING = tuple(name for name in options.WATCHING if name != "hold_ms")
     short_help="Show what was said, as web pages.",
     epilog=options.examples("neardup views --scan neardup-state", "neardup views --bootstrap 127.0.0.1:9092"),
 )
-@takes_settings((*options.CONNECTION, *_TOPICS, "views_state", *options.DECIDER, *_WATCHING))
+@takes_settings((*options.CONNECTION, *_TOPICS, "views_state", "views_metrics", *options.DECIDER, *_WATCHING))
 def views(
     settings: Settings,
     *,

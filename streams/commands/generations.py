@@ -38,8 +38,11 @@ class Described:
 
 def described(settings: Settings) -> list[Described]:
     """All generations that are known of, the live one first, then by name. Raises BrokerError, CorruptRecord."""
-    said = control_topic(settings, "topics").read()
-    admin = Admin(connect(settings, "topics"))
+    return described_by(settings, Admin(connect(settings, "topics")), control_topic(settings, "topics").read())
+
+
+def described_by(settings: Settings, admin: Admin, said: Generations) -> list[Described]:
+    """The same, of what the control topic said. Raises BrokerError."""
     names = sorted({said.live, *said.known, *([said.before] if said.before is not None else [])} | {""})
     rows = [_described(settings, admin, said, name) for name in names]
     return sorted(rows, key=lambda row: (not row.live, row.name))
@@ -66,17 +69,23 @@ def _of(settings: Settings, name: str, known: Generation | None) -> Settings:
     return replace(settings, generation=name, sketches_of=known.sketches_of if known else None)
 
 
+def sketchers_of(settings: Settings) -> Settings:
+    """The settings of those who sketch for this generation, which may be another one's."""
+    return replace(settings, generation=settings.sketches_of or "") if settings.judges_anew else settings
+
+
 def _behind(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
     """Records of `pages` that are not sketched, and messages of the log that are not judged."""
     topics = settings.topics
     there = admin.topics([topics.pages, topics.sketches, topics.verdicts])
     pages = messages = None
-    sketching = replace(settings, generation=settings.sketches_of or "") if settings.judges_anew else settings
+    sketching = sketchers_of(settings)
     if topics.pages in there and topics.sketches in there:
         begins, ends = (admin.offsets(there[topics.pages], when) for when in ("earliest", "latest"))
         pages = 0
+        committed = admin.all_committed(sketching.group_of("sketch"), topics.pages, ends)
         for partition, end in ends.items():
-            known = admin.committed(sketching.group_of("sketch"), topics.pages, partition)
+            known = committed[partition]
             pages += max(0, end - (known.offset if known else begins[partition]))
     if topics.sketches in there and topics.verdicts in there:
         known = admin.committed(settings.group_of("match"), topics.sketches, 0)

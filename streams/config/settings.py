@@ -23,6 +23,8 @@ ROLES = ("sketch", "match", "publish", "verdicts", "topics", "views")
 PREFIX = "NEARDUP_"
 HIDDEN = "***"
 
+#: Processes whose metrics are asked for.
+ADDRESSES_MAX = 32
 _CORES = min(len(os.sched_getaffinity(0)), 256)
 #: Of a topic's name, in Kafka.
 TOPIC_CHARS_MAX = 249
@@ -83,6 +85,16 @@ def _prefixes(raw: Any) -> tuple[str, ...]:
     parts = [part.strip() for part in raw.split(",")] if isinstance(raw, str) else raw
     # Without the slash at its end s3://pages would also allow s3://pages-of-others.
     if not isinstance(parts, Sequence) or not all(re.fullmatch(r"[a-z0-9+.-]+://\S*/", p) for p in parts):
+        raise ValueError
+    return tuple(parts)
+
+
+def _addresses(raw: Any) -> tuple[str, ...]:
+    parts = [part for text in raw.split(",") if (part := text.strip())] if isinstance(raw, str) else raw
+    # They are shown: no user, no password, no query.
+    if not isinstance(parts, Sequence) or not all(re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", p) for p in parts):
+        raise ValueError
+    if len(parts) > ADDRESSES_MAX:
         raise ValueError
     return tuple(parts)
 
@@ -282,6 +294,12 @@ class Settings:
         ValueKind("16 to 200 letters, digits and -._~+/=", _text(r"[A-Za-z0-9._~+/=-]{16,200}", "").parse, secret=True),
         "What requests to the views' pages must bear (Authorization: Bearer)",
     ] = field(default=None, repr=False)
+
+    views_metrics: Annotated[
+        tuple[str, ...],
+        ValueKind("addresses like http://host:9464/metrics, 32 at most, with commas or as a list", _addresses),
+        "Where the roles tell their metrics, for the views' page of the line's health; none: it does without",
+    ] = ()
 
     kafka_values: Mapping[str, str] = field(default_factory=dict, repr=False)
     origins: Mapping[str, str] = field(default_factory=dict)

@@ -1,13 +1,13 @@
 """Asks Kafka about its topics, and creates them."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
+    Consumer,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -22,6 +22,7 @@ from streams.kafka.connection import (
     TRY_SECONDS_MAX,
     Cause,
     Connection,
+    Setting,
     checked,
     committed_of,
     error_of,
@@ -40,6 +41,19 @@ class Topic:
     replicas: int
 
 
+@dataclass(frozen=True)
+class Member:
+    """One that reads in a consumer group. partitions: of its topic, ascending; host: as the broker sees it."""
+
+    client_id: str
+    host: str
+    partitions: tuple[int, ...]
+
+
+def _newest() -> OffsetSpec:
+    return cast(OffsetSpec, cast(Any, OffsetSpec).max_timestamp())  # carries no types
+
+
 class Admin:
     """Asks and creates; every call raises BrokerError when Kafka does not answer in `request_s`."""
 
@@ -48,7 +62,9 @@ class Admin:
         self._bootstrap = connection.bootstrap
         self._request_s = connection.request_s
         self._try_s = min(TRY_SECONDS_MAX, connection.request_s)
+        self._connection = connection
         self._client = connection.make(AdminClient, {}, {}, self._cause)
+        self._askers: dict[str, Consumer] = {}
 
     def _ask(self, what: str, call: Callable[[], Any], within_s: float | None = None) -> Any:
         def call_and_serve() -> Any:
@@ -129,15 +145,51 @@ class Admin:
             found = {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
         return found
 
+    def newest_ms(self, topic: Topic) -> int | None:
+        """When the newest record came, in ms since the epoch, as the topic's clock says; None: it holds none."""
+        places = {TopicPartition(topic.name, part): _newest() for part in range(topic.partitions)}
+
+        def ask() -> int:
+            futures = self._client.list_offsets(places, request_timeout=self._try_s)
+            return max((future.result().timestamp for future in futures.values()), default=-1)
+
+        newest = cast(int, self._ask(f"the newest record of topic {topic.name}", ask))
+        return None if newest < 0 else newest
+
+    def members(self, group: str) -> list[Member]:
+        """Who reads in a consumer group now; none where it does not exist."""
+
+        def ask() -> list[Member]:
+            described = self._client.describe_consumer_groups([group], request_timeout=self._try_s)[group].result()
+            return [
+                Member(each.client_id, each.host, tuple(sorted(p.partition for p in each.assignment.topic_partitions)))
+                for each in described.members
+            ]
+
+        return cast(list[Member], self._ask(f"members of group {group}", ask))
+
     def committed(self, group: str, topic: str, partition: int) -> Committed | None:
         """What a group has committed there, open transactions aside; None: nothing, or it has expired."""
-        asked = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])]
+        return self.all_committed(group, topic, [partition])[partition]
 
-        def ask() -> Committed | None:
-            found = self._client.list_consumer_group_offsets(asked, request_timeout=self._try_s)[group].result()
-            return committed_of(checked(found.topic_partitions)[0])
+    def all_committed(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Committed | None]:
+        """The same, of several partitions.
 
-        return cast(Committed | None, self._ask(f"offsets of group {group}", ask))
+        Asked by a consumer that never joins: the admin client's own request ends the process, by a null pointer in
+        librdkafka, whenever the group's coordinator is just being loaded or moves.
+        """
+        asker = self._askers.get(group)
+        if asker is None:
+            fixed: dict[str, Setting] = {"group.id": group, "enable.auto.commit": False}
+            fixed["isolation.level"] = "read_uncommitted"  # else it waits for open transactions
+            self._askers[group] = asker = self._connection.make(Consumer, {}, fixed, self._cause)
+        places = [TopicPartition(topic, partition) for partition in partitions]
+
+        def ask() -> dict[int, Committed | None]:
+            found = checked(asker.committed(places, timeout=self._try_s))
+            return {place.partition: committed_of(place) for place in found}
+
+        return cast(dict[int, Committed | None], self._ask(f"offsets of group {group}", ask))
 
     def settings(self, name: str) -> dict[str, str]:
         """All settings in force for a topic, the broker's defaults included."""

@@ -27,10 +27,12 @@ from streams.kafka import Admin, Topic
 from streams.process import logs
 from streams.roles.runtime import connect
 from streams.views.driver import SCHEME, CommittedConsumer
+from streams.views.health import Facts, of_stream
+from streams.views.line import StreamHealth
 from streams.views.lists import Row, closeness_to
 from streams.views.peers import Peers, own_address
 from streams.views.policy import StreamPolicy
-from streams.views.rows import TABLES, apply
+from streams.views.rows import EVERYTHING, TABLES, apply
 from streams.views.security import credentials
 from streams.views.topics import StreamOrigin
 from streams.views.watching import Rate, watched
@@ -81,6 +83,10 @@ class _PartitionRows:
             table, value = self._tables[name], orjson.dumps(self._held[name, key])
             table.data._db_for_partition(self._partition).put(key, value)
             table.send_changelog(self._partition, key, value)
+
+
+def _bytes_of(store: Any) -> int:
+    return store.property_int_value("rocksdb.total-sst-files-size") or 0
 
 
 def _key(text: str) -> bytes:
@@ -135,6 +141,7 @@ class StreamSource:
         self._closeness = closeness_to(Decider(scheme="", **settings.decider_values))
         self._rate, self._others_rate = Rate(), 0.0
         self._peers = Peers(address, settings.views_token)
+        self._health = StreamHealth(settings, address, self._peers)
         self.origin = StreamOrigin(settings)
         self._policy = StreamPolicy(settings)
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
@@ -249,12 +256,20 @@ class StreamSource:
             out[place.partition] = max(0, ends[place.partition] - min([position, *waiting]))
         return out
 
-    def rate(self) -> float | None:
-        return self.own_rate() + self._others_rate
+    async def own(self) -> Mapping[str, Any]:
+        lag = {str(partition): count for partition, count in (await self.own_lag()).items()}
+        # Also what it keeps copies of.
+        tables = {name: sum(map(_bytes_of, list(table.data._dbs.values()))) for name, table in self._tables.items()}
+        return {"lag": lag, "rate": self._rate.now(), "tables": tables}
 
-    def own_rate(self) -> float:
-        """Of this worker alone."""
-        return self._rate.now()
+    async def health(self) -> Facts:
+        newest = max((row["at"] for row in self.own_rows("counts", EVERYTHING)), default=None)
+        told, problem = await self._health.line()
+        workers = await self._health.workers(self.own, self._others())
+        return of_stream(self.where, told, workers, self.partitions, await self._health.roles(), newest, problem)
+
+    def rate(self) -> float | None:
+        return self._rate.now() + self._others_rate
 
     async def start(self) -> None:
         """Returns when the tables are as the disk and their changelogs have them. Raises BrokerError."""
@@ -283,6 +298,7 @@ class StreamSource:
         await self.app.stop()
         self.origin.close()
         self._policy.close()
+        self._health.close()
 
 
 def name_of(settings: Settings, topic: Topic) -> str:

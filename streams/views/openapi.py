@@ -90,6 +90,15 @@ TWINS = {
         {"reason": ("one of `reasons`", False), "page": _PAGE},
         {"reasons": _COUNTS, "reason": _MAYBE_TEXT, "items": _list_of(_OBJECT), **_PAGED},
     ),
+    "health": Twin(
+        "what each step of the line reads and how far it is behind, generations, workers, the roles' own figures; "
+        "problems: what somebody should look at, in words; times in ms since the epoch",
+        {},
+        {"of": _TEXT, "at": _COUNT, "problems": _list_of(_TEXT), "steps": _list_of(_OBJECT),
+         "newest_verdict": _MAYBE_COUNT, "taken_verdict": _MAYBE_COUNT, "live": _MAYBE_TEXT,
+         "generations": {"type": ["array", "null"], "items": _OBJECT}, "workers": _list_of(_OBJECT),
+         "unread": _list_of(_TEXT), "roles": _list_of(_OBJECT), "disk": {"type": ["object", "null"]}},
+    ),
 }  # fmt: skip
 _ERROR = {"content": {"application/json": {"schema": _object(error=_TEXT)}}}
 

@@ -17,6 +17,7 @@ from neardup.rules import why_refused
 from streams.views import comparing
 from streams.views.canonical import chosen
 from streams.views.charts import over_time
+from streams.views.health import ago
 from streams.views.hot import family_words
 from streams.views.lists import Row, Verdict
 from streams.views.rows import cluster_id, cluster_of, url_of
@@ -156,6 +157,7 @@ _environment.globals["hours_chart"] = lambda spans: over_time("Verdicts an hour"
 _environment.globals["days_chart"] = lambda spans: over_time("Verdicts a day", _labelled(spans, "%d %b"))
 _environment.globals["share"] = _share
 _environment.globals["family_words"] = family_words
+_environment.globals["ago"] = ago
 _environment.globals["refusal"] = why_refused
 
 

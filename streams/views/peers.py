@@ -33,7 +33,7 @@ class Peers:
         return cast(list[Row], self._ask(url, parts, f"/own-rows.json?table={quote(table)}&key={quote(key, safe='')}"))
 
     def own(self, url: str, parts: Collection[int]) -> Mapping[str, Any]:
-        """{lag: {partition: offsets}, rate} of another worker. Raises BrokerError."""
+        """{lag: {partition: offsets}, rate, tables: {table: bytes}} of another worker. Raises BrokerError."""
         return cast(dict[str, Any], self._ask(url, parts, "/own.json"))
 
     def _ask(self, url: str, parts: Collection[int], path: str) -> Any:

@@ -1,15 +1,17 @@
 """Where the pages get their rows: from memory, for a scan, or from the tables of the stream."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from neardup.decider import Decider
 from streams.files.state import State
 from streams.state.canonical import kept_policy
+from streams.views.health import Facts, of_scan
 from streams.views.lists import Row, closeness_to
 from streams.views.origin import Origin, ScanOrigin
-from streams.views.rows import MemoryRows, apply
+from streams.views.rows import EVERYTHING, MemoryRows, apply
 
 
 class Source(Protocol):
@@ -42,16 +44,16 @@ class Source(Protocol):
         """Those of the partitions that this worker has."""
         ...
 
-    async def own_lag(self) -> dict[int, int]:
-        """As `lag`, of the partitions that this worker has."""
-        ...
-
-    def own_rate(self) -> float:
-        """As `rate`, of this worker alone."""
+    async def own(self) -> Mapping[str, Any]:
+        """Of this worker alone: {lag, rate: as below, tables: bytes on its disk by table}."""
         ...
 
     def rate(self) -> float | None:
         """Verdicts taken in a second, of late; None where nothing is read any more."""
+        ...
+
+    async def health(self) -> Facts:
+        """See `streams.views.health`."""
         ...
 
     async def lag(self) -> dict[int, int] | None:
@@ -64,12 +66,12 @@ class ScanSource:
 
     def __init__(self, path: Path) -> None:
         """Reads all verdicts into memory, and lets go of the directory. Raises StateError, CorruptRecord."""
-        self.where, self.partitions = f"the scan in {path}", None
-        self._path = path
+        self.where, self.partitions, self._path = f"the scan in {path}", None, path
         self._rows = MemoryRows()
         with State.open(path) as state:
             self.decider: Decider = state.decider
             self.origin: Origin = ScanOrigin(state)
+            self._finished = [source.finished for source in state.sources.values()]
             closeness, log_time = closeness_to(state.decider), 0
             for verdict in state.verdicts():
                 log_time = max(log_time, int(verdict.get("fetched_at") or 0))
@@ -87,11 +89,12 @@ class ScanSource:
     def rate(self) -> float | None:
         return None
 
-    def own_rate(self) -> float:
-        return 0.0
+    async def own(self) -> Mapping[str, Any]:
+        return {"lag": {}, "rate": 0.0, "tables": {}}
 
-    async def own_lag(self) -> dict[int, int]:
-        return {}
+    async def health(self) -> Facts:
+        newest = max((row["at"] for row in self.rows("counts", EVERYTHING)), default=None)
+        return await asyncio.to_thread(of_scan, self.where, self._path, newest, self._finished)
 
     async def lag(self) -> dict[int, int] | None:
         return None

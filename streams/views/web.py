@@ -77,6 +77,7 @@ class Views:
             "compare": self._compare,
             "close": self._close,
             "rejects": self._rejects,
+            "health": self._health,
         }
 
     def _guarded(self, handler: _Handler) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
@@ -143,15 +144,17 @@ class Views:
             lag, problem = None, str(error)
         return "overview", await asyncio.to_thread(counting.overview, self._source, lag, problem), ""
 
+    async def _health(self, request: web.Request) -> _Found:
+        return "health", await self._source.health(), ""
+
     async def _described(self, request: web.Request) -> web.Response:
         return web.Response(body=orjson.dumps(description(version("neardup"))), content_type="application/json")
 
     async def _own(self, request: web.Request) -> web.Response:
         try:
-            lag = await self._source.own_lag()
+            told = await self._source.own()
         except NeardupError as error:
             raise web.HTTPServiceUnavailable(text=str(error)) from error
-        told = {"lag": {str(partition): count for partition, count in lag.items()}, "rate": self._source.own_rate()}
         return web.Response(body=orjson.dumps(told), content_type="application/json")
 
     async def _own_rows(self, request: web.Request) -> web.Response:

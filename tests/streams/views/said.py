@@ -8,6 +8,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
+from streams.views.health import of_stream
 from streams.views.lists import closeness_to
 from streams.views.origin import Origin
 from streams.views.rows import MemoryRows, Row, apply
@@ -58,11 +59,11 @@ class Held:
     def rate(self) -> float | None:
         return None
 
-    def own_rate(self) -> float:
-        return 0.0
+    async def own(self) -> dict[str, Any]:
+        return {"lag": {}, "rate": 0.0, "tables": {}}
 
-    async def own_lag(self) -> dict[int, int]:
-        return {}
+    async def health(self) -> dict[str, Any]:
+        return of_stream(self.where, None, [], 0, [], None)
 
     async def lag(self) -> dict[int, int] | None:
         return None

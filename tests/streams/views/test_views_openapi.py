@@ -23,7 +23,7 @@ from tests.streams.views.test_views_web import Server
 A, B = ("https://a.example/a.html", "https://a.example/b.html")
 ASKED = {
     "overview": "", "url": f"?url={B}", "cluster": "?id=0", "site": "?name=a.example", "sites": "?page=1",
-    "compare": f"?a={A}&b={B}&shown=3", "close": "", "rejects": "",
+    "compare": f"?a={A}&b={B}&shown=3", "close": "", "rejects": "", "health": "",
 }  # fmt: skip
 
 

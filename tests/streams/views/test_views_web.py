@@ -99,7 +99,14 @@ class EvilOrigin(Nowhere):
 SHOWN = [EVIL, EVIL + "2", EVIL + "3", HOSTILE, "https://evil.example/long"]
 COMPARED = [f"/compare?a={quote(EVIL)}&b={quote(other)}" for other in (EVIL, EVIL + "2", HOSTILE)]
 KNOWN = ["/", *(f"/url?url={quote(url)}" for url in SHOWN), "/cluster?id=1", "/site?name=evil.example", *COMPARED]
-KNOWN += ["/sites", "/close", "/rejects", f"/rejects?reason={quote(reason_kind(HOSTILE))}&page=9", "/sites?page=x"]
+KNOWN += [
+    "/health",
+    "/sites",
+    "/close",
+    "/rejects",
+    f"/rejects?reason={quote(reason_kind(HOSTILE))}&page=9",
+    "/sites?page=x",
+]
 UNKNOWN = [
     f"{page}={quote('nothing' + HOSTILE)}"
     for page in ("/url?url", "/cluster?id", "/site?name", "/compare?b=x&a", "/close?day", "/rejects?reason")

@@ -1,0 +1,62 @@
+"""The health of a real line: who reads, how far behind, and in words what somebody should look at."""
+
+from dataclasses import replace
+
+import pytest
+from broker import eventually
+from line import Make
+
+from neardup.page import Page
+from streams.kafka import Generation, Stage
+from streams.roles.generations import control_topic
+from streams.views.health import of_stream
+from streams.views.line import LineHealth
+from tests.streams.shell import words
+
+
+@pytest.mark.slow
+def test_what_stands_still_is_told_until_it_runs(make: Make) -> None:
+    line = make()
+    settings = replace(line.settings, bootstrap=line.bootstrap)
+    line.publish([Page(f"http://a.example/{number}", f"<p>{words('a')}".encode()) for number in range(3)])
+    asked = LineHealth(settings)
+
+    def problems() -> list[str]:
+        return [str(problem) for problem in of_stream("a test", asked.look(), [], 0, [], None)["problems"]]
+
+    try:
+        sketch, match = asked.look()["steps"]
+        assert (sketch["behind"], sketch["readers"], sum(sketch["partitions"].values())) == (3, [], 3)
+        assert sketch["newest"] is not None
+        assert (match["behind"], match["newest"]) == (0, None)
+        assert asked.look()["newest_verdict"] is None
+        (told,) = problems()
+        assert "start neardup sketch" in told
+
+        line.start("sketch")
+        line.settle(judged=False)
+        eventually(lambda: asked.look()["steps"][0]["behind"] == 0, "the sketcher's commit")
+        (reader,) = asked.look()["steps"][0]["readers"]
+        assert reader["partitions"] == [0, 1]
+        (told,) = problems()
+        assert "no verdict came at all: does neardup match run?" in told
+
+        line.start("match")
+        line.settle()
+        found = asked.look()
+        assert [step["behind"] for step in found["steps"]] == [0, 0]
+        assert found["newest_verdict"] is not None
+        assert problems() == []
+
+        control = control_topic(settings, "topics")
+        control.create()
+        control.describe(Generation("next", "5" * 32, "d" * 32, stage=Stage.FILLING))
+        control.cut_over("next", "")
+        found = asked.look()
+        assert found["live"] == "next"
+        assert [(one["name"], one["stage"], one["live"]) for one in found["generations"]] == [
+            ("next", "live", True),
+            ("", "", False),
+        ]
+    finally:
+        asked.close()

@@ -1,0 +1,138 @@
+"""The health page's figures: of roles by their metrics, of workers, of a scan; and what is wrong, in words."""
+
+import http.server
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
+
+from streams.process.health import Health, HealthServer
+from streams.process.metrics import Metrics
+from streams.testing import ManualClock
+from streams.views import health, told_metrics
+from streams.views.told_metrics import asked
+
+Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
+
+
+@contextmanager
+def answering(answer: Answer) -> Iterator[tuple[str, list[str]]]:
+    """The address of a server that answers so, and the paths that were asked for."""
+    paths: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            answer(self)
+
+        def log_message(self, *about: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/metrics", paths
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_role_is_told_by_its_metrics() -> None:
+    metrics, state = Metrics(), Health(ManualClock(), 1_000)
+    metrics.info(version="1.2", role="match", generation="next")
+    metrics.batch_pages["match"].observe(30)
+    metrics.batch_pages["match"].observe(10)
+    metrics.pages["match"].inc(40)
+    metrics.lag["match"].set(7)
+    metrics.steps["match", "poll"].observe(50)
+    metrics.steps["match", "judge"].observe(0.5)
+    metrics.rocksdb_bytes["keys"].set(2_000)
+    metrics.stopped["state"].set(1)
+    state.role("match").not_ready("folds")
+    with HealthServer("127.0.0.1", 0, state, metrics) as server:
+        told = asked(f"http://127.0.0.1:{server.address[1]}/metrics")
+    shown = {name: told[name] for name in ("problem", "role", "generation", "ready", "pages", "batches", "behind")}
+    assert shown == {"problem": None, "role": "match", "generation": "next", "ready": False, "pages": 40,
+                     "batches": 2, "behind": 7}  # fmt: skip
+    assert (told["batch_pages"], told["batch_ms"], told["rocksdb"]) == (20.0, 250.0, {"keys": 2_000})
+    (problem,) = health.of_stream("a test", None, [], 0, [told], None)["problems"]
+    assert "stopped for good: state" in problem
+
+
+def _redirects(to: http.server.BaseHTTPRequestHandler) -> None:
+    to.send_response(302)
+    to.send_header("Location", "/elsewhere")
+    to.end_headers()
+
+
+def _floods(to: http.server.BaseHTTPRequestHandler) -> None:
+    to.send_response(200)
+    to.end_headers()
+    try:
+        while True:
+            to.wfile.write(b"# x\n" * 16_384)
+    except OSError:
+        pass
+
+
+def _drips(to: http.server.BaseHTTPRequestHandler) -> None:
+    to.send_response(200)
+    to.end_headers()
+    try:
+        while True:
+            to.wfile.write(b"#")
+            time.sleep(0.01)
+    except OSError:
+        pass
+
+
+def _says_nonsense(to: http.server.BaseHTTPRequestHandler) -> None:
+    to.send_response(200)
+    to.end_headers()
+    to.wfile.write(b"neardup_ready{role=\xff\xfe")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [(_redirects, "status 302"), (_floods, "more than"), (_drips, "takes longer"), (_says_nonsense, "cannot be read")],
+)
+def test_metrics_that_cannot_be_had_are_told_in_words(
+    answer: Answer, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(told_metrics, "ANSWER_SECONDS_MAX", 0.3)
+    with answering(answer) as (url, paths):
+        told = asked(url)
+    assert reason in told["problem"]
+    assert url in told["problem"]
+    assert paths == ["/metrics"], "no redirect is followed"
+    assert health.of_stream("a test", None, [], 0, [told], None)["problems"] == [told["problem"]]
+
+
+def test_who_reads_nothing_and_who_does_not_answer_is_told() -> None:
+    here = {"url": "http://a:1", "own": True, "problem": None, "lag": {"0": 3}, "behind": 3, "rate": 1.0, "tables": {}}
+    away = {"url": "http://b:1", "own": False, "problem": "b does not answer", "lag": None, "behind": None}
+    told = health.of_stream("a test", None, [here, away], 3, [], None, "Kafka is away")
+    assert told["unread"] == ["1", "2"]
+    assert told["problems"][:2] == ["Kafka is away", "b does not answer"]
+    assert "partitions 1, 2" in told["problems"][2]
+
+
+def test_a_scans_directory_is_told_by_its_parts(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "0").write_bytes(b"x" * 70)
+    told = health.of_scan("a scan", tmp_path, 5, [True, False])
+    assert told["disk"] == {"sources": 2, "unfinished": 1, "bytes": {"log": 70, "verdicts": 0, "index": 0}}
+    assert told["problems"] == ["1 of 2 sources are not finished: scan them again."]
+
+
+def test_a_span_of_time_is_told_in_words() -> None:
+    told = [health.ago(1000 * seconds) for seconds in (-5, 0, 119, 120, 7_200, 3 * 86_400)]
+    assert told == ["0 s ago", "0 s ago", "119 s ago", "2 minutes ago", "2 hours ago", "3 days ago"]
