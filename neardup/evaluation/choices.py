@@ -4,7 +4,8 @@ Henzinger 2006, sections 3.1 to 3.5.
 
 **t**: the C-similarity at which algorithm C returns as many correct pairs as algorithm B. Both numbers are estimated:
 pairs of each level of similarity in the whole graph, times the share of correct ones among that level's labelled pairs.
-Where as many pairs were drawn of one site as of two, pairs on one site and on two are estimated apart.
+Where as many pairs were drawn of one site as of two, pairs on one site and on two are estimated apart. A level with
+fewer than LABELS_MIN labelled pairs is taken together with the next ones.
 
 **Cutoff**: the labelled B pairs are split at random into halves S1 and S2. On S1 each cutoff has a precision (correct
 among the pairs kept, undecided ones included) and R (correct pairs kept, of all correct ones of S1). The knee is the
@@ -16,6 +17,7 @@ pairs count. What the cutoff does is then told on S2, which had no part in choos
 graph, times the share of correct ones among the part's labelled pairs (of the combined algorithm's those of S2).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,7 +34,7 @@ from neardup.evaluation.study import Study
 
 #: A precision over fewer pairs is noise.
 KEPT_MIN = 10
-#: Labelled pairs that a level of similarity needs before its share of correct ones is used.
+#: Labelled pairs that a level of similarity needs before its own share of correct ones is used.
 LABELS_MIN = 5
 #: Cutoffs that are tried.
 CUTOFFS = range(300, 385)
@@ -164,29 +166,9 @@ def equal_correct(study: Study) -> EqualCorrect:
         if not study.stands_for(*samples):
             reason = f"no labelled pair was drawn from the {name} graph as such, so none can stand for it"
             return EqualCorrect(None, None, [], reason)
-    b_correct: float | None = 0.0
-    drawn = study.drawn("B")
-    for sites, joint in _strata(study, study.b):
-        for level in range(study.b.least, 7):
-            pairs = int(joint[level].sum())
-            right = _estimate(study, pairs, pairs, drawn & sites & (study.b_similarity == level))
-            b_correct = None if right is None or b_correct is None else b_correct + right
-    # From C_MIN on pairs come from both samples, below from one; a range across it would count the upper ones too much.
-    ranges = [
-        *C_LEVELS[:-1],
-        (C_MIN, C_LEVELS[-1][1]),
-        *[(low, low + 2) for low in range(C_MIN - 3, graph.least - 3, -3)],
-    ]
-    drawn = study.drawn("C", "wide")
-    found: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
-    for sites, joint in _strata(study, graph):
-        by_level = joint.sum(axis=0)
-        for low, high in ranges:
-            here = drawn & sites & (study.c_similarity >= low) & (study.c_similarity <= high)
-            low = max(low, graph.least)
-            whole = int(by_level[low : high + 1].sum())
-            for level in range(low, high + 1):
-                found[level].append(_estimate(study, int(by_level[level]), whole, here))
+    # Where as many pairs were drawn of each level, they are no sample of several levels.
+    uniform = not any("-similarity" in label.sample for label in study.labels.labels)
+    b_correct, found = _b_correct(study, uniform), _c_correct(study, graph, uniform)
     counts = graph.joint.sum(axis=(0, 1))
     table: list[tuple[int, int, float | None]] = []
     total, correct = 0, 0.0
@@ -199,6 +181,42 @@ def equal_correct(study: Study) -> EqualCorrect:
     return _equal(b_correct, table)
 
 
+def _b_correct(study: Study, uniform: bool) -> float | None:
+    """Correct pairs of the B graph."""
+    drawn = study.drawn("B")
+    correct: float | None = 0.0
+    for sites, joint in _strata(study, study.b):
+        levels = [
+            _Level(int(joint[level].sum()), drawn & sites & (study.b_similarity == level))
+            for level in range(study.b.least, 7)
+        ]
+        for level, right in zip(levels, _shares(study, levels, uniform), strict=True):
+            correct = None if right is None or correct is None else correct + level.pairs * right
+    return correct
+
+
+def _c_correct(study: Study, graph: Graph, uniform: bool) -> dict[int, list[float | None]]:
+    """Correct pairs of each C-similarity, of each part within which pairs were drawn evenly."""
+    drawn = study.drawn("C", "wide")
+    out: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
+    for sites, joint in _strata(study, graph):
+        by_level = joint.sum(axis=0)
+        # From C_MIN on pairs come from both samples, below from one: there each range stands for itself alone, and a
+        # range across it would count the upper ones too much.
+        for ranges, together in zip(_ranges(graph.least), (uniform, False), strict=True):
+            levels = [
+                _Level(
+                    int(by_level[low : high + 1].sum()),
+                    drawn & sites & (study.c_similarity >= low) & (study.c_similarity <= high),
+                )
+                for low, high in ranges
+            ]
+            for (low, high), right in zip(ranges, _shares(study, levels, together), strict=True):
+                for level in range(low, high + 1):
+                    out[level].append(None if right is None else int(by_level[level]) * right)
+    return out
+
+
 def _strata(study: Study, graph: Graph) -> list[tuple[_Mask, npt.NDArray[np.int64]]]:
     """Parts of a graph within which pairs were drawn evenly: labelled pairs, and pairs by B- and C-similarity."""
     if any(SAME_SITE in label.sample or TWO_SITES in label.sample for label in study.labels.labels):
@@ -206,23 +224,57 @@ def _strata(study: Study, graph: Graph) -> list[tuple[_Mask, npt.NDArray[np.int6
     return [(np.ones(len(study.labels), bool), graph.joint.sum(axis=0))]
 
 
-def _estimate(study: Study, pairs: int, whole: int, labelled: _Mask) -> float | None:
-    """How many of `pairs` are correct, by the labelled ones of the `whole` that they are of; None for too few of those.
+def _ranges(least: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Ranges of C-similarity from 384 down to `least`: those of the paper, and below C_MIN."""
+    upper = [(low, high) for low, high in (*C_LEVELS[:-1], (C_MIN, C_LEVELS[-1][1])) if high >= least]
+    lower = [(max(low, least), low + 2) for low in range(C_MIN - 3, least - 3, -3)]
+    return [(max(low, least), high) for low, high in upper], lower
 
-    Where every pair of the whole is labelled, there are never too few.
+
+class _Level(NamedTuple):
+    """Pairs of a level of similarity in a whole graph, and which labelled pairs stand for them."""
+
+    pairs: int
+    labelled: _Mask
+
+
+def _enough(levels: Sequence[_Level]) -> bool:
+    """Where every pair is labelled, there are never too few."""
+    labelled = sum(int(level.labelled.sum()) for level in levels)
+    return labelled >= min(LABELS_MIN, sum(level.pairs for level in levels))
+
+
+def _shares(study: Study, levels: Sequence[_Level], together: bool) -> list[float | None]:
+    """The share of correct pairs of each level by the labelled ones, 0 for a level without pairs; None for too few.
+
+    together: levels with too few labelled pairs go with the next, the last ones with those before. A rare level does
+    not keep the whole from being told then.
     """
-    if not pairs:
-        return 0.0
-    n = int(labelled.sum())
-    if n < min(LABELS_MIN, whole):
-        return None
-    return pairs * int((study.judged(Judgement.CORRECT) & labelled).sum()) / n
+    groups: list[list[int]] = [[]]
+    for place in (place for place, level in enumerate(levels) if level.pairs):
+        groups[-1].append(place)
+        if not together or _enough([levels[i] for i in groups[-1]]):
+            groups.append([])
+    last = groups.pop()
+    while groups and not _enough([levels[i] for i in last]):
+        last = groups.pop() + last
+    correct = study.judged(Judgement.CORRECT)
+    out: list[float | None] = [None if level.pairs else 0.0 for level in levels]
+    for group in [*groups, last]:
+        if not _enough([levels[i] for i in group]):
+            continue
+        labelled = sum(int(levels[i].labelled.sum()) for i in group)
+        right = sum(int((levels[i].labelled & correct).sum()) for i in group)
+        for place in group:
+            out[place] = ratio(right, labelled)
+    return out
 
 
 def _equal(b_correct: float | None, table: list[tuple[int, int, float | None]]) -> EqualCorrect:
     told = [(level, right) for level, _, right in table if right is not None]
     if b_correct is None:
-        return EqualCorrect(None, None, table, f"a level of B-similarity has fewer than {LABELS_MIN} labelled pairs")
+        why = f"too few labelled pairs stand for the B graph: a level needs {LABELS_MIN}"
+        return EqualCorrect(None, None, table, why)
     if not b_correct:
         return EqualCorrect(None, b_correct, table, "algorithm B has no correct pair")
     if not told or told[-1][1] < b_correct:

@@ -1,5 +1,7 @@
 """Precision, recall, F1 and their intervals; the knee; t for equal correct pairs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from neardup.evaluation.choices import Cutoff, EqualCorrect, _equal, _knee, curv
 from neardup.evaluation.graphs import c_graph_of_all
 from neardup.evaluation.labels import Judgement, Label, label_of
 from neardup.evaluation.measures import measure
-from neardup.evaluation.sampling import SAME_SITE, TWO_SITES
+from neardup.evaluation.sampling import SAME_SITE, TWO_SITES, draw
 from tests.neardup.evaluation.crawl import crawl_of, manual
 
 
@@ -239,3 +241,25 @@ def test_no_t_where_labels_stand_for_neither_graph() -> None:
     for sample, graph in (("B", "C"), ("C", "B"), ("audit: rejected", "B"), ("combined", "B")):
         assert found(sample).t is None
         assert f"drawn from the {graph} graph" in found(sample).why_not
+
+
+def test_a_rare_level_does_not_keep_t_from_being_told() -> None:
+    crawl = crawl_of(manual(items=30))
+    graphs, urls = crawl.study(), crawl.corpus.urls
+    pairs = {rule: draw(crawl.corpus, graphs.b, graphs.c, rule=rule, count=40) for rule in "BC"}
+    labels = [
+        label_of(urls[a], urls[b], Judgement.CORRECT, sample=sample)
+        for drawn in pairs.values()
+        for a, b, sample in drawn
+    ]
+    joint = graphs.b.joint.sum(axis=(0, 2))
+    study = crawl.study(labels)
+    few = [level for level in range(2, 7) if (study.drawn("B") & (study.b_similarity == level)).sum() < 5]
+    assert any(joint[level] >= 5 for level in few), "a level that has pairs, and too few labels"
+    found = equal_correct(study)
+    assert found.b_correct == pytest.approx(graphs.b.edges), "all labels say correct"
+    c = {level: right for level, _, right in found.table}
+    assert c[372] == pytest.approx(graphs.c.edges)
+    # Drawn evenly over levels, a level's labels stand for no other.
+    by_level = [replace(one, sample=f"{one.sample}: {one.sample}-similarity 2") for one in labels]
+    assert equal_correct(crawl.study(by_level)).b_correct is None
