@@ -1,6 +1,7 @@
 """An Apache Kafka broker on this machine without containers: for tests, the demo, and trying things out.
 
     python deploy/kafka/broker.py                    # prints the address, runs until Ctrl-C or SIGTERM
+    python deploy/kafka/broker.py --port 9092        # there, where the commands look for one
     python deploy/kafka/broker.py --nodes 3          # three nodes, replication 3
 
 Needs Java 17 or newer; Maven too, once, to fetch the jars that pom.xml names into ~/.cache/neardup (or
@@ -301,7 +302,7 @@ class PortTaken(BrokerFailed):
 class Cluster:
     """One broker, or several nodes that are broker and controller at once, in a folder of their own.
 
-    settings: broker settings beyond SETTINGS, see `set`. The folder keeps data, settings and logs; `start` on a folder
+    settings: broker settings beyond SETTINGS, see `set`. port: of the first node; by default any free one. The folder keeps data, settings and logs; `start` on a folder
     that was used before takes its data up again, on the same ports if this object chose them. A context manager:
     leaving it stops everything.
     """
@@ -312,9 +313,11 @@ class Cluster:
         *,
         nodes: int = 1,
         settings: Mapping[str, object] | None = None,
+        port: int = 0,
         cache: Path | None = None,
     ) -> None:
         self.folder = folder
+        self._port = port
         self.settings = dict(settings or {})
         libs = jars(cache)
         self.nodes = [Node(folder / str(number), number, libs) for number in range(1, nodes + 1)]
@@ -329,6 +332,7 @@ class Cluster:
         ports = free_ports(2 * len(self.nodes))
         for node in self.nodes:
             node.port, node.controller_port = ports.pop(), ports.pop()
+        self.nodes[0].port = self._port or self.nodes[0].port
         self._write_settings()
 
     def _write_settings(self) -> None:
@@ -375,6 +379,10 @@ class Cluster:
                     return self
                 except PortTaken:
                     self._end(signal.SIGKILL)
+                    if self._port:
+                        raise BrokerFailed(
+                            f"port {self._port} of 127.0.0.1 is taken; --port names another one"
+                        ) from None
                     if attempt + 1 == PORT_ATTEMPTS:
                         raise
                     self._choose_ports()
@@ -487,6 +495,7 @@ def _serve_while_used(folder: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1, help="1, or 3 for a cluster with replication")
+    parser.add_argument("--port", type=int, default=0, help="of the first node (default: a free one)")
     parser.add_argument("--folder", type=Path, help="keep data here (default: a temporary folder)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a further broker setting")
     parser.add_argument("--fetch", action="store_true", help="only fetch what is needed")
@@ -507,7 +516,7 @@ def main() -> int:
         settings = dict(pair.split("=", 1) for pair in given.set)
         with contextlib.ExitStack() as stack:
             folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="neardup-kafka-")))
-            cluster = stack.enter_context(Cluster(folder, nodes=given.nodes, settings=settings))
+            cluster = stack.enter_context(Cluster(folder, nodes=given.nodes, settings=settings, port=given.port))
             print(cluster.bootstrap, flush=True)
             while True:
                 signal.pause()

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from neardup.errors import BadPage
 from neardup.page import Page
@@ -49,5 +49,17 @@ def url_of(given: str) -> str:
     """The id itself, if it is a URL, else one made of it: `id://DIGEST/ID`."""
     if "://" in given:
         return given
-    digest = hashlib.blake2b(given.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return f"{ID_SCHEME}{digest}/{quote(given, errors='replace')}"
+    return f"{ID_SCHEME}{_digest(given)}/{quote(given, errors='replace')}"
+
+
+def id_of(url: str | None) -> str | None:
+    """The id that `url_of` made a URL of; None for other URLs, and where normalising has taken a part of it."""
+    if url is None or not url.startswith(ID_SCHEME):
+        return None
+    digest, _, quoted = url.removeprefix(ID_SCHEME).partition("/")
+    given = unquote(quoted)
+    return given if _digest(given) == digest else None
+
+
+def _digest(given: str) -> str:
+    return hashlib.blake2b(given.encode("utf-8", "replace"), digest_size=8).hexdigest()

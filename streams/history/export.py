@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from neardup.errors import BadInput
+from streams.formats.documents import id_of
 
 Verdict = Mapping[str, Any]
 Row = tuple[Any, ...]
@@ -22,16 +23,19 @@ TABLES: Mapping[Name, Mapping[str, str]] = {
     # shown: whether an index should show it (README, "Scan a crawl"). verdict: the one that holds now, `gone` and
     # `rejected` among them. canonical: of its cluster's last verdict. last: kind of its last verdict. kept_apart: where
     # that is one of a page that stands for itself, the step that told it from the page `alike`, which is alike enough.
+    # id: of a document whose id is no URL, as it was given; representative_id: likewise.
     "urls": {
         "url": "VARCHAR", "shown": "BOOLEAN", "verdict": "VARCHAR", "site": "VARCHAR", "cluster": "BIGINT",
         "representative": "VARCHAR", "canonical": "VARCHAR", "content_of": "VARCHAR", "title": "VARCHAR",
         "lang": "VARCHAR", "reason": "VARCHAR", "last": "VARCHAR", "page_id": "BIGINT", "n": "INTEGER",
         "fetched_at": "BIGINT", **_PLACE, "kept_apart": "VARCHAR", "alike": "VARCHAR",
+        "id": "VARCHAR", "representative_id": "VARCHAR",
     },
-    # One row a cluster of two URLs or more that stand now; members: these, the oldest verdict first.
+    # One row a cluster of two URLs or more that stand now; members: these, the oldest verdict first. ids:
+    # of documents, in the same order.
     "clusters": {
         "cluster": "BIGINT", "size": "INTEGER", "canonical": "VARCHAR", "representative": "VARCHAR",
-        "members": "VARCHAR[]",
+        "members": "VARCHAR[]", "ids": "VARCHAR[]",
     },
     "verdicts": {
         "page_id": "BIGINT", "n": "INTEGER", "verdict": "VARCHAR", "url": "VARCHAR", "site": "VARCHAR",
@@ -39,7 +43,7 @@ TABLES: Mapping[Name, Mapping[str, str]] = {
         "cluster_size": "INTEGER", "revision": "BIGINT", "representative": "VARCHAR", "canonical": "VARCHAR",
         "content_of": "VARCHAR", "by": "VARCHAR", "fetched_at": "BIGINT", "thin": "BOOLEAN", "opaque": "BOOLEAN",
         "truncated": "BOOLEAN", **_PLACE, "scheme": "VARCHAR", "decider": "VARCHAR",
-        "kept_apart": "VARCHAR", "alike": "VARCHAR",
+        "kept_apart": "VARCHAR", "alike": "VARCHAR", "id": "VARCHAR", "representative_id": "VARCHAR",
     },
 }  # fmt: skip
 
@@ -76,6 +80,7 @@ def _flat(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Itera
                 *(verdict["coordinates"][field] for field in _PLACE),
                 *(verdict[field] for field in ("scheme", "decider")),
                 *_apart(verdict),
+                *map(id_of, (verdict["url"], _url(verdict, "representative"))),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
@@ -149,7 +154,7 @@ def _urls(table: sqlite3.Connection) -> Iterator[Row]:
         " kept_apart, alike"
         " FROM urls LEFT JOIN clusters USING (cluster) ORDER BY url"
     ):
-        yield row[0], bool(row[1]), *row[2:]
+        yield row[0], bool(row[1]), *row[2:], id_of(row[0]), id_of(row[5])
 
 
 def _clusters(table: sqlite3.Connection) -> Iterator[Row]:
@@ -169,7 +174,9 @@ def _clusters(table: sqlite3.Connection) -> Iterator[Row]:
 def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
     if len(members) > 1:
         standing = next((url for _, url, verdict, _ in members if verdict in SHOWN), None)
-        yield members[0][0], len(members), members[0][3], standing, [url for _, url, _, _ in members]
+        ids = [id_of(url) for _, url, _, _ in members]
+        urls = [url for _, url, _, _ in members]
+        yield members[0][0], len(members), members[0][3], standing, urls, ids if any(ids) else None
 
 
 def _cluster(verdict: Verdict) -> int | None:

@@ -13,7 +13,7 @@ from streams.files.scan import scan
 from streams.files.state import State
 from streams.history.export import SHOWN, TABLES, rows
 from tests.streams.archives import crawl, write_warc
-from tests.streams.shell import Shell
+from tests.streams.shell import Shell, words
 from tests.streams.views.said import said
 
 
@@ -120,17 +120,37 @@ def test_kept_urls_are_those_that_the_verdicts_keep(shell: Shell, scanned: Path)
     assert 0 < len(shown) < len(kinds)
 
 
+def test_documents_are_told_by_the_ids_that_they_have(shell: Shell) -> None:
+    texts = {"doc 17": words("a"), "b/ü?#%2F": words("a"), "": words("c"), "a/../b": words("d"), "9": words("d")}
+    Path("texts.jsonl").write_text("".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in texts.items() if i))
+    assert shell("scan", "texts.jsonl", "--id-field", "id", "--text-field", "text").code == 0
+
+    def table(name: str) -> list[dict[str, Any]]:
+        return [
+            json.loads(line)
+            for line in shell("export", "neardup-state", "--table", name, "--out", "-").out.splitlines()
+        ]
+
+    urls = {row["id"]: row for row in table("urls")}
+    assert {i: row["representative_id"] for i, row in urls.items()} == {
+        "doc 17": None, "b/ü?#%2F": "doc 17", "9": None, None: None,
+    }  # fmt: skip
+    assert urls["9"]["representative"] == urls[None]["url"], "no id is made up where dots were taken for a path's"
+    assert [row["ids"] for row in table("clusters")] == [["doc 17", "b/ü?#%2F"], [None, "9"]]
+    assert [row["id"] for row in table("verdicts")] == ["doc 17", "b/ü?#%2F", None, "9"]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "told_of"),
     [
         (["--out", "x.txt"], "must end in .parquet, .csv, .jsonl"),
         (["--out", "x.csv", "--table", "pages"], "--table pages: there is urls, clusters, verdicts"),
         (["--out", "no/such/folder/x.csv"], "there is no folder"),
     ],
 )
-def test_bad_wishes(shell: Shell, scanned: Path, arguments: list[str], words: str) -> None:
+def test_bad_wishes(shell: Shell, scanned: Path, arguments: list[str], told_of: str) -> None:
     told = shell("export", str(scanned), *arguments)
-    assert (told.code, words in told.err) == (2, True), told.err
+    assert (told.code, told_of in told.err) == (2, True), told.err
 
 
 def test_lines_that_are_no_verdicts_leave_no_file(shell: Shell) -> None:
