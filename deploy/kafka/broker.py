@@ -302,9 +302,9 @@ class PortTaken(BrokerFailed):
 class Cluster:
     """One broker, or several nodes that are broker and controller at once, in a folder of their own.
 
-    settings: broker settings beyond SETTINGS, see `set`. port: of the first node; by default any free one. The folder keeps data, settings and logs; `start` on a folder
-    that was used before takes its data up again, on the same ports if this object chose them. A context manager:
-    leaving it stops everything.
+    settings: broker settings beyond SETTINGS, see `set`. port: of the first node; by default any free one. The folder
+    keeps data, settings and logs; `start` on a folder that was used before takes its data up again, on the same ports
+    if this object chose them. A context manager: leaving it stops everything.
     """
 
     def __init__(
@@ -332,7 +332,13 @@ class Cluster:
         ports = free_ports(2 * len(self.nodes))
         for node in self.nodes:
             node.port, node.controller_port = ports.pop(), ports.pop()
-        self.nodes[0].port = self._port or self.nodes[0].port
+        if self._port:
+            with socket.socket() as probe:
+                try:
+                    probe.bind(("127.0.0.1", self._port))
+                except OSError as error:
+                    raise BrokerFailed(f"port {self._port} of 127.0.0.1 cannot be had: {error.strerror}") from error
+            self.nodes[0].port = self._port
         self._write_settings()
 
     def _write_settings(self) -> None:
@@ -379,10 +385,6 @@ class Cluster:
                     return self
                 except PortTaken:
                     self._end(signal.SIGKILL)
-                    if self._port:
-                        raise BrokerFailed(
-                            f"port {self._port} of 127.0.0.1 is taken; --port names another one"
-                        ) from None
                     if attempt + 1 == PORT_ATTEMPTS:
                         raise
                     self._choose_ports()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -126,3 +127,15 @@ def test_ports_lie_where_the_kernel_gives_none_away() -> None:
 
     assert len(set(ports)) == 4
     assert all(not low <= port <= high for port in ports)
+
+
+def test_a_port_that_is_asked_for_is_taken_or_told(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        command = [sys.executable, str(SCRIPT), "--port", str(port), "--folder", str(tmp_path / "data")]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (
+            1,
+            f"error: port {port} of 127.0.0.1 cannot be had: Address already in use\n",
+        )
