@@ -9,7 +9,7 @@ At 50 it sees responses after redirects, retries and decompression, as spiders d
 | setting | default | |
 |---|---|---|
 | NEARDUP_BOOTSTRAP | | Kafka's brokers; without it the middleware is off |
-| NEARDUP_PAGES_TOPIC | "pages" | |
+| NEARDUP_PAGES_TOPIC | "pages" | its whole name, with the roles' `topic_prefix` |
 | NEARDUP_CODEC | "raw" | as the sketchers have it: raw, json or warc |
 | NEARDUP_BODIES | | a folder for bodies over the topic's limit, under one of the sketchers' `body_ref_prefixes` |
 | NEARDUP_KAFKA | {} | librdkafka settings (TLS, SASL) |

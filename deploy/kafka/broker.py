@@ -334,6 +334,7 @@ class Cluster:
             node.port, node.controller_port = ports.pop(), ports.pop()
         if self._port:
             with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Kafka does
                 try:
                     probe.bind(("127.0.0.1", self._port))
                 except OSError as error:

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 #: Title, file, and what it is made of: sections of the README by their titles, and files as they are.
 PAGES: Sequence[tuple[str, str, Sequence[str]]] = (
     ("First hour", "index.md", ("#", "#Scan a crawl", "#Cut an archive into sets", "#Judge the results of queries")),
+    ("Three walks", "walks.md", ("deploy/walks/README.md",)),
     ("How it decides", "decides.md", ("#How it decides", "neardup/rules/README.md")),
     ("Run it", "run.md", ("#Run it behind Kafka", "#See what it does", "deploy/README.md")),
     ("On Kubernetes", "kubernetes.md", ("helm/neardup/README.md",)),
