@@ -86,7 +86,8 @@ Exit codes:
     2  wrong usage: an option, a setting, a file that is not there; nothing was begun
     3  done, but some input could not be read, or no page of it
    75  a call to Kafka hung and the process ended itself; start it again
-  130  interrupted; the same command goes on from there"""
+  130  interrupted; the same command goes on from there
+  143  ended by SIGTERM in the middle (a role: by the second one); likewise"""
 
 
 def examples(*commands: str, codes: str = "") -> str:

@@ -3,13 +3,16 @@
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
 from streams.cli.app import app
+from streams.cli.options import EXIT_CODES
 
+REPOSITORY = Path(__file__).parents[2]
 ROOT: Any = typer.main.get_command(app)
 
 
@@ -66,3 +69,17 @@ def test_its_examples_are_such_as_it_takes(words: tuple[str, ...]) -> None:
     assert words in {name for line in lines for name, _ in line}, "none of its own"
     for name, given in (each for line in lines for each in line):
         ALL[name].make_context(" ".join(name), list(given), resilient_parsing=False)
+
+
+def test_the_list_of_exit_codes_is_whole_wherever_it_stands() -> None:
+    """What the code ends with, what `--help` says, and what the README says; 143 is a signal's."""
+    listed = dict(re.findall(r"^ *(\d+)  (.+)$", EXIT_CODES, re.MULTILINE))
+    readme = (REPOSITORY / "README.md").read_text().partition("| exit code |")[2].partition("\n\n")[0]
+    assert dict(re.findall(r"^\| (\d+) \| (.+) \|$", readme, re.MULTILINE)) == listed
+    source = "".join(path.read_text() for path in (REPOSITORY / "streams").rglob("*.py"))
+    used = {code for name in ("Exit", "sys.exit") for code in re.findall(rf"\b{re.escape(name)}\((\d+)\)", source)}
+    used |= set(re.findall(r"^EXIT_CODE = (\d+)$", source, re.MULTILINE))
+    (constants,) = re.findall(r"^EXIT_ERROR, .* = (.*)$", source, re.MULTILINE)
+    used |= set(constants.split(", "))
+    assert {"1", "2", "3", "75", "130"} <= used
+    assert used | {"0", "143"} == set(listed)
