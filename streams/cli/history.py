@@ -87,7 +87,8 @@ def replay(
             )
     compared = scan is not None and not settings.decider_values
     kept = f"; {done.told:,} of them are kept, {done.otherwise:,} otherwise" if compared else ""
-    complain(f"{done.verdicts:,} verdicts{kept}")
+    begun = f" of a log that neardup {done.program} began" if done.program else ""
+    complain(f"{done.verdicts:,} verdicts{begun}{kept}")
     if done.otherwise:
         raise typer.Exit(1)
 

@@ -19,7 +19,7 @@ from neardup.page import normalise_url
 from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
 from streams.commands.terminal import safe
-from streams.line.matcher import PROGRAM, Matcher
+from streams.line.matcher import LOG_PROGRAM, PROGRAM, Matcher
 from streams.line.takedowns import takedowns_of
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.inspection import Inspection, Progress, inspect
@@ -54,10 +54,12 @@ def open_index(path: Path, held: ExitStack) -> Opened:
 def overview(opened: Opened, progress: Progress) -> tuple[Inspection, dict[str, Any]]:
     """What the index holds and what does not fit, and the same as plain values."""
     found = inspect(opened.store, progress)
+    index, log = (row or b"" for row in opened.store.get_many(Family.META, [PROGRAM, LOG_PROGRAM]))
     files = {family.name.lower(): size.file_bytes for family, size in opened.store.sizes().items()}
     told = {
         "state": str(opened.path),
-        "program": (opened.store.get_many(Family.META, [PROGRAM])[0] or b"").decode(),
+        "program": index.decode(),
+        "log_program": log.decode(),
         "next_offset": opened.next_offset,
         "scheme": opened.decider.scheme,
         "decider": opened.decider.digest,
@@ -114,6 +116,7 @@ def sketch_of(store: Store, page_id: int) -> dict[str, Any]:
 def shown(found: Inspection, told: dict[str, Any]) -> Group:
     """For a terminal."""
     head = Text(f"{told['state']}: folded to offset {told['next_offset']:,} by {told['rule']} ({told['decider']})")
+    begun = Text(f"begun by neardup {told['program'] or '(unknown)'}, its log by {told['log_program'] or '(unknown)'}")
     sizes = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("family", "rows", "bytes", "a row", "on disk"):
         sizes.add_column(name, justify="left" if name == "family" else "right")
@@ -125,7 +128,7 @@ def shown(found: Inspection, told: dict[str, Any]) -> Group:
             sizes.add_row(name, f"{rows:,}", f"{size:,}", each, f"{told['file_bytes'].get(name, 0):,}")
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(found.standing.items()))
     hot = ", ".join(f"{count:,} of {found.keys[kind]:,} {kind}" for kind, count in sorted(found.hot.items()) if count)
-    parts: list[Any] = [head, Text(""), sizes, Text(""), Text(f"URLs: {kinds or 'none'}")]
+    parts: list[Any] = [head, begun, Text(""), sizes, Text(""), Text(f"URLs: {kinds or 'none'}")]
     parts.append(Text(f"hot keys: {hot or 'none'}"))
     for done in told["takedowns"][-5:]:
         parts.append(Text(f"taken down at offset {done['offset']:,}: {done['what']}, {done['pages']:,} pages"))

@@ -35,12 +35,13 @@ Progress = Callable[[int, int], None]
 @dataclass(slots=True)
 class Replayed:
     """What a replay did. verdicts: given out. told: of these, how many the scan had kept; otherwise: how many of those
-    were kept in other words.
+    were kept in other words. program: version that began the log, "" where it does not say.
     """
 
     verdicts: int = 0
     told: int = 0
     otherwise: int = 0
+    program: str = ""
 
 
 def replay_scan(
@@ -70,6 +71,7 @@ def replay_scan(
                 was = kept(verdict)
                 done.told += was is not None
                 done.otherwise += was is not None and was != line
+        done.program = matcher.log_program
     out.flush()
     return done
 
@@ -125,6 +127,7 @@ def replay_stream(
         ):
             _give(verdicts, out, writer)
             done.verdicts += len(verdicts)
+        done.program = matcher.log_program
         if writer is not None:
             writer.flush()
         if out is not None:

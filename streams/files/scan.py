@@ -27,7 +27,7 @@ from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, SourceRecord, open_sources
 from streams.files.state import FLUSH_MESSAGES, State
 from streams.formats.documents import ID_SCHEME, Fields
-from streams.formats.message import MANY_SOURCES, verdict_lines, verdicts_source
+from streams.formats.message import MANY_SOURCES, as_first, verdict_lines, verdicts_source
 from streams.line.audit import Audit
 from streams.line.matcher import Mark
 from streams.ports import Clock, SourcedPage
@@ -227,7 +227,8 @@ class _Scan:
         self._stop = threading.Event()
         self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
         state.matcher.threads = threads
-        self._sketcher = Sketcher(state.scheme, state.log, clock, log_time=state.matcher.log_time, threads=threads)
+        log_time, first = state.matcher.log_time, not state.log.end()
+        self._sketcher = Sketcher(state.scheme, state.log, clock, log_time=log_time, threads=threads, first=first)
 
     def enlist(
         self,
@@ -337,9 +338,10 @@ class _Scan:
         with SketchedArchives(sources, self._marks, scheme, self._threads, self._clock.now_ms()) as pages:
             for _, data in messages_of(pages, scheme, pages_max=MESSAGE_PAGES_MAX):
                 note(pages.problems)
-                offset = log.append(data)
+                message = data if log.end() else as_first(data)
+                offset = log.append(message)
                 log.sync()
-                if not self._put(_Message(offset, data, sources[0].record.path, pages.bytes_read)):
+                if not self._put(_Message(offset, message, sources[0].record.path, pages.bytes_read)):
                     return False
             note(pages.problems)
         for source in sources:

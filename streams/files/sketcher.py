@@ -14,7 +14,7 @@ from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
-from streams.formats.message import Message, encode_message
+from streams.formats.message import Message, as_first, encode_message
 from streams.line.cutting import full_message
 from streams.ports import Clock, LogWriter, Range, SourcedPage
 
@@ -24,15 +24,25 @@ POLL_BYTES_MAX = 32 << 20
 
 
 class Sketcher:
-    """One per log. log_time: the greatest that the log holds already (ms since the epoch)."""
+    """One per log. log_time: the greatest that the log holds already (ms since the epoch). first: the log is empty."""
 
-    def __init__(self, scheme: Scheme, log: LogWriter, clock: Clock, *, log_time: int = 0, threads: int = 1) -> None:
+    def __init__(
+        self,
+        scheme: Scheme,
+        log: LogWriter,
+        clock: Clock,
+        *,
+        log_time: int = 0,
+        threads: int = 1,
+        first: bool = False,
+    ) -> None:
         self.log_time = log_time
         self._scheme = scheme
         self._scheme_digest = bytes.fromhex(scheme.digest)
         self._log = log
         self._clock = clock
         self._threads = threads
+        self._first = first
 
     def run(self, pages: Iterable[SourcedPage]) -> Iterator[tuple[int, bytes]]:
         """Sketches `pages` and gives (offset, message) after each message is durable; ends with the pages.
@@ -70,6 +80,8 @@ class Sketcher:
             offsets = [c.offset for c in run]
             ranges.append(Range(bytes.fromhex(source), partition, offsets[0], offsets[-1] + 1))
         message = encode_message(Message(self._scheme_digest, tuple(ranges), tuple(records)))
+        if self._first:
+            message, self._first = as_first(message), False
         offset = self._log.append(message)
         self._log.sync()
         return offset, message

@@ -6,24 +6,28 @@ start i64, stop i64), no partition twice; the records' lengths u32 each; the rec
 sketcher's, from before any broker or disk has had it.
 `page id = (offset of the message << 12) | place in the message`. Kind 0 holds sketches. Kind 1 is an operator's word:
 no ranges, one record: a JSON object of `control` (what is decided) and `offset` (of the message that it settles); or
-of `control`, `before` and `after`, two deciders; or of `control`, `what`, `hash` and `length`, a takedown.
+of `control`, `before` and `after`, two deciders; or of `control`, `what`, `hash` and `length`, a takedown. Kind 2 is
+kind 0 of whoever found the log empty: one more record, behind the others, is the version of his program. So the first
+message of a log names it, and page ids are as without; logs of before have none, and are read as ever.
 
 A frame of verdicts: source 16 bytes (of the message that caused them; zeros if it has many, or none), then one zlib
 stream of JSON lines.
 """
 
+import re
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from importlib.metadata import version
 from typing import Any
 
 import orjson
 import xxhash
 
 from neardup.decider import Decider
-from neardup.errors import CorruptRecord
+from neardup.errors import CorruptRecord, NewerProgram
 from neardup.limits import PLACE_BITS
 from neardup.sketch.takedown import HASH_BYTES, Named, Takedown
 from streams.ports import Range
@@ -32,13 +36,14 @@ MESSAGE_VERSION = 2
 ANY_LOG = bytes(16)
 MANY_SOURCES = bytes(16)
 
-_SKETCHES, _CONTROL = 0, 1
+_SKETCHES, _CONTROL, _FIRST = 0, 1, 2
 _NEW_DECIDER, _FORGET = "new_decider", "forget"
 _HEAD = struct.Struct("<BBHI16s16s")
 _RANGE = struct.Struct("<16sIqq")
 _LENGTH = struct.Struct("<I")
 _CHECKSUM = struct.Struct("<Q")
 _BODY = _HEAD.size + _CHECKSUM.size
+_VERSION = re.compile(r"\d{1,6}\.\d{1,6}[0-9A-Za-z.+-]{0,50}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +51,15 @@ class Message:
     """One message of the sketch log. scheme: the 16 bytes of the scheme's digest.
 
     log: topic id of the log that it was meant for, ANY_LOG for whichever holds it: what a sketcher sent to a topic that
-    was made anew meanwhile says nothing of the new one.
+    was made anew meanwhile says nothing of the new one. program: version of the one that began the log, in its first
+    message, else "".
     """
 
     scheme: bytes
     ranges: tuple[Range, ...]
     records: tuple[bytes, ...]
     log: bytes = ANY_LOG
+    program: str = ""
 
     def meant_for(self, log: bytes) -> bool:
         return self.log in (log, ANY_LOG) or log == ANY_LOG
@@ -65,7 +72,14 @@ def page_id(offset: int, place: int) -> int:
 
 def encode_message(message: Message) -> bytes:
     """The bytes of `message`, laid out as the module's docstring says."""
-    return _encode(message, _SKETCHES)
+    if not message.program:
+        return _encode(message, _SKETCHES)
+    return _encode(replace(message, records=(*message.records, message.program.encode())), _FIRST)
+
+
+def as_first(data: bytes) -> bytes:
+    """A message of sketches as the first of a log: it names this program's version."""
+    return encode_message(replace(decode_message(data, 0), program=version("neardup")))
 
 
 def _encode(message: Message, kind: int) -> bytes:
@@ -88,8 +102,31 @@ def _checksum(head: bytes, body: bytes) -> int:
 
 
 def decode_message(data: bytes, offset: int) -> Message:
-    """Raises CorruptRecord, naming the offset, for any bytes that `encode_message` does not make."""
-    return _decode(data, offset, _SKETCHES)
+    """Raises CorruptRecord, naming the offset, for any bytes that `encode_message` does not make; NewerProgram for a
+    log that a later version began, which this one may not know how to read.
+    """
+    first = data[1:2] == bytes([_FIRST])
+    message = _decode(data, offset, _FIRST if first else _SKETCHES)
+    if not first:
+        return message
+    program = message.records[-1].decode("ascii", "replace") if message.records else ""
+    if not _VERSION.fullmatch(program):
+        raise CorruptRecord(f"the message at offset {offset} of the sketch log names no version, but {program[:64]!r}")
+    check_program(program, f"the sketch log, by its message at offset {offset}")
+    return replace(message, records=message.records[:-1], program=program)
+
+
+def check_program(program: str, where: str) -> None:
+    """Raises NewerProgram if a version is later than this program's. A third number says nothing of what is written."""
+    own = version("neardup")
+    (theirs, ours) = ([int(part) for part in each.split(".")[:2]] for each in (program, own))
+    if theirs > ours:
+        raise NewerProgram(
+            f"{where}, was begun by neardup {program}, and this is {own}, which may read it wrongly: run that version; "
+            "or judge its pages anew by this one: neardup backfill --generation NAME --read-pages, or neardup scan "
+            "into another directory",
+            program=program,
+        )
 
 
 def _decode(data: bytes, offset: int, wanted: int) -> Message:
@@ -98,9 +135,9 @@ def _decode(data: bytes, offset: int, wanted: int) -> Message:
 
     if len(data) < _BODY:
         raise bad(f"has only {len(data)} bytes")
-    version, kind, n_ranges, n_records, scheme, log = _HEAD.unpack_from(data)
-    if version != MESSAGE_VERSION or kind != wanted:
-        raise bad(f"has version {version}, kind {kind}; this program reads version {MESSAGE_VERSION}")
+    form, kind, n_ranges, n_records, scheme, log = _HEAD.unpack_from(data)
+    if form != MESSAGE_VERSION or kind != wanted:
+        raise bad(f"has version {form}, kind {kind}; this program reads version {MESSAGE_VERSION}")
     if n_records > 1 << PLACE_BITS:
         raise bad(f"says it has {n_records} records")
     at = _BODY + n_ranges * _RANGE.size
@@ -189,7 +226,7 @@ def is_control(data: bytes) -> bool:
 
 
 def decode_entry(data: bytes, offset: int) -> Message | Word:
-    """A message of either kind. Raises CorruptRecord, naming the offset; NewerProgram for a newer program's decider."""
+    """A message of any kind. Raises CorruptRecord, naming the offset; NewerProgram for a newer one's log or decider."""
     if not is_control(data):
         return decode_message(data, offset)
     message = _decode(data, offset, _CONTROL)

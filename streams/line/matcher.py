@@ -31,6 +31,7 @@ from streams.formats.message import (
     Message,
     NewDecider,
     Word,
+    check_program,
     decode_entry,
     page_id,
 )
@@ -45,9 +46,8 @@ from streams.ports import VerdictSink
 __all__ = ["Mark", "Matcher", "Prepared", "Settled", "folded_to"]
 
 _NEXT, _LOG_TIME, _SCHEME, _DECIDER, _TOLD = b"next", b"log_time", b"scheme", b"decider", b"told"
-#: Version of the program that began the index. Not in the log: its first record would be of whichever sketcher came
-#: first, and page ids count from there.
-PROGRAM = b"program"
+#: Versions of the programs that began the index, and the log, as its first message says.
+PROGRAM, LOG_PROGRAM = b"program", b"log_program"
 _SWEEP = b"sweep"  # where dropping what nobody has seen stands, if the decider has a horizon
 _DECIDED_BY = b"decided_by"  # the decider as JSON, once an operator's word has named another one than the first
 _MARK = struct.Struct("<qq")
@@ -65,7 +65,7 @@ class Prepared:
     headers: of the pages judged, in order. controls: operators' words among the messages, with their offsets. word: the
     last message, if it names another decider. decider: what decides behind the messages. dropped, duplicates, accepted,
     skipped: as in Account, all messages together. foreign: messages that were meant for another log. takedowns: done.
-    sweep: where sweeping stands; expired: URLs that were dropped for their age.
+    sweep: where sweeping stands; expired: URLs that were dropped for their age. log_program: as in Matcher.
     """
 
     outcome: Outcome
@@ -85,6 +85,7 @@ class Prepared:
     takedowns: list[Done] = field(default_factory=list)
     sweep: Sweep = field(default_factory=Sweep)
     expired: int = 0
+    log_program: str = ""
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -110,6 +111,7 @@ class Matcher:
     told: the offset after the last message that had verdicts. threads: how many share a batch.
     at: the message at work, for whoever catches an error. forgot: the offset behind the last takedown, 0 if there was
     none: a checkpoint of before holds what was taken down. beat: called all the time by what takes long.
+    log_program: version that began the log, "" where it does not say.
     decider: what decides there; the one given does from the log's begin on, until an operator's word names another.
     heeds: whether such words count; they do not for who judges another generation's log anew.
     log: the log's topic id, for its verdicts; None for a state directory's own. generation: for them, too. sink: for
@@ -130,7 +132,8 @@ class Matcher:
         log: str | None = None,
         generation: str = "",
     ) -> None:
-        """Raises StateError if the store was folded with another scheme or decider."""
+        """Raises StateError if the store was folded with another scheme or decider, NewerProgram if a later version
+        began its log."""
         self._store = store
         self._sink = sink
         self._settled = settled
@@ -140,8 +143,11 @@ class Matcher:
         self._generation = generation or None
         self._log_id = ANY_LOG if log is None else bytes.fromhex(log)
         self.watch: Watch | None = None
-        names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY, _SWEEP]
-        log_time, scheme, used, told, decided_by, sweep = store.get_many(Family.META, names)
+        names = [_LOG_TIME, _SCHEME, _DECIDER, _TOLD, _DECIDED_BY, _SWEEP, LOG_PROGRAM]
+        log_time, scheme, used, told, decided_by, sweep, program = store.get_many(Family.META, names)
+        self.log_program = (program or b"").decode()
+        if self.log_program:
+            check_program(self.log_program, "the sketch log, by its index")
         self.decider = decider if decided_by is None else Decider.from_json(decided_by.decode(), "the index")
         self.next_offset = folded_to(store)
         self.log_time = int(log_time or 0)
@@ -197,7 +203,7 @@ class Matcher:
             {(s.source, s.partition) for _, e in entries if isinstance(e, Message) for s in e.ranges},
         )
         prepared = Prepared(Outcome([], {}), {}, next_offset, self.log_time, self.told, [], self.decider)
-        prepared.sweep = self._sweep
+        prepared.sweep, prepared.log_program = self._sweep, self.log_program
         changed: dict[Key, Mark] = {}
         weigh = tell and self.watch is not None
         work = Judging(self._store, self.decider, tell=tell, weigh=weigh, threads=self.threads, beat=self.beat)
@@ -218,6 +224,7 @@ class Matcher:
             elif isinstance(entry, Message) and not entry.meant_for(self._log_id):
                 prepared.foreign += 1
             elif isinstance(entry, Message):
+                prepared.log_program = prepared.log_program or entry.program
                 found = self._account(offset, entry, known)
                 known.update(found.marks)
                 changed.update(found.marks)
@@ -243,6 +250,8 @@ class Matcher:
         }
         if not self.next_offset:
             meta[PROGRAM] = version("neardup").encode()
+        if prepared.log_program != self.log_program:
+            meta[LOG_PROGRAM] = prepared.log_program.encode()
         if prepared.sweep != self._sweep:
             meta[_SWEEP] = prepared.sweep.encode()
         if prepared.decider is not self.decider:
@@ -257,6 +266,7 @@ class Matcher:
         self.log_time = prepared.log_time
         self.told = prepared.told
         self.decider = prepared.decider
+        self.log_program = prepared.log_program
         self._sweep = prepared.sweep
         if prepared.takedowns:
             self.forgot = prepared.takedowns[-1].offset + 1

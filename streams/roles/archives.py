@@ -16,6 +16,7 @@ from streams.config.settings import Settings
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
 from streams.files.sources import LocalSource, open_sources
+from streams.formats.message import as_first
 from streams.kafka import Admin, Writer
 from streams.kafka.merged import Pace
 from streams.line.accounting import Mark
@@ -73,7 +74,9 @@ class ArchivesRole:
         """Returns when all are read, or it is stopped. Raises BrokerError, ReaderLost, BadInput."""
         settings, scheme = self._settings, self._settings.scheme()
         connection = connect(settings, "sketch")
-        log = Admin(connection).topic(settings.topics.sketches)
+        admin = Admin(connection)
+        log = admin.topic(settings.topics.sketches)
+        first = not admin.offsets(log, "latest")[0]
         now_ms = time.time_ns() // 1_000_000
         health = runtime.health.role("sketch")
         with (
@@ -85,7 +88,8 @@ class ArchivesRole:
             allowed = takewhile(lambda page: self._may_go_on(runtime.stop.wait, health.turned), pages)
             told = 0
             for count, message in messages_of(allowed, scheme, pages_max=settings.batch_pages, log=log.id):
-                out.send(message)
+                out.send(as_first(message) if first else message)
+                first = False
                 while out.poll(0.0) > settings.inflight_batches:
                     health.turned()
                     out.poll(0.02)

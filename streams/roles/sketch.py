@@ -26,7 +26,7 @@ from neardup.verdict import Coordinates
 from streams.errors import NEW_GENERATION, BodiesAway, RecordTooLarge, TopicError, WrongScheme
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
-from streams.formats.message import decode_entry
+from streams.formats.message import as_first, decode_entry
 from streams.line.cutting import pack
 from streams.ports import PageReader, Range, Record, RecordWriter
 from streams.process import logs
@@ -52,11 +52,22 @@ class _Sent:
 
 
 class SketchRole:
-    """One sketcher. `round` does one round; `run` goes on until it is stopped."""
+    """One sketcher. `round` does one round; `run` goes on until it is stopped.
+
+    first: the log is empty. Several may find it so, and each names its program: the log's first message does.
+    """
 
     def __init__(
-        self, pages: PageReader, log: RecordWriter, rejected: RecordWriter, scheme: Scheme, runtime: Runtime
+        self,
+        pages: PageReader,
+        log: RecordWriter,
+        rejected: RecordWriter,
+        scheme: Scheme,
+        runtime: Runtime,
+        *,
+        first: bool = False,
     ) -> None:
+        self._first = first
         settings = self._settings = runtime.settings
         self._pages, self._log, self._rejected = pages, log, rejected
         self._scheme = scheme
@@ -196,7 +207,8 @@ class SketchRole:
                     self._reject(record, Header(sketch).reason)
                     rejected = True
             places = [(record.partition(), record.offset()) for record in records]
-            for message in pack(self._scheme_digest, ranges, places, sketches, log=self._pages.hop.sink):
+            for packed in pack(self._scheme_digest, ranges, places, sketches, log=self._pages.hop.sink):
+                message, self._first = as_first(packed) if self._first else packed, False
                 self._log.send(message, headers=headers)
             self._inflight.append(_Sent(ranges, self._log.sent, rejected))
 

@@ -77,7 +77,7 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: 
         make = reader or (lambda reading, log: KafkaPages(reading, names.pages, settings.group_of("sketch"), log))
         pages = make(reading, sketches.topic)
         held.callback(pages.close)
-        SketchRole(pages, log, rejected, scheme, runtime).run()
+        SketchRole(pages, log, rejected, scheme, runtime, first=newest is None).run()
     return None
 
 

@@ -1,6 +1,7 @@
 """The roles on a real broker, undisturbed and killed at every step: each page has its one right verdict."""
 
 from collections import Counter
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ def test_pages_become_verdicts(make: Make) -> None:
 
     verdicts = line.check()
 
+    programs = [message.program for _, message in line.messages()]
+    assert programs[0] == version("neardup")
+    assert not any(programs[1:])
     kinds = Counter(verdict["verdict"] for verdict in verdicts)
     assert set(kinds) >= {"unique", "exact_duplicate", "near_duplicate", "unchanged", "edited", "gone", "rejected"}
     assert sum(verdict["n"] == 0 for verdict in verdicts) == len(story())

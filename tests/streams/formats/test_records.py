@@ -1,10 +1,13 @@
 """Codecs: what is written is read, anything else is refused with its offset."""
 
+from dataclasses import replace
+from importlib.metadata import version
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.errors import BadPage, CorruptRecord
+from neardup.errors import BadPage, CorruptRecord, NewerProgram
 from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
@@ -12,6 +15,7 @@ from neardup.sketch.view import Sketch
 from streams.formats.json import decode_line
 from streams.formats.message import (
     Message,
+    as_first,
     decode_entry,
     decode_message,
     decode_verdicts,
@@ -91,6 +95,24 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 def test_another_version_is_refused() -> None:
     with pytest.raises(CorruptRecord, match=r"offset 4 .* version 1"):
         decode_message(b"\1" + bytes.fromhex(GOLDEN_HEX)[1:], 4)
+
+
+def test_the_first_message_of_a_log_names_the_program() -> None:
+    """In one record more: places of pages are as ever, and logs of before, which name none, are read."""
+    data = as_first(bytes.fromhex(GOLDEN_HEX))
+    first = decode_message(data, 0)
+    assert first == decode_entry(data, 0) == replace(GOLDEN, program=version("neardup"))
+    assert encode_message(first) == data
+    assert decode_message(encode_message(GOLDEN), 0).program == ""
+    major, minor = map(int, version("neardup").split(".")[:2])
+    for same in (f"{major}.{minor}.999", f"{major}.{minor}.1rc2"):
+        assert decode_message(encode_message(replace(GOLDEN, program=same)), 0).program == same
+    for later in (f"{major}.{minor + 1}.0", f"{major + 1}.0.0"):
+        with pytest.raises(NewerProgram, match=rf"offset 4.* neardup {later}, .*neardup backfill --generation NAME"):
+            decode_entry(encode_message(replace(GOLDEN, program=later)), 4)
+    for none in ("x", "1", "1.2\n", "1.2" + "9" * 60):
+        with pytest.raises(CorruptRecord, match=r"offset 4 .* names no version"):
+            decode_entry(encode_message(replace(GOLDEN, program=none)), 4)
 
 
 def test_page_ids_hold_offset_and_place() -> None:

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,8 @@ from neardup.scheme import Scheme
 from neardup.verdict import Coordinates
 from streams.files.scan import scan
 from streams.files.state import State
+from streams.formats.message import decode_message, encode_message
+from streams.line.matcher import LOG_PROGRAM
 from tests.streams.archives import crawl, write_folder, write_warc
 
 SCHEME = Scheme(seed=7)
@@ -91,6 +95,27 @@ def test_a_file_of_a_newer_program_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(
         NewerProgram, match=rf"{name}: written by a newer version of neardup .*echo_min.*; run that one$"
     ):
+        State.open(path)
+
+
+def test_a_log_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+    """By its index, which need not read it again, and where it is folded anew. What was before is not told by it."""
+    path = scanned(tmp_path)
+    with State.open(path) as state:
+        assert [decode_message(data, at).program for at, data in state.log.read()] == [version("neardup")]
+        assert state.matcher.log_program == version("neardup")
+        state.store.write({Family.META: {LOG_PROGRAM: b"99.0.0"}})
+    told = r"begun by neardup 99\.0\.0, .*run that version; or .* neardup scan into another directory"
+    with pytest.raises(NewerProgram, match=told):
+        State.open(path)
+    shutil.rmtree(path / "index")
+    with State.open(path) as state:
+        frames = [data for _, data in state.log.read()]
+        state.log.truncate(0)
+        for data in [encode_message(replace(decode_message(frames[0], 0), program="99.0.0")), *frames[1:]]:
+            state.log.append(data)
+    shutil.rmtree(path / "index")
+    with pytest.raises(NewerProgram, match=told):
         State.open(path)
 
 

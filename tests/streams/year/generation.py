@@ -50,7 +50,8 @@ class Generation:
     def take(self, fetches: Sequence[Placed]) -> None:
         """Sketches and judges, each verdict held against the model."""
         state, at = self._state, 0
-        sketcher = Sketcher(self.scheme, state.log, self._clock, log_time=state.matcher.log_time)
+        log_time, first = state.matcher.log_time, not state.log.end()
+        sketcher = Sketcher(self.scheme, state.log, self._clock, log_time=log_time, first=first)
         for offset, data in sketcher.run(_sourced(fetches)):
             count = len(decode_message(data, offset).records)
             told = [one for one in state.matcher.step(offset, data) if not one.n]
