@@ -47,7 +47,7 @@ START_SECONDS_MAX = 300.0
 #: The lag is asked for a page that somebody waits for.
 LAG_SECONDS_MAX = 5.0
 #: Tables of another version are left alone, and the topic is read anew from its begin.
-ROWS_VERSION = 3
+ROWS_VERSION = 4
 #: Rows on their way to the changelogs.
 CHANGES_WAITING_MAX = 5_000
 #: Verdicts taken in together, and how long the first of them waits for others: many change the same rows.
@@ -86,7 +86,9 @@ class _PartitionRows:
 
 
 def _bytes_of(store: Any) -> int:
-    return store.property_int_value("rocksdb.total-sst-files-size") or 0
+    """On disk, and in memory on the way there."""
+    sizes = ("rocksdb.total-sst-files-size", "rocksdb.cur-size-all-mem-tables")
+    return sum(store.property_int_value(each) or 0 for each in sizes)
 
 
 def _key(text: str) -> bytes:

@@ -8,7 +8,7 @@ from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawi
 from neardup.report.tally import DUPLICATES
 
 #: Under the pictures about so many labels fit.
-_LABELS = 6
+_LABELS = 4
 
 
 def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Markup:

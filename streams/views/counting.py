@@ -15,6 +15,7 @@ from streams.views.hot import hot_key, hot_of
 from streams.views.lists import SITES, close_key, close_of, rejected_key, rejected_of, sites_of
 from streams.views.rows import EVERYTHING, HOUR_MS, counts_of, day_key, hours_of
 from streams.views.source import Source
+from streams.views.suppressed import suppressed_key, suppressed_of
 
 Facts = dict[str, Any]
 
@@ -46,7 +47,8 @@ def site(source: Source, name: str) -> Facts | None:
     if "\n" in name or name == EVERYTHING or not source.rows("counts", name):
         return None
     hot = hot_of(source.rows("lists", hot_key(name)), HOT_SHOWN)
-    return {"site": name, **_counts(source, name), "hot": hot}
+    suppressed = suppressed_of(source.rows("lists", suppressed_key(name)))
+    return {"site": name, **_counts(source, name), "hot": hot, "suppressed": suppressed}
 
 
 def _counts(source: Source, name: str) -> Facts:

@@ -70,7 +70,8 @@ TWINS = {
     "site": Twin(
         "counts of one registrable domain",
         {"name": ("the registrable domain", True)},
-        {"site": _TEXT, **_COUNTED, "hot": _HOT},
+        {"site": _TEXT, **_COUNTED, "hot": _HOT,
+         "suppressed": _object(newest=_list_of(_OBJECT), originals=_COUNTS)},
     ),
     "sites": Twin("the sites with the most verdicts", {"page": _PAGE}, {"sites": _SITES, **_PAGED}),
     "compare": Twin(

@@ -10,7 +10,7 @@ clusters  cluster -> {last, members: [URL, ...] ever told to be in it, more: lef
 counts    site -> {last, at: when the newest was said, kinds: {kind: verdicts}, reasons: {reason: verdicts}}; under
           `EVERYTHING` those of the crawl;
           (site, day) -> {last, hours: {hour of the day: {kind: verdicts}}}
-lists     what people look through, each list bounded: see `streams.views.lists` and `streams.views.hot`
+lists     what people look through, each list bounded: see `streams.views.lists`, `hot` and `suppressed`
 
 `last` is the id (page_id, n) of the newest verdict that a row has taken in, and a row takes only newer ones: after a
 crash verdicts come again, and some rows have them already while others have not. It is enough, as a topic's partition
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from neardup.report.prose import reason_kind
-from streams.views import hot, lists
+from streams.views import hot, lists, suppressed
 from streams.views.lists import Closeness, Row, Verdict
 
 TABLES = ("urls", "clusters", "counts", "lists")
@@ -78,7 +78,11 @@ def apply(verdict: Verdict, rows: Rows, said_at: int = 0, closeness: Closeness =
     cluster = cluster_id(verdict)
     if cluster is not None:
         changes.append(("clusters", str(cluster), lambda row: _cluster_row(row, verdict)))
-    for key, changed in (*lists.changes(verdict, kind, site, day, closeness), *hot.changes(verdict, site)):
+    for key, changed in (
+        *lists.changes(verdict, kind, site, day, closeness),
+        *hot.changes(verdict, site),
+        *suppressed.changes(verdict, kind, site),
+    ):
         changes.append(("lists", key, changed))
     new = []
     for table, key, changed in changes:

@@ -1,6 +1,7 @@
 """An operator's way through all pages in a real browser, over a real line: crawl, hostile pages, a page sent again."""
 
 import http.client
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import orjson
 import pytest
 from broker import eventually
 from line import Line, Make
+from roles import Role
 from test_views import Worker
 
 from neardup.page import Page
@@ -108,12 +110,18 @@ def asked(worker: Worker, path: str) -> dict[str, Any]:
         connection.close()
 
 
+def address_of(role: Role) -> str:
+    """Of its metrics, as its log names it."""
+    return str(eventually(lambda: re.findall(r"http://\S+/metrics", role.said()), "the role's metrics")[0])
+
+
 @contextmanager
-def views(line: Line, folder: Path) -> Iterator[Worker]:
+def views(line: Line, folder: Path, *roles: Role) -> Iterator[Worker]:
     names, settings = line.names, line.settings
     topics = ["--pages-topic", names.pages, "--sketches-topic", names.sketches, "--group", settings.group]
     prefixes = ["--body-ref-prefixes", ",".join(settings.body_ref_prefixes)]
-    worker = Worker(line.bootstrap, names, folder / "tables", *topics, *prefixes)
+    metrics = ["--views-metrics", ",".join(address_of(role) for role in roles)]
+    worker = Worker(line.bootstrap, names, folder / "tables", *topics, *prefixes, *metrics)
     try:
         yield worker
     except BaseException:
@@ -130,12 +138,12 @@ def test_an_operator_walks_every_page(
 ) -> None:
     line = make(body_ref_prefixes=(f"file://{tmp_path}/",))
     sketcher = line.start("sketch")
-    line.start("match")
+    matcher = line.start("match")
     line.publish(crawl(), partition=0)
     publish_word(line, tmp_path)
     line.settle()
     monkeypatch.setenv("NEARDUP_VIEWS_TOKEN", TOKEN)
-    with views(line, tmp_path) as worker:
+    with views(line, tmp_path, sketcher, matcher) as worker:
         eventually(lambda: asked(worker, "/overview.json")["verdicts"] >= line.total(), "all verdicts taken in")
         walk = Walk(browser, worker)
         why_a_page_was_dropped(walk)
@@ -163,6 +171,7 @@ def which_pages_are_in_a_cluster(walk: Walk) -> None:
     for url in (FIRST, COPY):
         assert walk.page.get_by_role("link", name=url).first.is_visible()
     walk.follow(FIRST, "Item").follow("shop.example", "shop.example").sees("verdicts of this site")
+    assert walk.page.get_by_role("row").filter(has_text=COPY).filter(has_text=FIRST).first.is_visible()
 
 
 def what_is_happening(walk: Walk) -> None:
@@ -170,6 +179,8 @@ def what_is_happening(walk: Walk) -> None:
     walk.follow("Sites", "Sites").follow("Closest calls", "Closest calls").follow("Health", "Health of the line")
     walk.sees("Nothing is seen that somebody should look at.")
     assert walk.page.get_by_role("rowheader", name="sketch").first.is_visible()
+    assert walk.page.get_by_role("heading").filter(has_text="match http").is_visible()
+    assert walk.page.get_by_role("definition").filter(has_text="free on its disk").is_visible()
     walk.page.get_by_label("Site", exact=True).fill("evil.example")
     walk.page.keyboard.press("Enter")
     walk.sees("verdicts of this site").look()

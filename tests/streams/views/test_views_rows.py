@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from neardup.report.prose import reason_kind
-from streams.views import counting, lists, pages, rows
+from streams.views import counting, lists, pages, rows, suppressed
 from streams.views.rows import EVERYTHING, HOUR_MS, MemoryRows, Row, apply
 from tests.streams.views.said import CLOSENESS, DECIDER, said, said_at
 
@@ -104,6 +104,10 @@ def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -
         assert found is not None
         assert found["kinds"] == Counter(v["verdict"] for v in verdicts if v["site"] == site)
         assert_over_time(found, [v for v in verdicts if v["site"] == site])
+        repeats = [v for v in verdicts if v["site"] == site and v["verdict"] == "near_duplicate"]
+        newest = [one["page_id"] for one in found["suppressed"]["newest"]]
+        assert newest == [v["page_id"] for v in reversed(repeats)][: suppressed.ITEMS_KEPT]
+        assert found["suppressed"]["originals"] == Counter(v["representative"]["url"] for v in repeats)
     sites = Counter(v["site"] for v in verdicts)
     listed = counting.sites(source, 1)["sites"]
     assert {one["site"]: one["verdicts"] for one in listed} == sites
@@ -209,6 +213,18 @@ def test_rows_are_bounded() -> None:
     found = pages.cluster(Partitioned([_as_mortal(kept)]), 1)
     assert found is not None
     assert not found["complete"]
+
+
+def test_originals_are_bounded_and_those_with_most_stay() -> None:
+    kept, first = MemoryRows(), next(v for v in said(50) if v["verdict"] == "near_duplicate")
+    for number in range(200):
+        original = "https://a.example/template" if number % 2 else f"https://a.example/{number}" + "x" * 10_000
+        verdict = {**first, "page_id": number, "site": "a.example", "representative": {"url": original}}
+        apply(verdict, kept)
+    row = kept.tables["lists"][suppressed.suppressed_key("a.example")]
+    assert len(row["originals"]) <= 2 * suppressed.ORIGINALS_KEPT
+    assert suppressed.suppressed_of([row])["originals"]["https://a.example/template"] == 100
+    assert len(str(row)) < 3 * suppressed.ORIGINALS_KEPT * (suppressed.CHARS_KEPT + 200)
 
 
 def _as_mortal(kept: MemoryRows) -> Mortal:
