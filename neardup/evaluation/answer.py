@@ -25,12 +25,15 @@ def _rows(table: Table) -> list[dict[str, Cell]]:
 
 
 def _rules(table: Table) -> str:
-    """The rule of the best F1, and those that the labels do not tell from it."""
-    told = [row for row in _rows(table) if isinstance(row["F1"], float)]
+    """The rule of the best F1, and those that the labels do not tell from it; no run that knows fewer pairs."""
+    pairs = max(int(row["pairs"] or 0) for row in _rows(table))
+    told = [row for row in _rows(table) if isinstance(row["F1"], float) and row["pairs"] == pairs]
     if not told:
         return "The labelled pairs are of one kind: no rule can be told from another."
+    if len(table.rows) == 1:
+        return ""  # a run alone: what it is worth is told with it
     best = max(told, key=lambda row: float(row["F1"] or 0))
-    text = f"On {table.rows[0][1]:,} labelled pairs {_named(best)} has the best F1: {_measured(best)}."
+    text = f"On {pairs:,} labelled pairs {_named(best)} has the best F1: {_measured(best)}."
     least = _range(best)[0]
     near = [_named(row) for row in told if row is not best and _range(row)[1] >= least]
     if near:

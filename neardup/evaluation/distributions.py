@@ -55,6 +55,7 @@ def law_note(laws: Sequence[powerlaw.PowerLaw | None]) -> str:
     if not all(laws):
         note += (
             f" A dash: less than {powerlaw.NODES_MIN} to fit, less than {powerlaw.DISTINCT_MIN} different numbers or "
-            f"a factor of {powerlaw.SPAN_MIN} between them, or a distance over {powerlaw.DISTANCE_MAX:g}: no power law."
+            f"a factor of {powerlaw.SPAN_MIN} between them, a distance over {powerlaw.DISTANCE_MAX:g}, or a greatest "
+            "number that the fit would hardly ever give: no power law."
         )
     return note

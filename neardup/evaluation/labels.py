@@ -110,20 +110,26 @@ def parse_label(line: bytes) -> Label:
         label = Judgement(str(value.get("label")))
     except ValueError:
         raise BadInput(f"label {value.get('label')!r}: there is {', '.join(Judgement)}") from None
-    reasons = value.get("reasons") or []
-    if not isinstance(reasons, list) or not all(isinstance(reason, str) for reason in reasons):
-        raise BadInput("reasons must be a list of texts")
-    unknown = [reason for reason in reasons if reason not in set(Reason)]
-    if unknown:
-        raise BadInput(f"reason {unknown[0]!r}: there is {', '.join(Reason)}")
     at = value.get("labelled_at")
     if at is not None and (not isinstance(at, int) or isinstance(at, bool)):
         raise BadInput("labelled_at must be a whole number of milliseconds")
     labeller, sample = value.get("labeller") or "", value.get("sample") or ""
     if not isinstance(labeller, str) or not isinstance(sample, str):
         raise BadInput("labeller and sample must be texts")
-    more = {"reasons": tuple(map(Reason, reasons)), "labeller": labeller, "labelled_at": at, "sample": sample}
+    more = {"reasons": _reasons(value, label), "labeller": labeller, "labelled_at": at, "sample": sample}
     return label_of(urls[0], urls[1], label, **more)
+
+
+def _reasons(value: dict[str, Any], label: Judgement) -> tuple[Reason, ...]:
+    """Each once; of what is taken back any."""
+    reasons = value.get("reasons") or []
+    if not isinstance(reasons, list) or not all(isinstance(reason, str) for reason in reasons):
+        raise BadInput("reasons must be a list of texts")
+    fitting = REASONS.get(label, tuple(Reason))
+    strange = [reason for reason in reasons if reason not in fitting]
+    if strange:
+        raise BadInput(f"reason {strange[0]!r}: with {label} there is {', '.join(fitting)}")
+    return tuple(map(Reason, dict.fromkeys(reasons)))
 
 
 def _url(side: Any) -> str:

@@ -55,6 +55,10 @@ def test_a_label_survives_its_line() -> None:
         (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": ["x"]}', "reason 'x'"),
         (b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": "x"}', "list of texts"),
         (
+            b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": ["main_item"]}',
+            "reason 'main_item': with correct there is session_id",
+        ),
+        (
             b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "labelled_at": "x"}',
             "whole number",
         ),
@@ -67,6 +71,11 @@ def test_what_is_no_label_is_named_with_its_line(line: bytes, told: str, tmp_pat
     with pytest.raises(BadInput, match=told) as caught:
         read_labels(path)
     assert f"{path}:3:" in str(caught.value)
+
+
+def test_a_reason_said_twice_is_one() -> None:
+    line = b'{"a": "http://a.example/", "b": "http://b.example/", "label": "correct", "reasons": ["rest", "rest"]}'
+    assert parse_label(line).reasons == (Reason.REST,)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,12 +15,12 @@ from neardup.evaluation.answer import answer
 from neardup.evaluation.choice_tables import combined_section
 from neardup.evaluation.choices import find_knee
 from neardup.evaluation.figures import Cell, Table, by_name
-from neardup.evaluation.labels import Judgement, Label, label_of
+from neardup.evaluation.labels import Judgement, Label, join_labels, label_of
 from neardup.evaluation.pairs_tables import graph_section, levels_section
 from neardup.evaluation.plots import Axes, Series, plot
 from neardup.evaluation.rule_tables import rules_section
-from neardup.evaluation.run_tables import run_section
-from neardup.evaluation.runs import stream
+from neardup.evaluation.run_tables import RunPages, RunStudy, run_section, run_sections
+from neardup.evaluation.runs import Run, stream
 from neardup.evaluation.site_tables import hosts_section, worst_sites
 from neardup.evaluation.study import Study
 from neardup.page import host_of
@@ -221,6 +222,25 @@ def test_the_answer_comes_first(study: Study) -> None:
     assert told[1].startswith(f"The run gave {len(study.corpus):,} verdicts: {near:,} pages nearly repeat another; of ")
     assert "its F1 is" in told[1]
     assert answer([rules_section(crawl_of(manual(items=2)).study())])[0].startswith("No labelled pair")
+
+
+def test_a_run_that_knows_few_of_the_pairs_is_no_rival(crawl: Crawl) -> None:
+    labels = labels_of(crawl)
+    right, wrong = ({"label": judgement, "reasons": ()} for judgement in (Judgement.CORRECT, Judgement.INCORRECT))
+    few = {url for label in labels[:5] for url in label.pair}
+    labels = [replace(label, **(wrong if few.isdisjoint(label.pair) else right)) for label in labels]
+    strangers = next(label.pair for label in labels if label.label is Judgement.INCORRECT)
+    part = Run("a part of a run", clusters={**dict.fromkeys(few, 1), **dict(zip(strangers, (2, 3), strict=True))})
+    sections = [rules_section(crawl.study(labels, run=part)), run_section(part)]
+    ran = sections[0].tables[0].to_json()[-1]
+    assert (ran["rule"], ran["F1"], ran["pairs"] < len(labels)) == (part.name, 1, True)
+    told = answer(sections)
+    assert told[0].startswith(f"On {len(labels):,} labelled pairs ")
+    assert part.name not in told[0]
+    assert "On the labelled pairs that it knows its F1 is 1.00" in told[1]
+    alone = RunPages(part)
+    study = RunStudy(part, alone, join_labels(labels, alone))
+    assert answer(run_sections(study))[0].startswith("The run gave "), "of one row none is the best"
 
 
 CITED = re.compile(r"Henzinger 2006,\s+(?:algorithm [BC][,:]?\s*)?sections?\s+([0-9][0-9. to,and]*)")

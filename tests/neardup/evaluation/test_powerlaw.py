@@ -47,3 +47,14 @@ def test_what_lies_far_from_its_best_power_law_is_none() -> None:
     rng = np.random.default_rng(2)
     assert fit(rng.integers(1, 400, 3000)) is None  # over two decades, and even
     assert fit(1 + rng.poisson(6, 3000)) is None
+
+
+def test_a_few_giants_beside_many_of_one_are_no_power_law() -> None:
+    """Hosts of a crawl of 743: of nearly all one page, of one 635. A steep exponent fits the many, and no giant."""
+    sizes = [1] * 699 + [2] * 27 + [3] * 3 + [4] * 2 + [5] * 2 + [6, 7, 7, 12, 12, 14, 30, 157, 157, 635]
+    assert fit(np.array(sizes)) is None
+    weights = np.arange(1, 1_000_000) ** -2.8
+    rng = np.random.default_rng(6)
+    for _ in range(5):  # giants of a power law are as large as it gives
+        degrees = 1 + np.searchsorted(np.cumsum(weights / weights.sum()), rng.random(2000))
+        assert fit(degrees.astype(np.int64)) is not None
