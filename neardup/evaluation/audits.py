@@ -21,7 +21,8 @@ from neardup.verdict import Kind
 #: Pairs that the table of samples shows; all are counted.
 SHOWN_MAX = 100
 _NEAR = Kind.NEAR_DUPLICATE
-_SAMPLES: dict[str, str] = {
+#: Why a pair was drawn, in words.
+SAMPLES: dict[str, str] = {
     Disagreement.LIVE_MERGES: "the live rule merges, the shadow does not",
     Disagreement.SHADOW_MERGES: "the shadow rule merges, the live one does not",
     Disagreement.OTHER_REPRESENTATIVE: "both merge, with another page",
@@ -31,14 +32,15 @@ _SAMPLES: dict[str, str] = {
     Stratum.REFUSED: "above the threshold and not merged: a veto or another step",
 }
 _COUNTS = {"pages": "pages with candidates", "pairs": "their candidates"} | {
-    name: _SAMPLES[name] for name in Disagreement
+    name: SAMPLES[name] for name in Disagreement
 }
 
 
 class AuditPair(NamedTuple):
-    """One drawn pair. a, b: normalised URLs, a the earlier page. sample: of _SAMPLES. live, shadow: (kind, step).
+    """One drawn pair. a, b: normalised URLs, a the earlier page. sample: of SAMPLES. live, shadow: (kind, step).
 
-    numbers: B-similarity, C-similarity, tape score. shadow: None where there was none.
+    numbers: B-similarity, C-similarity, tape score. shadow: None where there was none. page_ids: of a and b; -1: not
+    told.
     """
 
     a: str
@@ -47,6 +49,12 @@ class AuditPair(NamedTuple):
     live: tuple[str, str]
     shadow: tuple[str, str] | None
     numbers: tuple[int, int, float]
+    page_ids: tuple[int, int] = (-1, -1)
+
+    @property
+    def urls(self) -> tuple[str, str]:
+        """As a label has them."""
+        return min(self.a, self.b), max(self.a, self.b)
 
 
 @dataclass
@@ -84,6 +92,16 @@ def read_audits(paths: Iterable[Path]) -> Audit:
     return out
 
 
+def audited(line: bytes) -> AuditPair | None:
+    """The pair of a line; None of any other line, also one that is none of an audit. Raises BadInput: its version."""
+    held: dict[tuple[str, str], AuditPair] = {}
+    try:
+        _take(line, held, Counter())
+    except _NotRead:
+        return None
+    return next(iter(held.values()), None)
+
+
 class _NotRead(Exception):
     """A line that is none of an audit."""
 
@@ -102,7 +120,7 @@ def _take(line: bytes, held: dict[tuple[str, str], AuditPair], counts: Counter[s
             counts.update({name: int(value.get(name, 0)) for name in _COUNTS})
         elif what == "pair":
             pair = _pair(value)
-            held[min(pair.a, pair.b), max(pair.a, pair.b)] = pair
+            held[pair.urls] = pair
         else:
             raise _NotRead
     except (ValueError, TypeError, KeyError, AttributeError, BadPage) as error:
@@ -112,7 +130,7 @@ def _take(line: bytes, held: dict[tuple[str, str], AuditPair], counts: Counter[s
 
 def _pair(value: dict[str, Any]) -> AuditPair:
     numbers, shadow = value["pair"], value.get("shadow")
-    if value["sample"] not in _SAMPLES:
+    if value["sample"] not in SAMPLES:
         raise ValueError
     return AuditPair(
         normalise_url(value["a"]["url"]),
@@ -121,6 +139,7 @@ def _pair(value: dict[str, Any]) -> AuditPair:
         _ruling(value["live"]),
         None if shadow is None else _ruling(shadow),
         (int(numbers["b_similarity"]), int(numbers["c_similarity"]), float(numbers["tape_score"])),
+        (int(value["a"].get("page_id", -1)), int(value["b"].get("page_id", -1))),
     )
 
 
@@ -186,11 +205,11 @@ def _counts(audit: Audit) -> Table:
 
 def _samples(audit: Audit, judged: dict[tuple[str, str], Judgement]) -> Table:
     rows: list[list[Cell]] = []
-    for sample, words in _SAMPLES.items():
+    for sample, words in SAMPLES.items():
         here = [pair for pair in audit.pairs if pair.sample == sample]
         if not here:
             continue
-        labels = [judged.get(_key(pair)) for pair in here]
+        labels = [judged.get(pair.urls) for pair in here]
         rows.append(
             [
                 words,
@@ -218,18 +237,14 @@ def _right(rulings: Sequence[tuple[str, str] | None], labels: Sequence[Judgement
 
 
 def _shown(audit: Audit, judged: dict[tuple[str, str], Judgement]) -> Table:
-    by_sample = (pair for sample in _SAMPLES for pair in audit.pairs if pair.sample == sample)
+    by_sample = (pair for sample in SAMPLES for pair in audit.pairs if pair.sample == sample)
     apart = [pair for pair in by_sample if pair.sample in set(Disagreement)]
     rest = [pair for pair in audit.pairs if pair.sample not in set(Disagreement)]
     rows: list[list[Cell]] = []
     for pair in list(chain(apart, rest))[:SHOWN_MAX]:
         told = [said and f"{said[0] or 'no'} ({said[1]})" for said in (pair.live, pair.shadow)]
-        rows.append([pair.sample, pair.a, pair.b, *pair.numbers, *told, judged.get(_key(pair))])
+        rows.append([pair.sample, pair.a, pair.b, *pair.numbers, *told, judged.get(pair.urls)])
     columns = ("sample", "earlier page", "page", "B-similarity", "C-similarity", "tape", "live", "shadow", "label")
     kinds = ("text", "text", "text", "count", "count", "share", "text", "text", "text")
     note = f"At most {SHOWN_MAX} of {len(audit.pairs):,} pairs, disagreements first."
     return Table("audit-pairs", "Samples", columns, kinds, rows, note)
-
-
-def _key(pair: AuditPair) -> tuple[str, str]:
-    return min(pair.a, pair.b), max(pair.a, pair.b)

@@ -10,10 +10,19 @@ from neardup.errors import BadInput
 from streams.cli import options
 from streams.cli.options import takes_settings
 from streams.config.settings import Settings
+from streams.errors import WrongUsage
 
 app = typer.Typer(rich_markup_mode=None)
 
-_TOPICS = ("verdicts_topic", "sketches_of", "sketches_topic", "pages_topic", "codec", "body_ref_prefixes")
+_TOPICS = (
+    "verdicts_topic",
+    "audit_topic",
+    "sketches_of",
+    "sketches_topic",
+    "pages_topic",
+    "codec",
+    "body_ref_prefixes",
+)
 _WATCHING = tuple(name for name in options.WATCHING if name != "hold_ms")
 
 
@@ -41,6 +50,13 @@ def views(
         str | None,
         typer.Option("--address", metavar="URL", help="Stream: how other workers reach this one; by default --host."),
     ] = None,
+    audit: Annotated[
+        Path | None, typer.Option("--audit", metavar="FILE", help="Of a scan: the pairs that it drew for people.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", metavar="FILE", help="Let who has the token label these pairs: what is said, there."),
+    ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Stream: make the tables anew from the topic.")] = False,
 ) -> None:
     """Show what was said as web pages: counts, a URL's verdict with its evidence and history, a cluster, a site, and
@@ -54,30 +70,40 @@ def views(
     """
     if scan is not None and rebuild:
         raise BadInput("--rebuild is the stream's: a scan's directory is read anew at every start")
+    if scan is None and audit is not None:
+        raise WrongUsage("--audit is a scan's; the stream's pairs are in its topic: --audit-topic, as for the matcher")
+    if labels is not None and settings.views_token is None:
+        raise WrongUsage("--labels: only who has a token may label; set NEARDUP_VIEWS_TOKEN(_FILE)")
+    from streams.commands.label import LabelFile
     from streams.process import logs
     from streams.views import web
 
     if scan is not None:
+        from streams.views.audits import audits_of
         from streams.views.source import ScanSource
 
         if not (scan / "verdicts").is_dir():
             raise BadInput(f"{scan} is no scan's state directory; make one with: neardup scan")
-        source = ScanSource(scan)
+        source = ScanSource(scan, None if audit is None else audits_of(audit))
+    file = None if labels is None else LabelFile(labels)
     sock = web.listen(host, port, settings.views_token)
     handler = logs.configure(settings.log_level, settings.log_format, secrets=settings.secrets())
     try:
         if scan is not None:
-            serving = web.serve(
-                source, source.decider, sock, names=names or (), token=settings.views_token, ready=_ready
-            )
+            token = settings.views_token
+            serving = web.serve(source, source.decider, sock, names=names or (), token=token, labels=file, ready=_ready)
         else:
             from streams.views.application import run
 
-            serving = run(settings, sock, rebuild=rebuild, names=names or (), address=address, ready=_ready)
+            serving = run(
+                settings, sock, rebuild=rebuild, names=names or (), address=address, labels=file, ready=_ready
+            )
         asyncio.run(serving)
     finally:
         logs.release(handler)
         sock.close()
+        if file is not None:
+            file.close()
 
 
 def _ready(url: str) -> None:

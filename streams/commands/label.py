@@ -75,6 +75,10 @@ class LabelFile:
             os.ftruncate(self._handle, len(data) - len(last))
             self.messages.append(f"{self._path}: the last line was cut off in the middle, and is taken out")
 
+    def held(self) -> list[Label]:
+        """What counts of what is in it now. Raises BadInput."""
+        return read_labels(self._path)
+
     def append(self, line: bytes) -> None:
         """Returns when the line is on disk. Raises BadInput where it cannot be written."""
         try:
@@ -115,14 +119,21 @@ class LabelViews:
 
     def add_to(self, app: web.Application) -> None:
         """Adds the routes. Mount once for each application."""
-        router = app.router
-        router.add_get(f"{self._prefix}/", self._guarded(self._home))
-        router.add_get(f"{self._prefix}/pair", self._guarded(self._pair))
-        router.add_get(f"{self._prefix}/page", self._guarded(self._visited, visitor.HEADERS))
-        router.add_post(f"{self._prefix}/label", self._guarded(self._label))
-        router.add_post(f"{self._prefix}/undo", self._guarded(self._undo))
-        for name in ("label.css", "label.js"):
-            router.add_get(f"{self._prefix}/{name}", self._guarded(self._asset))
+        for (method, name), handler in self.handlers().items():
+            app.router.add_route(method, f"{self._prefix}/{name}", handler)
+
+    def handlers(self) -> dict[tuple[str, str], _Handler]:
+        """Who answers a method and a path behind the prefix and its slash."""
+        asset = self._guarded(self._asset)
+        return {
+            ("GET", ""): self._guarded(self._home),
+            ("GET", "pair"): self._guarded(self._pair),
+            ("GET", "page"): self._guarded(self._visited, visitor.HEADERS),
+            ("POST", "label"): self._guarded(self._label),
+            ("POST", "undo"): self._guarded(self._undo),
+            ("GET", "label.css"): asset,
+            ("GET", "label.js"): asset,
+        }
 
     def _guarded(self, handler: _Handler, headers: Mapping[str, str] = HEADERS) -> _Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:

@@ -21,11 +21,14 @@ from faust.types import TP
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
+from streams.commands.label import LabelFile
 from streams.config.settings import Settings
 from streams.errors import BrokerError
 from streams.kafka import Admin, Topic
 from streams.process import logs
 from streams.roles.runtime import connect
+from streams.views.audit_topic import TopicAudits
+from streams.views.audits import Audits, NoAudits
 from streams.views.driver import SCHEME, CommittedConsumer
 from streams.views.health import Facts, of_stream
 from streams.views.line import StreamHealth
@@ -146,6 +149,7 @@ class StreamSource:
         self._health = StreamHealth(settings, address, self._peers)
         self.origin = StreamOrigin(settings)
         self._policy = StreamPolicy(settings)
+        self.audits: Audits = TopicAudits(settings) if settings.audit_topic else NoAudits()
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         verdicts = self.app.topic(
             topic.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
@@ -301,6 +305,8 @@ class StreamSource:
         self.origin.close()
         self._policy.close()
         self._health.close()
+        if isinstance(self.audits, TopicAudits):
+            self.audits.close()
 
 
 def name_of(settings: Settings, topic: Topic) -> str:
@@ -343,6 +349,7 @@ async def run(
     rebuild: bool = False,
     names: Collection[str] = (),
     address: str | None = None,
+    labels: LabelFile | None = None,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Follows the topic and serves the pages, until a signal. rebuild: the tables anew. address: for other workers.
@@ -362,7 +369,8 @@ async def run(
             await source.start()
             watch.ready()
             decider, until = Decider(scheme="", **settings.decider_values), source.stopped()
-            await serve(source, decider, sock, names=names, token=settings.views_token, ready=ready, until=until)
+            token = settings.views_token
+            await serve(source, decider, sock, names=names, token=token, labels=labels, ready=ready, until=until)
         finally:
             looking.cancel()
             await source.stop()

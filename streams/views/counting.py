@@ -99,7 +99,7 @@ def _duplicates(kinds: Mapping[str, int]) -> int:
 
 def sites(source: Source, page: int) -> Facts:
     """The sites with the most verdicts, ITEMS_SHOWN a page."""
-    told = _paged("sites", _listed(source), page)
+    told = paged("sites", _listed(source), page)
     return {**told, "sites": _of_sites(source, told["sites"])}
 
 
@@ -145,7 +145,7 @@ def rejects(source: Source, reason: str, page: int) -> Facts | str:
     items = rejected_of(source.rows("lists", rejected_key(reason))) if reason else []
     if reason and not items:
         return f"No page was rejected for the reason {reason[:200]!r}"
-    return out | _paged("items", items, page)
+    return out | paged("items", items, page)
 
 
 def rejected(source: Source, reason: str, page_id: int) -> Facts | None:
@@ -154,7 +154,7 @@ def rejected(source: Source, reason: str, page_id: int) -> Facts | None:
     return next((item for item in items if item["page_id"] == page_id), None)
 
 
-def _paged(name: str, items: Sequence[Any], page: int) -> Facts:
+def paged(name: str, items: Sequence[Any], page: int) -> Facts:
     """page: from 1 on."""
     pages = max(1, -(-len(items) // ITEMS_SHOWN))
     page = min(page, pages)

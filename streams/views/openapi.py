@@ -100,6 +100,11 @@ TWINS = {
          "generations": {"type": ["array", "null"], "items": _OBJECT}, "workers": _list_of(_OBJECT),
          "unread": _list_of(_TEXT), "roles": _list_of(_OBJECT), "disk": {"type": ["object", "null"]}},
     ),
+    "audits": Twin(
+        "the newest audited pairs, why they were drawn, what the rules said, and how people labelled them",
+        {"sample": ("one of `samples`", False), "page": _PAGE},
+        {"samples": _COUNTS, "sample": _MAYBE_TEXT, "labelled": _COUNT, "items": _list_of(_OBJECT), **_PAGED},
+    ),
 }  # fmt: skip
 _ERROR = {"content": {"application/json": {"schema": _object(error=_TEXT)}}}
 

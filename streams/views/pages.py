@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import BadPage, NeardupError
+from neardup.evaluation.audits import SAMPLES
 from neardup.page import normalise_url
 from neardup.report import environment, prose
 from neardup.report.samples import instant
@@ -146,7 +147,7 @@ def _member(row: Row, canonical: str | None) -> Facts:
 
 _environment = environment("streams.views")
 _environment.filters["instant"] = instant
-_environment.globals |= {"kinds": prose.KINDS, "form_token": "", "sent": ()}
+_environment.globals |= {"kinds": prose.KINDS, "samples": SAMPLES, "form_token": "", "sent": (), "labels_taken": False}
 
 
 def _share(part: int, whole: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from neardup.decider import Decider
 from streams.files.state import State
 from streams.state.canonical import kept_policy
+from streams.views.audits import Audits, NoAudits
 from streams.views.health import Facts, of_scan
 from streams.views.lists import Row, closeness_to
 from streams.views.origin import Origin, ScanOrigin
@@ -30,6 +31,11 @@ class Source(Protocol):
     @property
     def origin(self) -> Origin:
         """Where the pages themselves can be read again."""
+        ...
+
+    @property
+    def audits(self) -> Audits:
+        """What was drawn for people to check."""
         ...
 
     def policy(self) -> Sequence[str]:
@@ -64,8 +70,9 @@ class Source(Protocol):
 class ScanSource:
     """A scan's directory as it is now. decider: the one that judges there."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, audits: Audits | None = None) -> None:
         """Reads all verdicts into memory, and lets go of the directory. Raises StateError, CorruptRecord."""
+        self.audits: Audits = audits or NoAudits()
         self.where, self.partitions, self._path = f"the scan in {path}", None, path
         self._rows = MemoryRows()
         with State.open(path) as state:

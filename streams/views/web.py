@@ -1,7 +1,8 @@
 """The web pages over a `Source`: guarded, nothing loaded from elsewhere.
 
 Every request must name a host that is expected (a foreign name that resolves to this machine is refused), must not come
-from another site, and carries the token where there is one. One form changes something: it sends a rejected page again.
+from another site, and carries the token where there is one. Two kinds of forms change something: one sends a rejected
+page again, others label audited pairs.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from base64 import b64decode
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from urllib.parse import quote, urlsplit
 
@@ -22,7 +24,10 @@ from aiohttp import web
 from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
+from streams.commands.label import LabelFile
 from streams.views import comparing, counting, pages
+from streams.views.audits import listed
+from streams.views.labelling import PREFIX, AuditLabelling
 from streams.views.openapi import description
 from streams.views.rows import TABLES
 from streams.views.source import Source
@@ -41,15 +46,25 @@ _ID_DIGITS_MAX, _ID_MAX = 20, 10**20
 #: Pages that are shown as sent again.
 SENT_KEPT = 200
 
-_Handler = Callable[[web.Request], Awaitable[web.Response]]
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _Found = tuple[str, pages.Facts | None, str]
 
 
 class Views:
     """The pages. hosts: what a request's Host may be, port included. token: what it must bear; none: nothing."""
 
-    def __init__(self, source: Source, decider: Decider, *, hosts: Collection[str], token: str | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        decider: Decider,
+        *,
+        hosts: Collection[str],
+        token: str | None = None,
+        labels: LabelFile | None = None,
+    ) -> None:
+        """labels: where labels of audited pairs are appended, for whoever has the token."""
         self._source, self._decider = source, decider
+        self._labelling = AuditLabelling(source, labels, hosts) if labels is not None and token is not None else None
         self._hosts, self._token = frozenset(hosts), token
         self._style = pages.style()
         self._form_token, self._sent = secrets.token_urlsafe(24), deque[int](maxlen=SENT_KEPT)
@@ -67,6 +82,8 @@ class Views:
         for name, tell in (("own", self._own), ("own-rows", self._own_rows)):  # for other workers
             app.router.add_get(f"/{name}.json", self._guarded(tell))
         app.router.add_post("/send-again", self._guarded(self._send_again))
+        for method in ("GET", "POST"):
+            app.router.add_route(method, f"{PREFIX}/{{name:[a-z.]*}}", self._guarded(self._label))
 
     def _finders(self) -> dict[str, Callable[[web.Request], Awaitable[_Found]]]:
         return {
@@ -78,17 +95,18 @@ class Views:
             "close": self._close,
             "rejects": self._rejects,
             "health": self._health,
+            "audits": self._audits,
         }
 
-    def _guarded(self, handler: _Handler) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    def _guarded(self, handler: _Handler) -> _Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:
             try:
                 self._check(request)
                 response = await handler(request)
             except web.HTTPException as answer:  # refusals get the headers as well
-                answer.headers.update(HEADERS)
+                _headed(answer)
                 raise
-            response.headers.update(HEADERS)
+            _headed(response)
             return response
 
         return guarded
@@ -117,7 +135,8 @@ class Views:
             template = name if facts is not None else "missing"
             status = status if facts is not None or status != 200 else 404
             sending = {"form_token": self._form_token if self._sends_again else "", "sent": tuple(self._sent)}
-            html = pages.html(template, facts, text=text, away=status == 503, **asked, **sending)
+            taken = self._labelling is not None
+            html = pages.html(template, facts, text=text, away=status == 503, labels_taken=taken, **asked, **sending)
             return web.Response(text=html, content_type="text/html", status=status)
 
         return page
@@ -187,6 +206,26 @@ class Views:
         found = await asyncio.to_thread(counting.rejects, self._source, reason, _page_of(request))
         return _told("rejects", found)
 
+    async def _audits(self, request: web.Request) -> _Found:
+        sample, page = request.query.get("sample", ""), _page_of(request)
+
+        def found() -> pages.Facts | str:
+            try:
+                drawn = self._source.audits.pairs()
+            except BadInput as error:
+                return str(error)
+            labels = self._labelling.labels() if self._labelling is not None else ()
+            cut = partial(counting.paged, "items", page=page)
+            return listed(drawn, labels, sample, cut)
+
+        return _told("audits", await asyncio.to_thread(found))
+
+    async def _label(self, request: web.Request) -> web.StreamResponse:
+        """The pages on which people label audited pairs, and their forms."""
+        if self._labelling is None:
+            raise web.HTTPForbidden(text="only views with --labels that ask for a token (NEARDUP_VIEWS_TOKEN) label")
+        return await self._labelling.answer(request)
+
     @property
     def _sends_again(self) -> bool:
         return self._token is not None and self._source.origin.sends_again
@@ -234,6 +273,12 @@ class Views:
             return "cluster", None, f"A cluster has a number for a name, not {text[:40]!r}"
         found = await asyncio.to_thread(pages.cluster, self._source, int(text))
         return "cluster", found, f"No cluster {int(text)} is known"
+
+
+def _headed(response: web.StreamResponse) -> None:
+    """With HEADERS, but where a page has a policy of its own, as those of labelling."""
+    if "Content-Security-Policy" not in response.headers:
+        response.headers.update(HEADERS)
 
 
 def _told(name: str, found: pages.Facts | str) -> _Found:
@@ -285,6 +330,7 @@ async def serve(
     *,
     names: Collection[str] = (),
     token: str | None = None,
+    labels: LabelFile | None = None,
     ready: Callable[[str], None] = lambda url: None,
     until: Awaitable[object] | None = None,
 ) -> None:
@@ -293,7 +339,7 @@ async def serve(
     host = f"[{host}]" if ":" in host else host
     hosts = {f"{host}:{port}", f"127.0.0.1:{port}", f"localhost:{port}", *names}
     app = web.Application(client_max_size=64 << 10)
-    Views(source, decider, hosts=hosts, token=token).add_to(app)
+    Views(source, decider, hosts=hosts, token=token, labels=labels).add_to(app)
     runner = web.AppRunner(app, access_log=None)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -8,6 +8,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
+from streams.views.audits import Audits, NoAudits
 from streams.views.health import of_stream
 from streams.views.lists import closeness_to
 from streams.views.origin import Origin
@@ -39,6 +40,7 @@ class Held:
 
     partitions: int | None = None
     origin: Origin = Nowhere()
+    audits: Audits = NoAudits()
     chosen_by: tuple[str, ...] = ()
 
     def __init__(self, verdicts: list[dict[str, Any]], where: str = "a test") -> None:

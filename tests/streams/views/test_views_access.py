@@ -8,14 +8,16 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
+from streams.views.audits import AuditedPairs
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell, site
+from tests.streams.views.test_views_audits import line
 from tests.streams.views.test_views_web import TOKEN, Server
 
 AXE = os.environ.get("NEARDUP_TEST_AXE", "")
 URL = "https://a.example/b.html"
 PATHS = [
-    "", f"url?url={URL}", "cluster?id=0", "site?name=a.example", "sites", "close", "rejects", "health",
+    "", f"url?url={URL}", "cluster?id=0", "site?name=a.example", "sites", "close", "rejects", "health", "audits",
     f"compare?a={URL}&b=https://a.example/a.html", f"compare?a={URL}&b=https://a.example/c.html", "url?url=nowhere",
 ]  # fmt: skip
 
@@ -25,7 +27,9 @@ def test_no_page_keeps_anybody_out(shell: Shell, tmp_path: Path, browser: Any) -
     source = Path(AXE).read_text(encoding="utf-8")
     site(tmp_path / "site")
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
-    server = Server(ScanSource(tmp_path / "neardup-state"), token=TOKEN)
+    audits = AuditedPairs()
+    audits.take(line("https://a.example/a.html", URL))
+    server = Server(ScanSource(tmp_path / "neardup-state", audits), token=TOKEN)
     try:
         for scheme, width in (("light", 1200), ("dark", 360)):
             page = browser.new_page(

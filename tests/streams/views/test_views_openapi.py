@@ -13,17 +13,19 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from aiohttp import web
 
+from streams.views.audits import AuditedPairs
 from streams.views.openapi import TWINS
 from streams.views.source import ScanSource
 from streams.views.web import Views
 from tests.streams.shell import Shell, site
 from tests.streams.views.said import DECIDER, Held
+from tests.streams.views.test_views_audits import line
 from tests.streams.views.test_views_web import Server
 
 A, B = ("https://a.example/a.html", "https://a.example/b.html")
 ASKED = {
     "overview": "", "url": f"?url={B}", "cluster": "?id=0", "site": "?name=a.example", "sites": "?page=1",
-    "compare": f"?a={A}&b={B}&shown=3", "close": "", "rejects": "", "health": "",
+    "compare": f"?a={A}&b={B}&shown=3", "close": "", "rejects": "", "health": "", "audits": "?page=1",
 }  # fmt: skip
 
 
@@ -31,7 +33,9 @@ ASKED = {
 def server(shell: Shell, tmp_path: Path) -> Iterator[Server]:
     site(tmp_path / "site")
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0
-    made = Server(ScanSource(tmp_path / "neardup-state"))
+    audits = AuditedPairs()
+    audits.take(line(A, B))
+    made = Server(ScanSource(tmp_path / "neardup-state", audits))
     yield made
     made.close()
 

@@ -9,6 +9,7 @@ import pytest
 
 from neardup.report.prose import reason_kind
 from streams.views import counting, lists, pages, rows, suppressed
+from streams.views.audits import Audits, NoAudits
 from streams.views.rows import EVERYTHING, HOUR_MS, MemoryRows, Row, apply
 from tests.streams.views.said import CLOSENESS, DECIDER, said, said_at
 
@@ -35,6 +36,7 @@ class Partitioned:
     """A source of pages over the rows of some partitions."""
 
     where, partitions = "a test", PARTITIONS
+    audits: Audits = NoAudits()
 
     def __init__(self, parts: list[Mortal]) -> None:
         self._parts = parts

@@ -1,0 +1,60 @@
+"""The topic of audits: its newest pairs, read when somebody asks."""
+
+import threading
+from collections.abc import Sequence
+
+from neardup.errors import NeardupError
+from neardup.evaluation.audits import AuditPair
+from streams.config.settings import Settings
+from streams.kafka import Reader
+from streams.roles.runtime import connect
+from streams.views.audits import PAIRS_KEPT, AuditedPairs
+
+#: Records from each partition's end that are read at first: counts are among them, one a transaction.
+RECORDS_READ = 4 * PAIRS_KEPT
+_READ_SECONDS = 0.2
+
+
+class TopicAudits:
+    """Committed lines alone: the matcher writes them in the transactions of the verdicts that they are about."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._held = AuditedPairs()
+        self._reader: Reader | None = None
+        self._lock = threading.Lock()  # a reader is for one thread at a time
+
+    def pairs(self) -> Sequence[AuditPair]:
+        """Raises TopicError without the topic, BrokerError, BadInput."""
+        with self._lock:
+            try:
+                self._look(self._reader or self._opened())
+            except NeardupError:
+                self._close()  # made anew perhaps: who asks next reads what is there then
+                raise
+            return self._held.pairs()
+
+    def _opened(self) -> Reader:
+        self._held = AuditedPairs()
+        reader = self._reader = Reader(
+            connect(self._settings, "views"), self._settings.topics.audit, committed_only=True
+        )
+        begins, ends = reader.begins(), reader.ends()
+        reader.assign({partition: max(begins[partition], end - RECORDS_READ) for partition, end in ends.items()})
+        return reader
+
+    def _look(self, reader: Reader) -> None:
+        reader.check()  # places of a topic that was made anew are others
+        ends = reader.ends()
+        while any(position < ends[partition] for partition, position in reader.positions().items()):
+            for record in reader.read(1_000, wait_s=_READ_SECONDS):
+                self._held.take(record.value() or b"")
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None

@@ -1,0 +1,84 @@
+"""The labelling pages of the views: `neardup label`'s own, over the newest audited pairs.
+
+A round of pairs is made when its first page is opened, and again when that is opened after others were drawn. Forms
+carry the token of their round, so that no label goes to another pair than the one that was shown. Labels are appended
+to a file that `neardup label` and `neardup evaluate` read.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+from aiohttp import web
+
+from neardup.errors import BadInput, NeardupError
+from neardup.evaluation.audits import Audit, AuditPair, drawn_of
+from neardup.evaluation.corpus import corpus_of
+from neardup.evaluation.labelling import Labelling
+from neardup.evaluation.labels import Label
+from neardup.evaluation.texts import Texts
+from neardup.scheme import Scheme
+from streams.commands.label import LabelFile, LabelViews
+from streams.views.rows import url_of
+from streams.views.source import Source
+
+PREFIX = "/label"
+#: Pairs of a round: each takes two sketches from the log, once.
+ROUND_PAIRS_MAX = 100
+#: Sketches kept for the next round, some 2 kB each.
+SKETCHES_KEPT = 20 * ROUND_PAIRS_MAX
+
+
+class AuditLabelling:
+    """Answers below PREFIX. hosts: see LabelViews. Who may ask is the caller's to check."""
+
+    def __init__(self, source: Source, file: LabelFile, hosts: Collection[str]) -> None:
+        self._source, self._file, self._hosts = source, file, hosts
+        self._round: LabelViews | None = None
+        self._shown: Sequence[AuditPair] = ()
+        self._sketches: dict[int, bytes] = {}
+        self._lock = asyncio.Lock()
+
+    def labels(self) -> list[Label]:
+        """All that were said and not taken back. Raises BadInput."""
+        return self._file.held()
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """A page of the round. Raises web.HTTPException."""
+        name = request.match_info["name"]
+        try:
+            async with self._lock:
+                if self._round is None or not name:
+                    await asyncio.to_thread(self._renew)
+        except (NeardupError, OSError) as error:
+            raise web.HTTPServiceUnavailable(text=f"no pair can be labelled now: {error}") from error
+        assert self._round is not None
+        handler = self._round.handlers().get((request.method, name))
+        if handler is None:
+            raise web.HTTPNotFound
+        return await handler(request)
+
+    def _renew(self) -> None:
+        pairs = self._source.audits.pairs()[-ROUND_PAIRS_MAX:]
+        if self._round is not None and pairs == self._shown:
+            return
+        if not pairs:
+            raise BadInput("no pair was drawn yet")
+        wanted = {page_id: url for pair in pairs for page_id, url in zip(pair.page_ids, (pair.a, pair.b), strict=True)}
+        corpus = corpus_of(record for page_id, url in sorted(wanted.items()) if (record := self._record(page_id, url)))
+        drawn = drawn_of(Audit(list(pairs)), corpus)
+        texts = Texts(corpus, self._source.origin.page, Scheme(seed=0))  # texts are shown: no fingerprint is told
+        labelling = Labelling(drawn, corpus, self._file.held(), self._file.append)
+        self._round, self._shown = LabelViews(labelling, texts, hosts=self._hosts, prefix=PREFIX), pairs
+
+    def _record(self, page_id: int, url: str) -> bytes | None:
+        """A page's sketch; None where it is out of reach, and its pairs with it."""
+        if page_id not in self._sketches:
+            row = url_of(self._source.rows("urls", url))
+            try:
+                found = self._source.origin.record(page_id, row["verdict"].get("log") if row else None)
+            except (NeardupError, OSError):
+                return None
+            while len(self._sketches) >= SKETCHES_KEPT:
+                del self._sketches[next(iter(self._sketches))]
+            self._sketches[page_id] = found
+        return self._sketches[page_id]

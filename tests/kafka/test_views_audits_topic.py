@@ -1,0 +1,117 @@
+"""Audited pairs of a stream on the pages: from the topic that the matcher writes, and labelled there."""
+
+import http.client
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import orjson
+import pytest
+from broker import eventually
+from confluent_kafka import Producer
+from line import Line, story
+from test_audit_topic import told
+from test_views import Worker
+
+from neardup.errors import NeardupError
+from neardup.evaluation.audits import read_audits
+from neardup.evaluation.labels import read_labels
+from streams.config.settings import Topics
+from streams.views import audit_topic
+from streams.views.audit_topic import TopicAudits
+from tests.streams.views.test_views_audits import line as audit_line
+from tests.streams.views.test_views_audits import token_of
+
+pytest.importorskip("faust", reason="faust-streaming is not installed")
+
+TOKEN = "0123456789abcdef"
+
+
+@pytest.fixture
+def line(broker: str, names: Topics, tmp_path: Path) -> Iterator[Line]:
+    names = names._replace(audit=names.verdicts + ".audit")
+    wanted = {"audit_topic": names.audit, "audit_rate": 1.0, "shadow_set": "tape_min=0.999,short_tape_min=0.999"}
+    made = Line(broker, names, tmp_path, **wanted)
+    yield made
+    made.close()
+
+
+def ask(worker: Worker, how: str, path: str, form: dict[str, object] | None = None) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", worker.port, timeout=60)
+    try:
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/x-www-form-urlencoded"}
+        connection.request(how, path, None if form is None else urlencode(form), headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+@pytest.mark.slow
+def test_pairs_of_the_stream_are_listed_and_labelled(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    line.publish(story())
+    line.start("sketch")
+    line.start("match")
+    line.check()
+    drawn = [one for one in told(line) if one["audit"] == "pair"]
+    pairs = read_audits([line.folder / "audit.jsonl"]).pairs
+    assert len(drawn) >= len(pairs) > 3
+    monkeypatch.setenv("NEARDUP_VIEWS_TOKEN", TOKEN)
+    labels, names = line.folder / "labels.jsonl", line.names
+    topics = ("--audit-topic", names.audit, "--sketches-topic", names.sketches, "--pages-topic", names.pages)
+    worker = Worker(line.bootstrap, names, line.folder / "tables", *topics, "--labels", str(labels))
+    try:
+        eventually(
+            lambda: orjson.loads(ask(worker, "GET", "/overview.json")[1])["verdicts"] >= line.total(),
+            "all verdicts taken in",
+        )
+        found = orjson.loads(ask(worker, "GET", "/audits.json")[1])
+        assert sum(found["samples"].values()) == len(pairs)
+        assert [(one["a"], one["b"]) for one in found["items"]] == [(one.a, one.b) for one in reversed(pairs)][:25]
+        status, page = ask(worker, "GET", "/label/")
+        assert status == 200, page
+        page = ask(worker, "GET", "/label/pair?labeller=ana")[1]
+        assert "only on the left" in page, "both texts were read again"
+        form = {"token": token_of(page), "labeller": "ana", "place": 0, "judgement": "incorrect"}
+        assert ask(worker, "POST", "/label/label", {**form, "token": "another"})[0] == 403
+        assert ask(worker, "POST", "/label/label", form)[0] == 303
+        (label,) = read_labels(labels)
+        assert (str(label.label), label.labeller) == ("incorrect", "ana")
+        assert label.pair in {pair.urls for pair in pairs}
+        assert re.search("ana", ask(worker, "GET", "/audits")[1])
+    finally:
+        print(worker.log())
+        worker.end(signal.SIGKILL)
+
+
+def test_the_newest_committed_lines_are_read(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_topic, "RECORDS_READ", 6)
+    producer = Producer({"bootstrap.servers": line.bootstrap, "transactional.id": line.names.audit})
+    producer.init_transactions(60)
+
+    def write(*numbers: int, commit: bool = True) -> None:
+        producer.begin_transaction()
+        for number in numbers:
+            producer.produce(line.names.audit, audit_line(f"https://a.example/{number}", "https://a.example/"))
+        if commit:
+            producer.commit_transaction(60)
+        else:
+            assert producer.flush(60) == 0
+            producer.abort_transaction(60)
+
+    audits = TopicAudits(line.settings)
+    try:
+        write(*range(10))
+        first = [pair.a.rpartition("/")[2] for pair in audits.pairs()]
+        assert first == ["5", "6", "7", "8", "9"], "the sixth of the last records ends the transaction"
+        write(11, commit=False)
+        write(12)
+        assert [pair.a.rpartition("/")[2] for pair in audits.pairs()] == [*first, "12"]
+        line.recreate(line.names.audit)
+        with pytest.raises(NeardupError):
+            audits.pairs()
+        assert audits.pairs() == []
+    finally:
+        audits.close()
