@@ -259,3 +259,13 @@ def test_the_page_loads_nothing_and_fits(browser, evaluation: Evaluation, tmp_pa
     assert view.locator("figure svg").first.is_visible()
     assert view.locator("polyline.s0").first.evaluate("e => getComputedStyle(e).fill") == "none"
     view.close()
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"), [((372, 384), {"375", "380"}), ((0, 12), {"0", "5", "10"}), ((0, 1), {"0.2"})]
+)
+def test_an_axis_of_whole_numbers_names_whole_numbers(ends: tuple[float, float], told: set[str]) -> None:
+    picture = plot("Any", [Series("any", [(end, 0.5) for end in ends])], Axes("x", "y", y_range=(0, 1)))
+    names = set(re.findall(r"<text[^>]*>([0-9.]+)</text>", str(picture)))
+    assert told <= names
+    assert not {name for name in names if float(name) > 1 and "." in name}
