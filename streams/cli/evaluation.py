@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from neardup.errors import BadInput
 from streams.cli.options import (
     INPUTS,
     FollowLinksOption,
@@ -14,8 +15,10 @@ from streams.cli.options import (
     complain,
     examples,
     inputs,
+    must_exist,
     print_json,
 )
+from streams.errors import WrongUsage
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -221,9 +224,16 @@ def label(
     threads: ThreadsOption = _THREADS,
 ) -> None:
     """Label pairs of a crawl in a browser: their text side by side, on this machine only, until Ctrl-C."""
-    from streams.commands.label import label_command
+    from streams.commands.label import check_wishes, label_command
     from streams.commands.terminal import bar
 
+    must_exist(paths or ())
+    try:
+        check_wishes(
+            paths or (), labels=labels, state=state, rule=rule, count=count, by=by, port=port, audits=audits or ()
+        )
+    except BadInput as error:
+        raise WrongUsage(str(error)) from error
     announce_compiler()
     with inputs(paths or ()) as files, bar(shown=True) as shown:
         label_command(

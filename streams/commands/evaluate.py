@@ -60,6 +60,21 @@ class Crawl:
     unread: Sequence[str] = ()
 
 
+def check_crawl(paths: Sequence[Path | str], state: Path | None) -> None:
+    """Raises BadInput for what `open_crawl` refuses unread: neither files nor a state directory, both, or no such."""
+    if bool(paths) == (state is not None):
+        raise BadInput("name either files to evaluate, or a state directory with --state")
+    if state is None:
+        return
+    if not (state / "scheme.json").exists():
+        raise BadInput(f"{state} is no state directory; `neardup scan --state {state}` makes one")
+    if not (state / "log").exists():
+        raise BadInput(
+            f"{state} belongs to the stream's matcher, which keeps no log of pages; evaluate what it said with "
+            "`neardup verdicts --no-follow --json | neardup evaluate --verdicts -`, with the pages' files for more"
+        )
+
+
 @contextmanager
 def open_crawl(
     paths: Sequence[Path | str] = (),
@@ -76,16 +91,8 @@ def open_crawl(
     Raises BadInput for neither or both, for what is no source, for sources without a readable page, and for more than
     pages_max pages; StateError for a directory that is in use.
     """
-    if bool(paths) == (state is not None):
-        raise BadInput("name either files to evaluate, or a state directory with --state")
+    check_crawl(paths, state)
     if state is not None:
-        if not (state / "scheme.json").exists():
-            raise BadInput(f"{state} is no state directory; `neardup scan --state {state}` makes one")
-        if not (state / "log").exists():
-            raise BadInput(
-                f"{state} belongs to the stream's matcher, which keeps no log of pages; evaluate what it said with "
-                "`neardup verdicts --no-follow --json | neardup evaluate --verdicts -`, with the pages' files for more"
-            )
         with State.open(state) as opened:
             records = _logged(opened, progress)
             corpus = corpus_of(records, pages_max=pages_max)

@@ -31,7 +31,7 @@ from neardup.evaluation.labelling_page import HEADERS, asset, home_html, pair_ht
 from neardup.evaluation.labels import Label, parse_label, read_labels
 from neardup.evaluation.sampling import check, draw
 from neardup.evaluation.texts import Texts
-from streams.commands.evaluate import Progress, open_crawl, silent
+from streams.commands.evaluate import Progress, check_crawl, open_crawl, silent
 
 PORT = 8378
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -247,6 +247,28 @@ def _number(values: Mapping[str, object], name: str) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         raise BadInput(f"{name} {text[:20]!r}: a number is wanted")
     return int(text)
+
+
+def check_wishes(
+    paths: Sequence[Path | str],
+    *,
+    labels: Path,
+    state: Path | None,
+    rule: str,
+    count: int,
+    by: str,
+    port: int,
+    audits: Sequence[Path],
+) -> None:
+    """Raises BadInput for what `label_command` refuses before it reads the crawl. Before it is called kernels are
+    compiled, and archives are fetched.
+    """
+    check(rule, count, by)
+    check_crawl(paths, state)
+    if audits:
+        read_audits(audits)
+    LabelFile(labels).close()
+    _bound(port).close()
 
 
 def label_command(

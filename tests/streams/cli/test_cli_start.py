@@ -75,6 +75,29 @@ def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.Mo
     assert len(compiled) == len(commands) + 1
 
 
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        (("--rule", "nope", "site"), "rule 'nope': there is B, C"),
+        (("--by", "nope", "site"), "strata 'nope': there is"),
+        ((), "name either files"),
+        (("--state", "nowhere"), "nowhere is no state directory"),
+        (("nowhere.warc",), "nowhere.warc: no such file"),
+        (("--audit", "nowhere.jsonl", "site"), "nowhere.jsonl"),
+        (("--labels", "site", "site"), "cannot write labels site"),
+    ],
+)
+def test_what_label_cannot_do_is_told_before_anybody_waits(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, wish: tuple[str, ...], told: str
+) -> None:
+    monkeypatch.setattr(warm, "notice", lambda: "compiling")
+    monkeypatch.setattr(warm, "warm", lambda: pytest.fail("compiled"))
+    site(shell.folder / "site")
+    labels = () if "--labels" in wish else ("--labels", "labels.jsonl")
+    ended = shell("label", *labels, *wish)
+    assert (ended.code, told in ended.err, "compiling" in ended.err) == (2, True, False), ended.err
+
+
 def test_kernels_are_compiled_ahead_of_time(shell: Shell) -> None:
     ended = shell("warm")
     assert (ended.code, "compiled" in ended.err) == (0, True)
