@@ -1,6 +1,7 @@
 """Ends the process when a call does not come back: for calls that have been seen to hang past their own timeout."""
 
 import contextlib
+import faulthandler
 import os
 import sys
 import threading
@@ -9,6 +10,10 @@ from collections.abc import Callable, Iterator
 
 #: EX_TEMPFAIL of sysexits.h: whoever supervises the process starts it again, and that repairs what hung.
 EXIT_CODE = 75
+
+
+#: Past the deadline, in shares of the limit, until Python's own watchdog ends a process whose GIL is held.
+_GRACE = 0.5
 
 
 def _end(text: str) -> None:
@@ -20,8 +25,10 @@ def _end(text: str) -> None:
 class Watchdog:
     """One thread that looks, every `limit / 20` seconds, whether the call under way is over its deadline.
 
-    It needs the GIL for that, so it guards calls that release it. end: what to do with the line that says what hung;
-    the default writes it to stderr and ends the process with EXIT_CODE.
+    It needs the GIL for that. A call that hangs without releasing it is ended by `faulthandler`, whose thread needs
+    none, a little later, with exit code 1 and where the threads stood: that cannot say what hung, nor end with
+    EXIT_CODE, or it would do for all. There is one such alarm in a process. end: what to do with the line that says
+    what hung; the default writes it to stderr and ends the process with EXIT_CODE, and it alone has the alarm behind it.
     """
 
     def __init__(self, limit_s: float, end: Callable[[str], None] = _end) -> None:
@@ -35,9 +42,13 @@ class Watchdog:
     def watch(self, what: str) -> Iterator[None]:
         """The block must be left within `limit_s`. Blocks do not nest."""
         self._call = (what, time.monotonic() + self._limit_s)
+        if self._end is _end:
+            faulthandler.dump_traceback_later(self._limit_s * (1 + _GRACE), exit=True, file=sys.__stderr__ or 2)
         try:
             yield
         finally:
+            if self._end is _end:
+                faulthandler.cancel_dump_traceback_later()
             self._call = None
 
     def close(self) -> None:
