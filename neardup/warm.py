@@ -15,8 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numba
 import numpy as np
@@ -24,11 +23,14 @@ import numpy as np
 from neardup import kernels
 from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
-from neardup.kernels import KEPT, keeping, prepare, share
+from neardup.kernels import KEPT, keeping, postings, prepare, share
 from neardup.kernels.batch import record_of, sketch_batch
+from neardup.kernels.gb18030 import gb18030
 from neardup.kernels.html import extract
 from neardup.kernels.pairs import score_pairs
-from neardup.kernels.postings import store, unpost
+from neardup.kernels.sniffing import sniff
+from neardup.kernels.tokens import tokenise
+from neardup.kernels.urls import find_hosts
 from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.pairs.scoring import compare_records
@@ -38,22 +40,56 @@ from neardup.sketch.making import of_words, sketch_pages
 from neardup.text.decoding import decode
 from neardup.text.extraction import extract_page
 
-#: Of all kernels together, on a processor of 2023; others took up to twice as long.
-_PROCESSOR_SECONDS = 50
-#: What is compiled last, as everything is part of it.
-_LAST = (sketch_batch, score_pairs, store, unpost)
+#: What a command does: it makes sketches of pages, or judges sketches, or both.
+Need = Literal["sketching", "judging"]
+ALL: tuple[Need, ...] = ("sketching", "judging")
+#: The kernels that Python calls then, with the seconds of a processor that each took to compile in one process, on one
+#: of 2023; others took up to twice as long. `extract` is a part of `sketch_batch`, and another process's where there is
+#: one: it is done where either is.
+_SECONDS: Mapping[Need, Mapping[Any, float]] = {
+    "sketching": {find_hosts: 1.1, tokenise: 3.2, sniff: 0.4, gb18030: 0.3, extract: 10.0, sketch_batch: 17.0},
+    "judging": {
+        score_pairs: 7.1,
+        postings.load: 0.3,
+        postings.gather_many: 1.0,
+        postings.holds_many: 0.2,
+        postings.post_many: 0.2,
+        postings.store: 0.2,
+        postings.unpost: 0.2,
+        postings.post: 0.2,
+    },
+}
+#: Several processes import, and compile some parts twice: 51 seconds instead of 41 were seen.
+_SIDE_BY_SIDE = 1.25
 
 
-def is_warm() -> bool:
-    """Whether the cache of these sources holds all kernels for this processor."""
-    return all(kernel._cache.holds() for kernel in _LAST)
+def _seconds(needs: Sequence[Need]) -> dict[Any, float]:
+    return {kernel: seconds for need in needs for kernel, seconds in _SECONDS[need].items()}
 
 
-def notice() -> str:
+def _held(kernel: Any) -> bool:
+    return kernel._cache.holds() or (kernel is extract and sketch_batch._cache.holds())
+
+
+def is_warm(needs: Sequence[Need] = ALL) -> bool:
+    """Whether the cache of these sources holds all kernels of these needs for this processor."""
+    return all(map(_held, _seconds(needs)))
+
+
+def share_done(needs: Sequence[Need] = ALL) -> float:
+    """Of the work of compiling these, the part that is done: 1 if the cache is complete. A kernel counts once it is
+    kept, so it goes in steps, the greatest of two fifths.
+    """
+    seconds = _seconds(needs)
+    done = sum(each for kernel, each in seconds.items() if _held(kernel))
+    return 1.0 if is_warm(needs) else done / sum(seconds.values())
+
+
+def notice(needs: Sequence[Need] = ALL) -> str:
     """What somebody who waits for the compiler is told, or ""."""
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return ""
-    if is_warm():
+    if is_warm(needs):
         return ""
     if not KEPT:
         place = numba.config.CACHE_DIR  # type: ignore[attr-defined]
@@ -61,26 +97,26 @@ def notice() -> str:
             f"compiling the kernels for this run alone, those that it needs: {place} cannot be written; "
             "NUMBA_CACHE_DIR names another place"
         )
-    sides = min(len(_PARTS) + 1, len(os.sched_getaffinity(0)))
+    sides = min(_sides(needs), len(os.sched_getaffinity(0)))
     here = f"{sides} {'core' if sides == 1 else 'cores'} here"
+    lacking = sum(_seconds(needs).values()) * (1 - share_done(needs)) * (_SIDE_BY_SIDE if sides > 1 else 1)
     return (
-        f"compiling the kernels, once on this machine: {_PROCESSOR_SECONDS} seconds of processor time or more, "
-        f"on {here}, so {_PROCESSOR_SECONDS // sides} seconds if nothing else runs"
+        f"compiling the kernels, once on this machine: {lacking:.0f} seconds of processor time or more, "
+        f"on {here}, so {lacking / sides:.0f} seconds if nothing else runs"
     )
 
 
-def compiled() -> int:
-    """How many kernels are kept so far, those for other processors among them: while it grows, something is done."""
-    place = Path(numba.config.CACHE_DIR) / f"kernels-{keeping.digest()}"  # type: ignore[attr-defined]
-    return sum(1 for _ in place.glob("*.nbc"))
+def _sides(needs: Sequence[Need]) -> int:
+    """How many processes compile."""
+    return 1 if tuple(needs) == ("judging",) else 1 + len(needs)
 
 
-def make_ready(tell: Callable[[str], None]) -> None:
+def make_ready(tell: Callable[[str], None], needs: Sequence[Need] = ALL) -> None:
     """Where kernels have to be compiled: says so and how long it takes, and does it, in processes side by side."""
-    if told := notice():
+    if told := notice(needs):
         tell(told)
         if KEPT:
-            warm()
+            warm(needs)
 
 
 _CHINESE = "羊毛".encode("gbk")
@@ -111,15 +147,22 @@ def _judge(records: Sequence[bytes]) -> None:
         store.write(fold([(number, record)], store, Decider(Scheme(seed=1).digest)).writes)
 
 
-#: What a process of its own compiles.
-_PARTS = {"extraction": _extraction, "judging": _judging}
+#: What a process of its own compiles, and what it is a part of.
+_PARTS: Mapping[str, tuple[Need, Callable[[], None]]] = {
+    "extraction": ("sketching", _extraction),
+    "judging": ("judging", _judging),
+}
 
 
-def warm() -> None:
-    """Runs every kernel once, on some small pages."""
+def warm(needs: Sequence[Need] = ALL) -> None:
+    """Runs every kernel of these needs once, on some small pages."""
+    if "sketching" not in needs:
+        _judging()
+        return
     helpers = []
-    if KEPT and not is_warm() and (os.cpu_count() or 1) > 1:
-        helpers = [subprocess.Popen([sys.executable, "-m", "neardup.warm", part]) for part in _PARTS]
+    if KEPT and not is_warm(needs) and (os.cpu_count() or 1) > 1:
+        parts = [part for part, (need, _) in _PARTS.items() if need in needs]
+        helpers = [subprocess.Popen([sys.executable, "-m", "neardup.warm", part]) for part in parts]
         with of_words(["wool"], Scheme(seed=1)) as arguments:
             prepare(record_of, *arguments)
     for helper in helpers:
@@ -130,7 +173,9 @@ def warm() -> None:
     pages = [Page(url, None if body is None else body.encode()) for url, body in zip(urls, bodies, strict=True)]
     pages.append(Page("https://a.example/x", b"\x00\x01", "image/png"))
     pages.append(Page("https://a.example/y", _CHINESE, "text/html; charset=gbk"))
-    _judge(sketch_pages(pages, Scheme(seed=1)))
+    sketches = sketch_pages(pages, Scheme(seed=1))
+    if "judging" in needs:
+        _judge(sketches)
 
 
 #: Module and name of a kernel, and the types of arguments that it is called with.
@@ -179,7 +224,7 @@ def main(arguments: Sequence[str]) -> None:
     elif arguments == ["calls"]:  # from another process of this module
         compile_for(pickle.load(sys.stdin.buffer))
     elif len(arguments) == 1 and arguments[0] in _PARTS:
-        _PARTS[arguments[0]]()
+        _PARTS[arguments[0]][1]()
     else:
         sys.exit("python -m neardup.warm: no arguments, or: levels")
 

@@ -277,7 +277,7 @@ def report(
     from streams.commands.report import write_report
     from streams.files.state import State
 
-    announce_compiler()
+    announce_compiler("sketching")
     with State.open(state) as opened:
         write_report(opened, out)
     typer.echo(f"report: {out}")

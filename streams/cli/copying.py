@@ -48,6 +48,6 @@ def warm() -> None:
     """
     announce_compiler()
 
-    from neardup.warm import compiled, is_warm
+    from neardup.warm import is_warm
 
-    complain(f"{compiled()} kernels are compiled" if is_warm() else "kernels are compiled by each process for itself")
+    complain("all kernels are compiled" if is_warm() else "kernels are compiled by each process for itself")

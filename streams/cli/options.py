@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -19,6 +19,9 @@ from streams.config.load import load
 from streams.config.settings import OPTIONS, Role, Settings, without_credentials
 from streams.errors import WrongUsage
 from streams.process.logs import printable
+
+if TYPE_CHECKING:  # an import that most commands need not wait for
+    from neardup.warm import Need
 
 FollowLinksOption = Annotated[
     bool, typer.Option("--follow-links", help="In folders, read files too that are links to elsewhere.")
@@ -156,35 +159,47 @@ def show(result: Any, *, as_json: bool) -> None:
     Console().print(result)
 
 
-def announce_compiler(*, quiet: bool = False) -> None:
-    """Says on stderr what a wait is for, where the kernels are not compiled yet, and compiles them."""
-    from neardup.warm import make_ready, notice
+def announce_compiler(*needs: "Need", quiet: bool = False) -> None:
+    """Says on stderr what a wait is for, where kernels are not compiled yet, and compiles them.
 
-    if quiet or not notice():
-        make_ready(lambda told: None if quiet else complain(told))
+    needs: what the command does; by default all.
+    """
+    from neardup.warm import ALL, make_ready, notice
+
+    needs = needs or ALL
+    if quiet or not notice(needs):
+        make_ready(lambda told: None if quiet else complain(told), needs)
         return
-    with _counting():
-        make_ready(complain)
+    began = time.monotonic()
+    with _compiling(needs):
+        make_ready(complain, needs)
+    complain(f"compiled, in {time.monotonic() - began:.0f} s")
 
 
 @contextmanager
-def _counting() -> Iterator[None]:
-    """On a terminal a line that says how many kernels are compiled, and for how long by now. No share of a whole: how
-    long the others take is not known."""
+def _compiling(needs: Sequence["Need"]) -> Iterator[None]:
+    """On a terminal a bar: how much of the work is done, since when, and at this pace for how long yet."""
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    from neardup.warm import compiled
+    from neardup.kernels import KEPT
+    from neardup.warm import share_done
 
-    console, began, before, done = Console(stderr=True), time.monotonic(), compiled(), threading.Event()
-    if not console.is_terminal:
+    console, done = Console(stderr=True), threading.Event()
+    if not console.is_terminal or not KEPT:  # what is not kept, nobody can see grow
         yield
         return
-
-    with console.status("compiling") as status:
+    columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(TextColumn("compiling"), *columns, console=console, transient=True) as progress:
+        before, began = share_done(needs), time.monotonic()
+        task = progress.add_task("", total=100, completed=int(100 * before), left="")
 
         def tell() -> None:
             while not done.wait(0.5):
-                status.update(f"{compiled() - before} kernels compiled, {time.monotonic() - began:.0f} s")
+                share, took = share_done(needs), time.monotonic() - began
+                new = share - before
+                left = f"about {took * (1 - share) / new:.0f} s more" if new > 0 else ""
+                progress.update(task, completed=int(100 * share), left=left)
 
         teller = threading.Thread(target=tell, name="neardup-compiling", daemon=True)
         teller.start()

@@ -28,7 +28,7 @@ class Watchdog:
     It needs the GIL for that. A call that hangs without releasing it is ended by `faulthandler`, whose thread needs
     none, a little later, with exit code 1 and where the threads stood: that cannot say what hung, nor end with
     EXIT_CODE, or it would do for all. There is one such alarm in a process. end: what to do with the line that says
-    what hung; the default writes it to stderr and ends the process with EXIT_CODE, and it alone has the alarm behind it.
+    what hung; the default writes it to stderr and ends the process with EXIT_CODE, and it alone has such an alarm.
     """
 
     def __init__(self, limit_s: float, end: Callable[[str], None] = _end) -> None:

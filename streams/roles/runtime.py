@@ -2,13 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from neardup.errors import CorruptRecord, NeardupError, StateError
-from neardup.warm import make_ready
+from neardup.warm import ALL, Need, make_ready
 from streams.config.settings import Role, Settings
 from streams.errors import BrokerError, PositionLost, SourceGap, TopicError, WrongScheme
 from streams.kafka import Connection
@@ -27,6 +27,9 @@ GREETING_SECONDS_MAX = 4.0
 #: A wait for records: so long a signal may go unseen.
 WAIT_SECONDS = 0.2
 
+
+#: What a role does with sketches; others do both.
+_NEEDS: Mapping[str, Sequence[Need]] = {"sketch": ("sketching",), "match": ("judging",)}
 
 #: Errors that starting again does not mend, and what the metrics call them; the first that fits counts.
 _CAUSES: Mapping[type[NeardupError], str] = {
@@ -83,7 +86,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             HealthServer(settings.metrics_host, settings.metrics_port, health, metrics) as server,
             stopped_by_signals(stop),
         ):
-            make_ready(_log.info)
+            make_ready(_log.info, _NEEDS.get(role, ALL))
             host, port = server.address
             _log.info("started", role=role, metrics=f"http://{host}:{port}/metrics", scheme=scheme.digest)
             traces = traces_of(settings, role)

@@ -53,10 +53,10 @@ for command in sys.argv[1:]:
 
 
 def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[str] = []
+    compiled: list[tuple[str, ...]] = []
     monkeypatch.setattr(warm, "KEPT", True)
-    monkeypatch.setattr(warm, "notice", lambda: "compiling")
-    monkeypatch.setattr(warm, "warm", lambda: compiled.append("all"))
+    monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
+    monkeypatch.setattr(warm, "warm", lambda needs: compiled.append(tuple(needs)))
     site(shell.folder / "site")
     commands = [
         ("scan", "site", "--base-url", "https://a.example/"),
@@ -90,8 +90,8 @@ def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.Mo
 def test_what_label_cannot_do_is_told_before_anybody_waits(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, wish: tuple[str, ...], told: str
 ) -> None:
-    monkeypatch.setattr(warm, "notice", lambda: "compiling")
-    monkeypatch.setattr(warm, "warm", lambda: pytest.fail("compiled"))
+    monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
+    monkeypatch.setattr(warm, "warm", lambda needs: pytest.fail("compiled"))
     site(shell.folder / "site")
     labels = () if "--labels" in wish else ("--labels", "labels.jsonl")
     ended = shell("label", *labels, *wish)
@@ -104,11 +104,29 @@ def test_kernels_are_compiled_ahead_of_time(shell: Shell) -> None:
 
 
 def test_who_waits_is_told_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "is_warm", lambda: False)
+    monkeypatch.setattr(warm, "_held", lambda kernel: False)
     monkeypatch.setattr(warm, "KEPT", True)
     for cores, told in (({0}, "on 1 core here"), ({0, 1}, "on 2 cores here"), (set(range(64)), "on 3 cores here")):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: cores)
         assert told in warm.notice()
+    assert "on 1 core here" in warm.notice(("judging",)), "nobody helps there"
+    monkeypatch.setattr(warm, "_held", lambda kernel: kernel is not warm.sketch_batch)
+    (seconds,) = re.findall(r"machine: (\d+) seconds", warm.notice())
+    assert 17 <= int(seconds) <= 17 * 1.25, "what is there already is not counted"
+
+
+def test_how_much_is_compiled_is_told_by_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: set[object] = set()
+    monkeypatch.setattr(warm, "_held", lambda kernel: kernel in held)
+    seen = []
+    for kernel in (warm.find_hosts, warm.extract, warm.tokenise, warm.sniff, warm.gb18030, warm.sketch_batch):
+        held.add(kernel)
+        seen.append(warm.share_done(("sketching",)))
+        assert warm.is_warm(("sketching",)) == (seen[-1] == 1.0) == (kernel is warm.sketch_batch)
+    assert seen == sorted(seen)
+    assert 0 < seen[0] < 0.1 < seen[1] < 0.5
+    assert not warm.is_warm()
+    assert warm.share_done(("judging",)) == 0.0
 
 
 @pytest.mark.slow
