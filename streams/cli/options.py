@@ -195,10 +195,12 @@ def _compiling(needs: Sequence["Need"]) -> Iterator[None]:
         task = progress.add_task("", total=100, completed=int(100 * before), left="")
 
         def tell() -> None:
+            told, ends = before, 0.0
             while not done.wait(0.5):
-                share, took = share_done(needs), time.monotonic() - began
-                new = share - before
-                left = f"about {took * (1 - share) / new:.0f} s more" if new > 0 else ""
+                share, now = share_done(needs), time.monotonic()
+                if share > told:
+                    told, ends = share, now + (now - began) * (1 - share) / (share - before)
+                left = f"about {ends - now:.0f} s more" if ends > now else ""
                 progress.update(task, completed=int(100 * share), left=left)
 
         teller = threading.Thread(target=tell, name="neardup-compiling", daemon=True)
