@@ -17,6 +17,7 @@ class Page:
 
     url: as the crawler gave it. body: bytes as fetched, None for a tombstone. content_type: the header's value, may be
     empty. fetched_at: ms since the epoch; None: the log time counts. status: HTTP status, 404 and 410 mean gone.
+    score: the crawler's own, 0 to 1, for who chooses canonical pages (`neardup.canonical`): no judgement heeds it.
     problem: why the source could not read the page; such a page becomes `rejected`. Raises TypeError for text as body.
     """
 
@@ -26,6 +27,7 @@ class Page:
     fetched_at: int | None = None
     status: int = 200
     problem: str = ""
+    score: float | None = None
 
     def __post_init__(self) -> None:
         if self.body is not None and not isinstance(self.body, bytes):

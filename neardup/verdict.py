@@ -91,6 +91,7 @@ class Verdict:
     truncated: bool = False
     candidates_cut: bool = False
     rel_canonical: str | None = None  # the URL that the page names as canonical, if it is another than its own
+    score: float | None = None  # of the page, as the crawler gave it
     log: str | None = None  # whose places page ids are; None where a state directory's own
     generation: str | None = None  # that judged, where it has a name
 

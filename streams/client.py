@@ -177,14 +177,18 @@ class PageProducer:
         content_type: str = "",
         fetched_at: int | datetime | None = None,
         status: int = 200,
+        score: float | None = None,
     ) -> None:
         """Publishes one fetch; waits while the buffer is full. 404 and 410 say that the page is gone.
 
         content_type: the HTTP header, with its charset. fetched_at: ms since the epoch, or a datetime with a time
         zone; by default the time when Kafka gets it. status: pages of others than 2xx are rejected by the sketchers.
+        score: your own, 0 to 1, by which canonical pages may be chosen (`neardup canonical`); not of the codec `warc`.
         Raises RecordTooLarge and BadInput for this page; NotDelivered, BrokerError for earlier ones.
         """
-        self.send(Page(url, bytes(body), content_type, _ms(fetched_at), status))
+        if score is not None and not 0 <= score <= 1:
+            raise BadInput(f"score {score}: a number from 0 to 1 is wanted")
+        self.send(Page(url, bytes(body), content_type, _ms(fetched_at), status, score=score))
 
     def gone(self, url: str, *, fetched_at: int | datetime | None = None) -> None:
         """Says that the page is no more. Raises as `publish`."""

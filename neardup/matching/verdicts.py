@@ -4,7 +4,7 @@ from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.matching import evidence
 from neardup.matching.evidence import Evidence
 from neardup.matching.overlay import Overlay
-from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection
+from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection, score_of
 from neardup.verdict import Coordinates, Kind, Representative, Verdict
 
 #: Id, size, canonical URL (empty: the page's own) and revision, as a verdict has them.
@@ -32,6 +32,7 @@ class Teller:
             readable & ~opaque & (headers["tokens"] < decider.thin_tokens),
             opaque,
             headers["flags"] & RecordFlag.TRUNCATED != 0,
+            headers["score"],
             *pages.starts[RecordSection.URL : RecordSection.REASON + 1],
         ]
         hexes: dict[bytes, str] = {}
@@ -93,7 +94,7 @@ class Teller:
         cut: bool = False,
     ) -> Verdict:
         record = self._records[at]
-        (source, fetched_at, partition, offset, position, thin, opaque, truncated, *starts) = self._columns[at]
+        (source, fetched_at, partition, offset, position, thin, opaque, truncated, score, *starts) = self._columns[at]
         at_url, at_site, at_title, at_canonical, at_lang, at_reason = starts
         url = record[at_url:at_site].decode("utf-8", "replace")
         cluster_id, size, canonical, revision = cluster
@@ -127,6 +128,7 @@ class Teller:
             truncated,
             cut,
             None if named == url else named,
+            score_of(score) if score else None,
         )
 
     # ---- of any page -----------------------------------------------------------------------------------------------

@@ -33,7 +33,8 @@ HEADER = np.dtype(
     [
         ("version", "u1"),
         ("kind", "u1"),  # RecordKind
-        ("flags", "<u2"),  # RecordFlag
+        ("flags", "u1"),  # RecordFlag
+        ("score", "u1"),  # as the crawler gave it, `score_code`; 0: it gave none
         ("size", "<u4"),  # bytes of the whole record
         ("fetched_at", "<i8"),  # ms since the epoch, as the crawler said
         ("log_time", "<i8"),  # ms since the epoch: the log's own clock
@@ -132,6 +133,16 @@ def section_starts(lengths: Sequence[_Number]) -> list[_Number]:
         at = at + text
         starts.append(at)
     return starts
+
+
+def score_code(score: float | None) -> int:
+    """A crawler's score from 0 to 1 as a byte of HEADER: 254 steps from 1 on, 0 without one."""
+    return 0 if score is None else 1 + round(254 * min(max(score, 0.0), 1.0))
+
+
+def score_of(code: int) -> float | None:
+    """What `score_code` made a byte of, to three places."""
+    return None if code == 0 else round((code - 1) / 254, 3)
 
 
 def field_at(name: str) -> int:

@@ -22,7 +22,7 @@ from neardup.page import Page, normalise_url
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import Addresses, addresses_of, cut
 from neardup.sketch.header import Header
-from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind, RecordSection
+from neardup.sketch.layout import HEADER, SKETCH_VERSION, RecordFlag, RecordKind, RecordSection, score_code
 from neardup.sketch.shape import LANG_BYTES_MAX, record_bytes_max, shape_of, space_for
 from neardup.text.decoding import decode_into
 from neardup.text.html import unescape_value
@@ -176,6 +176,7 @@ def _headers(
     h = np.zeros(len(pages), dtype=HEADER)
     h["version"] = SKETCH_VERSION
     h["kind"] = named.kinds
+    h["score"] = [score_code(page.score) for page in pages]
     h["log_time"] = times
     h["fetched_at"] = [
         time if page.fetched_at is None else min(max(page.fetched_at, _INT64[0]), _INT64[1])

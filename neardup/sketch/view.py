@@ -16,6 +16,7 @@ from neardup.sketch.layout import (
     RecordFlag,
     RecordKind,
     RecordSection,
+    score_of,
     section_starts,
 )
 from neardup.sketch.texts import RecordTexts
@@ -97,6 +98,11 @@ class Sketch(RecordTexts):
     def own_url(self) -> bool:
         """The text has the page's own URL, which the tape leaves out."""
         return RecordFlag.OWN_URL in self.flags
+
+    @property
+    def score(self) -> float | None:
+        """As the crawler gave it, 0 to 1, in 254 steps; None where it gave none."""
+        return score_of(int(self._header["score"]))
 
     @property
     def fetched_at(self) -> int:
@@ -243,6 +249,8 @@ class Sketch(RecordTexts):
         for name in _PLAIN:
             value = getattr(self, name)
             out[name] = value.hex() if isinstance(value, bytes) else value
+        if self.score is not None:
+            out["score"] = self.score
         for name in ("title_names", "head_names"):
             out[name] = [[f"{n.fingerprint:012x}", n.occurrences, int(n.flags)] for n in getattr(self, name)]
         return out

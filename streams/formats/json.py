@@ -1,7 +1,7 @@
 """The `json` codec: a page as one JSON object; also a line of a file of pages.
 
     {"url": ..., "body": text or {"base64": ...} or null, "body_base64": ..., "content_type": ..., "fetched_at": ms,
-     "http_status": ..., "body_ref": URL}
+     "http_status": ..., "score": the crawler's, 0 to 1, "body_ref": URL}
 
 Text and base64 are two ways to say a body; null is a tombstone, unless the status tells of a failed fetch.
 """
@@ -63,6 +63,8 @@ def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
     if gone:
         fields["body"] = None
         return Outgoing(key, orjson.dumps(fields))
+    if page.score is not None:
+        fields["score"] = page.score
     if page.content_type:
         fields["content_type"] = page.content_type.encode("utf-8", "replace").decode()
     if reference:
@@ -114,6 +116,7 @@ def page_of(value: Mapping[str, Any]) -> Page:
             content_type=_typed(value, "content_type", str) or "",
             fetched_at=_typed(value, "fetched_at", int),
             status=200 if status is None else status,
+            score=_score(value),
         )
     except BadPage as error:
         return Page(url=url, body=b"", problem=str(error))
@@ -127,6 +130,15 @@ def _typed(value: Mapping[str, Any], name: str, kind: type) -> Any:
     if not isinstance(found, kind) or isinstance(found, bool):
         raise BadPage(f"{name} is {_TYPES.get(type(found), type(found).__name__)}, and {_TYPES[kind]} is wanted")
     return found
+
+
+def _score(value: Mapping[str, Any]) -> float | None:
+    found = value.get("score")
+    if found is None:
+        return None
+    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found <= 1:
+        raise BadPage("score is no number from 0 to 1")
+    return float(found)
 
 
 def _body(value: Mapping[str, Any]) -> bytes | None:

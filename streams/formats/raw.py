@@ -1,7 +1,7 @@
 """The `raw` codec: the value is the body; headers tell the rest.
 
-Headers: `content-type`, `fetched-at` (ms since the epoch), `http-status`, and `body-ref`, the URL of a body that is not
-in the record.
+Headers: `content-type`, `fetched-at` (ms since the epoch), `http-status`, `score` (the crawler's, 0 to 1), and
+`body-ref`, the URL of a body that is not in the record.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from streams.formats.bodies import Bodies
 from streams.formats.outgoing import Outgoing
 from streams.ports import Record
 
-_INT_DIGITS_MAX = 18
+_INT_DIGITS_MAX, _SCORE_CHARS_MAX = 18, 40
 
 
 def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
@@ -32,6 +32,7 @@ def decode(url: str, value: bytes, record: Record, bodies: Bodies) -> Page:
         content_type=headers.get("content-type", b"").decode("latin-1"),
         fetched_at=_number(headers, "fetched-at"),
         status=200 if status is None else status,
+        score=_score(headers),
     )
 
 
@@ -53,6 +54,8 @@ def encode(page: Page, key: bytes, gone: bool, reference: str) -> Outgoing:
         headers.append(("fetched-at", b"%d" % page.fetched_at))
     if gone:
         return Outgoing(key, None, tuple(headers))
+    if page.score is not None:
+        headers.append(("score", repr(float(page.score)).encode()))
     if page.content_type:
         headers.append(("content-type", page.content_type.encode("latin-1", "replace")))
     if reference:
@@ -67,3 +70,16 @@ def _number(headers: Mapping[str, bytes], name: str) -> int | None:
     if not text.removeprefix(b"-").isdigit() or len(text) > _INT_DIGITS_MAX:
         raise BadPage(f"header {name} is {text[:40]!r}, not a number")
     return int(text)
+
+
+def _score(headers: Mapping[str, bytes]) -> float | None:
+    text = headers.get("score")
+    if text is None:
+        return None
+    try:
+        score = float(text[:_SCORE_CHARS_MAX])
+    except ValueError:
+        score = -1.0
+    if not 0 <= score <= 1:
+        raise BadPage(f"header score is {text[:40]!r}, not a number from 0 to 1")
+    return score

@@ -23,13 +23,13 @@ OLD, SAFE, SHORT = "http://old.example/a/page", "https://safe.example/a/page", "
 
 
 def three() -> list[dict[str, Any]]:
-    """A cluster of three; the oldest names the shortest one by rel=canonical."""
+    """A cluster of three; the oldest names the shortest by rel=canonical, another has a score."""
     first = {**said(1)[0], "cluster": 5, "site": "old.example"}
     return [
         {**first, "page_id": 5, "url": OLD, "verdict": "unique", "canonical": OLD, "cluster_size": 1, "revision": 1,
          "rel_canonical": SHORT},
         {**first, "page_id": 6, "url": SAFE, "verdict": "near_duplicate", "canonical": OLD, "cluster_size": 2,
-         "revision": 2, "site": "safe.example"},
+         "revision": 2, "site": "safe.example", "score": 0.9},
         {**first, "page_id": 7, "url": SHORT, "verdict": "near_duplicate", "canonical": SHORT, "cluster_size": 3,
          "revision": 3, "site": "s.example"},
     ]  # fmt: skip
@@ -72,7 +72,7 @@ def test_another_policy_is_one_record_and_no_verdict(
         assert choices(settings) == SHORT
         assert hold_stream(settings, None) == ()
         for count, (policy, url) in enumerate(
-            [("https", SAFE), ("first-seen", OLD), ("https,rel-canonical", SAFE), ("rel-canonical,https", SHORT)], 1
+            [("https", SAFE), ("first-seen", OLD), ("score", SAFE), ("rel-canonical,https", SHORT)], 1
         ):
             assert ",".join(hold_stream(settings, policy)) == policy
             assert ends(settings.generations_topic) == count

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neardup.page import Page
 from streams.formats.bodies import Bodies
-from streams.formats.codecs import Codec
+from streams.formats.codecs import Codec, fitting
 from streams.testing import ScriptedRecord
 
 URL = b"http://a.example/"
@@ -54,6 +54,23 @@ def test_a_tombstone_keeps_its_time() -> None:
 @pytest.mark.parametrize("text", [b"", b"soon", b"1e3", b"9" * 30, "\u0663".encode()])
 def test_a_header_that_is_no_number(name: str, text: bytes) -> None:
     assert "not a number" in page("raw", b"x", **{name: text}).problem
+
+
+@pytest.mark.parametrize("text", [b"", b"high", b"nan", b"-0.1", b"1.01", b"inf", b"1" * 99])
+def test_a_score_that_is_none(text: bytes) -> None:
+    assert "not a number from 0 to 1" in page("raw", b"x", score=text).problem
+
+
+@pytest.mark.parametrize("score", [0.0, 0.25, 1.0])
+def test_a_score_comes_back_as_it_was_sent(score: float) -> None:
+    sent = Page("http://a.example/", b"<p>", score=score)
+    for codec in ("raw", "json"):
+        made = fitting(sent, codec, 100_000, None, "pages")
+        extra = tuple((name, value or b"") for name, value in made.headers)
+        assert page(codec, made.value, made.key, **{n.replace("-", "_"): v for n, v in extra}).score == score
+    for bad in (True, "0.5", 2, -1, [0.5]):
+        line = json.dumps({"url": "http://a.example/", "body": "x", "score": bad}).encode()
+        assert page("json", line).problem == "score is no number from 0 to 1"
 
 
 def test_a_record_without_a_key() -> None:

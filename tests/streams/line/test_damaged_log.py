@@ -108,7 +108,7 @@ SPOILT: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "its tapes are of levels 64 and 0, and the last is 63",
     ),
     "content level": (lambda record: changed(record, content_level=200), "levels 0 and 200"),
-    "flags": (lambda record: changed(record, flags=1 << 9), "it has flags 0x200, and there are"),
+    "flags": (lambda record: changed(record, flags=1 << 7), "it has flags 0x80, and there are"),
     "filter": (lambda record: shifted(record, "bloom_bytes", "url_bytes", 1), "filter has .* which is no power of two"),
     "sections": (lambda record: changed(record, url_bytes=9_000), "its sections do not add up to its length"),
     "kind": (lambda record: changed(record, kind=77), "not a sketch record"),
