@@ -3,7 +3,17 @@
 import numpy as np
 
 from neardup.evaluation import paper
-from neardup.evaluation.choices import KEPT_MIN, Cutoff, Knee, curve, equal_correct, estimates, find_knee, together
+from neardup.evaluation.choices import (
+    KEPT_MIN,
+    LABELS_MIN,
+    Cutoff,
+    Knee,
+    curve,
+    equal_correct,
+    estimates,
+    find_knee,
+    together,
+)
 from neardup.evaluation.figures import Cell, Plot, Section, Table, ratio
 from neardup.evaluation.label_tables import NO_LABELS, drawn_evenly, judged_table
 from neardup.evaluation.labels import Judgement
@@ -157,7 +167,7 @@ def t_section(study: Study) -> Section:
         "The choice of t",
         "Algorithm C's threshold at which it returns as many correct pairs as algorithm B. Correct pairs are "
         "estimated: pairs of each level of similarity in the whole graph, times the share of correct ones among its "
-        "labelled pairs. The paper found 372 this way.",
+        f"labelled pairs; a level with fewer than {LABELS_MIN} goes with the next. The paper found 372 this way.",
     )
     if not len(study.labels):
         section.missing = NO_LABELS

@@ -16,6 +16,7 @@ from neardup.evaluation.figures import Table, by_name, shown
 from neardup.evaluation.labels import Judgement, Label, label_of
 from neardup.evaluation.plots import Axes, Series, plot, standalone
 from neardup.evaluation.report import Evaluation, Paper, evaluate, to_html, write
+from neardup.evaluation.runs import stream
 from neardup.report.reasons import Reason
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words
 
@@ -237,6 +238,21 @@ def test_plots_need_points() -> None:
     assert len(texts) == 9
     assert all(0 < float(text.attrib["x"]) < width - 100 for text in texts)
     assert all(float(text.attrib["y"]) < top + height for text in texts)
+
+
+def test_the_page_opens_with_the_answer(crawl: Crawl) -> None:
+    run = stream(crawl.corpus.records, crawl.study().decider)
+    evaluation = evaluate(crawl.study(labels_of(crawl), run=run))
+    text = html.unescape(to_html(evaluation))
+    summary, _, rest = text.partition("<table")
+    assert len(evaluation.answer) == 3
+    places = [summary.index(sentence) for sentence in evaluation.answer]
+    assert places == sorted(places)
+    assert summary.index('<section id="summary">') < places[0] < summary.index('<dl class="figures">')
+    tables = re.findall(r'id="table-([a-z0-9-]+)"', rest)
+    first = [name for name in tables if name.startswith(("rules-", "run-"))]
+    assert first[0] == "rules-all"
+    assert tables[: len(first)] == first, "what proves it comes after"
 
 
 @pytest.mark.parametrize("width", [360, 1200])
