@@ -168,6 +168,26 @@ def test_threads_follow_the_processors(tmp_path: Path) -> None:
     assert threads(MATRIX["set"])["value"] == "3"
 
 
+def test_one_that_stands_by_is_as_the_other_and_never_beside_it(tmp_path: Path) -> None:
+    """Both are told that there are two: one without the flag would take over at its start."""
+    found = documents(template(tmp_path, MATRIX["with a standby"]))
+    matcher = of(found, "StatefulSet", "-matcher")["spec"]
+    alone = of(documents(template(tmp_path, MATRIX["least"])), "StatefulSet", "-matcher")["spec"]
+    assert (matcher["replicas"], alone["replicas"]) == (2, 1)
+    pod, (container,) = matcher["template"]["spec"], matcher["template"]["spec"]["containers"]
+    assert container["args"] == ["match", "--new-decider", "--standby"]
+    assert alone["template"]["spec"]["containers"][0]["args"] == ["match"]
+    apart = {each["topologyKey"]: each for each in pod["topologySpreadConstraints"]}
+    labels = apart["kubernetes.io/hostname"]["labelSelector"]["matchLabels"]
+    assert labels == matcher["selector"]["matchLabels"]
+    assert [claim["metadata"]["name"] for claim in matcher["volumeClaimTemplates"]] == ["state"]
+    # Ready is also who stands by: an update goes on to the one at work only then, and a drain takes one at a time.
+    assert container["readinessProbe"]["httpGet"]["path"] == "/ready"
+    assert of(found, "PodDisruptionBudget", "-matcher")["spec"]["maxUnavailable"] == 1
+    # What may not change in a StatefulSet that is there is the same with and without.
+    assert all(matcher[name] == alone[name] for name in ("podManagementPolicy", "serviceName", "volumeClaimTemplates"))
+
+
 REFUSED = {
     "kafka.bootstrap": ({"kafka": {"bootstrap": ""}}, r"kafka.*bootstrap"),
     "no port": ({"kafka": {"bootstrap": "kafka"}}, r"kafka.*bootstrap"),
@@ -197,6 +217,10 @@ REFUSED = {
     "checkpoints beside the index": (
         {"matcher": {"persistence": {"existingClaim": "c"}, "checkpoints": {"existingClaim": "c"}}},
         r"checkpoints\.existingClaim: is that of the index",
+    ),
+    "one claim for two": (
+        {"matcher": {"standby": True, "persistence": {"existingClaim": "c"}}},
+        r"matcher\.standby, matcher\.persistence\.existingClaim",
     ),
     "credentials for no store": ({"matcher": {"checkpoints": {"secret": "s"}}}, r"matcher\.checkpoints\.secret"),
     "a folder of the pod": ({"matcher": {"checkpoints": {"url": "/tmp/x"}}}, r"checkpoints.*url"),
