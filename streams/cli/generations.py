@@ -52,6 +52,7 @@ def backfill(
     It may be stopped at any moment, and the same command goes on. When it has caught up it says so, and follows the
     live topic, so that `neardup cutover` loses nothing.
     """
+    from streams.commands.terminal import bar
     from streams.roles import run_backfill
     from streams.roles.backfill import Wishes
 
@@ -65,7 +66,9 @@ def backfill(
         settings = dataclasses.replace(settings, state=str(state.with_name(f"{state.name}.{settings.generation}")))
     if not given.get("checkpoints", "").startswith("flag"):
         settings = dataclasses.replace(settings, checkpoints="")  # those of the live one lie there, and would go
-    if not run_backfill(settings, wishes):
+    with bar(shown=True, counts=True) as drawn:
+        caught_up = run_backfill(settings, wishes, shown=drawn.backfill if drawn.watched else None)
+    if not caught_up:
         complain("stopped before it has caught up; the same command goes on from there")
         raise typer.Exit(130)
 

@@ -60,20 +60,33 @@ class Bar:
         """For folding a log again: messages done, of how many."""
         self._progress.update(self._task, completed=done, total=total or None, rate="messages", what="folding the log")
 
+    def backfill(self, what: str, done: int, total: int, per_s: float) -> None:
+        """For a backfill: how many of what are done, of how many (0: unknown), and how many a second."""
+        rate = f"{done:,} of {total:,} {what}, {per_s:,.0f}/s" if total else what
+        self._progress.update(self._task, completed=done, total=total or None, rate=rate, what="backfill")
+
+    @property
+    def watched(self) -> bool:
+        """Whether anything is drawn."""
+        return not self._progress.disable
+
     def phase(self, name: str, done: int, total: int) -> None:
         """For work in phases: how far the one called `name` is; total 0: unknown."""
         self._progress.update(self._task, completed=done, total=total or None, rate="", what=name)
 
 
 @contextmanager
-def bar(*, shown: bool) -> Iterator[Bar]:
-    """A bar on stderr that vanishes at the end; nothing is drawn where nobody watches."""
+def bar(*, shown: bool, counts: bool = False) -> Iterator[Bar]:
+    """A bar on stderr that vanishes at the end; nothing is drawn where nobody watches.
+
+    counts: it is no bytes that are done, and its text says what. What is logged meanwhile stands above it.
+    """
     console = Console(stderr=True)
     watched = shown and console.is_terminal
     progress = Progress(
         TextColumn("{task.fields[what]}", markup=False),
         BarColumn(),
-        DownloadColumn(),
+        *([] if counts else [DownloadColumn()]),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         console=console,

@@ -11,7 +11,6 @@ The control topic says what the generation was made with, so that a call that go
 """
 
 import threading
-import time
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,13 +30,13 @@ from streams.roles.both import run_both
 from streams.roles.generations import check_own, control_topic, shown
 from streams.roles.operator import forget
 from streams.roles.runtime import Runtime, connect, serving
+from streams.roles.telling import Shown, Telling
 from streams.roles.wiring import run_matcher, run_sketcher
 
 _log = logs.get("backfill")
 
 #: Between two looks at how far it is.
 LOOK_SECONDS = 1.0
-_LOG_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +51,24 @@ class Wishes:
     archives: tuple[str, ...] = ()
 
 
-def run_backfill(settings: Settings, wishes: Wishes = Wishes(), runtime: Runtime | None = None) -> bool:
+def run_backfill(
+    settings: Settings, wishes: Wishes = Wishes(), runtime: Runtime | None = None, *, shown: Shown | None = None
+) -> bool:
     """Fills `settings.generation` until it is stopped, or, with `once`, has caught up; whether it has.
 
     settings: of the new generation: its scheme, decider and state directory. runtime: by default one with logs, metrics
-    and signals of its own. Raises BadInput for the live generation, or one that exists and was not begun so; StateError
+    and signals of its own. shown: tells a person how far it is; by default the log does. Raises BadInput for the live
+    generation, or one that exists and was not begun so; StateError
     where it was begun with another scheme or decider; and what the roles raise.
     """
     if runtime is None:
         with serving(settings, "backfill") as made:
-            return run_backfill(settings, wishes, made)
+            return run_backfill(settings, wishes, made, shown=shown)
     sources = open_archives(wishes.archives, settings) if settings.generation else []
     settings, generation, control = _begun(settings, wishes, tuple(source.record.id for source in sources))
     runtime = replace(runtime, settings=settings)
     archives = ArchivesRole(sources, known_of(sources, settings) if sources else {}, settings, wishes.rate)
-    watch = _Watch(settings, wishes, runtime, control, generation)
+    watch = _Watch(settings, wishes, runtime, control, generation, Telling(shown))
     watch.archives = archives
 
     def sketch(settings: Settings, runtime: Runtime) -> None:
@@ -205,15 +207,15 @@ class _Watch:
         runtime: Runtime,
         control: ControlTopic,
         generation: Generation,
+        telling: Telling,
     ) -> None:
         self._settings, self._wishes, self._runtime = settings, wishes, runtime
+        self._telling = telling
         self._control, self._generation = control, generation
         self._admin = Admin(connect(settings, "match"))
         self.archives: ArchivesRole | None = None
         self._reader: MergedPages | None = None
         self._end = -1  # of the log, as it was seen last: whoever is there has caught up
-        self._first: tuple[float, int, str] | None = None
-        self._logged = time.monotonic()
         self._taken_down = False
         self.caught_up = False
 
@@ -249,7 +251,7 @@ class _Watch:
             # With `once` the end of a log that others write to stays what it was at first.
             if not (read and self._end >= 0 and self._wishes.once):
                 self._end = end if read else -1
-            self._tell_progress(judged, end)
+        self._tell_progress(judged, end)
 
     def _judged(self) -> tuple[int, int]:
         """Up to where the log is judged, and its end."""
@@ -287,23 +289,15 @@ class _Watch:
         self._taken_down = True
 
     def _tell_progress(self, judged: int, end: int) -> None:
-        """In the log, from time to time; the time left is at the pace so far."""
-        reader, now = self._reader, time.monotonic()
-        if self._settings.judges_anew:
-            what, done, total = "messages", judged, end
+        reader = self._reader
+        if self.caught_up:
+            self._telling.follows()
+        elif self._settings.judges_anew:
+            self._telling.tell("messages", judged, end)
         elif self.archives is not None and not self.archives.done:
-            what, done, total = "bytes of archives", self.archives.bytes_done, self.archives.bytes_total
+            self._telling.tell("bytes of archives", self.archives.bytes_done, self.archives.bytes_total)
         else:
-            what, done, total = "pages", reader.done if reader else 0, reader.total if reader else 0
-        if self._first is None or self._first[2] != what:
-            self._first = now, done, what
-        if now - self._logged < _LOG_SECONDS or self.caught_up:
-            return
-        self._logged = now
-        seconds = now - self._first[0]
-        per_s = (done - self._first[1]) / seconds if seconds else 0.0
-        left = {"left_s": round((total - done) / per_s)} if per_s else {}
-        _log.info("backfill", of=what, done=done, total=total, per_s=round(per_s), **left)
+            self._telling.tell("pages", reader.done if reader else 0, reader.total if reader else 0)
 
     def _catch_up(self) -> None:
         name = self._generation.name

@@ -1,0 +1,76 @@
+"""How far a backfill is: on a bar for who watches, in the log for who does not."""
+
+import io
+import logging
+import sys
+
+import pytest
+
+from streams.commands.terminal import bar
+from streams.process import logs
+from streams.roles.telling import LOG_SECONDS, Telling
+
+
+class Steps:
+    """A clock that goes on by some seconds with each look."""
+
+    def __init__(self, seconds: float) -> None:
+        self.now, self._seconds = 0.0, seconds
+
+    def __call__(self) -> float:
+        self.now += self._seconds
+        return self.now
+
+
+def test_a_bar_hears_of_each_look_and_the_pace_is_that_of_what_is_counted() -> None:
+    told: list[tuple[str, int, int, float]] = []
+    telling = Telling(lambda *said: told.append(said), Steps(2.0))
+    for what, done, total in (("bytes of archives", 50, 90), ("bytes of archives", 90, 90), ("pages", 3, 8)):
+        telling.tell(what, done, total)
+    telling.tell("pages", 7, 8)
+    telling.follows()
+    assert told[:4] == [
+        ("bytes of archives", 50, 90, 0.0),
+        ("bytes of archives", 90, 90, 20.0),
+        ("pages", 3, 8, 0.0),
+        ("pages", 7, 8, 2.0),
+    ]
+    assert told[4][0] == "caught up, follows the live topic"
+
+
+def test_without_a_bar_the_log_hears_of_it_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    telling = Telling(None, Steps(LOG_SECONDS / 2))
+    with caplog.at_level(logging.INFO):
+        for done in range(0, 50, 10):
+            telling.tell("pages", done, 100)
+    said = [record.fields for record in caplog.records]  # type: ignore[attr-defined]
+    assert said == [
+        {"of": "pages", "done": 10, "total": 100, "per_s": 2, "left_s": 45},
+        {"of": "pages", "done": 30, "total": 100, "per_s": 2, "left_s": 35},
+    ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_sees_rate_and_time_left_and_lines_of_the_log_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with bar(shown=True, counts=True) as drawn:
+        assert drawn.watched
+        handler = logs.configure()
+        drawn.backfill("pages", 300, 1000, 25.0)
+        logs.get("backfill").info("something happened")
+        logs.release(handler)
+    seen = screen.getvalue()
+    assert "300 of 1,000 pages, 25/s" in seen
+    assert "-:--:--" in seen, "the time left, once it is known"
+    (line,) = [each for each in seen.splitlines() if "something happened" in each]
+    assert "pages" not in line
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with bar(shown=True, counts=True) as drawn:
+        assert not drawn.watched
