@@ -14,6 +14,7 @@ from tests.bench import (
     charsets,
     html_rows,
     lcs_rows,
+    operation_rows,
     same_bits,
     scaling,
     spark_rows,
@@ -29,6 +30,8 @@ SIZES = (10_000, 100_000, 1_000_000)
 LARGE = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
 #: Pages of one template, in a row.
 TEMPLATE, LARGE_TEMPLATE = 20_000, 1_000_000
+#: Pages of an index that is checkpointed; the large ones take some 10 GB, and their copy as much.
+CHECKPOINTED, LARGE_CHECKPOINTED = 100_000, 5_000_000
 _OURS = ("numpy", "numba", "llvmlite", "rocksdict", "selectolax", "xxhash")
 
 #: The rows of a group, as they are measured.
@@ -43,6 +46,7 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="only the matcher, into a store of 10,000,000 pages")
     parser.add_argument("--sizes", default="", help="sizes of stores, with commas between")
     parser.add_argument("--template", type=int, default=0, help="pages of one template, in a row")
+    parser.add_argument("--checkpointed", type=int, default=0, help="pages of the index that is checkpointed")
     parser.add_argument("--scratch", type=Path, help="folder for large indexes; by default that of temporary files")
     asked = parser.parse_args()
     # Whoever ends it with a signal gets the disk back: temporary folders go as for any other exit.
@@ -59,9 +63,11 @@ def _groups(asked: argparse.Namespace) -> Groups:
     scheme = Scheme(seed=1)
     sizes = [int(size) for size in asked.sizes.split(",")] if asked.sizes else LARGE if asked.large else SIZES
     pages = asked.template or (LARGE_TEMPLATE if asked.large else TEMPLATE)
+    checkpointed = asked.checkpointed or (LARGE_CHECKPOINTED if asked.large else CHECKPOINTED)
     matcher: Groups = {
         "growth": lambda: store_rows.growth(scheme, sizes, asked.scratch),
         "template": lambda: worst_matching.one_template(scheme, pages, asked.scratch),
+        "checkpoint": lambda: operation_rows.checkpoints(scheme, checkpointed, asked.scratch),
     }
     if asked.large:
         return matcher
@@ -77,6 +83,9 @@ def _groups(asked: argparse.Namespace) -> Groups:
         "spark": spark_rows.rows,
         "peers": lambda: _peers(asked.tools / "peers", scheme),
         "rebuild": lambda: store_rows.rebuild(scheme),
+        "judging anew": lambda: operation_rows.judging_anew(scheme),
+        "sweeps": lambda: operation_rows.sweeps(scheme),
+        "archives": lambda: operation_rows.archives(scheme),
         "worst matching": lambda: worst_matching.matching(scheme),
         "promotions": lambda: worst_matching.promotions(scheme),
         "memory": lambda: store_rows.memory(scheme),
@@ -105,6 +114,10 @@ SECONDS: Mapping[str, int] = {
     "lcs": 11,
     "peers": 236,
     "rebuild": 2,
+    "judging anew": 15,
+    "sweeps": 25,
+    "archives": 20,
+    "checkpoint": 30,
     "worst matching": 16,
     "promotions": 27,
     "memory": 1,

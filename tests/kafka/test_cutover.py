@@ -14,7 +14,7 @@ from test_backfill import beside, control, live
 from neardup.errors import BadInput, StateError
 from streams.client import LiveVerdicts
 from streams.commands.generations import cut_over, described, removed
-from streams.kafka import Stage
+from streams.kafka import ControlTopic, Stage
 
 
 class Reader:
@@ -133,6 +133,35 @@ def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None
         assert not line.admin.topics(gone)
     assert control(line).read().known == {}
     assert (line.ends(line.names.sketches), line.verdicts()) == (log, told)
+
+
+def test_killed_at_any_step_it_has_happened_or_not_and_can_be_said_again(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its one record nothing has changed, behind it all has; what follows it is for people."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    other = beside(line, sketches_of="", decider_values={"rule": "tape"})
+    assert other.start("backfill", once=True).wait() == 0
+    # Of the unnamed one the topic says nothing; of the second, once another one is live, that it was.
+    for step, name, live_then in (("cut_over", "second", ""), ("", "second", "second"), ("describe", "", "")):
+        with monkeypatch.context() as patched:
+            if step:
+                patched.setattr(ControlTopic, step, killed)
+                with pytest.raises(Killed):
+                    cut_over(line.settings, name)
+            else:
+                cut_over(line.settings, name)
+        assert control(line).read().live == live_then
+    assert cut_over(line.settings, "second") == ""
+    assert cut_over(line.settings, "") == "second"
+    rows = {row.name: row for row in described(line.settings)}
+    assert (rows[""].live, rows["second"].stage) == (True, Stage.RETIRED)
 
 
 def test_health_and_metrics_say_which_one_is_live(line: Line) -> None:

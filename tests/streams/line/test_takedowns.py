@@ -101,6 +101,30 @@ def test_whoever_folds_the_log_anew_repeats_it(state: State, tmp_path: Path, los
         assert list(again.verdict_log.log.read()) == frames
 
 
+@pytest.mark.parametrize("step", ["append", "sync", "step", "flush"])
+def test_killed_at_any_step_the_word_is_done_or_was_never_said(
+    state: State, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """What a kill leaves: the log as far as it was appended, and an index that knows nothing yet."""
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    where = {"append": state.log, "sync": state.log, "step": state.matcher, "flush": state.store}[step]
+    before = state.log.end()
+    with monkeypatch.context() as patched:
+        patched.setattr(where, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            state.forget(of_url(PAGE))
+    said = step != "append"
+    assert state.log.end() == before + said
+    state.close()
+    with opened(state.path) as again:
+        assert len(list(takedowns_of(again.store))) == said
+        assert (PAGE in urls(again)) is not said
+        assert (PAGE.encode() in everything(again)) is not said
+
+
 def test_slicing_changes_nothing(state: State, tmp_path: Path) -> None:
     for takedown in (of_url(PAGE), of_site("a.example"), of_prefix(f"{BASE}edit")):
         scan([write_warc(tmp_path / "b.warc", crawl(9))], state, again=True)

@@ -1,11 +1,15 @@
 """Checkpoints: whole or not at all, each file once, damage found, and an index restored is the index as it was."""
 
+import errno
 import json
 import os
 import shutil
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 import pytest
@@ -342,3 +346,141 @@ def test_a_generation_starts_from_no_other_ones(state: Path, tmp_path: Path) -> 
         settings = Settings(bootstrap="", generation=generation, checkpoints=str(tmp_path / "kept"))
         restoring(settings, Log(), decider)(fresh)
         assert (fresh / "index").exists() is there
+
+
+class Killed(BaseException):
+    """Nothing catches it: what is left is what a kill leaves to the next start."""
+
+
+class Deadly:
+    """Steps of which the n-th is not taken."""
+
+    def __init__(self, n: int) -> None:
+        self.taken, self._n = 0, n
+
+    def before(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*given: Any) -> Any:
+            self.taken += 1
+            if self.taken == self._n:
+                raise Killed
+            return real(*given)
+
+        return step
+
+
+def is_killed(work: Callable[[], object]) -> bool:
+    try:
+        work()
+    except Killed:
+        return True
+    return False
+
+
+def test_a_restore_that_is_killed_at_any_step_is_done_by_the_next_start(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file, the image whole, and each of its parts in its place: an index is there only at the end."""
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    put(index, 0)
+    checkpoint(state, index, store, 7)
+    wanted = rows(index)
+    index.close()
+    files = next(store.usable()).manifest.files
+    steps = len(files) + 3  # the image, and its two parts
+    for step in range(1, steps + 2):
+        fresh, deadly = tmp_path / f"fresh{step}", Deadly(step)
+        fresh.mkdir()
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "_get", deadly.before(store._get))
+            patched.setattr(Path, "rename", deadly.before(Path.rename))
+            killed = is_killed(lambda fresh=fresh: restore_newest(store, fresh, lambda manifest: ""))  # type: ignore[misc]
+        assert killed is (step <= steps)
+        assert (fresh / "index").exists() is not killed
+        if killed:
+            assert restore_newest(store, fresh, lambda manifest: "") is not None
+        restored = RocksStore(fresh / "index")
+        assert rows(restored) == wanted
+        restored.close()
+        assert sorted(path.name for path in fresh.iterdir()) == ["decider.json", "index"]
+
+
+def test_tidying_that_is_killed_at_any_step_leaves_whole_checkpoints(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    for offset in range(1, 5):
+        put(index, offset * 1000)
+        checkpoint(state, index, store, offset)
+    index.close()
+    kills = 0
+    with monkeypatch.context() as patched:
+        remove = store._fs.rm_file
+        while True:  # one step further each time
+            patched.setattr(store._fs, "rm_file", Deadly(2).before(remove))
+            if not is_killed(lambda: store.prune(1)):
+                break
+            kills += 1
+            for one in store.usable():
+                store.restore(one, tmp_path / f"{kills}-{one.manifest.offset}")
+    assert kills > 3
+    assert [one.manifest.offset for one in store.usable()] == [4]
+    held = {file.name for file in (tmp_path / "kept" / "files").iterdir()}
+    assert held == {file.digest for one in store.usable() for file in one.manifest.files}
+
+
+@pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EIO, errno.ENOENT, errno.ETIMEDOUT])
+def test_whatever_becomes_of_the_store_the_matcher_goes_on(state: Path, tmp_path: Path, trouble: int) -> None:
+    """Full, broken, gone, or no longer there: it is told, and the next one is made."""
+    index = RocksStore(state / "index")
+    store = CheckpointStore(str(tmp_path / "kept"))
+    maker = Checkpointer(store, state, every=10, keep=2)
+    maker.due(0)
+    put(index, 0)
+
+    def refusing(target: str, source: object) -> None:
+        raise OSError(trouble, os.strerror(trouble), target)
+
+    store._store, real = refusing, store._store  # type: ignore[method-assign, assignment]
+    maker.begin(index, manifest(12))
+    maker.wait(30)
+    assert os.strerror(trouble) in maker.failed
+    assert "nothing is lost" in maker.failed
+    put(index, 500)
+    store._store = real  # type: ignore[method-assign]
+    assert maker.due(20)
+    maker.begin(index, manifest(21))
+    maker.wait(30)
+    index.close()
+    assert (maker.failed, [one.manifest.offset for one in store.usable()]) == ("", [21])
+
+
+def test_a_slow_store_is_waited_for_by_nobody(state: Path, tmp_path: Path) -> None:
+    """The matcher writes on meanwhile, begins no second copy, and the copy is of the index as it was."""
+    index = RocksStore(state / "index")
+    store = CheckpointStore(str(tmp_path / "kept"))
+    maker = Checkpointer(store, state, every=10, keep=2)
+    maker.due(0)
+    put(index, 0)
+    wanted, slow, real = rows(index), threading.Event(), store._store
+
+    def waiting(target: str, source: BinaryIO) -> None:
+        assert slow.wait(60)
+        real(target, source)
+
+    store._store = waiting  # type: ignore[method-assign]
+    maker.begin(index, manifest(12))
+    put(index, 500)
+    index.flush()
+    assert maker.busy
+    assert not maker.due(40)
+    assert store.names() == []
+    slow.set()
+    maker.wait(60)
+    index.close()
+    (one,) = store.usable()
+    store.restore(one, tmp_path / "then")
+    restored = RocksStore(tmp_path / "then" / "index")
+    assert rows(restored) == wanted
+    restored.close()
