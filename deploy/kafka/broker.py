@@ -2,6 +2,7 @@
 
     python deploy/kafka/broker.py                    # prints the address, runs until Ctrl-C or SIGTERM
     python deploy/kafka/broker.py --port 9092        # there, where the commands look for one
+    python deploy/kafka/broker.py --behind           # returns once it serves, and leaves it running
     python deploy/kafka/broker.py --nodes 3          # three nodes, replication 3
 
 Needs Java 17 or newer; Maven too, once, to fetch the jars that pom.xml names into ~/.cache/neardup (or
@@ -495,10 +496,25 @@ def _serve_while_used(folder: Path) -> None:
             cluster.stop()
 
 
+def _leave_behind(arguments: list[str]) -> int:
+    """Starts this program again, with these arguments, in a session of its own; returns when it serves or fails."""
+    command = [sys.executable, str(Path(__file__).resolve()), *arguments]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().strip()
+    if not address:
+        return process.wait()
+    print(f"{address}, until: kill {process.pid}")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1, help="1, or 3 for a cluster with replication")
     parser.add_argument("--port", type=int, default=0, help="of the first node (default: a free one)")
+    parser.add_argument("--behind", action="store_true", help="return once it serves; says how to end it")
     parser.add_argument("--folder", type=Path, help="keep data here (default: a temporary folder)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a further broker setting")
     parser.add_argument("--fetch", action="store_true", help="only fetch what is needed")
@@ -513,6 +529,8 @@ def main() -> int:
         if given.fetch:
             jars()
             return 0
+        if given.behind:
+            return _leave_behind([word for word in sys.argv[1:] if word != "--behind"])
         if given.while_used:
             _serve_while_used(given.while_used)
             return 0

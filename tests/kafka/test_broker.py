@@ -1,6 +1,7 @@
 """The broker without containers: shared by processes, gone with the last of them, and clear about what is missing."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -139,3 +140,15 @@ def test_a_port_that_is_asked_for_is_taken_or_told(tmp_path: Path) -> None:
             1,
             f"error: port {port} of 127.0.0.1 cannot be had: Address already in use\n",
         )
+
+
+def test_a_broker_may_be_left_behind(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT), "--behind", "--folder", str(tmp_path / "data")]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
+    found = re.fullmatch(r"(127\.0\.0\.1:\d+), until: kill (\d+)\n", said)
+    assert found, said
+    try:
+        assert Admin(Connection(found[1])).cluster_id()
+    finally:
+        os.kill(int(found[2]), signal.SIGTERM)
+    eventually(lambda: not brokers(tmp_path / "data"), "the broker's end")

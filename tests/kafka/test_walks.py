@@ -80,7 +80,7 @@ def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, n
             }
 
     start, *crawl = commands("A crawler engineer")
-    assert start.startswith("python deploy/kafka/broker.py --port 9092 &")
+    assert start == "python deploy/kafka/broker.py --port 9092 --behind"
     said = {}
     for command in crawl:
         said[command.split()[1]] = typist(command)
