@@ -29,6 +29,7 @@ from streams.process import logs
 from streams.roles.runtime import connect
 from streams.views.audit_topic import TopicAudits
 from streams.views.audits import Audits, NoAudits
+from streams.views.changes import Changelogs
 from streams.views.driver import SCHEME, CommittedConsumer
 from streams.views.health import Facts, of_stream
 from streams.views.line import StreamHealth
@@ -51,8 +52,6 @@ START_SECONDS_MAX = 300.0
 LAG_SECONDS_MAX = 5.0
 #: Tables of another version are left alone, and the topic is read anew from its begin.
 ROWS_VERSION = 4
-#: Rows on their way to the changelogs.
-CHANGES_WAITING_MAX = 5_000
 #: Verdicts taken in together, and how long the first of them waits for others: many change the same rows.
 BATCH_VERDICTS, BATCH_SECONDS = 1_000, 0.5
 
@@ -80,12 +79,16 @@ class _PartitionRows:
         self._held[place] = row
         self._changed.add(place)
 
-    def keep(self) -> None:
+    async def keep(self, changelogs: Changelogs) -> None:
         """To the disk, and on their way to the changelogs."""
+        changed: dict[str, list[tuple[bytes, bytes]]] = {}
         for name, key in self._changed:
-            table, value = self._tables[name], orjson.dumps(self._held[name, key])
-            table.data._db_for_partition(self._partition).put(key, value)
-            table.send_changelog(self._partition, key, value)
+            changed.setdefault(name, []).append((key, orjson.dumps(self._held[name, key])))
+        for name, rows in changed.items():
+            store = self._tables[name].data._db_for_partition(self._partition)
+            for key, value in rows:
+                store.put(key, value)
+            await changelogs.send(name, self._partition, rows)
 
 
 def _bytes_of(store: Any) -> int:
@@ -140,9 +143,7 @@ class StreamSource:
             )
             for name in TABLES
         }
-        self._changes: set[asyncio.Future[Any]] = set()
-        for table in self._tables.values():
-            table.send_changelog = self._noted(table.send_changelog)
+        self._changes = Changelogs(self.app, self._tables, self._fail)
         self._closeness = closeness_to(Decider(scheme="", **settings.decider_values))
         self._rate, self._others_rate = Rate(), 0.0
         self._peers = Peers(address, settings.views_token)
@@ -159,12 +160,12 @@ class StreamSource:
     async def _follow(self, stream: Any) -> None:
         async for events in stream.take_events(BATCH_VERDICTS, BATCH_SECONDS):
             try:
-                self._take(events)
+                await self._take(events)
             except Exception as error:  # noqa: BLE001  # Faust would log it, and go on with the next verdicts
                 self._fail(error)
                 await asyncio.Event().wait()
 
-    def _take(self, events: Sequence[Any]) -> None:
+    async def _take(self, events: Sequence[Any]) -> None:
         """Takes in verdicts of any partitions, each partition's in order; Faust may commit them afterwards."""
         parts: dict[int, _PartitionRows] = {}
         mine = self.app.consumer.assignment()
@@ -183,35 +184,18 @@ class StreamSource:
                     offset=message.offset,
                     error=repr(error),
                 )
-        for rows in parts.values():
-            rows.keep()
+        for partition, rows in parts.items():
+            if TP(self._topic.name, partition) in self.app.consumer.assignment():
+                await rows.keep(self._changes)
         self._rate.count(len(events))
 
     def _fail(self, error: BaseException) -> None:
         if not self._failed.done():
             self._failed.set_result(error)
 
-    def _noted(self, send: Callable[..., asyncio.Future[Any]]) -> Callable[..., asyncio.Future[Any]]:
-        """Sends a row to its changelog, and knows of it until it is there."""
-
-        def arrived(change: asyncio.Future[Any]) -> None:
-            self._changes.discard(change)
-            if not change.cancelled() and (error := change.exception()) is not None:
-                self._fail(error)
-
-        def noted(*row: Any, **how: Any) -> asyncio.Future[Any]:
-            change = send(*row, **how)
-            self._changes.add(change)
-            change.add_done_callback(arrived)
-            return change
-
-        return noted
-
     async def _rows_kept(self) -> bool:
         """See `streams.views.driver.CommittedConsumer`."""
-        if self._changes:
-            await asyncio.wait(set(self._changes))
-            await asyncio.sleep(0)  # `arrived` of the last of them
+        await self._changes.arrived()
         return not self._failed.done()
 
     def policy(self) -> Sequence[str]:
@@ -280,8 +264,6 @@ class StreamSource:
     async def start(self) -> None:
         """Returns when the tables are as the disk and their changelogs have them. Raises BrokerError."""
         self.app.finalize()
-        # By default reading stops at 100 rows that wait for the changelogs, until they are gone.
-        self.app.producer.buffer.max_messages = CHANGES_WAITING_MAX
         cast(CommittedConsumer, self.app.consumer).rows_kept = self._rows_kept
         await self.app.start()
         try:

@@ -115,17 +115,17 @@ def publish(producer: Producer, topic: str, verdicts: list[dict[str, Any]], *, c
         producer.abort_transaction(60)
 
 
-#: After ten rows none reaches the changelogs any more.
+#: After one batch no row reaches the changelogs any more.
 HELD = """
 import asyncio
-from faust.transport.producer import ProducerBuffer
-send, rows = ProducerBuffer._send_pending, []
-async def held(self, row):
-    rows.append(row)
-    if len(rows) > 10:
-        await asyncio.Event().wait()
-    await send(self, row)
-ProducerBuffer._send_pending = held
+from aiokafka import AIOKafkaProducer
+send, batches = AIOKafkaProducer.send_batch, []
+async def held(self, batch, topic, *, partition):
+    batches.append(batch)
+    if len(batches) > 1:
+        return asyncio.get_running_loop().create_future()
+    return await send(self, batch, topic, partition=partition)
+AIOKafkaProducer.send_batch = held
 """
 #: So long Faust's timer of commits is given: it tries every 2.8 s.
 COMMITS_SECONDS = 6.0
