@@ -1,0 +1,84 @@
+"""A worker that was paused beyond its session writes behind whoever took over, and older rows never come back."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broker import eventually
+from confluent_kafka import Producer
+from test_views import Worker, assert_alike, publish
+
+from streams.config.settings import Settings, Topics
+from streams.kafka import Admin, Connection
+from streams.views.application import changelogs, name_of
+from tests.streams.views.said import said
+
+pytest.importorskip("faust", reason="faust-streaming is not installed")
+
+#: With rows in hand it stops, once, as soon as a file is there.
+FROZEN = """
+import os, signal
+from pathlib import Path
+from aiokafka import AIOKafkaProducer
+send, flag = AIOKafkaProducer.send_batch, Path({flag!r})
+async def frozen(self, batch, topic, *, partition):
+    if flag.exists():
+        flag.unlink()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return await send(self, batch, topic, partition=partition)
+AIOKafkaProducer.send_batch = frozen
+"""
+
+
+def stopped(process: Any) -> bool:
+    return Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+@pytest.mark.slow
+def test_rows_of_a_paused_worker_do_not_come_back(
+    broker: str, made: Topics, tmp_path: Path, connection: Connection
+) -> None:
+    verdicts, admin = said(300, 5), Admin(connection)
+    producer = Producer({"bootstrap.servers": broker, "transactional.id": made.verdicts})
+    producer.init_transactions(60)
+    publish(producer, made.verdicts, verdicts[:100], committed=True)
+    workers: list[Worker] = []
+    flag = tmp_path / "flag"
+    try:
+
+        def start(number: int, before: str = "") -> Worker:
+            (tmp_path / str(number)).mkdir()
+            workers.append(Worker(broker, made, tmp_path / str(number) / "tables", before=before))
+            return workers[-1]
+
+        paused = start(1, FROZEN.format(flag=str(flag)))
+        paused.takes(100)
+        flag.touch()
+        publish(producer, made.verdicts, verdicts[100:200], committed=True)
+        eventually(lambda: stopped(paused.process), "a pause with rows in hand")
+
+        successor = start(2)
+        successor.takes(200)
+        publish(producer, made.verdicts, verdicts[200:], committed=True)
+        successor.takes(300)
+        eventually(lambda: not successor("/overview.json")["behind"], "nothing behind")
+        assert successor.end(signal.SIGTERM) == 0  # all it has is in the changelogs
+        names = changelogs(name_of(Settings(group=made.verdicts), admin.topic(made.verdicts)))
+        before = {name: admin.offsets(admin.topic(name), "latest") for name in names}
+        os.kill(paused.process.pid, signal.SIGCONT)
+        eventually(
+            lambda: any(admin.offsets(admin.topic(name), "latest") != before[name] for name in names),
+            "rows of the one that was paused",
+        )
+        assert paused.end(signal.SIGKILL) != 0
+
+        third = start(3)  # from the changelogs alone
+        third.takes(300)
+        assert_alike(third, verdicts)
+    finally:
+        for worker in workers:
+            print(worker.log())
+            worker.process.kill()
+            worker.process.wait(60)
