@@ -1,7 +1,7 @@
 """Pairs drawn for labelling: by rule, level of similarity and site, the same for the same pages and seed.
 
 A pair's rank is a hash of its pages and the seed, so a larger sample contains a smaller one, and the first n pairs
-of a sample are a uniform sample themselves: labelling may stop at any point.
+of a sample are a uniform sample themselves, of strata as many of each: labelling may stop at any point.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Drawn(NamedTuple):
 def draw(
     corpus: Corpus, b: Graph, c: Graph, *, rule: str = "B", count: int = 200, by: str = "all", seed: int = 0
 ) -> list[Drawn]:
-    """`count` pairs of each stratum (fewer where there are not so many), in the order of their ranks.
+    """`count` pairs of each stratum (fewer where there are not so many), in the order of their ranks, strata in turn.
 
     Raises BadInput for an unknown rule or kind of strata, and where the rule has no pair at all.
     """
@@ -48,14 +48,14 @@ def draw(
     columns = _of_rule(corpus, b, c, rule)
     if not len(columns.a):
         raise BadInput(f"there is no pair to draw: no two pages are {RULES[rule].removeprefix('all ')}")
-    out: list[tuple[int, Drawn]] = []
+    out: list[tuple[int, int, Drawn]] = []
     for name, mask in _strata(corpus, columns, rule, by):
         places = np.flatnonzero(mask)
         ranks = joining.ranks(columns.a[places], columns.b[places], np.uint64(seed & ((1 << 64) - 1)))
-        for place in np.argsort(ranks, kind="stable")[:count].tolist():
+        for turn, place in enumerate(np.argsort(ranks, kind="stable")[:count].tolist()):
             at = places[place]
-            out.append((int(ranks[place]), Drawn(int(columns.a[at]), int(columns.b[at]), name)))
-    return [drawn for _, drawn in sorted(out)]
+            out.append((turn, int(ranks[place]), Drawn(int(columns.a[at]), int(columns.b[at]), name)))
+    return [drawn for _, _, drawn in sorted(out)]
 
 
 def check(rule: str, count: int, by: str) -> None:

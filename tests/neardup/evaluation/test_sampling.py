@@ -73,6 +73,15 @@ def test_strata_give_as_many_of_each(drawn_from) -> None:
     }
 
 
+def test_labelling_may_stop_early_in_strata(drawn_from) -> None:
+    sample, _, b, _ = drawn_from
+    assert {one.sample for one in sample(by="site", count=30)[:2]} == {"B: same site", "B: different sites"}
+    levels = len(set(b.b_similarity.tolist()))
+    large = sample(by="level", count=30)
+    assert large[: 2 * levels] == sample(by="level", count=2)
+    assert set(Counter(one.sample for one in large[: 2 * levels]).values()) == {2}
+
+
 @pytest.mark.parametrize("bad", [{"rule": "D"}, {"by": "x"}, {"count": 0}])
 def test_what_cannot_be_drawn_is_refused(drawn_from, bad: dict[str, object]) -> None:
     with pytest.raises(BadInput):
