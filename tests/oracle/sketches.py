@@ -8,7 +8,6 @@ import hashlib
 import math
 import re
 from collections import Counter
-from fractions import Fraction
 
 import xxhash
 
@@ -221,7 +220,7 @@ def tape_score(a, b):
 
 
 def content(words, title, links, blocks):
-    """Indices of the tokens of the main content."""
+    """Indices of the main content: of all runs of blocks one that is worth most, which ends first, the shortest."""
     parts = []  # lists of indices
     last = None
     for i in range(title, len(words)):
@@ -230,29 +229,15 @@ def content(words, title, links, blocks):
             last = blocks[i]
         parts[-1].append(i)
 
-    def text_density(j):
-        if not 0 <= j < len(parts):
-            return Fraction(0)
-        width = len(" ".join(words[i] for i in parts[j]))
-        return Fraction(len(parts[j])) if width <= 80 else Fraction(80 * len(parts[j]), width)
+    def linked(part):
+        return sum(i in links for i in part)
 
-    def link_density(j):
-        if not 0 <= j < len(parts):
-            return Fraction(0)
-        return Fraction(sum(i in links for i in parts[j]), len(parts[j]))
-
-    def good(j):
-        if link_density(j) > Fraction(1, 3):
-            return False
-        if len(parts) == 1:
-            return True
-        if link_density(j - 1) <= Fraction(5, 9):
-            if text_density(j) <= 9:
-                return text_density(j + 1) > 10 or text_density(j - 1) > 4
-            return text_density(j + 1) > 0
-        return text_density(j + 1) > 11
-
-    return [i for j, part in enumerate(parts) if good(j) for i in part]
+    prices = [len(part) - 2 * linked(part) - 6 for part in parts]
+    runs = [(first, end) for end in range(1, len(parts) + 1) for first in reversed(range(end))]
+    best = max(runs, key=lambda run: sum(prices[slice(*run)]), default=(0, 0))
+    if len(parts) > 1 and sum(prices[slice(*best)]) <= 0:
+        best = (0, 0)
+    return [i for part in parts[slice(*best)] if 3 * linked(part) <= len(part) for i in part]
 
 
 # names and filter
