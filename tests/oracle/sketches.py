@@ -8,6 +8,7 @@ import hashlib
 import math
 import re
 from collections import Counter
+from itertools import accumulate
 
 import xxhash
 
@@ -214,6 +215,29 @@ def tape_score(a, b):
     common = lcs(strained(a, b), strained(b, a))
     union = len(a) + len(b) - common
     return len(a), len(b), common / union if union else 0.0
+
+
+def stretch(a, b):
+    """Of two (level, bytes): tokens of the stretch that most of both stands in, and the compared level."""
+    level = max(a[0], b[0])
+    if abs(a[0] - b[0]) > 1:
+        return 0, level
+    a, b, _ = at_level(a, b)
+    many = [lcs(strained(a, b), strained(b, a))]
+    for one, other in ((a, b), (b, a)):
+        kept = shared(one, other)
+        worth = [1 if i in kept else -3 for i in range(len(one))]
+        sums = [0, *accumulate(worth)]
+        runs = [(sums[end] - sums[start], -end, start) for end in range(len(sums)) for start in range(end)]
+        best, end, start = max(runs, default=(0, 0, 0))
+        many.append(worth[start:-end].count(1) if best > 0 else 0)
+    return min(many), level
+
+
+def common_names(a, b):
+    """Words of title and heading that both have, and of the page with fewer of them, all."""
+    one, other = ({n[0] for n in page["title_names"] if n[2] & 24 and not n[2] & 5} for page in (a, b))
+    return len(one & other), min(len(one), len(other))
 
 
 # main content
@@ -477,4 +501,6 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         a["title"] == b["title"],
         path_veto(a, b) if same_site else 0,
         have_names(a, b),
+        *stretch((a["content_level"], a["content_tape"]), (b["content_level"], b["content_tape"])),
+        *common_names(a, b),
     )
