@@ -39,12 +39,15 @@ _PEERS_S_MAX = 1800
 
 @dataclass(frozen=True)
 class Marked:
-    """A page as it was fetched, and the tokens of its main content as a person marked it."""
+    """A page as it was fetched. marked: its main content as a person marked it, `<p>`, `<h>`, `<l>` before each part;
+    gold: the tokens of it.
+    """
 
     set: str
     path: Path
     url: str
     body: bytes
+    marked: str
     gold: list[str]
 
 
@@ -57,9 +60,10 @@ def pages_of(folder: Path, half: int | None = None) -> Iterator[Marked]:
         body = path.read_bytes()
         found = _OPENING.match(body)
         url = found[1].decode("utf-8", "replace") if found else f"http://{path.stem.lower()}.example/"
-        gold = words(_MARK.sub(" ", told.read_bytes().decode("utf-8", "replace")).encode(), 1)
+        marked = told.read_bytes().decode("utf-8", "replace")
+        gold = words(_MARK.sub(" ", marked).encode(), 1)
         if gold and half in (None, half_of(url)):
-            yield Marked(path.parents[1].name, path, url, body[found.end() :] if found else body, gold)
+            yield Marked(path.parents[1].name, path, url, body[found.end() :] if found else body, marked, gold)
 
 
 def half_of(url: str) -> int:

@@ -82,6 +82,7 @@ STEPS = (
     Step("same content", {"content_tape_min": _NEVER}),
     Step("syndicated", {"syndicated_tokens_min": 0}),
     Step("hot postings kept", {"hot_postings_kept": 0}),
+    Step("facts told", {"facts_told": False}),
 )
 
 
