@@ -13,7 +13,7 @@ from neardup.errors import CorruptRecord
 from neardup.index.rocks import RocksStore
 from neardup.verdict import Verdict
 from streams.config.settings import Settings
-from streams.errors import PositionLost
+from streams.errors import PositionLost, TopicError
 from streams.files.state import State
 from streams.history.replay import Stretch, replayed
 from streams.line.deciders import words_in
@@ -102,6 +102,10 @@ def replay_stream(
     scheme = settings.scheme()
     with ExitStack() as held:
         connection = connect(settings, "match", reading=True)
+        if topic and not Admin(connection).topics([topic]):
+            raise TopicError(
+                f"there is no topic {topic}: make it before, as: neardup topics create --verdicts-topic {topic}"
+            )
         log = held.enter_context(closing(KafkaLog(connection, settings.topics.sketches)))
         ahead = partial(ahead_of, settings)
         state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-replay-"))) / "state"

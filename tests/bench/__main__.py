@@ -31,7 +31,7 @@ LARGE = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
 #: Pages of one template, in a row.
 TEMPLATE, LARGE_TEMPLATE = 20_000, 1_000_000
 #: Pages of an index that is checkpointed; the large ones take some 10 GB, and their copy as much.
-CHECKPOINTED, LARGE_CHECKPOINTED = 100_000, 5_000_000
+CHECKPOINTED, LARGE_CHECKPOINTED = 50_000, 5_000_000
 _OURS = ("numpy", "numba", "llvmlite", "rocksdict", "selectolax", "xxhash")
 
 #: The rows of a group, as they are measured.
@@ -114,10 +114,10 @@ SECONDS: Mapping[str, int] = {
     "lcs": 11,
     "peers": 236,
     "rebuild": 2,
-    "judging anew": 15,
-    "sweeps": 25,
-    "archives": 20,
-    "checkpoint": 30,
+    "judging anew": 8,
+    "sweeps": 6,
+    "archives": 10,
+    "checkpoint": 6,
     "worst matching": 16,
     "promotions": 27,
     "memory": 1,

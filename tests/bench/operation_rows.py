@@ -111,7 +111,7 @@ def _checkpoint(state: Path, store: RocksStore, kept: CheckpointStore, manifest:
 def judging_anew(scheme: Scheme) -> Iterator[Row]:
     """A log live, folded in silence, and judged once more by another decider, whose verdicts are told."""
     decider, log = Decider(scheme=scheme.digest), Log()
-    history = messages(scheme, [*log.records(0, 8 * _BATCH), *mixed(log, 8 * _BATCH, 8 * _BATCH)])
+    history = messages(scheme, [*log.records(0, 6 * _BATCH), *mixed(log, 6 * _BATCH, 6 * _BATCH)])
     other = replace(decider, tape_min=0.8)
 
     def side(judge: Decider, together: int, *, tell: bool) -> float:
@@ -142,7 +142,7 @@ def judging_anew(scheme: Scheme) -> Iterator[Row]:
 
 def sweeps(scheme: Scheme) -> Iterator[Row]:
     """What looking for pages that nobody has seen for long adds to judging."""
-    log, held, parts = Log(), 40_000, 5
+    log, held, parts = Log(), 20_000, 3
     plain = Decider(scheme=scheme.digest)
     swept = replace(plain, expiry_days=30)
     per_sweep = expiry.PAGES_BETWEEN // _BATCH

@@ -13,7 +13,7 @@ from line import Line, Make, story
 from neardup.errors import StateError
 from neardup.limits import PLACE_BITS
 from streams.commands.replay import replay_stream
-from streams.errors import PositionLost
+from streams.errors import PositionLost, TopicError
 from streams.history.replay import Stretch
 from streams.kafka.reader import Reader
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore
@@ -52,6 +52,8 @@ def kept(line: Line) -> list[bytes]:
 
 
 def test_a_stretch_is_said_again_to_a_file_and_to_a_topic(line: Line) -> None:
+    with pytest.raises(TopicError, match="make it before, as: neardup topics create --verdicts-topic nowhere"):
+        replay_stream(line.settings, Stretch(), topic="nowhere")
     told, end = kept(line), line.ends(line.names.sketches)[0]
     for stretch in (Stretch(), Stretch(3, end - 2)):
         out = io.BytesIO()
