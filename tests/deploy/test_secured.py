@@ -146,18 +146,22 @@ def told(users: Users) -> list[dict[str, Any]]:
 
 def seen_by_views(users: Users) -> int:
     """How many verdicts the views have taken in, once they are behind nothing; they have read a page again then."""
-    url = quote(next(verdict["url"] for verdict in told(users) if verdict["verdict"] == "unique"))
+    found = next(verdict for verdict in told(users) if verdict["verdict"] == "unique")
+    url = quote(found["url"])
     (port,) = kafka.free_ports(1)
     process = users.start("views", "views", "--port", str(port))
     try:
 
         def caught_up() -> int:
             assert process.poll() is None, users.outputs[-1].read_text()
-            found = view(port, "/overview.json")
-            return int(found["verdicts"]) if found and found["behind"] == 0 else 0
+            now = view(port, "/overview.json")
+            return int(now["verdicts"]) if now and now["behind"] == 0 else 0
 
         count = eventually(caught_up, "the views have seen verdicts")
         assert view(port, f"/compare.json?a={url}&b={url}")["a"]["missing"] == {}
+        chosen = view(port, f"/cluster.json?id={found['cluster']}")
+        assert "not known" not in chosen["why"]["words"], "whether a policy holds may be read"
+        assert view(port, "/health.json")["steps"]
         (reason,) = view(port, "/rejects.json")["reasons"]
         (rejected,) = view(port, f"/rejects.json?reason={quote(reason)}")["items"]
         assert send_again(port, reason, rejected["page_id"]) == 303
