@@ -459,9 +459,7 @@ class LiveVerdicts:
         self._control = ControlTopic(connection, f"{prefix}{group}.generations")
         self._words: ControlReader | None = None
         self._positions = dict(store.load())
-        #: How to choose a cluster's canonical page, as it was seen last: for `neardup.canonical.choose`. Empty: by the
-        #: verdicts' own `canonical`.
-        self.canonical: tuple[str, ...] = ()
+        self._canonical = ""
         #: The live one, as it was seen last; "" is that without a name.
         self.generation = self._live()
         self._looked = time.monotonic()
@@ -486,6 +484,15 @@ class LiveVerdicts:
             if not follow or (wait_s is not None and time.monotonic() - last >= wait_s):
                 return
 
+    @property
+    def canonical(self) -> tuple[str, ...]:
+        """How to choose a cluster's canonical page, as it was seen last: for `neardup.canonical.choose`. Empty: by the
+        verdicts' own `canonical`.
+
+        Raises BadInput for a criterion that this program does not know.
+        """
+        return policy_of(self._canonical)
+
     def close(self) -> None:
         self._consumer.close()
         if self._words is not None:
@@ -497,7 +504,7 @@ class LiveVerdicts:
                 return ""
             self._words = self._control.follow()
         said = self._words.look()
-        self.canonical = policy_of(said.canonical)
+        self._canonical = said.canonical
         return said.live
 
     def _cut_over(self, after_s: float) -> bool:

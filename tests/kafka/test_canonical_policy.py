@@ -10,11 +10,13 @@ from confluent_kafka import Producer
 from test_views import Worker, publish
 
 from neardup.canonical import Member, choose
+from neardup.errors import BadInput
 from streams.client import LiveVerdicts
 from streams.commands.canonical import hold_stream
 from streams.config.settings import Settings, Topics
 from streams.errors import WrongUsage
 from streams.kafka import Admin, Connection
+from streams.roles.generations import control_topic
 from tests.streams.views.said import said
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
@@ -81,7 +83,12 @@ def test_another_policy_is_one_record_and_no_verdict(
             assert (told["revision"], told["size"]) == (3, 3)
             assert [member["url"] for member in told["members"] if member["canonical"]] == [url]
             assert choices(settings) == url
-        assert hold_stream(settings, "first-seen") == ("first-seen",)
+        control_topic(settings, "topics").choose_canonical("of-a-newer-program,https")
+        told = worker("/cluster.json?id=5")
+        assert (told["canonical"], told["policy"]) == (SHORT, [])
+        assert "not known: canonical policy: no criterion 'of-a-newer-program'" in told["why"]["words"]
+        with pytest.raises(BadInput, match="of-a-newer-program"):
+            choices(settings)
         assert hold_stream(settings, "") == ()
         eventually(lambda: worker("/cluster.json?id=5")["canonical"] == SHORT, "as verdicts have it again")
         assert choices(settings) == SHORT
