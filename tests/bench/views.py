@@ -37,7 +37,8 @@ from streams.kafka.topics import Sizes  # noqa: E402
 PARTITIONS = 4
 DECIDER = Decider(scheme="5" * 32)
 ROUNDS = 30
-LIVE_RATE, LIVE_SECONDS = 1_000, 10
+#: What the views should keep up with, and what may be too much for them.
+LIVE_RATES, LIVE_SECONDS = (1_000, 3_000), 10
 WAIT_SECONDS_MAX = 3_600.0
 
 
@@ -118,11 +119,33 @@ def wait_for(worker: Worker, count: int) -> float:
     return time.monotonic()
 
 
+def live(
+    worker: Worker, producer: Producer, topic: str, verdicts: Iterator[tuple[str, dict[str, Any]]], rate: int, told: int
+) -> str:
+    """Verdicts at a rate while the overview is asked for. told: those before. None is shed: what is too much waits."""
+    count = rate * LIVE_SECONDS
+    cpu, began, worst = cpu_of(worker.process.pid), time.monotonic(), 0.0
+    for second in range(LIVE_SECONDS):
+        publish(producer, topic, verdicts, rate)
+        producer.flush(60)
+        asked = time.monotonic()
+        behind = worker("/overview.json")["behind"]
+        worst = max(worst, time.monotonic() - asked)
+        time.sleep(max(0.0, began + second + 1 - time.monotonic()))
+    offered = count / (time.monotonic() - began)
+    late = wait_for(worker, told + count) - began - LIVE_SECONDS
+    spent = (cpu_of(worker.process.pid) - cpu) / count
+    return (
+        f"| at {offered:,.0f} verdicts/s | {behind:,} behind in the last second, level {max(0.0, late):.1f} s after "
+        f"the last, {spent * 1e6:,.0f} us of processor time each; the slowest overview took {worst * 1000:.0f} ms |"
+    )
+
+
 def measure(bootstrap: str, folder: Path, count: int) -> Iterator[str]:
     names = Topics("v.pages", "v.rejected", "v.sketches", "v.verdicts")
     topics.create(Admin(Connection(bootstrap)), names, Sizes(partitions=PARTITIONS))
     producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "zstd", "linger.ms": 20})
-    verdicts = made_up(count + LIVE_RATE * LIVE_SECONDS)
+    verdicts = made_up(count + sum(LIVE_RATES) * LIVE_SECONDS)
     urls = publish(producer, names.verdicts, verdicts, count)
     producer.flush(60)
     worker = Worker(bootstrap, names, folder / "tables")
@@ -137,25 +160,18 @@ def measure(bootstrap: str, folder: Path, count: int) -> Iterator[str]:
             "a URL": f"/url?url={quote(urls[count // 2])}",
             "a cluster": f"/cluster?id={worker('/url.json?url=' + quote(urls[0]))['cluster'] or 8}",
             "the largest site": "/site?name=site1.example",
+            "all sites": "/sites",
+            "closest calls": "/close",
+            "rejected, of one reason": f"/rejects?reason={quote('HTTP status 503')}",
+            "health": "/health",
         }
         for name, path in paths.items():
             middle, late = timed(worker, path)
             yield f"| {name} | {middle:.0f} ms, 9 of 10 within {late:.0f} ms |"
-        cpu, began, worst = cpu_of(worker.process.pid), time.monotonic(), 0.0
-        for second in range(LIVE_SECONDS):
-            publish(producer, names.verdicts, verdicts, LIVE_RATE)
-            producer.flush(60)
-            asked = time.monotonic()
-            worker("/overview.json")
-            worst = max(worst, time.monotonic() - asked)
-            time.sleep(max(0.0, began + second + 1 - time.monotonic()))
-        offered = LIVE_RATE * LIVE_SECONDS / (time.monotonic() - began)
-        behind = wait_for(worker, count + LIVE_RATE * LIVE_SECONDS) - began - LIVE_SECONDS
-        spent = (cpu_of(worker.process.pid) - cpu) / (LIVE_RATE * LIVE_SECONDS)
-        yield (
-            f"| at {offered:,.0f} verdicts/s | level {max(0.0, behind):.1f} s after the last, "
-            f"{spent * 1e6:,.0f} us of processor time each; the slowest overview took {worst * 1000:.0f} ms |"
-        )
+        told = count
+        for rate in LIVE_RATES:
+            yield live(worker, producer, names.verdicts, verdicts, rate, told)
+            told += rate * LIVE_SECONDS
         yield f"| memory | {memory_of(worker.process.pid):,.0f} MB |"
     finally:
         worker.end(15)

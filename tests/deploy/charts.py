@@ -70,6 +70,10 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
         "matcher": {"checkpoints": {"url": "s3://crawl/neardup", "secret": "store", "messages": 100_000, "kept": 5}},
         "views": {"enabled": True, "token": {"secret": "views"}, "names": ["views.example", "localhost:8000"]},
     },
+    "several views": {
+        "views": {"enabled": True, "replicas": 3, "token": {"secret": "views"}},
+        "networkPolicy": {"viewsPeers": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]},
+    },
     "with a standby": {"matcher": {"standby": True, "newDecider": True, "checkpoints": {"url": "s3://crawl/neardup"}}},
     "kept on a claim": {
         "matcher": {"checkpoints": {"existingClaim": "copies"}},

@@ -155,6 +155,24 @@ def test_nobody_but_a_forwarded_port_reaches_views_without_a_token(tmp_path: Pat
         assert bool(services) is (8379 in ports) is (host == "0.0.0.0")
 
 
+def test_several_views_reach_each_other_by_their_own_names(tmp_path: Path) -> None:
+    found = documents(template(tmp_path, MATRIX["several views"]))
+    views = of(found, "StatefulSet", "-views")
+    (container,) = views["spec"]["template"]["spec"]["containers"]
+    address = container["args"][container["args"].index("--address") + 1]
+    headless = of(found, "Service", "-metrics")
+    assert (views["spec"]["replicas"], headless["spec"]["clusterIP"]) == (3, "None")
+    assert address == f"http://$(POD_NAME).{headless['metadata']['name']}:8379"
+    assert views["spec"]["serviceName"] == headless["metadata"]["name"]
+    assert {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}} in container["env"]
+    assert of(found, "Service", "-views")["spec"]["sessionAffinity"] == "ClientIP"
+    labels, policy = views["spec"]["template"]["metadata"]["labels"], of(found, "NetworkPolicy")["spec"]
+    for rule, peers in ((policy["ingress"][1], "from"), (policy["egress"][2], "to")):
+        assert 8379 in [port["port"] for port in rule["ports"]]
+        selectors = [peer["podSelector"]["matchLabels"] for peer in rule[peers] if "podSelector" in peer]
+        assert any(selector.items() <= labels.items() for selector in selectors)
+
+
 def test_threads_follow_the_processors(tmp_path: Path) -> None:
     """A container's process sees the processors of its node, not its own share of them."""
 
@@ -224,6 +242,8 @@ REFUSED = {
     ),
     "credentials for no store": ({"matcher": {"checkpoints": {"secret": "s"}}}, r"matcher\.checkpoints\.secret"),
     "a folder of the pod": ({"matcher": {"checkpoints": {"url": "/tmp/x"}}}, r"checkpoints.*url"),
+    "views that cannot ask each other": ({"views": {"enabled": True, "replicas": 2}}, r"views\.replicas"),
+    "no views": ({"views": {"enabled": True, "replicas": 0}}, r"views.*replicas"),
     "names that nobody reaches": ({"views": {"enabled": True, "names": ["a.example"]}}, r"views\.names"),
     "topics alike": ({"kafka": {"topics": {"verdicts": "pages"}}}, r"kafka\.topics"),
     "no size": ({"matcher": {"persistence": {"size": "big"}}}, r"persistence.*size"),

@@ -59,3 +59,21 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- printf "%s.%s" $kafka.group (index . 1) -}}
 {{- with $kafka.generation }}.{{ . }}{{ end -}}
 {{- end -}}
+
+{{/* Where the matchers tell their metrics. */}}
+{{- define "neardup.matcherMetrics" -}}
+{{- $name := include "neardup.fullname" . -}}
+{{- range $place := until (ternary 2 1 .Values.matcher.standby) -}}
+{{ if $place }},{{ end }}http://{{ $name }}-matcher-{{ $place }}.{{ $name }}-metrics:9464/metrics
+{{- end -}}
+{{- end -}}
+
+{{/* The views as a peer of a NetworkPolicy, where they run. */}}
+{{- define "neardup.viewsPeer" -}}
+{{- if .Values.views.enabled -}}
+- podSelector:
+    matchLabels:
+      {{- include "neardup.selector" . | nindent 6 }}
+      app.kubernetes.io/component: views
+{{- end -}}
+{{- end -}}
