@@ -96,6 +96,7 @@ def evaluate(
     from streams.commands.evaluate import evaluate_command
     from streams.commands.terminal import bar
 
+    must_exist((verdicts, items, *(labels or ()), *(audits or ()), *(paths or ())))
     announce_compiler()
     with inputs(paths or ()) as files, bar(shown=not as_json) as shown:
         made = evaluate_command(
@@ -163,6 +164,7 @@ def tune(
     from streams.commands.terminal import bar
     from streams.commands.tune import command, shown, tune_command
 
+    must_exist((*labels, *(pages or ())))
     announce_compiler()
     with inputs(pages or ()) as files, bar(shown=not as_json) as progress:
         found = tune_command(
@@ -285,6 +287,7 @@ def evaluate_tlcs(
     from streams.commands.evaluate import editions_of
     from streams.commands.terminal import bar
 
+    must_exist((items, *paths))
     announce_compiler()
     editions = editions_of(releases, items, natural)
     wanted = command.Wanted(out, editions, pairs, workers, 1000 + 500 * workers)
@@ -337,6 +340,7 @@ def evaluate_signals(
     from streams.commands.evaluate import editions_of
     from streams.commands.terminal import bar
 
+    must_exist((items, *(labels or ()), *paths))
     announce_compiler()
     wanted = command.Wanted(out, editions_of(releases, items, natural), pairs, seeds, folds, workers, adjudicator)
     with bar(shown=not as_json) as shown:

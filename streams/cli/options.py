@@ -103,9 +103,9 @@ def complain(text: str) -> None:
     typer.echo(f"neardup: {printable(without_credentials(text))}", err=True)
 
 
-def must_exist(given: Sequence[str | Path]) -> None:
+def must_exist(given: Sequence[str | Path | None]) -> None:
     """Raises WrongUsage for a path that is not there, before anything is begun. URLs are not asked for."""
-    for path in map(str, given):
+    for path in (str(one) for one in given if one is not None):
         if path != "-" and "://" not in path and not os.path.exists(path):
             raise WrongUsage(f"{path}: no such file or folder")
 

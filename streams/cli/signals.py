@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from streams.cli.evaluation import AdjudicatorOption, ItemsOption, LabelsOption, NaturalOption, ReleasesOption
-from streams.cli.options import JsonOption, announce_compiler, examples, print_json, show
+from streams.cli.options import JsonOption, announce_compiler, examples, must_exist, print_json, show
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -41,6 +41,7 @@ def signals(
     from neardup.signals.model import read_model
     from streams.commands.signals import Given, signals_command
 
+    must_exist((a, b, a_rendered, b_rendered, model))
     announce_compiler()
     known = None if model is None else read_model(model)
     show(
@@ -91,6 +92,7 @@ def train(
     from streams.commands.terminal import bar
     from streams.commands.train import Wanted, train_command
 
+    must_exist((items, *(labels or ()), *paths))
     announce_compiler()
     editions = editions_of(releases, items, natural)
     wanted = Wanted(chosen, by, seeds, folds, workers, adjudicator)

@@ -98,6 +98,34 @@ def test_what_label_cannot_do_is_told_before_anybody_waits(
     assert (ended.code, told in ended.err, "compiling" in ended.err) == (2, True, False), ended.err
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("evaluate", "nowhere.warc"),
+        ("evaluate", "site", "--labels", "nowhere.jsonl"),
+        ("evaluate tlcs", "nowhere.warc"),
+        ("evaluate signals", "nowhere.jsonl"),
+        ("tune", "nowhere.jsonl", "--state", "neardup-state"),
+        ("signals", "site/a.html", "nowhere.html"),
+        ("train", "nowhere.jsonl", "--natural"),
+        ("partition", "nowhere.warc", "--out", "sets"),
+        ("compare", "site/a.html", "nowhere.html"),
+        ("scan", "nowhere.warc"),
+    ],
+    ids=lambda command: " ".join(command),
+)
+def test_nobody_waits_for_the_compiler_to_hear_of_a_missing_file(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
+    monkeypatch.setattr(warm, "warm", lambda needs: pytest.fail("compiled"))
+    site(shell.folder / "site")
+    ended = shell(*command[0].split(), *command[1:])
+    assert ended.code == 2
+    assert re.search(r"nowhere\.\w+: no such file or folder", ended.err), ended.err
+    assert "compiling" not in ended.err
+
+
 def test_kernels_are_compiled_ahead_of_time(shell: Shell) -> None:
     ended = shell("warm")
     assert (ended.code, "compiled" in ended.err) == (0, True)
