@@ -56,7 +56,8 @@ def test_a_model_decides_by_its_own_kind_of_signals(shell: Shell) -> None:
 
 def test_what_cannot_be_read_is_told(shell: Shell) -> None:
     site(shell.folder / "site")
-    assert "No such file" in shell("signals", "site/a.html", "none.html").err
+    ended = shell("signals", "site/a.html", "none.html")
+    assert (ended.code, ended.err) == (2, "neardup: none.html: no such file or folder\n")
     (shell.folder / "model.json").write_text('{"tree": 1}')
     assert "version None" in shell("signals", "site/a.html", "site/b.html", "--model", "model.json").err
     unknown = Model(("luck",), Leaf(True)).to_json()
