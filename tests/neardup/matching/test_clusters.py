@@ -9,7 +9,7 @@ from neardup.index import keys
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rows import DIGEST_PAGES_MAX, member_key
-from neardup.sketch.layout import HEADER
+from neardup.sketch.layout import HEADER, field_at
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.story import BASE, FAR, NEAR, NEARER, SMALL, A, B, C, D, Story, endless, folded, text
 
@@ -181,6 +181,22 @@ def test_the_page_that_turns_a_key_hot_says_so_once():
 
     silent = Story(*pages, decider=replace(few, facts_told=False))
     assert not any("turned_hot" in verdict.evidence for verdict in silent.all)
+
+
+def test_a_key_that_was_hot_before_is_not_told_again_with_another():
+    """The head turns hot with the fourth page; four more have it, and the last of them turns another key hot."""
+    few, made = replace(SMALL, postings_max=3), []
+    for i in range(8):
+        words = "one two three four five six seven eight " + " ".join(f"p{i}w{j}" for j in range(40))
+        page = bytearray(record(f"http://s{i}.org/", words))
+        if i >= 4:
+            page[field_at("place") : field_at("place") + 8] = bytes(range(1, 9))
+        made.append(bytes(page))
+    story = Story(*made, decider=few)
+    told = [verdict.evidence.get("turned_hot", []) for verdict in story.all]
+    assert [[name.partition(":")[0] for name in names] for names in told] == [
+        *[[]] * 3, ["head"], *[[]] * 3, ["place"]
+    ]  # fmt: skip
 
 
 def test_more_candidates_than_are_scored_is_told():

@@ -51,6 +51,7 @@ def test_what_a_page_says_of_itself_is_of_its_newest_fetch_that_could_be_read() 
         said_of(NEW, 6, "near_duplicate"),
         said_of(OLD, 7, "rejected", cluster=None, reason="x", standing={"verdict": "unique", "cluster": 5}),
         {**said_of(OLD, 8, "promoted"), "n": 1},
+        {**said_of(OLD, 8, "near_duplicate"), "n": 2},
     ]
     held = Held(life)
     assert shown(held, "rel-canonical")[0] == NEW, "neither a fetch that failed nor another page's unsays it"
