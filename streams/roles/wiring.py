@@ -59,7 +59,7 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: 
         held.enter_context(generation_served(settings, "sketch", runtime))
         sketches = KafkaLog(connection, names.sketches)
         with closing(sketches):
-            newest = sketches.last().get(0)
+            newest, empty = sketches.last().get(0), not sketches.end()
         last = None if newest is None else (newest.offset(), newest.value() or b"")
         check_scheme(names.sketches, last, scheme)
         log = Writer(
@@ -77,7 +77,7 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: 
         make = reader or (lambda reading, log: KafkaPages(reading, names.pages, settings.group_of("sketch"), log))
         pages = make(reading, sketches.topic)
         held.callback(pages.close)
-        SketchRole(pages, log, rejected, scheme, runtime, first=newest is None).run()
+        SketchRole(pages, log, rejected, scheme, runtime, first=empty).run()
     return None
 
 
