@@ -15,13 +15,15 @@ from line import Line, Make
 from roles import Role
 from test_views import Worker
 
+from neardup.evaluation.labels import read_labels
 from neardup.page import Page
-from streams.kafka import Writer
+from streams.config.settings import Topics
+from streams.kafka import Writer, topics
 from tests.streams import archives
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
-TOKEN = "0123456789abcdef"
+TOKEN, LABELS = "0123456789abcdef", "labels.jsonl"
 HOST = "http://shop.example/"
 COPY, FIRST = HOST + "copy2.html", HOST + "page2.html"
 REJECTED = HOST + "broken.html"
@@ -34,6 +36,8 @@ HOSTILE = {
     "homograph": ("\u0440\u0430ypal", "\u0440\u0430ypal"),
     "terminal": ("clear \x1b[2J\x1b]0;owned\x07", "owned"),
 }
+#: Of a rule that only looks on, and nearly always disagrees: then pairs are drawn.
+STRICT = "tape_min=0.999,short_tape_min=0.999"
 WORD_BYTES = 10_000_000
 WORD = "http://long.example/word.html"
 
@@ -118,10 +122,11 @@ def address_of(role: Role) -> str:
 @contextmanager
 def views(line: Line, folder: Path, *roles: Role) -> Iterator[Worker]:
     names, settings = line.names, line.settings
-    topics = ["--pages-topic", names.pages, "--sketches-topic", names.sketches, "--group", settings.group]
+    own = ["--pages-topic", names.pages, "--sketches-topic", names.sketches, "--group", settings.group]
+    audits = ["--audit-topic", settings.audit_topic, "--labels", str(folder / LABELS)]
     prefixes = ["--body-ref-prefixes", ",".join(settings.body_ref_prefixes)]
     metrics = ["--views-metrics", ",".join(address_of(role) for role in roles)]
-    worker = Worker(line.bootstrap, names, folder / "tables", *topics, *prefixes, *metrics)
+    worker = Worker(line.bootstrap, names, folder / "tables", *own, *prefixes, *audits, *metrics)
     try:
         yield worker
     except BaseException:
@@ -134,9 +139,11 @@ def views(line: Line, folder: Path, *roles: Role) -> Iterator[Worker]:
 
 @pytest.mark.slow
 def test_an_operator_walks_every_page(
-    make: Make, tmp_path: Path, browser: Any, monkeypatch: pytest.MonkeyPatch
+    make: Make, names: Topics, tmp_path: Path, browser: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = make(body_ref_prefixes=(f"file://{tmp_path}/",))
+    names = names._replace(audit=f"{names.verdicts}.audit")
+    line = make(body_ref_prefixes=(f"file://{tmp_path}/",), audit_topic=names.audit, audit_rate=1.0, shadow_set=STRICT)
+    topics.create(line.admin, names, line.sizes)
     sketcher = line.start("sketch")
     matcher = line.start("match")
     line.publish(crawl(), partition=0)
@@ -150,6 +157,7 @@ def test_an_operator_walks_every_page(
         which_pages_are_in_a_cluster(walk)
         what_is_happening(walk)
         hostile_pages_are_text(walk)
+        a_pair_is_labelled(walk, tmp_path / LABELS)
         a_rejected_page_is_sent_again(walk, worker)
         what_stands_still_is_said(walk, line, sketcher)
         walk.page.close()
@@ -195,6 +203,22 @@ def hostile_pages_are_text(walk: Walk) -> None:
         assert read in walk.page.evaluate("document.body.textContent")
     walk.go(f"url?url={quote(WORD)}").go(f"compare?a={quote(WORD)}&b={quote(address('turned'))}").sees("What each rule")
     assert len(walk.page.evaluate("document.body.textContent")) < WORD_BYTES / 10
+
+
+def a_pair_is_labelled(walk: Walk, labels: Path) -> None:
+    walk.go("").follow("Audits", "Audited pairs")
+    page = walk.page
+    page.get_by_role("link", name="Label them").click()
+    page.get_by_label("Your name").fill("ana")
+    page.keyboard.press("Enter")
+    page.locator("#judge[data-ready]").wait_for()
+    page.keyboard.press("c")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Pair 2 of").wait_for()
+    assert [str(label.label) for label in read_labels(labels)] == ["correct"]
+    # The sandbox that shows both pages as they are speaks up of each script that it stops.
+    walk.wrong[:] = [told for told in walk.wrong if "sandbox" not in told]
+    walk.go("audits").sees("correct")
 
 
 def a_rejected_page_is_sent_again(walk: Walk, worker: Worker) -> None:
