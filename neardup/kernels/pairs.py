@@ -314,7 +314,9 @@ def score_pair(buf, a, b, at, header, scratch, out):
     tape_b += size_b
     size_a, size_b = _half(buf, a + at[_CONTENT]), _half(buf, b + at[_CONTENT])
     level_a, level_b = np.int64(buf[a + at[_CONTENT_LEVEL]]), np.int64(buf[b + at[_CONTENT_LEVEL]])
-    at_columns = CONTENT_A, CONTENT_SCORE, -1, CONTENT_RUN
+    # one site never asks for them, and is whom most pairs are of
+    at_columns = CONTENT_A, CONTENT_SCORE, -1, -1 if same_site else CONTENT_RUN
+    out[CONTENT_RUN] = out[COMPARED_LEVEL] = out[COMMON_NAMES] = out[FEWEST_NAMES] = 0
     compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, content, room, out, *at_columns)
 
     names_a, names_b = tape_a + size_a, tape_b + size_b
@@ -351,7 +353,8 @@ def score_pair(buf, a, b, at, header, scratch, out):
     either = IN_TITLE | IN_HEADING
     out[NAMED] = _has(buf, names_a, title_a, either) and _has(buf, names_b, title_b, either)
     # First words name pages of one site that nothing else names; of two sites they say nothing.
-    out[COMMON_NAMES], out[FEWEST_NAMES] = _common_names(buf, names_a, title_a, names_b, title_b)
+    if out[CONTENT_RUN] > 0:
+        out[COMMON_NAMES], out[FEWEST_NAMES] = _common_names(buf, names_a, title_a, names_b, title_b)
     out[SAME_NAMING] = naming == word_at(buf, b + at[_NAMING]) and (same_site or out[NAMED] != 0.0)
     out[SAME_TITLE] = word_at(buf, a + at[_TITLING]) == word_at(buf, b + at[_TITLING])
     digits = ALL_DIGITS | OWN_HOST

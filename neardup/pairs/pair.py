@@ -35,6 +35,7 @@ class Pair(NamedTuple):
     content_run: tokens of the stretch that the tapes of both main contents have most of in common and in one order,
     whatever stands before and after it, at compared_level. common_names: words of title and heading that both pages
     have, those of digits alone and of the own host left out; fewest_names: how many the page with fewer of them has.
+    All are told of two sites alone, names only where there is such a stretch; else they are 0.
     """
 
     same_digest: bool

@@ -234,6 +234,12 @@ def stretch(a, b):
     return min(many), level
 
 
+def one_article(a, b):
+    """What two sites may have of one article: of text, and of its headline if there is any text."""
+    run, level = stretch((a["content_level"], a["content_tape"]), (b["content_level"], b["content_tape"]))
+    return run, level, *(common_names(a, b) if run else (0, 0))
+
+
 def common_names(a, b):
     """Words of title and heading that both have, and of the page with fewer of them, all."""
     one, other = ({n[0] for n in page["title_names"] if n[2] & 24 and not n[2] & 5} for page in (a, b))
@@ -501,6 +507,5 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         a["title"] == b["title"],
         path_veto(a, b) if same_site else 0,
         have_names(a, b),
-        *stretch((a["content_level"], a["content_tape"]), (b["content_level"], b["content_tape"])),
-        *common_names(a, b),
+        *((0, 0, 0, 0) if same_site else one_article(a, b)),
     )
