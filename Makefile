@@ -167,13 +167,11 @@ bench-large: $(READY)
 	$(BIN)/python -m tests.bench --out build --only "$(ONLY)" --large
 
 # How many keys should a page post? PAGES, and CRAWLS: folders of HTML that the pages are drawn from, too; and RUNS, how
-# many choices of keys are folded for their cost; then what only blocks of the simhash find, SETS being a folder of the
-# public archives. RocksDB's options under the matcher's load, each against its default.
+# many choices of keys are folded for their cost. RocksDB's options under the matcher's load, each against its default.
 PAGES ?= 100000
 RUNS ?= 4
 bench-curve: $(READY)
 	$(BIN)/python -m tests.bench.curve --pages $(PAGES) --runs $(RUNS) $(foreach crawl,$(CRAWLS),--real $(crawl))
-	$(BIN)/python -m tests.bench.blocks $(if $(SETS),--data $(SETS))
 
 bench-options: $(READY)
 	$(BIN)/python -m tests.bench.options --out build/options.md

@@ -112,15 +112,6 @@ class Decider:
     contained_length_max: Annotated[Share, "Its length as a share of the older page's, at most"] = later(
         0.85, neutral=0.85
     )
-    # one article on two sites: each puts its own name, menus, comments and teasers about it
-    syndicated_tokens_min: Annotated[
-        int,
-        (0, 10_000),
-        "Tokens in one stretch that main contents of one headline on two sites have in common at least; 0: off",
-    ] = later(100, neutral=0)
-    syndicated_share_min: Annotated[
-        Share, "Share of the smaller of these main contents, and of the shorter headline, that is common at least"
-    ] = later(0.5, neutral=0.5)
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8
     blocks_posted: Annotated[int, (0, 6), "Blocks of the log-tf simhash among the keys of a page"] = 0

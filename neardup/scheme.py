@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from neardup import installed
 from neardup.limits import BODY_BYTES_MAX
-from neardup.written import later, read, written
+from neardup.written import read, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,6 @@ class Scheme:
     body_bytes_max, tokens_max: of a body that is longer, or longer as UTF-8, and of more tokens only so much is
     sketched, and the sketch is marked truncated.
     own_url_words_max: tapes leave out so many words of what a page prints of its own URL.
-    extraction: the way that main content is told from boilerplate; 1, by densities of blocks, is no longer made.
     public_suffixes, charsets, charset_detection: what sites and texts were told by, see `neardup.installed`.
     The other numbers are those of the papers (Henzinger 2006, section 2) or of the default rule.
     """
@@ -66,7 +65,6 @@ class Scheme:
     public_suffixes: str = field(default_factory=installed.public_suffixes)
     charsets: str = field(default_factory=installed.charsets)
     charset_detection: str = field(default_factory=installed.charset_detection)
-    extraction: int = later(2, neutral=1)
 
     @classmethod
     def new(cls) -> Scheme:

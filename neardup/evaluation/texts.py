@@ -54,7 +54,7 @@ class PageTokens:
     @cached_property
     def content(self) -> npt.NDArray[np.bool_]:
         """bool[n]: which tokens are of the main content."""
-        return main_content(self.flags, self.block)
+        return main_content(self.flags, self.block, self.text, self.start, self.end)
 
 
 def page_tokens(page: Page, scheme: Scheme) -> PageTokens:

@@ -1,31 +1,66 @@
-"""Main content: the run of text blocks that holds the most text and the least navigation (Pasternack, Roth 2009).
+"""Main content, told from boilerplate by the densities of text blocks (Kohlschuetter, Fankhauser, Nejdl 2010).
 
-Their maximum subsequence segmentation, on blocks: a block is a run of tokens with one block number; title tokens belong
-to none. It is worth its tokens, less LINK_PRICE for each of them that lies in a link, less BLOCK_PRICE: menus are
-links, and what stands around a text is in short pieces, while a paragraph is worth much. The main content is the run
-of blocks that is worth most, without those of which more than a third lies in links. Comments that follow a text stand
-between names, dates and buttons, whose prices cut them off if the comments are short. All are integers, so every CPU
-decides alike; of equal runs the one that ends first, and of these the shortest, counts.
+A block is a run of tokens with one block number; title tokens belong to none. Its link density is the share of its
+tokens that lie in links; its text density is its number of tokens, if its text fits in a line of 80 characters, else
+its tokens per 80 characters. Densities are compared as fractions of integers, so every CPU decides alike.
 """
 
 import numpy as np
 
 from neardup.kernels import lean_kernel, points
+from neardup.kernels.bits import below
+from neardup.kernels.sniffing import characters
+from neardup.kernels.windows import word_masks
 
 U64 = np.uint64
 U32 = np.uint32
 U8 = np.uint8
 _IN_TITLE, _IN_LINK = U8(points.IN_TITLE), U8(points.IN_LINK)
 _ZERO, _ONE = U64(0), U64(1)
-#: In tokens; chosen on half of the pages whose main contents people marked: `tests/bench/README.md`.
-LINK_PRICE, BLOCK_PRICE = 2, 6
+#: Characters of a line.
+_LINE = 80
 
 
 @lean_kernel
-def blocks(flags, block, n, starts, ends, linked):
+def _denser(tokens, width, limit):
+    """Whether the text density of a block exceeds `limit`."""
+    if width <= _LINE:
+        return tokens > limit
+    return tokens * _LINE > limit * width
+
+
+@lean_kernel
+def _is_content(before, here, after, before_width, here_width, after_width, before_linked, here_linked):
+    """The paper's decision tree (its figure of the densitometric classifier) on a block and its two neighbours.
+
+    Tokens, widths in characters, tokens in links, int64; a missing neighbour is a block of 0 tokens.
+    """
+    if 3 * here_linked > here:  # link density over .333333
+        return False
+    if 9 * before_linked > 5 * before:  # link density of the previous block over .555556
+        return _denser(after, after_width, 11)
+    if _denser(here, here_width, 9):
+        return after > 0
+    return _denser(after, after_width, 10) or _denser(before, before_width, 4)
+
+
+@lean_kernel
+def _is_ascii(text, start, end):
+    """Whether all is ASCII. Reads up to 63 bytes beyond it."""
+    seen = _ZERO
+    while start + 64 <= end:
+        seen |= word_masks(text, start)[5]
+        start += 64
+    return seen | (word_masks(text, start)[5] & below(end - start)) == _ZERO
+
+
+@lean_kernel
+def blocks(flags, block, n, text, span_start, span_end, starts, ends, linked, widths):
     """Cut tokens into blocks -> how many, first title token, end of title tokens (0, 0: none), int64 each.
 
-    n > 0. starts, ends, linked uint32[>= n] out, by block: token range, tokens in links.
+    n > 0. starts, ends, linked, widths uint32[>= n] out, by block: token range, tokens in links, characters from its
+    first token to its last. Token i is text[span_start[i] : span_end[i]], followed by 64 bytes or more; spans never go
+    back.
     """
     # runs of one block number, titles apart; where a run ends is not to be foreseen, so there is no branch on it
     runs = _ZERO
@@ -40,6 +75,7 @@ def blocks(flags, block, n, starts, ends, linked):
         links = (links & (new - _ONE)) + U64((flag & _IN_LINK) >> U8(1))
         ends[runs] = U32(i + _ONE)
         linked[runs] = U32(links)
+    plain = _is_ascii(text, np.int64(span_start[0]), np.int64(span_end[n - 1]))
     title_start = title_end = _ZERO
     many = _ZERO
     start = _ZERO
@@ -50,42 +86,39 @@ def blocks(flags, block, n, starts, ends, linked):
                 title_start = start
             title_end = end
         else:
+            first, last = span_start[start], span_end[end - _ONE]
             starts[many], ends[many], linked[many] = U32(start), U32(end), inside
+            widths[many] = last - first if plain else U32(characters(text, np.int64(first), np.int64(last)))
             many += _ONE
         start = end
     return np.int64(many), np.int64(title_start), np.int64(title_end)
 
 
 @lean_kernel
-def _densest(many, starts, ends, linked):
-    """(first, end) of the run of blocks that is worth most, int64; (0, 0) if none is worth anything (Kadane)."""
-    best = worth = np.int64(0)
-    first = best_first = best_end = np.int64(0)
-    for j in range(many):
-        if worth <= 0:
-            worth, first = np.int64(0), np.int64(j)
-        worth += np.int64(ends[j]) - np.int64(starts[j]) - LINK_PRICE * np.int64(linked[j]) - BLOCK_PRICE
-        if worth > best:
-            best, best_first, best_end = worth, first, np.int64(j) + 1
-    return best_first, best_end
-
-
-@lean_kernel
-def choose(many, starts, ends, linked, chosen):
+def choose(many, starts, ends, linked, widths, chosen):
     """Mark the blocks of the main content -> int64, tokens in them. chosen uint8[>= many] out, 1 or 0.
 
     A page of a single block has nothing to compare it with: the block is the content unless it consists of links.
     """
     tokens = np.int64(0)
-    first, end = _densest(many, starts, ends, linked)
-    if many == 1:
-        end = np.int64(1)
+    before = before_width = before_linked = np.int64(0)
     for j in range(many):
-        here = np.int64(ends[j]) - np.int64(starts[j])
-        good = j >= first and j < end and 3 * np.int64(linked[j]) <= here
+        here, here_width, here_linked = (
+            np.int64(ends[j]) - np.int64(starts[j]),
+            np.int64(widths[j]),
+            np.int64(linked[j]),
+        )
+        after = after_width = np.int64(0)
+        if j + 1 < many:
+            after, after_width = np.int64(ends[j + 1]) - np.int64(starts[j + 1]), np.int64(widths[j + 1])
+        if many == 1:
+            good = 3 * here_linked <= here
+        else:
+            good = _is_content(before, here, after, before_width, here_width, after_width, before_linked, here_linked)
         chosen[j] = U8(good)
         if good:
             tokens += here
+        before, before_width, before_linked = here, here_width, here_linked
     return tokens
 
 

@@ -58,8 +58,7 @@ SAME_DIGEST, SAME_SITE, SAME_HEN_SITE, B_SIMILARITY, C_SIMILARITY, SIMHASH64_AGR
 TAPE_A, TAPE_B, TAPE_SCORE, CONTENT_TOKENS_A, CONTENT_TOKENS_B, CONTENT_A, CONTENT_B, CONTENT_SCORE = range(8, 16)
 TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORDS, HEADING_VETO = range(16, 24)
 GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL = range(24, 32)
-OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED = range(32, 38)
-CONTENT_RUN, COMPARED_LEVEL, COMMON_NAMES, FEWEST_NAMES, COLUMNS = range(38, 43)
+OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, COLUMNS = range(32, 39)
 _OWN_URL = U8(OWN_URL)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
@@ -214,26 +213,6 @@ def _same_heading(buf, a, a_names, b, b_names):
 
 
 @lean_kernel
-def _common_names(buf, a, a_names, b, b_names):
-    """Of the words of title and heading, the own host's and digits alone left out: how many both pages have, and how
-    many the page with fewer of them has.
-    """
-    both = mine = theirs = 0
-    but_not = OWN_HOST | ALL_DIGITS
-    for k in range(b, b + b_names * NAME_BYTES, NAME_BYTES):
-        theirs += (buf[k + 7] & (IN_TITLE | IN_HEADING)) != 0 and not buf[k + 7] & but_not
-    for j in range(a, a + a_names * NAME_BYTES, NAME_BYTES):
-        if not buf[j + 7] & (IN_TITLE | IN_HEADING) or buf[j + 7] & but_not:
-            continue
-        mine += 1
-        fingerprint = fingerprint_at(buf, j)
-        for k in range(b, b + b_names * NAME_BYTES, NAME_BYTES):
-            if buf[k + 7] & (IN_TITLE | IN_HEADING) and not buf[k + 7] & but_not:
-                both += fingerprint_at(buf, k) == fingerprint
-    return both, min(mine, theirs)
-
-
-@lean_kernel
 def _extends(buf, a, a_size, b, b_size):
     """Whether one of the URLs at buf[a], buf[b] is the other with more of a query."""
     size = min(a_size, b_size)
@@ -307,17 +286,16 @@ def score_pair(buf, a, b, at, header, scratch, out):
     tape_a, tape_b = a + header, b + header
     size_a, size_b = _half(buf, a + at[_TAPE]), _half(buf, b + at[_TAPE])
     level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
-    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, TAPE_A, TAPE_SCORE, GAPS, -1)
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, TAPE_A, TAPE_SCORE, GAPS)
     out[CONTENT_TOKENS_A] = quad_at(buf, a + at[_CONTENT_TOKENS])
     out[CONTENT_TOKENS_B] = quad_at(buf, b + at[_CONTENT_TOKENS])
     tape_a += size_a
     tape_b += size_b
     size_a, size_b = _half(buf, a + at[_CONTENT]), _half(buf, b + at[_CONTENT])
     level_a, level_b = np.int64(buf[a + at[_CONTENT_LEVEL]]), np.int64(buf[b + at[_CONTENT_LEVEL]])
-    # one site never asks for them, and is whom most pairs are of
-    at_columns = CONTENT_A, CONTENT_SCORE, -1, -1 if same_site else CONTENT_RUN
-    out[CONTENT_RUN] = out[COMPARED_LEVEL] = out[COMMON_NAMES] = out[FEWEST_NAMES] = 0
-    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, content, room, out, *at_columns)
+    compare_tapes(
+        buf, tape_a, size_a, level_a, tape_b, size_b, level_b, content, room, out, CONTENT_A, CONTENT_SCORE, -1
+    )
 
     names_a, names_b = tape_a + size_a, tape_b + size_b
     title_a, title_b = np.int64(buf[a + at[_TITLE]]), np.int64(buf[b + at[_TITLE]])
@@ -353,8 +331,6 @@ def score_pair(buf, a, b, at, header, scratch, out):
     either = IN_TITLE | IN_HEADING
     out[NAMED] = _has(buf, names_a, title_a, either) and _has(buf, names_b, title_b, either)
     # First words name pages of one site that nothing else names; of two sites they say nothing.
-    if out[CONTENT_RUN] > 0:
-        out[COMMON_NAMES], out[FEWEST_NAMES] = _common_names(buf, names_a, title_a, names_b, title_b)
     out[SAME_NAMING] = naming == word_at(buf, b + at[_NAMING]) and (same_site or out[NAMED] != 0.0)
     out[SAME_TITLE] = word_at(buf, a + at[_TITLING]) == word_at(buf, b + at[_TITLING])
     digits = ALL_DIGITS | OWN_HOST

@@ -66,6 +66,7 @@ class Workspace(NamedTuple):
     starts: Any  # uint32[tokens]
     ends: Any  # uint32[tokens]
     linked: Any  # uint32[tokens]
+    widths: Any  # uint32[tokens]
     chosen: Any  # uint8[tokens]
     content_counts: Any  # uint32[tokens]
     place: Any  # int64[257]
@@ -158,8 +159,10 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
 
     # content tape
     start = end
-    parts, title_start, title_end = blocks(flags, block, n, work.starts, work.ends, work.linked)
-    chosen = choose(parts, work.starts, work.ends, work.linked, work.chosen)
+    parts, title_start, title_end = blocks(
+        flags, block, n, text, span_start, span_end, work.starts, work.ends, work.linked, work.widths
+    )
+    chosen = choose(parts, work.starts, work.ends, work.linked, work.widths, work.chosen)
     numbers[CONTENT_TOKENS] = chosen
     content = work.content_counts
     occurrences_in(work.ids, n, work.counts, parts, work.starts, work.ends, work.chosen, chosen, content, many)

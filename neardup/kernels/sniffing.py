@@ -7,7 +7,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import CHECK, below, check_range, word_at
+from neardup.kernels.bits import CHECK, below, check_range, ones, word_at
 
 U64 = np.uint64
 U8 = np.uint8
@@ -85,6 +85,15 @@ def is_plain_ascii(buffer, start, end):
     for at in range(start, end, _WINDOW):
         seen |= strange(buffer, at)[1] & below(end - at)
     return seen == _ZERO
+
+
+@lean_kernel
+def characters(text, start, end):
+    """Bytes of text[start:end] that do not continue a UTF-8 character, int64. Reads as far as the above."""
+    continuing = np.int64(0)
+    for at in range(start, end, _WINDOW):
+        continuing += np.int64(ones(strange(text, at)[2] & below(end - at)))
+    return end - start - continuing
 
 
 @lean_kernel

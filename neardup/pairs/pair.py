@@ -31,11 +31,6 @@ class Pair(NamedTuple):
     they are written, case and signs included. path_veto: on one site the path of each URL has a word without digits
     that stands in its own page, and neither in the other page nor in its path. named: both
     pages have a word in title or heading.
-
-    content_run: tokens of the stretch that the tapes of both main contents have most of in common and in one order,
-    whatever stands before and after it, at compared_level. common_names: words of title and heading that both pages
-    have, those of digits alone and of the own host left out; fewest_names: how many the page with fewer of them has.
-    All are told of two sites alone, names only where there is such a stretch; else they are 0.
     """
 
     same_digest: bool
@@ -76,7 +71,3 @@ class Pair(NamedTuple):
     same_letters: bool
     path_veto: int
     named: bool
-    content_run: int
-    compared_level: int
-    common_names: int
-    fewest_names: int

@@ -155,5 +155,5 @@ def _content_blocks(extracted: Extracted) -> list[int]:
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
     n = tokenise(text, extracted.n_text, *title, _KEY, tables(), fp, flags, block, start, end)
-    content = main_content(flags[:n], block[:n])
+    content = main_content(flags[:n], block[:n], text, start[:n], end[:n])
     return np.unique(block[:n][content]).tolist()  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.verdict import Kind
 
 #: Order of accepted candidates: pairs decided on tapes, then by `combined`, then by main content.
-BY_TAPE, _BY_COMBINED, BY_CONTENT = 3, 2, 1
+BY_TAPE, _BY_COMBINED, _BY_CONTENT = 3, 2, 1
 
 
 def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
@@ -92,7 +92,7 @@ def _by_content(pair: Pair, decider: Decider, demand: float) -> Ruling:
     smaller, page = min((pair.content_tokens_a, pair.tokens_a), (pair.content_tokens_b, pair.tokens_b))
     if smaller < decider.content_share_min * page:
         return refused("content: too small a part", score, needed)
-    return Ruling(Kind.SAME_CONTENT, "content", (BY_CONTENT, score), score, needed)
+    return Ruling(Kind.SAME_CONTENT, "content", (_BY_CONTENT, score), score, needed)
 
 
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:

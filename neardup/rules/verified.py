@@ -14,38 +14,12 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
 from neardup.rules import tape
-from neardup.rules.base import (
-    Columns,
-    Evidence,
-    Posts,
-    Refusal,
-    Rule,
-    Ruling,
-    evidence_of,
-    refused,
-    score_and_demand,
-    similarities,
-)
+from neardup.rules.base import Columns, Evidence, Posts, Refusal, Rule, Ruling, evidence_of, refused
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
-#: Of a headline; fewer may be a site's section.
-_HEADLINE_WORDS_MIN = 3
-_SYNDICATED = "content: syndicated"
-#: Steps that refuse a pair for what may be the sites' own, as it is about one article on two of them.
-_SURROUNDINGS = frozenset(
-    (
-        "title veto",
-        "head veto",
-        "unproved veto",
-        "tape",
-        "short tape",
-        "content: too short",
-        "content: too small a part",
-    )
-)
 #: Signs that divide the words of a URL, and say nothing else.
 _DIVIDING = frozenset(" -_.,;~")
 
@@ -53,33 +27,11 @@ _DIVIDING = frozenset(" -_.,;~")
 def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     """siblings: how many pages of the new page's site go by its name."""
     ruling = _on_names(pair, decider, crowd, siblings)
-    if ruling.by in _SURROUNDINGS and ruling.kind is None and _is_syndicated(pair, decider):
-        share = _common_share(pair)
-        ruling = Ruling(Kind.SAME_CONTENT, _SYNDICATED, (tape.BY_CONTENT, share), share, decider.syndicated_share_min)
     if ruling.kind is not None and _padded(pair, decider, ruling.kind):
         return refused("length", pair.tape_score, tape.demanded_of(pair, decider, crowd))
     if ruling.kind is Kind.NEAR_DUPLICATE and _is_contained(pair, decider):
         return refused("contained", pair.tape_score, decider.contained_tape_min)
     return ruling
-
-
-def _is_syndicated(pair: Any, decider: Decider) -> Any:
-    """Whether two sites have one article: under one headline, a long stretch that is much of both main contents.
-
-    What papers put about it differs, their names in titles do. pair: also many, as `Columns`.
-    """
-    share = decider.syndicated_share_min
-    headline = (pair.common_names >= _HEADLINE_WORDS_MIN) & (pair.common_names >= share * pair.fewest_names)
-    tokens = pair.content_run * 2.0**pair.compared_level
-    enough = (tokens >= decider.syndicated_tokens_min) & (_common_share(pair) >= share)
-    apart = (pair.same_site != 0) | (pair.heading_veto == 1)
-    return (decider.syndicated_tokens_min > 0) & headline & enough & (apart == 0)
-
-
-def _common_share(pair: Any) -> Any:
-    """Share of the smaller main content that is of the stretch both have."""
-    share = pair.content_run / np.maximum(np.minimum(pair.content_a, pair.content_b), 1)
-    return np.minimum(share, 1.0) if isinstance(share, np.ndarray) else min(float(share), 1.0)
 
 
 def _padded(pair: Pair, decider: Decider, kind: Kind) -> bool:
@@ -306,8 +258,7 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     named_alike = ((pairs.title_veto != 1) | one_address) & (pairs.head_veto != 1)
     if decider.renamed_tape_min:
         named_alike |= (pairs.same_site == 0) & (pairs.tape_score >= decider.renamed_tape_min)
-    alike = tape.possible_from(least, named_alike, pairs, decider)
-    return alike | (_is_syndicated(pairs, decider) if decider.syndicated_tokens_min else False)
+    return tape.possible_from(least, named_alike, pairs, decider)
 
 
 def _posts(decider: Decider) -> Posts:
@@ -342,8 +293,6 @@ _ACCEPTED = {
 def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
     if not pair.same_site:
         numbers = {"contained": round(contained(pair), 4)} if ruling.by == "contained" else {}
-        if ruling.by == _SYNDICATED:
-            numbers = {"common_part": round(ruling.score, 4), "common_tokens": pair.content_run << pair.compared_level}
         return evidence_of(pair, ruling, numbers, {"heading": int(ruling.by == "heading veto")})
     gaps = [pair.gaps, pair.gap_digits, pair.loose_words]
     return evidence_of(pair, ruling, {"gaps": gaps}, {"heading": int(_headings_apart(pair))})
@@ -364,10 +313,6 @@ def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
 
 
 def _told(evidence: Evidence, decider: Decider) -> list[str]:
-    if evidence.get("by") == _SYNDICATED and (share := evidence.get("common_part")) is not None:
-        shown, needed = score_and_demand(float(share), decider.syndicated_share_min)
-        text = f"{shown} of the smaller main content is one stretch of {evidence['common_tokens']} words, or about; "
-        return [f"{text}threshold {needed}.", "Two sites have it under one headline.", *similarities(evidence)]
     told = tape.told_of(_held(evidence, decider), evidence, decider, _REFUSALS)
     return _ACCEPTED.get(str(evidence.get("by")), []) + told
 

@@ -1,4 +1,4 @@
-"""The main content of a page, told from navigation, advertisements and footers by what its text blocks are worth."""
+"""The main content of a page, told from navigation, advertisements and footers by densities of its text blocks."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,20 +6,27 @@ import numpy.typing as npt
 from neardup.kernels import content as kernels
 
 
-def main_content(flags: npt.NDArray[np.uint8], block: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """bool[n]: which tokens belong to the main content (Pasternack, Roth 2009, maximum subsequence segmentation).
+def main_content(
+    flags: npt.NDArray[np.uint8],
+    block: npt.NDArray[np.int32],
+    text: npt.NDArray[np.uint8],
+    span_start: npt.NDArray[np.uint32],
+    span_end: npt.NDArray[np.uint32],
+) -> npt.NDArray[np.bool_]:
+    """bool[n]: which tokens belong to the main content (Kohlschuetter, Fankhauser, Nejdl 2010, densitometric tree).
 
-    flags, block of n tokens, as `neardup.kernels.tokens` gives them. Title tokens never belong to it. A page of one
-    block is its own content, unless it consists of links (ours).
+    flags, block, spans in text (UTF-8) of n tokens, as `neardup.kernels.tokens` gives them. Title tokens never belong
+    to it. A page of one block is its own content, unless it consists of links (ours).
     """
     n = len(flags)
     chosen_tokens = np.zeros(n, np.bool_)
     if n == 0:
         return chosen_tokens
-    starts, ends, linked = (np.empty(n, np.uint32) for _ in range(3))
+    starts, ends, linked, widths = (np.empty(n, np.uint32) for _ in range(4))
     chosen = np.empty(n, np.uint8)
-    many, _, _ = kernels.blocks(flags, block, n, starts, ends, linked)
-    kernels.choose(many, starts, ends, linked, chosen)
+    padded = np.concatenate([text, np.zeros(64, np.uint8)])
+    many, _, _ = kernels.blocks(flags, block, n, padded, span_start, span_end, starts, ends, linked, widths)
+    kernels.choose(many, starts, ends, linked, widths, chosen)
     for j in np.flatnonzero(chosen[:many]):
         chosen_tokens[starts[j] : ends[j]] = True
     return chosen_tokens

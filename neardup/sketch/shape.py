@@ -22,8 +22,6 @@ from neardup.text.html import FACT_BYTES_MAX
 
 #: Most bits of a filter.
 _FILTER_BITS_MAX = 1 << 18
-#: The way that main content is told from boilerplate (`neardup.kernels.content`).
-EXTRACTION = 2
 #: Longest language tag that is kept.
 LANG_BYTES_MAX = 64
 
@@ -99,12 +97,6 @@ def _check(scheme: Scheme) -> None:
                 "way than before; install what was there when the scheme was made (requirements.lock of that version "
                 "of neardup names it), or begin anew with another state directory or generation"
             )
-    if scheme.extraction != EXTRACTION:
-        raise BadInput(
-            f"scheme: extraction is {scheme.extraction}, this program's is {EXTRACTION}: main contents would be told "
-            "in another way than before; what is there can be read, but for new pages begin anew with another state "
-            "directory or generation"
-        )
     for name, good in ranges.items():
         if not good:
             raise BadInput(f"scheme: {name} is out of range")
@@ -173,7 +165,7 @@ def space_for(page_bytes: int, scheme: Scheme) -> Space:
 
 
 def _workspace(tokens: int, functions: int) -> Workspace:
-    """Some 86 bytes a token; memory that a page does not touch is never taken from the system."""
+    """Some 90 bytes a token; memory that a page does not touch is never taken from the system."""
     padded = -(-functions // (4 * LANES)) * 4 * LANES
     return Workspace(
         ids=np.empty(tokens, dtype=np.uint32),
@@ -192,6 +184,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         starts=np.empty(tokens, dtype=np.uint32),
         ends=np.empty(tokens, dtype=np.uint32),
         linked=np.empty(tokens, dtype=np.uint32),
+        widths=np.empty(tokens, dtype=np.uint32),
         chosen=np.empty(tokens, dtype=np.uint8),
         content_counts=np.empty(tokens, dtype=np.uint32),
         place=np.empty(len(LOG_WEIGHTS) + 1, dtype=np.int64),

@@ -80,7 +80,6 @@ STEPS = (
     Step("thin", {"thin_tokens": 0}),
     Step("short tape", {"short_tape_min": 0.74}),
     Step("same content", {"content_tape_min": _NEVER}),
-    Step("syndicated", {"syndicated_tokens_min": 0}),
     Step("hot postings kept", {"hot_postings_kept": 0}),
     Step("facts told", {"facts_told": False}),
 )

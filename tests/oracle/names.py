@@ -57,14 +57,6 @@ def record(pair):
     return pair["gaps"] >= 6 and pair["gap_digits"] >= pair["gaps"] >= pair["loose_words"] and pair["same_naming"]
 
 
-def syndicated(pair):
-    """Whether two sites have one article: a stretch of 100 tokens, half of the smaller main content, one headline."""
-    common, smaller = pair["content_run"], min(pair["content_a"], pair["content_b"])
-    text = common * 2 ** pair["compared_level"] >= 100 and 2 * common >= smaller
-    headline = pair["common_names"] >= 3 and 2 * pair["common_names"] >= pair["fewest_names"]
-    return text and headline and not pair["same_site"] and pair["heading_veto"] != 1
-
-
 def refused_elsewhere(pair, siblings):
     """The step that keeps a pair of two sites apart for its names; empty if none does."""
     if pair["title_veto"] == 1 and pair["tape_score"] < 0.93:

@@ -8,7 +8,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from itertools import accumulate
+from fractions import Fraction
 
 import xxhash
 
@@ -217,40 +217,11 @@ def tape_score(a, b):
     return len(a), len(b), common / union if union else 0.0
 
 
-def stretch(a, b):
-    """Of two (level, bytes): tokens of the stretch that most of both stands in, and the compared level."""
-    level = max(a[0], b[0])
-    if abs(a[0] - b[0]) > 1:
-        return 0, level
-    a, b, _ = at_level(a, b)
-    many = [lcs(strained(a, b), strained(b, a))]
-    for one, other in ((a, b), (b, a)):
-        kept = shared(one, other)
-        worth = [1 if i in kept else -3 for i in range(len(one))]
-        sums = [0, *accumulate(worth)]
-        runs = [(sums[end] - sums[start], -end, start) for end in range(len(sums)) for start in range(end)]
-        best, end, start = max(runs, default=(0, 0, 0))
-        many.append(worth[start:-end].count(1) if best > 0 else 0)
-    return min(many), level
-
-
-def one_article(a, b):
-    """What two sites may have of one article: of text, and of its headline if there is any text."""
-    run, level = stretch((a["content_level"], a["content_tape"]), (b["content_level"], b["content_tape"]))
-    return run, level, *(common_names(a, b) if run else (0, 0))
-
-
-def common_names(a, b):
-    """Words of title and heading that both have, and of the page with fewer of them, all."""
-    one, other = ({n[0] for n in page["title_names"] if n[2] & 24 and not n[2] & 5} for page in (a, b))
-    return len(one & other), min(len(one), len(other))
-
-
 # main content
 
 
 def content(words, title, links, blocks):
-    """Indices of the main content: of all runs of blocks one that is worth most, which ends first, the shortest."""
+    """Indices of the tokens of the main content."""
     parts = []  # lists of indices
     last = None
     for i in range(title, len(words)):
@@ -259,15 +230,29 @@ def content(words, title, links, blocks):
             last = blocks[i]
         parts[-1].append(i)
 
-    def linked(part):
-        return sum(i in links for i in part)
+    def text_density(j):
+        if not 0 <= j < len(parts):
+            return Fraction(0)
+        width = len(" ".join(words[i] for i in parts[j]))
+        return Fraction(len(parts[j])) if width <= 80 else Fraction(80 * len(parts[j]), width)
 
-    prices = [len(part) - 2 * linked(part) - 6 for part in parts]
-    runs = [(first, end) for end in range(1, len(parts) + 1) for first in reversed(range(end))]
-    best = max(runs, key=lambda run: sum(prices[slice(*run)]), default=(0, 0))
-    if len(parts) > 1 and sum(prices[slice(*best)]) <= 0:
-        best = (0, 0)
-    return [i for part in parts[slice(*best)] if 3 * linked(part) <= len(part) for i in part]
+    def link_density(j):
+        if not 0 <= j < len(parts):
+            return Fraction(0)
+        return Fraction(sum(i in links for i in parts[j]), len(parts[j]))
+
+    def good(j):
+        if link_density(j) > Fraction(1, 3):
+            return False
+        if len(parts) == 1:
+            return True
+        if link_density(j - 1) <= Fraction(5, 9):
+            if text_density(j) <= 9:
+                return text_density(j + 1) > 10 or text_density(j - 1) > 4
+            return text_density(j + 1) > 0
+        return text_density(j + 1) > 11
+
+    return [i for j, part in enumerate(parts) if good(j) for i in part]
 
 
 # names and filter
@@ -507,5 +492,4 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         a["title"] == b["title"],
         path_veto(a, b) if same_site else 0,
         have_names(a, b),
-        *((0, 0, 0, 0) if same_site else one_article(a, b)),
     )

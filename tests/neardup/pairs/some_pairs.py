@@ -45,10 +45,6 @@ SAME = Pair(
     same_letters=True,
     path_veto=0,
     named=True,
-    content_run=200,
-    compared_level=0,
-    common_names=5,
-    fewest_names=5,
 )
 
 _TOKENS = (10, 19, 20, 49, 50, 200, 500, 1000, 1001)
@@ -78,10 +74,6 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "loose_words": (0, 0, 3, 8, 9),
     "gap_words": (0, 2, 4, 5),
     "tape_level": (0, 0, 1),
-    "content_run": (0, 99, 100, 150),
-    "compared_level": (0, 0, 1),
-    "common_names": (0, 2, 3, 6),
-    "fewest_names": (3, 6, 7),
     **dict.fromkeys(("same_letters", "named"), (True, True, True, False)),
     **dict.fromkeys(("same_address", "same_canonical", "own_urls", "same_but_sessions"), (True, False, False)),
 }
