@@ -172,6 +172,7 @@ PAGES ?= 100000
 RUNS ?= 4
 bench-curve: $(READY)
 	$(BIN)/python -m tests.bench.curve --pages $(PAGES) --runs $(RUNS) $(foreach crawl,$(CRAWLS),--real $(crawl))
+	$(BIN)/python -m tests.bench.blocks $(if $(SETS),--data $(SETS))
 
 bench-options: $(READY)
 	$(BIN)/python -m tests.bench.options --out build/options.md

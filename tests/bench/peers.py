@@ -39,6 +39,15 @@ def environment(folder: Path) -> tuple[Path, dict[str, str]]:
     return python, missing
 
 
+def made(folder: Path, packages: Sequence[str]) -> Path:
+    """Python of an environment with these packages, made if missing. Raises CalledProcessError if it cannot be."""
+    python, told = folder / "bin" / "python", folder / "packages.json"
+    if not told.exists() or json.loads(told.read_text()) != list(packages):
+        subprocess.run([*_make(folder, python), *packages], check=True, timeout=_INSTALL_S_MAX)
+        told.write_text(json.dumps(list(packages)))
+    return python
+
+
 def _make(folder: Path, python: Path) -> list[str]:
     """Makes an empty environment, with uv where it is installed, and returns the command that installs into it."""
     if shutil.which("uv"):
