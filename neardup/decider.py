@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
 
-from neardup.written import later, newer, read, written
+from neardup.written import later, newer, older, read, written
 
 #: `neardup.rules` has a function for each. Their names can be had without it, and what it imports.
 RULE_NAMES = ("shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified", "signals")
@@ -24,6 +24,9 @@ class SiteOverride:
 #: The newest version of the rules that this program knows.
 RULE_VERSION = 1
 
+
+#: Numbers of steps that did not pay on pages they were not made on: what they did is done no more.
+_GONE = frozenset(("content_apart_max", "figure_gaps_min", "noise_tape_min", "path_veto", "sessions_max"))
 
 #: A number from 0 to 1.
 Share = Annotated[float, (0, 1)]
@@ -65,38 +68,30 @@ class Decider:
         bool, "Titles of the same words that differ in digits, and URLs that end otherwise, tell apart"
     ] = True
     heading_veto: Annotated[bool, "Headings that each have a word of their own tell pages apart"] = True
-    content_apart_max: Annotated[
-        Share, "Score of main contents below which pages of one name and other places differ; 0: off"
-    ] = 0.3
-    # stamps differ in 1 to 4 places
-    figure_gaps_min: Annotated[
-        int, (0, 500), "Places that differ by digits alone, from which pages are records; 0: off"
-    ] = 6
     siblings_min: Annotated[
         int, (0, 255), "Pages of one name, their URLs ending otherwise, that are a crowd; 0: off"
     ] = 1
     alike_min: Annotated[int, (1, 255), "The same for pages whose URLs end alike"] = 16  # a page has fewer releases
     alike_max: Annotated[int, (1, 255), "So many of them are a crowd in which not even stamps may differ"] = 64
-    sessions_max: Annotated[
-        int, (0, 255), "Pages of one name and path, of other queries, that may be one page's sessions"
-    ] = 1
     # noise: one stamp above and one below, each of 2 to 8 tokens; a URL that a page names has 3 to 8 words
     noise_gaps_max: Annotated[int, (0, 500), "Places in which siblings may differ"] = 2
     noise_words_max: Annotated[int, (0, 10_000), "Words away from digits in which siblings may differ"] = 8
     noise_digits_max: Annotated[int, (0, 10_000), "Tokens with digits in which siblings may differ"] = 24
-    # a stamp may be 10 tokens of a page of 30
-    noise_tape_min: Annotated[Share, "Tape score of pages of one name that differ by noise alone"] = 0.6
     stamp_words_max: Annotated[
         int,
         (0, 100),
-        "Words of a stamp, beside as many tokens with digits; 0: any noise is one",
+        "Words of a stamp, beside as many tokens with digits; 0: nothing that differs is one",
     ] = later(4, neutral=0)
     letters_veto: Annotated[bool, "Titles that differ in case or signs alone tell apart, also pages of equal words"] = (
         later(True, neutral=False)
     )
-    path_veto: Annotated[bool, "Words of paths that stand each in its own page alone tell pages apart"] = later(
-        True, neutral=False
+    # of 90 words one: an article that a site has under two headings of its menu is longer
+    path_tape_max: Annotated[Share, "Tape score below which words of paths tell pages apart; 0: off"] = later(
+        0.978, neutral=0.0
     )
+    record_veto: Annotated[
+        bool, "Numbers in paths tell pages of one title apart, where nothing else in the URL names them"
+    ] = later(True, neutral=False)
     elsewhere_veto: Annotated[
         bool, "Pages of one name and other places are one only from strict_tape_min on, or if a stamp differs"
     ] = later(True, neutral=False)
@@ -154,10 +149,13 @@ class Decider:
     def from_json(cls, text: str, where: str = "the decider") -> "Decider":
         """where: what the text is of, for errors.
 
-        Raises NewerProgram for numbers, a rule or a version of it that this program does not know, ValueError for what
-        is no decider.
+        Raises NewerProgram for numbers, a rule or a version of it that this program does not know or no longer has,
+        ValueError for what is no decider.
         """
-        values = read(cls, json.loads(text), where)
+        values = json.loads(text)
+        if isinstance(values, dict) and (gone := sorted(_GONE & values.keys())):
+            raise older(where, ", ".join(gone))
+        values = read(cls, values, where)
         version, rule, sites = values["rule_version"], values["rule"], values["sites"]
         if not (isinstance(version, int) and isinstance(rule, str) and isinstance(sites, dict)):
             raise ValueError("rule_version is no number, rule no text, or sites no object")

@@ -25,7 +25,7 @@ class CorruptRecord(NeardupError):
 
 
 class NewerProgram(CorruptRecord):
-    """Something that a newer version of neardup wrote, with fields that this one has not. Run that version."""
+    """Something that another version of neardup wrote, with fields that this one has not. Run that version."""
 
 
 class StateError(NeardupError):

@@ -55,3 +55,11 @@ def read(kind: type, values: Any, where: str) -> dict[str, Any]:
 def newer(where: str, what: str) -> NewerProgram:
     """The error of something written that this program does not know."""
     return NewerProgram(f"{where}: written by a newer version of neardup (this one does not know {what}); run that one")
+
+
+def older(where: str, what: str) -> NewerProgram:
+    """The error of something written with numbers that no rule has any more."""
+    return NewerProgram(
+        f"{where}: written by an older version of neardup, whose rules had {what}; run that one, or begin a new "
+        "generation"
+    )

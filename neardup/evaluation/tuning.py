@@ -42,15 +42,13 @@ TRIED: dict[str, tuple[float, ...]] = {
     "short_tape_min": _SHARES,
     "strict_tape_min": _SHARES,
     "content_tape_min": _SHARES,
-    "noise_tape_min": _SHARES,
-    "content_apart_max": tuple(round(0.1 * step, 1) for step in range(8)),
     "length_share_min": tuple(round(0.1 * step, 1) for step in range(8)),
-    "figure_gaps_min": (0, *range(2, 15, 2)),
     "stamp_words_max": tuple(range(0, 11, 2)),
     "retitled_veto": (False, True),
     "heading_veto": (False, True),
     "letters_veto": (False, True),
-    "path_veto": (False, True),
+    "path_tape_max": (0.0, 0.9, 0.95, 0.978, 1.0),
+    "record_veto": (False, True),
     "elsewhere_veto": (False, True),
 }
 

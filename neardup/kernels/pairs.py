@@ -18,7 +18,7 @@ from neardup.kernels.names import (
     is_saturated,
 )
 from neardup.kernels.record import OWN_URL
-from neardup.kernels.urls import same_but_sessions
+from neardup.kernels.urls import same_but_numbers, same_but_sessions, same_depth
 
 U64 = np.uint64
 U8 = np.uint8
@@ -58,7 +58,7 @@ SAME_DIGEST, SAME_SITE, SAME_HEN_SITE, B_SIMILARITY, C_SIMILARITY, SIMHASH64_AGR
 TAPE_A, TAPE_B, TAPE_SCORE, CONTENT_TOKENS_A, CONTENT_TOKENS_B, CONTENT_A, CONTENT_B, CONTENT_SCORE = range(8, 16)
 TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORDS, HEADING_VETO = range(16, 24)
 GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL = range(24, 32)
-OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, COLUMNS = range(32, 39)
+OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, RECORDS, COLUMNS = range(32, 40)
 _OWN_URL = U8(OWN_URL)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
@@ -170,26 +170,42 @@ def _heading_veto(buf, a, a_names, b, b_names):
 
 
 @lean_kernel
-def _own_path(buf, at, names, other_at, other_names, other_all, filter_at, filter_size, saturated):
-    """Whether a word of a page's path, without digits, stands in the page, and neither in the other's path nor page.
-
-    -> as `_own_name`.
-    """
-    answer = _PRESENT
+def _own_path(buf, at, names, other_at, other_names):
+    """What the other's path lacks of a page's: 0 nothing; 1 words with digits, or of the host; 2 others, 3 one that the
+    page says."""
+    most = 0
     for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
-        if not buf[j + 7] & IN_PATH or buf[j + 7] & (ANY_DIGIT | OWN_HOST) or not buf[j + 6]:
+        if not buf[j + 7] & IN_PATH:
             continue
         fingerprint = fingerprint_at(buf, j)
         for k in range(other_at, other_at + other_names * NAME_BYTES, NAME_BYTES):
             if buf[k + 7] & IN_PATH and fingerprint_at(buf, k) == fingerprint:
                 break
         else:
-            found = _absent(buf, fingerprint, filter_at, filter_size, saturated, other_at, other_all)
-            if found == _ABSENT:
-                return found
-            if found == _UNPROVABLE:
-                answer = found
-    return answer
+            most = max(most, 1 if buf[j + 7] & (ANY_DIGIT | OWN_HOST) else (3 if buf[j + 6] else 2))
+    return most
+
+
+@lean_kernel
+def _path_veto(mine, theirs, deep):
+    """See `Pair.path_veto`. mine, theirs: of `_own_path`; deep: whether both paths have as many segments."""
+    least, most = min(mine, theirs), max(mine, theirs)
+    if least == 3 or (least == 0 and most == 3 and deep):
+        return 1
+    if most < 2:
+        return 0
+    return 2 if deep else 3
+
+
+@lean_kernel
+def _named_by_path(buf, at, names):
+    """Whether at least half of the words of title and heading, without digits, stand in the path of the URL."""
+    either = IN_TITLE | IN_HEADING
+    told = 0
+    for j in range(at, at + names * NAME_BYTES, NAME_BYTES):
+        if buf[j + 7] & either and not buf[j + 7] & (ANY_DIGIT | OWN_HOST):
+            told += 1 if buf[j + 7] & IN_PATH else -1
+    return told >= 0
 
 
 @lean_kernel
@@ -347,12 +363,18 @@ def score_pair(buf, a, b, at, header, scratch, out):
     out[OWN_URLS] = (buf[a + at[_FLAGS]] & buf[b + at[_FLAGS]] & _OWN_URL) != 0
     out[SAME_BUT_SESSIONS] = same_site and same_but_sessions(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     out[SAME_CANONICAL] = _same_canonical(buf, start_a, a, start_b, b, at)
-    out[PATH_VETO] = 0
+    out[PATH_VETO] = out[RECORDS] = 0
     if same_site:
-        out[PATH_VETO] = _both(
-            _own_path(buf, names_a, title_a, names_b, title_b, all_b, filter_b, bytes_b, full_b),
-            _own_path(buf, names_b, title_b, names_a, title_a, all_a, filter_a, bytes_a, full_a),
+        end_a, end_b = start_a + url_a, start_b + url_b
+        mine, theirs = (
+            _own_path(buf, names_a, title_a, names_b, title_b),
+            _own_path(buf, names_b, title_b, names_a, title_a),
         )
+        if mine > 1 or theirs > 1:
+            out[PATH_VETO] = _path_veto(mine, theirs, same_depth(buf, start_a, end_a, start_b, end_b))
+        elif mine == 1 or theirs == 1:
+            numbers = same_but_numbers(buf, start_a, end_a, start_b, end_b)
+            out[RECORDS] = numbers and not _named_by_path(buf, names_a, title_a)
     text_a, text_b = start_a + url_a + _half(buf, a + at[_HOST]), start_b + url_b + _half(buf, b + at[_HOST])
     out[SAME_LETTERS] = _alike(buf, text_a, _half(buf, a + at[_TEXT]), text_b, _half(buf, b + at[_TEXT]))
 

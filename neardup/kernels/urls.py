@@ -287,3 +287,66 @@ def write_path(text, start, end, out):
         out[size] = lower if letter else (c if digit or c >= U8(0x80) else U8(0x20))
         size += 1
     return size
+
+
+@lean_kernel
+def _path_at(text, start, end):
+    """Where the path of the URL text[start:end] begins: behind its third slash."""
+    slashes = 0
+    while start < end and slashes < 3:
+        slashes += text[start] == _SLASH
+        start += 1
+    return start
+
+
+@lean_kernel
+def _in_path(text, at, end):
+    return at < end and text[at] != _QUESTION
+
+
+@lean_kernel
+def same_depth(text, a, a_end, b, b_end):
+    """Whether the paths of the URLs text[a:a_end], text[b:b_end] have as many segments."""
+    deeper = 0
+    a, b = _path_at(text, a, a_end), _path_at(text, b, b_end)
+    while _in_path(text, a, a_end):
+        deeper += text[a] == _SLASH
+        a += 1
+    while _in_path(text, b, b_end):
+        deeper -= text[b] == _SLASH
+        b += 1
+    return deeper == 0
+
+
+@lean_kernel
+def _number_end(text, at, end):
+    """Behind a segment that begins at text[at] and is digits alone; `at` if it is none."""
+    stop = at
+    while stop < end and text[stop] >= U8(48) and text[stop] <= U8(57):
+        stop += 1
+    return stop if stop == end or text[stop] == _SLASH or text[stop] == _QUESTION else at
+
+
+@lean_kernel
+def same_but_numbers(text, a, a_end, b, b_end):
+    """Whether the paths of two URLs differ, and in nothing but segments that are digits alone: /pets/12, /pets/7."""
+    a, b = _path_at(text, a, a_end), _path_at(text, b, b_end)
+    differ = False
+    begins = True
+    while _in_path(text, a, a_end) and _in_path(text, b, b_end):
+        if begins:
+            stop, other = _number_end(text, a, a_end), _number_end(text, b, b_end)
+            if stop > a and other > b:
+                same = stop - a == other - b
+                for i in range(min(stop - a, other - b)):
+                    same &= text[a + i] == text[b + i]
+                differ |= not same
+                a, b = stop, other
+                begins = False
+                continue
+        if text[a] != text[b]:
+            return False
+        begins = text[a] == _SLASH
+        a += 1
+        b += 1
+    return differ and not _in_path(text, a, a_end) and not _in_path(text, b, b_end)

@@ -28,9 +28,13 @@ class Pair(NamedTuple):
     tape_level: the greater of the two; at 0 tapes hold every word, up to 8 times. own_urls: both texts have their
     page's own URL, which tapes leave out. same_but_sessions: the URLs are
     equal but for parameters that name a session, or a campaign that led there. same_letters: the titles are equal as
-    they are written, case and signs included. path_veto: on one site the path of each URL has a word without digits
-    that stands in its own page, and neither in the other page nor in its path. named: both
+    they are written, case and signs included. named: both
     pages have a word in title or heading.
+
+    path_veto: of pages of one site; words without digits that one URL's path has and the other's lacks. 1: each path
+    has one that its own page says, or one path has, and the other, as deep, lacks nothing; else 2: any path has one,
+    and they are as deep; 3: they are not. records: on one site the paths differ in nothing but segments that are digits
+    alone, and fewer than half of the words of title and heading, those with digits left out, stand in the path.
     """
 
     same_digest: bool
@@ -71,3 +75,4 @@ class Pair(NamedTuple):
     same_letters: bool
     path_veto: int
     named: bool
+    records: bool

@@ -42,5 +42,4 @@ def decide(
 def _raised(decider: str, tape_min: float) -> Decider:
     plain = Decider.from_json(decider)
     short, strict = max(plain.short_tape_min, tape_min), max(plain.strict_tape_min, tape_min)
-    noise = max(plain.noise_tape_min, tape_min)
-    return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict, noise_tape_min=noise)
+    return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict)

@@ -1,9 +1,11 @@
 """The default rule: `tape`, after looking at what pages call themselves: title, heading, end of the URL.
 
-In a template a page meets many siblings whose text is mostly the same. Names tell them apart where they differ; where
-many pages of a site go by one name (a constant title), pages are the same only if nothing but a stamp differs: a
-clock, a counter, digits in few places and hardly a word among them; or noise, which may have words, if their URLs say
-that they may be one: between two records of a database a word may be the whole difference.
+In a template a page meets many siblings whose text is mostly the same. Of two pages of a site the rule asks where they
+differ: in what names them (title, heading, words and numbers of the URL's path), in what they say, or in what changes
+by itself. Words of paths name where a page says its own; numbers in paths where nothing else in the URL does: then only
+a stamp may differ, a clock, a counter, digits in few places and hardly a word among them. So it is where many pages of
+a site go by one name (a constant title); or noise, which may have words, if their URLs say that they may be one:
+between two records of a database a word may be the whole difference.
 """
 
 from typing import Any
@@ -76,11 +78,6 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
     ruling = tape.decide(pair, decider, crowd)
     if renamed and ruling.by == "tape":
         return ruling._replace(by="renamed", demand=max(ruling.demand, decider.renamed_tape_min))
-    if not pair.same_site or ruling.kind is Kind.NEAR_DUPLICATE or ruling.by in ("unproved veto", "crowd"):
-        return ruling
-    if pair.same_naming and not _crowded(pair, decider, siblings) and _is_stamp(pair, decider):
-        rank = (tape.BY_TAPE, pair.tape_score)
-        return Ruling(Kind.NEAR_DUPLICATE, "noise", rank, pair.tape_score, decider.noise_tape_min)
     return ruling
 
 
@@ -89,7 +86,7 @@ def _one_of_many(pair: Pair, decider: Decider, siblings: Siblings) -> str:
     if not (pair.same_naming and _crowded(pair, decider, siblings)):
         return ""
     home = _same_but_urls(pair, decider) or (_at_home(pair, decider, siblings) and _is_noise(pair, decider))
-    return "" if home or (decider.stamp_words_max and _is_clock(pair, decider)) else "siblings"
+    return "" if home or _is_clock(pair, decider) else "siblings"
 
 
 def _is_other_view(pair: Pair, decider: Decider) -> bool:
@@ -120,19 +117,24 @@ def _named_apart(pair: Pair, decider: Decider) -> str:
         return "retitled"
     if decider.heading_veto and _headings_apart(pair):
         return "heading veto"
-    # Counters change in many places too, but then the page lies where it lay.
-    if pair.same_naming and not pair.same_place and _scattered(pair, decider):
-        return "figures"
-    if _contents_apart(pair, decider):
-        return "contents"
     return ""
 
 
 def _placed_apart(pair: Pair, decider: Decider) -> str:
-    """Whether pages say of themselves what their paths say, and not what the other's path says."""
+    """Why what their paths say makes two pages of them, though more than a stamp differs; or an empty string."""
     # An error page has the words of its path because it prints its URL.
-    apart = decider.path_veto and pair.path_veto == 1 and not pair.own_urls
-    return "path" if apart and not _one_address(pair) else ""
+    if pair.own_urls or _one_address(pair) or pair.same_but_sessions:
+        return ""
+    if decider.record_veto and pair.records and pair.named and pair.same_naming and pair.same_title:
+        return "record" if not _is_clock(pair, decider, decider.stamp_words_max // 2) else ""
+    if not pair.path_veto or pair.tape_score >= decider.path_tape_max:
+        return ""
+    if pair.path_veto == 1:
+        return "path" if not _is_clock(pair, decider) else ""
+    # Words that no page says tell nothing by themselves: languages, kinds of a page. Beside another title they do, and
+    # of what has no name.
+    unlike = not pair.named or (pair.path_veto == 2 and not pair.same_words and not _is_clock(pair, decider))
+    return "path" if unlike and pair.tape_score < decider.strict_tape_min else ""
 
 
 def _elsewhere(pair: Pair, decider: Decider) -> bool:
@@ -148,23 +150,6 @@ def _headings_apart(pair: Pair) -> bool:
     return pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail)
 
 
-def _contents_apart(pair: Pair, decider: Decider) -> bool:
-    """Whether it is lists and menus that two pages of one name have in common, and hardly a word of what they say."""
-    away = not (pair.same_tail or pair.same_place or _one_address(pair))
-    return (
-        away
-        and pair.same_naming
-        and pair.tape_score < decider.strict_tape_min
-        and min(pair.content_tokens_a, pair.content_tokens_b) >= decider.thin_tokens
-        and pair.content_score < decider.content_apart_max
-    )
-
-
-def _scattered(pair: Pair, decider: Decider) -> bool:
-    """Whether figures differ all over the pages, and hardly a word."""
-    return 0 < decider.figure_gaps_min <= pair.gaps <= pair.gap_digits and pair.loose_words <= pair.gaps
-
-
 def _contents_differ(pair: Pair, decider: Decider) -> bool:
     """Whether what the pages have in common is what stands around their main contents."""
     fewest = min(pair.content_tokens_a, pair.content_tokens_b)
@@ -176,8 +161,6 @@ def _apart_elsewhere(pair: Pair, decider: Decider, siblings: Siblings) -> str:
     others = pair.same_words or (not pair.same_tail and _contents_differ(pair, decider))
     if decider.heading_veto and pair.heading_veto == 1 and others:
         return "heading veto"
-    if pair.same_naming and not pair.same_tail and _scattered(pair, decider):
-        return "figures"
     # A mirror keeps paths; of many pages of one name another one may be what it mirrors.
     crowded = pair.same_naming and not pair.same_tail and _crowded(pair, decider, siblings)
     return "siblings" if crowded and not _same_but_urls(pair, decider) else ""
@@ -211,30 +194,17 @@ def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
     """Whether URLs say that two of many pages of one name may be the same: elsewhere a word may be all that differs."""
     if _one_address(pair) or pair.same_but_sessions or (pair.same_place and siblings.paths_tell):
         return True
-    if pair.same_tail:
-        return siblings.alike < decider.alike_max
-    return pair.same_place and siblings.others <= decider.sessions_max
+    return pair.same_tail and siblings.alike < decider.alike_max
 
 
-def _is_stamp(pair: Pair, decider: Decider) -> bool:
-    """Whether pages of one title differ by noise alone, which on a short page may be a large part of the text."""
-    noise = _is_clock(pair, decider) if decider.stamp_words_max else _is_noise(pair, decider)
-    return (
-        pair.same_title
-        and pair.gaps > 0
-        and pair.loose_words == 0
-        and noise
-        and pair.tape_score >= decider.noise_tape_min
-    )
-
-
-def _is_clock(pair: Pair, decider: Decider) -> bool:
+def _is_clock(pair: Pair, decider: Decider, words_max: int | None = None) -> bool:
     """Whether what differs is seen, and is a clock, a date, a counter: digits, and hardly a word among them.
 
-    A record has its name among its figures: more words than a weekday and a month.
+    A record has its name among its figures: more words than a weekday and a month. words_max: if fewer are allowed.
     """
-    words = min(decider.stamp_words_max, pair.gap_digits)
-    return pair.gaps > 0 and pair.loose_words == 0 and pair.gap_words <= words and _is_noise(pair, decider)
+    words = min(decider.stamp_words_max if words_max is None else words_max, pair.gap_digits)
+    seen = decider.stamp_words_max > 0 and pair.gaps > 0
+    return seen and pair.loose_words == 0 and pair.gap_words <= words and _is_noise(pair, decider)
 
 
 def one_page(header: Header, other: Header, decider: Decider) -> bool:
@@ -254,7 +224,7 @@ def _signs(url: str) -> tuple[str, ...]:
 
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     one_address = (pairs.same_address != 0) | (pairs.same_canonical != 0)
-    least = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min, decider.noise_tape_min)
+    least = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min)
     named_alike = ((pairs.title_veto != 1) | one_address) & (pairs.head_veto != 1)
     if decider.renamed_tape_min:
         named_alike |= (pairs.same_site == 0) & (pairs.tape_score >= decider.renamed_tape_min)
@@ -270,9 +240,8 @@ def _posts(decider: Decider) -> Posts:
 _REFUSALS = {
     "retitled": Refusal("the titles differ in numbers or signs, and the URLs end differently", veto=True),
     "heading veto": Refusal("the headings name different things", veto=True),
-    "figures": Refusal("numbers differ all over the page, and it lies at another place of its site", veto=True),
-    "contents": Refusal("one name at two places of a site, and their main contents have little in common", veto=True),
-    "path": Refusal("words of the pages' paths stand each in its own page alone", veto=True),
+    "path": Refusal("words of the pages' paths tell them apart, and more than a stamp differs", veto=True),
+    "record": Refusal("the URLs differ in numbers alone, as of records, and more than a stamp differs", veto=True),
     "elsewhere": Refusal("one name at two places, so a closer match was demanded"),
     "siblings": Refusal(
         "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
@@ -285,7 +254,6 @@ _REFUSALS = {
 
 #: Why a pair was accepted, where its score alone does not say it.
 _ACCEPTED = {
-    "noise": ["Only a stamp differs: few words about numbers, in one or two places."],
     "renamed": ["They go by other names, on two sites, and nearly all of the text is the same."],
 }
 
@@ -304,7 +272,6 @@ def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
         return None
     score, demand = found
     demands = {
-        "noise": decider.noise_tape_min,
         "elsewhere": decider.strict_tape_min,
         "renamed": max(decider.renamed_tape_min, demand),
         "contained": decider.contained_tape_min,

@@ -26,7 +26,6 @@ def one_address(pair, siblings):
         pair["same_canonical"],
         pair["same_but_sessions"],
         pair["same_place"] and siblings["moved"] > pages / 2,
-        pair["same_place"] and not pair["same_tail"] and siblings["others"] < 2,
         pair["same_tail"] and siblings["alike"] < 64,
     ]
     return any(reasons)
@@ -38,11 +37,26 @@ def but_urls(pair):
     return pair["own_urls"] and pair["tape_level"] == 0 and not pair["loose_words"] and (not pair["gaps"] or stamp)
 
 
-def stamp(pair):
+def stamp(pair, most=4):
     """Whether what differs is seen, and has no more words than figures, and four at most."""
-    return (
-        pair["gaps"] > 0 and not pair["loose_words"] and pair["gap_words"] <= min(4, pair["gap_digits"]) and noise(pair)
-    )
+    words = min(most, pair["gap_digits"])
+    return pair["gaps"] > 0 and not pair["loose_words"] and pair["gap_words"] <= words and noise(pair)
+
+
+def placed(pair):
+    """The step that keeps pages apart for their paths; empty if none does."""
+    if any(pair[name] for name in ("own_urls", "same_address", "same_canonical", "same_but_sessions")):
+        return ""
+    named = pair["named"] and pair["same_naming"] and pair["same_title"]
+    if pair["records"] and named:
+        return "" if stamp(pair, 2) else "record"
+    if pair["tape_score"] >= 0.978:
+        return ""
+    close = pair["tape_score"] >= 0.95
+    wordless = pair["path_veto"] in (2, 3) and not pair["named"] and not close
+    titled = pair["path_veto"] == 2 and not pair["same_words"] and not close
+    said = pair["path_veto"] == 1
+    return "path" if wordless or ((said or titled) and not stamp(pair)) else ""
 
 
 def elsewhere(pair):
@@ -52,11 +66,6 @@ def elsewhere(pair):
     return apart and pair["tape_score"] < 0.95 and not but_urls(pair) and not stamp(pair)
 
 
-def record(pair):
-    """Whether figures differ all over two pages of one name."""
-    return pair["gaps"] >= 6 and pair["gap_digits"] >= pair["gaps"] >= pair["loose_words"] and pair["same_naming"]
-
-
 def refused_elsewhere(pair, siblings):
     """The step that keeps a pair of two sites apart for its names; empty if none does."""
     if pair["title_veto"] == 1 and pair["tape_score"] < 0.93:
@@ -64,8 +73,6 @@ def refused_elsewhere(pair, siblings):
     inner = min(pair["content_tokens_a"], pair["content_tokens_b"]) >= 20 and pair["content_score"] < 0.74
     if pair["heading_veto"] == 1 and (pair["same_words"] or (inner and not pair["same_tail"])):
         return "heading veto"
-    if not pair["same_tail"] and record(pair):
-        return "figures"
     if not pair["same_tail"] and crowded(pair, siblings) and not but_urls(pair):
         return "siblings"
     return ""
@@ -83,15 +90,9 @@ def refused(pair, siblings):
         return "retitled"
     if pair["heading_veto"] == 1 or (pair["heading_veto"] and not pair["same_tail"]):
         return "heading veto"
-    if record(pair) and not pair["same_place"]:
-        return "figures"
-    inner = min(pair["content_tokens_a"], pair["content_tokens_b"]) >= 20 and pair["content_score"] < 0.3
-    away = not any(pair[name] for name in ("same_tail", "same_place", "same_address", "same_canonical"))
-    if inner and away and pair["same_naming"] and pair["tape_score"] < 0.95:
-        return "contents"
     home = but_urls(pair) or stamp(pair) or (one_address(pair, siblings) and noise(pair))
-    if pair["path_veto"] == 1 and not one and not pair["own_urls"]:
-        return "path"
+    if path := placed(pair):
+        return path
     if crowded(pair, siblings) and not home:
         return "siblings"
     return "elsewhere" if elsewhere(pair) else ""

@@ -418,17 +418,35 @@ def path_names(tokens, words, url, most, seed, host_words):
     return list(found.values())
 
 
+def path_own(page, other):
+    """What the other's path lacks: 0 nothing, 1 with digits or of the host, 2 other words, 3 one that its page says."""
+    there = {n[0] for n in other["title_names"] if n[2] & 32}
+    own = [n for n in page["title_names"] if n[2] & 32 and n[0] not in there]
+    return max((1 if n[2] & 6 else 3 if n[1] else 2 for n in own), default=0)
+
+
+def segments(url):
+    return url.split("?")[0].split("/")[3:]
+
+
 def path_veto(a, b):
-    """0: none, 1: holds, 2: not proved; of two pages of one site."""
+    """0: none; 1: words that pages say; else 2: words, at one depth, 3: at two; of two pages of one site."""
+    sides = sorted((path_own(a, b), path_own(b, a)))
+    deep = len(segments(a["url"])) == len(segments(b["url"]))
+    if sides == [3, 3] or (sides == [0, 3] and deep):
+        return 1
+    return 0 if sides[1] < 2 else 2 if deep else 3
 
-    def side(page, other):
-        there = {n[0] for n in other["title_names"] if n[2] & 32}
-        own = [n for n in page["title_names"] if n[2] & 32 and n[1] and not n[2] & 6 and n[0] not in there]
-        answers = {absent(n, other) for n in own}
-        return 1 if 1 in answers else 2 if 2 in answers else 0
 
-    sides = side(a, b), side(b, a)
-    return 0 if 0 in sides else max(sides)
+def records(a, b):
+    """Whether paths differ in whole numbers alone, and do not say half of what title and heading say."""
+    pairs = list(zip(segments(a["url"]), segments(b["url"]), strict=False))
+    unlike = [x + "/" + y for x, y in pairs if x != y]
+    if len(segments(a["url"])) != len(segments(b["url"])) or not unlike:
+        return False
+    numbers = all(re.fullmatch("[0-9]+/[0-9]+", each) for each in unlike)
+    words = [n[2] & 32 > 0 for n in a["title_names"] if n[2] & 24 and not n[2] & 6]
+    return numbers and max(path_own(a, b), path_own(b, a)) == 1 and 2 * sum(words) < len(words)
 
 
 def absent(name, other):
@@ -492,4 +510,5 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         a["title"] == b["title"],
         path_veto(a, b) if same_site else 0,
         have_names(a, b),
+        records(a, b) if same_site else False,
     )

@@ -69,7 +69,7 @@ def test_figures_of_a_run_alone_by_hand() -> None:
         [
             verdict("unique", "a.example/", 1),
             near("b.example/", "a.example/", 1, b=2, c=360),
-            near("c.example/", "a.example/", 1, b=6, c=384, by="noise"),
+            near("c.example/", "a.example/", 1, b=6, c=384, by="renamed"),
             verdict("unique", "d.example/", 4),
         ],
     )
@@ -83,7 +83,7 @@ def test_figures_of_a_run_alone_by_hand() -> None:
     assert [rules[name] for name in ("pairs", "correct", "accepted")] == [5, 2, 3]
     assert [rules[name] for name in ("precision", "recall", "F1")] == [pytest.approx(1 / 3), 0.5, 0.4]
     steps = {row[0]: row[1:7] for row in tables["run-steps"].rows}
-    assert steps == {"all": [2, 0, 1, 1, 0, 0.5], "tape": [1, 0, 0, 1, 0, 0], "noise": [1, 0, 1, 0, 0, 1]}
+    assert steps == {"all": [2, 0, 1, 1, 0, 0.5], "tape": [1, 0, 0, 1, 0, 0], "renamed": [1, 0, 1, 0, 0, 1]}
     levels = {row[0]: row[1:6] for row in tables["2-b-similarity"].rows}
     assert levels["2"] == [1, 0.5, 0, 360, 0]
     assert levels["6"] == [1, 0.5, 0, 384, 1]

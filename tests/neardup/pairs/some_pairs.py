@@ -45,6 +45,7 @@ SAME = Pair(
     same_letters=True,
     path_veto=0,
     named=True,
+    records=False,
 )
 
 _TOKENS = (10, 19, 20, 49, 50, 200, 500, 1000, 1001)
@@ -66,7 +67,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "content_b": (200,),
     "content_score": (0.0, 0.29, 0.3, 0.73, 0.74, 0.95),
     "title_veto": (0, 0, 0, 1, 2),
-    "path_veto": (0, 0, 0, 1, 2),
+    "path_veto": (0, 0, 0, 1, 2, 3),
     "head_veto": (0, 0, 0, 1, 2),
     "heading_veto": (0, 0, 1, 2),
     "gaps": (0, 1, 2, 3, 6),
@@ -75,7 +76,9 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "gap_words": (0, 2, 4, 5),
     "tape_level": (0, 0, 1),
     **dict.fromkeys(("same_letters", "named"), (True, True, True, False)),
-    **dict.fromkeys(("same_address", "same_canonical", "own_urls", "same_but_sessions"), (True, False, False)),
+    **dict.fromkeys(
+        ("same_address", "same_canonical", "own_urls", "same_but_sessions", "records"), (True, False, False)
+    ),
 }
 _USUAL: dict[type, tuple[Any, ...]] = {bool: (True, False), int: (0, 1, 2), float: (0.0, 0.5, 1.0)}
 _KINDS = get_type_hints(Pair)

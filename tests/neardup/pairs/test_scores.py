@@ -32,7 +32,7 @@ LEARNED = online_text(Model(("tape",), Branch("tape", 0.4, Leaf(True, 9, 8), Lea
 
 def numbers_of(rng, decider):
     """Numbers of a pair near everything that a rule looks at; most vetoes are off, so that many are accepted."""
-    score = rng.choice([0.0, 1.0, rng.random(), *(getattr(decider, n) for n in ("tape_min", "noise_tape_min"))])
+    score = rng.choice([0.0, 1.0, rng.random(), decider.tape_min, decider.path_tape_max])
     vetoes = {name: rng.choice((1, 2)) if rng.random() < 0.15 else 0 for name in Pair._fields if name.endswith("_veto")}
     numbers = {name: rng.choice([1, 4, 7, 8, 60, 300]) for name in ("tokens_a", "tokens_b")}
     numbers |= {name: rng.choice([0, 7, 8, 100]) for name in ("tape_a", "tape_b")}
@@ -51,7 +51,7 @@ def test_no_rule_accepts_what_is_called_impossible(rule):
             SMALL,
             rule=rule,
             tape_min=rng.choice([0.5, 0.74]),
-            noise_tape_min=rng.choice([0.3, 0.6, 0.9]),
+            path_tape_max=rng.choice([0.0, 0.6, 0.978]),
             short_tape_min=rng.choice([0.4, 0.85]),
             strict_tape_min=rng.choice([0.45, 0.95]),
             content_tape_min=rng.choice([0.2, 0.74]),

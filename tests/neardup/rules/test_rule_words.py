@@ -91,5 +91,5 @@ def test_every_reason_in_the_source_has_its_words() -> None:
     source = "".join(path.read_text() for path in Path(rules.__file__).parent.glob("*.py"))
     said = set(re.findall(r'(?:refused|Ruling)\((?:None, )?"([^"]+)"', source))
     said |= set(re.findall(r'return "([a-z ]+)"', source))
-    assert {"siblings", "contents", "retitled", "never_merge"} <= said
+    assert {"siblings", "record", "retitled", "never_merge"} <= said
     assert said <= REFUSALS.keys()

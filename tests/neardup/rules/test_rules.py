@@ -132,15 +132,42 @@ def test_titles_that_differ_in_case_or_signs_alone_tell_apart_where_urls_end_oth
     assert ruled("verified", decider=off, **apart(same_letters=False))[0] is Kind.NEAR_DUPLICATE
 
 
-def test_pages_that_say_what_their_paths_say_are_two() -> None:
-    assert ruled("verified", path_veto=1) == (None, "path")
-    assert ruled("verified", path_veto=2)[0] is Kind.NEAR_DUPLICATE  # a long page, whose filter proves nothing
-    for unlike in ("own_urls", "same_address", "same_canonical"):
-        assert ruled("verified", path_veto=1, **{unlike: True})[0] is Kind.NEAR_DUPLICATE
-    assert ruled("verified", path_veto=1, same_site=False)[0] is Kind.NEAR_DUPLICATE
-    assert ruled("tape", path_veto=1)[0] is Kind.NEAR_DUPLICATE
-    off = Decider(scheme="0" * 32, path_veto=False)
-    assert ruled("verified", decider=off, path_veto=1)[0] is Kind.NEAR_DUPLICATE
+def test_words_of_paths_tell_pages_apart_that_differ_in_more_than_a_stamp() -> None:
+    said = {"path_veto": 1, "tape_score": 0.977}
+    assert ruled("verified", **said) == (None, "path")
+    assert ruled("verified", **said | {"tape_score": 0.978})[0] is Kind.NEAR_DUPLICATE  # filed twice
+    assert ruled("verified", **said, gaps=1, gap_digits=4, gap_words=4)[0] is Kind.NEAR_DUPLICATE  # a stamp
+    assert ruled("verified", **said, gaps=1, gap_digits=4, gap_words=5) == (None, "path")
+    for unlike in ("own_urls", "same_address", "same_canonical", "same_but_sessions"):
+        assert ruled("verified", **said, **{unlike: True})[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **said, same_site=False)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("tape", **said)[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, path_tape_max=0)
+    assert ruled("verified", decider=off, **said)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_words_that_no_page_says_tell_apart_beside_another_title_and_what_has_no_name() -> None:
+    for veto in (2, 3):
+        assert ruled("verified", path_veto=veto, tape_score=0.8)[0] is Kind.NEAR_DUPLICATE  # another language's
+        assert ruled("verified", path_veto=veto, tape_score=0.94, named=False) == (None, "path")
+        assert ruled("verified", path_veto=veto, tape_score=0.95, named=False)[0] is Kind.NEAR_DUPLICATE
+    longer = {"same_words": False, "same_title": False, "tape_score": 0.94}
+    assert ruled("verified", path_veto=2, **longer) == (None, "path")
+    assert ruled("verified", path_veto=3, **longer)[0] is Kind.NEAR_DUPLICATE  # as print/page.html
+    assert ruled("verified", path_veto=2, **longer | {"tape_score": 0.95})[0] is Kind.NEAR_DUPLICATE
+
+
+def test_numbers_of_paths_are_those_of_records_unless_a_stamp_differs() -> None:
+    form = {"records": True, "gaps": 2, "gap_digits": 6, "gap_words": 3}
+    assert ruled("verified", **form) == (None, "record")
+    assert ruled("verified", **form | {"gap_words": 2})[0] is Kind.NEAR_DUPLICATE
+    for unlike in ("own_urls", "same_address", "same_canonical", "same_but_sessions"):
+        assert ruled("verified", **form, **{unlike: True})[0] is Kind.NEAR_DUPLICATE
+    for unlike in ("same_naming", "same_title", "named", "same_site"):
+        assert ruled("verified", **form, **{unlike: False})[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", **form, same_words=False, same_title=False)[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, record_veto=False)
+    assert ruled("verified", decider=off, **form)[0] is Kind.NEAR_DUPLICATE
 
 
 def test_one_name_at_two_places_wants_a_closer_match_or_a_stamp() -> None:
@@ -165,9 +192,6 @@ def test_a_clock_is_no_record_wherever_and_under_whatever_name_it_stands() -> No
         assert among(9, 9, **clock | unlike) == (None, "siblings")
     off = Decider(scheme="0" * 32, stamp_words_max=0)
     assert among(9, 9, off, **clock) == (None, "siblings")
-    short = {"gaps": 1, "gap_digits": 3, "gap_words": 4, "tape_score": 0.6, "content_score": 0.0}
-    assert ruled("verified", **short)[0] is None  # a record: more words than figures
-    assert ruled("verified", decider=off, **short) == (Kind.NEAR_DUPLICATE, "noise")
 
 
 def test_headings_veto_by_words_anywhere_and_by_numbers_at_other_places() -> None:
@@ -176,27 +200,6 @@ def test_headings_veto_by_words_anywhere_and_by_numbers_at_other_places() -> Non
     assert ruled("verified", **apart(heading_veto=2)) == (None, "heading veto")
     off = Decider(scheme="0" * 32, heading_veto=False)
     assert ruled("verified", decider=off, heading_veto=1)[0] is Kind.NEAR_DUPLICATE
-
-
-def test_figures_all_over_a_page_at_another_place_are_another_record() -> None:
-    scattered = {"gaps": 6, "gap_digits": 6, "loose_words": 6}
-    assert ruled("verified", **apart(**scattered)) == (None, "figures")
-    for unlike in ({"gaps": 5}, {"gap_digits": 5}, {"loose_words": 7}, {"same_place": True}, {"same_naming": False}):
-        assert ruled("verified", **apart(**scattered) | unlike)[0] is Kind.NEAR_DUPLICATE
-    off = Decider(scheme="0" * 32, figure_gaps_min=0)
-    assert ruled("verified", decider=off, **apart(**scattered))[0] is Kind.NEAR_DUPLICATE
-
-
-def test_pages_of_one_name_that_have_but_their_surroundings_in_common_differ() -> None:
-    around = apart(tape_score=0.9, content_score=0.29, content_tokens_a=20)
-    assert ruled("verified", **around) == (None, "contents")
-    decider = Decider(scheme="0" * 32, elsewhere_veto=False)  # which would refuse the others, too
-    for unlike in ({"tape_score": 0.95}, {"content_score": 0.3}, {"content_tokens_a": 19}, {"same_naming": False}):
-        assert ruled("verified", decider=decider, **around | unlike)[0] is Kind.NEAR_DUPLICATE
-    for here in ("same_tail", "same_place", "same_address", "same_canonical"):
-        assert ruled("verified", decider=decider, **around | {here: True})[0] is Kind.NEAR_DUPLICATE
-    off = Decider(scheme="0" * 32, content_apart_max=0, elsewhere_veto=False)
-    assert ruled("verified", decider=off, **around)[0] is Kind.NEAR_DUPLICATE
 
 
 def among(others: int, alike: int, decider: Decider = DECIDER, **numbers: object) -> tuple[Kind | None, str]:
@@ -227,8 +230,7 @@ def test_siblings_elsewhere_differ_however_little() -> None:
     assert among(2, 1, **apart(same_address=True))[0] is Kind.NEAR_DUPLICATE
     assert among(2, 1, **apart(same_canonical=True))[0] is Kind.NEAR_DUPLICATE
     query = {"same_tail": False, "same_place": True}
-    assert among(1, 1, **query)[0] is Kind.NEAR_DUPLICATE  # as few as a page's sessions of an odd kind
-    assert among(2, 1, **query) == (None, "siblings")
+    assert among(1, 1, **query) == (None, "siblings")
     assert among(7, 1, same_but_sessions=True, **query)[0] is Kind.NEAR_DUPLICATE
     assert among(7, 1, **query) == (None, "siblings")
     assert among(7, 1, moved=5, **query)[0] is Kind.NEAR_DUPLICATE  # it is the path that tells pages apart
@@ -301,8 +303,9 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             **flags,
             title_veto=random.choice((0, 0, 0, 1)),
             heading_veto=random.choice((0, 0, 0, 1, 2)),
-            path_veto=random.choice((0, 0, 0, 1, 2)),
-            tape_score=random.choice((0.5, 0.6, 0.73, 0.74, 0.95)),
+            path_veto=random.choice((0, 0, 0, 1, 2, 3)),
+            records=random.random() < 0.1,
+            tape_score=random.choice((0.5, 0.73, 0.74, 0.94, 0.95, 0.977, 0.978)),
             content_score=random.choice((0.29, 0.3, 0.73, 0.74, 0.95)),
             content_tokens_a=random.choice((19, 20, 800)),
             tokens_a=random.choice((30, 500, 1000, 1001)),
@@ -319,8 +322,8 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
         refused = names.refused(pair._asdict(), siblings._asdict())
         assert (ruling.by == refused) == bool(refused), (pair, siblings, ruling, refused)
         decisions.add((ruling.kind is not None, ruling.by))
-    assert {by for _, by in decisions} >= {"retitled", "heading veto", "figures", "siblings", "title veto", "tape"}
-    assert {(False, "elsewhere"), (False, "path")} <= decisions
+    assert {by for _, by in decisions} >= {"retitled", "heading veto", "siblings", "title veto", "tape"}
+    assert {(False, "elsewhere"), (False, "path"), (False, "record")} <= decisions
 
 
 # what pages of two sites call themselves
@@ -342,31 +345,13 @@ def test_headings_of_two_sites_veto_where_titles_agree_or_contents_do_not() -> N
 
 
 def test_records_of_two_sites_differ_as_those_of_one_unless_the_urls_end_alike() -> None:
-    scattered = elsewhere(gaps=6, gap_digits=6, loose_words=6)
-    assert ruled("verified", **scattered) == (None, "figures")
-    assert ruled("verified", **scattered | {"same_tail": True})[0] is Kind.NEAR_DUPLICATE
-    assert ruled("verified", **scattered | {"same_naming": False})[0] is Kind.NEAR_DUPLICATE
     assert among(2, 1, **elsewhere()) == (None, "siblings")
     assert among(0, 2, **elsewhere())[0] is Kind.NEAR_DUPLICATE
     assert among(2, 1, **elsewhere(same_tail=True, gaps=9))[0] is Kind.NEAR_DUPLICATE  # a mirror
     assert among(2, 1, **elsewhere(same_naming=False))[0] is Kind.NEAR_DUPLICATE
 
 
-def test_a_stamp_may_be_a_large_part_of_a_short_page() -> None:
-    stamp = {"gaps": 1, "gap_digits": 5, "tape_score": 0.6, "content_score": 0.0}
-    assert ruled("verified", **stamp) == (Kind.NEAR_DUPLICATE, "noise")
-    assert ruled("verified", tokens_a=30, tokens_b=40, tape_a=30, b_similarity=0, **stamp) == (
-        Kind.NEAR_DUPLICATE,
-        "noise",
-    )
-    for unlike in ({"gaps": 3}, {"gaps": 0}, {"loose_words": 1}, {"tape_score": 0.59}, {"same_title": False}):
-        assert ruled("verified", **stamp | unlike)[0] is None
-    assert ruled("verified", head_veto=2, **stamp) == (None, "unproved veto")
-    assert among(2, 1, **apart(**stamp))[0] is None  # figures of records would be noise, too
-    assert ruled("tape", **stamp)[0] is None
-
-
-@pytest.mark.parametrize("unlike", [{"same_title": False}, {"heading_veto": 1}, {"gaps": 6, "gap_digits": 9}])
+@pytest.mark.parametrize("unlike", [{"same_title": False}, {"heading_veto": 1}, {"path_veto": 1, "tape_score": 0.9}])
 def test_the_rule_on_tapes_alone_looks_at_no_names_of_one_site(unlike: dict[str, object]) -> None:
     assert ruled("verified", **apart(**unlike))[0] is None
     assert ruled("tape", **apart(**unlike))[0] is Kind.NEAR_DUPLICATE
