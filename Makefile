@@ -8,7 +8,7 @@ export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation web corpora simulate fuzz soak \
+.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation unseen web corpora simulate fuzz soak \
 	test-axe test-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-NAME   the tests of one folder of tests/: test-kafka, test-crash, test-streams, ..."
 	@echo "make gate        how many pages of known truth each class of templates loses"
 	@echo "make ablation    what each step of the default rule is worth there, and on real pages with SETS=folder"
+	@echo "make unseen      how right the default rule is on pages nobody tuned it for: a table, each row with its aim"
 	@echo "make web         evaluate all rules on a made-up web with mirrors, PAGES=10000"
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
 	@echo "make bench       speed against peers, as ratios, ONLY=group; bench-large: with 10,000,000 pages"
@@ -122,6 +123,9 @@ gate: $(READY)
 # The default rule with and without each of its steps; SETS: a folder of the public archives; TREES: NAME=FOLDER of HTML.
 ablation: $(READY)
 	$(BIN)/python -m tests.gate.ablation $(if $(SETS),--data $(SETS)) $(foreach tree,$(TREES),--tree $(tree))
+
+unseen: $(READY)
+	$(BIN)/python -m tests.gate.unseen $(if $(SETS),--data $(SETS)) $(foreach tree,$(TREES),--tree $(tree))
 
 # All rules on pages whose truth is known: a made-up web (docs beside it: see tests/gate/web.py), and public archives.
 PAGES ?= 10000

@@ -26,7 +26,7 @@ class Tally:
     items: pages that were the first of their item, and distinct from all before. Of them, wrong were suppressed as
     duplicates of another item's page, and wrong_content called its same content. repeats: the other pages. Of them,
     found were called duplicates of a page of their item, and found_content its same content; the rest was missed or
-    taken for another item.
+    taken for another item. wrong_exact: those of wrong that were called exact duplicates.
     """
 
     items: int = 0
@@ -35,6 +35,7 @@ class Tally:
     repeats: int = 0
     found: int = 0
     found_content: int = 0
+    wrong_exact: int = 0
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -108,3 +109,4 @@ def _count(tally: Tally, samples: Sequence[Sample], seen: set[str], verdict: Ver
         tally.items += 1
         tally.wrong += suppressed and not content
         tally.wrong_content += content
+        tally.wrong_exact += verdict.verdict == Kind.EXACT_DUPLICATE

@@ -152,3 +152,37 @@ def clocks(n: int, seed: int) -> list[Sample]:
                 samples.append(Sample(url, html, f"{k}", "clocks"))
     random.shuffle(samples)
     return samples[:n]
+
+
+def filed_twice(n: int, seed: int) -> list[Sample]:
+    """Articles that a site has under two headings of its menu; the heading stands above each, and in the menu, too."""
+    random, language = Random(seed), Language(seed)
+    sites = make_sites(language, random)
+    menus = {site.host: random.sample(language.words[200:900], 6) for site in sites}
+    samples: list[Sample] = []
+    while len(samples) < n:
+        site, title = random.choice(sites), language.topic(random, 4, 8)
+        text, menu = article(language, random, title), menus[site.host]
+        for at in random.sample(menu, random.randint(1, 3)):
+            main = f"<nav>{' '.join(menu)}</nav><p>{site.name} / {at}</p>{text}"
+            url = f"http://{site.host}/{slug(at)}/{slug(title)}"
+            samples.append(Sample(url, site.html(f"{title} | {site.name}", main), title, "filed twice"))
+    random.shuffle(samples)
+    return samples[:n]
+
+
+def two_headlines(n: int, seed: int) -> list[Sample]:
+    """Articles that come again on their site under another headline and address, word for word."""
+    random, language = Random(seed), Language(seed)
+    sites = make_sites(language, random)
+    samples: list[Sample] = []
+    while len(samples) < n:
+        site, item, text = random.choice(sites), f"{len(samples)}", article(language, random, "")
+        first = language.topic(random, 5, 9).split()
+        for copy in range(2):
+            words = [language.topic(random, 1, 1) if copy and random.random() < 0.4 else word for word in first]
+            title = " ".join(words)
+            html = site.html(title, text.replace("<h1></h1>", f"<h1>{title}</h1>"))
+            samples.append(Sample(f"http://{site.host}/{copy}{item}-{slug(title)}", html, item, "two headlines"))
+    random.shuffle(samples)
+    return samples[:n]

@@ -38,7 +38,8 @@ GATES = (
     Gate(same.parked_domains, 0.98, 0, "a page's own host never vetoes"),
     Gate(same.session_ids, 0.98, 0, "a few tokens of hundreds differ, and no title"),
     Gate(same.time_stamps, 0.98, 0, "likewise"),
-    Gate(same.clocks, 0.9, 0, "a clock is a stamp, unless a thinned tape has lost it", share=0.4),
+    Gate(same.clocks, 0.94, 0, "a clock is a stamp, unless a thinned tape has lost it", share=0.4),
+    Gate(same.filed_twice, 0.98, 0, "words of paths tell, but hardly a word of the pages differs", share=0.4),
     Gate(same.printer_versions, 0.97, 0, "title, heading and the URL's path are one: that key finds them"),
     Gate(
         *(same.retitled_printer_versions, 0.75, 0),
@@ -84,7 +85,7 @@ GATES = (
     ),
     Gate(boards.linked_profiles, 0.85, 12, "an own URL in the text does not make them one, as it does soft 404s"),
     Gate(boards.unnamed_news, 0.96, 2, "the words that change are many"),
-    # What was read on real pages. Three classes are not as they should be: their bounds are what the rule does now.
+    # What was read on real pages. One class is not as it should be: its bound is what the rule does now.
     Gate(editions.editions, 0.97, 0, "digits of titles and texts change, the URLs end alike", share=0.4),
     Gate(editions.padded, 0.97, 0, "stuffed pages are twice as long", share=0.4),
     Gate(editions.translations, 0.97, 0, "code and markup are hardly half of a page", share=0.4),
@@ -97,15 +98,9 @@ GATES = (
     ),
     Gate(names.untitled_texts, 0.97, 0, "named by their first line", share=0.4),
     Gate(names.operators, 0.97, 2, "case and signs of titles and URLs count", share=0.4),
-    Gate(names.impl_trees, 0.85, 20, "words of paths stand each in its own page", share=0.4),
-    Gate(
-        names.second_pages,
-        0.8,
-        250,
-        "WRONG: below 2 is wanted; a module's word stands by chance in the other's page",
-        share=0.4,
-    ),
-    Gate(names.rest_records, 0.3, 700, "WRONG: below 10 is wanted; where URLs end alike the tape decides", share=0.4),
+    Gate(names.impl_trees, 0.85, 4, "words of paths stand each in its own page", share=0.4),
+    Gate(names.second_pages, 0.9, 6, "likewise; now and then a stamp and few words differ", share=0.4),
+    Gate(names.rest_records, 0.94, 10, "numbers of paths are names where nothing else in the URL is", share=0.4),
     Gate(views.vote_tables, 0.96, 8, "figures differ all over the page", share=0.4),
     Gate(views.price_lists, 0.96, 4, "likewise", share=0.4),
 )
