@@ -60,6 +60,6 @@ def newer(where: str, what: str) -> NewerProgram:
 def older(where: str, what: str) -> NewerProgram:
     """The error of something written with numbers that no rule has any more."""
     return NewerProgram(
-        f"{where}: written by an older version of neardup, whose rules had {what}; run that one, or begin a new "
-        "generation"
+        f"{where}: written by an older version of neardup, whose rules had {what}; run that one, or judge its pages "
+        "anew: neardup backfill --generation NAME, or neardup scan into another directory"
     )

@@ -407,5 +407,5 @@ def test_the_commands_take_audits_without_any_label(shell: Shell) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert "Live accuracy" in (shell.folder / "evaluation" / "evaluation.html").read_text()
     ended = shell("label", "--state", "neardup-state", "--audit", "none", "--labels", "labels", "--port", "0")
-    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "cannot read the audit" in ended.err
