@@ -498,16 +498,27 @@ def _serve_while_used(folder: Path) -> None:
 
 def _leave_behind(arguments: list[str]) -> int:
     """Starts this program again, with these arguments, in a session of its own; returns when it serves or fails."""
+    jars()  # says here what it fetches
     command = [sys.executable, str(Path(__file__).resolve()), *arguments]
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
-    assert process.stdout is not None
-    address = process.stdout.readline().strip()
-    if not address:
-        return process.wait()
-    print(f"{address}, until: kill {process.pid}")
-    return 0
+    # Nothing of ours is left to it: whoever reads what this program says would wait for its end.
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        if address:
+            print(f"{address}, until: kill {process.pid}")
+            return 0
+        code = process.wait()
+        errors.seek(0)
+        sys.stderr.write(errors.read())
+        return code
 
 
 def main() -> int:
