@@ -234,12 +234,12 @@ def test_a_message_larger_than_allowed(make: Make) -> None:
 
 def test_a_role_asks_only_about_its_own_topics(make: Make) -> None:
     line = make()
-    line.alter(line.names.verdicts, "cleanup.policy", "compact")
+    line.alter(line.names.verdicts, "unclean.leader.election.enable", "true")
     sketcher = line.start("sketch")
     eventually(lambda: line.members() == 1, "its start")
     said = line.start("match").refused()
-    assert f"TopicError: topic {line.names.verdicts}: cleanup.policy is compact, needed: delete; " in said
-    line.alter(line.names.verdicts, "cleanup.policy", "delete")
+    assert f"TopicError: topic {line.names.verdicts}: unclean.leader.election.enable is true, needed: false; " in said
+    line.alter(line.names.verdicts, "unclean.leader.election.enable", "false")
     line.publish(story(8))
     line.settle(judged=False)
     sketcher.stop()

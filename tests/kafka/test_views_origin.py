@@ -13,7 +13,7 @@ from streams.views.topics import StreamOrigin
 from tests.streams.shell import words
 from tests.streams.views.said import DECIDER, Held
 
-A, B = "http://a.example/1", "http://a.example/2"
+A, B = "http://a.example/1", "http://b.example/1"
 
 
 def test_two_pages_of_the_stream_are_compared(make: Make) -> None:
