@@ -52,3 +52,21 @@ def test_what_shares_a_fixture_stays_together_in_one_worker(shared: dict[str, An
 def test_kernels_of_a_file_are_compiled_in_one_worker() -> None:
     items = [Item("a::1", "kernel"), Item("tests/kafka/b::1"), Item("a::2", "kernel")]
     assert order_of(*items) in (["a::1", "a::2", "tests/kafka/b::1"], ["tests/kafka/b::1", "a::1", "a::2"])
+
+
+def test_groups_are_heeded(request: pytest.FixtureRequest) -> None:
+    """By pytest-xdist, which tells groups by the tests' names; where it does not, fixtures are made in each worker."""
+    if not hasattr(request.config, "workerinput"):
+        pytest.skip("one process runs all tests: see `make check`")
+    grouped = [item for item in request.session.items if item.get_closest_marker("xdist_group")]
+    assert all(item.nodeid.endswith(f"@{item.path.relative_to(request.config.rootpath)}") for item in grouped)
+    assert grouped
+
+
+@pytest.fixture(scope="module")
+def shared() -> None:
+    """Makes a group of this file."""
+
+
+def test_who_shares_a_fixture_is_in_a_group(shared: None, request: pytest.FixtureRequest) -> None:
+    assert request.node.get_closest_marker("xdist_group") or not hasattr(request.config, "workerinput")
