@@ -165,12 +165,19 @@ class CheckpointStore:
         return Checkpoint(name, Manifest.from_json(data, f"{self.url}: checkpoint {name}"))
 
     def usable(self, warn: Callable[[str], None] = lambda text: None) -> Iterator[Checkpoint]:
-        """Checkpoints whose manifests are sound, newest first; `warn` hears of the others."""
+        """Checkpoints whose manifests are sound, newest first; `warn` hears of the others. One that its writer has
+        taken away since they were listed is none.
+        """
         for name in self.names():
             try:
-                yield self.read(name)
+                found = self.read(name)
             except CorruptRecord as error:
                 warn(f"{error}; passed over")
+            except StateError as error:
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    raise
+            else:
+                yield found
 
     def write(
         self,

@@ -191,6 +191,19 @@ def test_old_ones_go_and_their_files_with_them(state: Path, tmp_path: Path) -> N
     assert store.prune(1, younger_than_ms=1_005) == 1
 
 
+def test_who_reads_while_old_ones_go_sees_those_that_are_left(state: Path, tmp_path: Path) -> None:
+    """As a command, or a standby, beside the matcher: between the list of manifests and their reading one goes."""
+    store = CheckpointStore(str(tmp_path / "kept"))
+    index = RocksStore(state / "index")
+    for offset in (1, 2, 3):
+        checkpoint(state, index, store, offset)
+    index.close()
+    seen = CheckpointStore(store.url).usable(pytest.fail)
+    assert next(seen).manifest.offset == 3
+    assert store.prune(1) == 2
+    assert list(seen) == []
+
+
 def test_any_store_that_fsspec_knows(state: Path, tmp_path: Path) -> None:
     store = CheckpointStore(f"memory://{uuid4().hex}/kept")
     index = RocksStore(state / "index")
