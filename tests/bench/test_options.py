@@ -35,6 +35,7 @@ def test_what_any_variant_wrote_the_others_and_the_index_can_read(tmp_path):
     store.close()
 
 
+@pytest.mark.slow
 def test_the_same_calls_are_answered_under_other_options(tmp_path):
     calls = tmp_path / "calls"
     assert record(stream(Log(), 1200), DECIDER, calls) == 1200

@@ -56,6 +56,7 @@ def test_an_index_that_does_not_fit_is_refused_before_it_is_begun(tmp_path):
         enough_room(tmp_path, 10**12)
 
 
+@pytest.mark.slow
 def test_the_fields_make_up_the_record():
     for row in by_field(Scheme(seed=1)):
         assert sum(row.notes.values()) == pytest.approx(row.ours, abs=8)

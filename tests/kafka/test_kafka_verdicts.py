@@ -372,6 +372,7 @@ def test_a_transaction_that_hangs_ends_the_process(own_broker: Any, names: Topic
     assert said(connection, names) == [b"before"]
 
 
+@pytest.mark.slow
 def test_the_watchdog_is_quiet_until_a_deadline_is_over() -> None:
     told: list[str] = []
     bitten = threading.Event()

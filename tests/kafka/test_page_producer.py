@@ -87,6 +87,7 @@ def unreachable(**changes: Any) -> PageProducer:
     return PageProducer("127.0.0.1:1", record_bytes_max=1_000_000, delivery_s=1.0, **changes)
 
 
+@pytest.mark.slow
 def test_pages_that_were_not_delivered_are_named() -> None:
     pages = unreachable()
     for number in range(5):
@@ -103,6 +104,7 @@ def test_pages_that_were_not_delivered_are_named() -> None:
     pages.close()
 
 
+@pytest.mark.slow
 def test_a_later_call_tells_of_an_earlier_page() -> None:
     pages = unreachable()
     pages.publish("https://a.example/lost", b"")
@@ -118,6 +120,7 @@ def test_a_later_call_tells_of_an_earlier_page() -> None:
     pages.close()
 
 
+@pytest.mark.slow
 def test_failures_may_go_to_a_callback() -> None:
     told: list[str] = []
     with unreachable(on_error=lambda url, reason: told.append(url)) as pages:
@@ -127,6 +130,7 @@ def test_failures_may_go_to_a_callback() -> None:
     assert told == ["https://a.example/1", "https://a.example/2"]
 
 
+@pytest.mark.slow
 def test_leaving_the_block_with_an_error_keeps_that_error() -> None:
     def crawl() -> None:
         with unreachable() as pages:

@@ -178,6 +178,7 @@ def test_a_message_bears_so_many_and_is_read_so_far() -> None:
     assert len(traces._heard) <= Traces.HEARD_MAX + TRACED_MAX
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_where_nothing_is_traced() -> None:
     code = (
         "import sys, streams.roles, streams.client\n"
@@ -190,6 +191,7 @@ def test_nothing_is_imported_where_nothing_is_traced() -> None:
     assert told.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_spans_go_to_the_address_that_is_set_and_an_address_that_is_silent_holds_nothing_up(tmp_path: Path) -> None:
     import http.server
 

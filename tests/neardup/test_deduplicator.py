@@ -45,6 +45,7 @@ def test_a_stream_in_memory_gets_its_verdicts() -> None:
         ]  # fmt: skip  (the last is the third page of a site without names: nine numbers differ, and no word)
 
 
+@pytest.mark.slow
 def test_calls_and_reopening_change_no_verdict(tmp_path: Path) -> None:
     with open_index(scheme=SCHEME) as index:
         whole = said(index.add(STREAM))

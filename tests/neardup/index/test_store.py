@@ -281,6 +281,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounts a small file system")
 def test_a_full_disk_ends_the_process_and_loses_no_half_of_a_write(tmp_path):
     room = tmp_path / "room"

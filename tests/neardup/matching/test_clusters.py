@@ -46,6 +46,7 @@ class Asked(MemoryStore):
         return found
 
 
+@pytest.mark.slow
 def test_the_next_in_line_is_sought_after_the_last_one_that_took_over():
     """A store walks over what was deleted: from the beginning of the cluster each promotion would cost more."""
     urls = [f"http://m{i}.org/" for i in range(90)]

@@ -94,6 +94,7 @@ def test_a_page_that_a_hot_key_keeps_leaves_it_when_it_goes() -> None:
     assert [row for row in story.state.postings.values() if is_hot(row)] == [b"\x02"]
 
 
+@pytest.mark.slow
 def test_slices_change_nothing_where_keys_turn_hot() -> None:
     rng = random.Random(3)
     texts = [HEAD + " ".join(f"t{t}w{j}" for j in range(50)) for t in range(3)]

@@ -179,6 +179,7 @@ def judged(batch, reads, store):
         assert learned
 
 
+@pytest.mark.slow
 def test_judging_twice_gives_the_same_and_touches_nothing():
     batch, store = half_way()
     before = contents_of(store)

@@ -90,6 +90,7 @@ def test_sets_are_the_oracles(documents, absorbed, uses_max, site_uses_max):
     assert Tables(documents, parameters).sets() == wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(DOCUMENTS, st.integers(0, 2**32))
 def test_rounds_are_the_oracles(documents, seed):

@@ -56,6 +56,7 @@ def normal_form(url):
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(URLS, min_size=1, max_size=8))
 def test_hosts_of_normal_urls(urls):

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.filterwarnings("ignore:overflow")]
 ARCHIVES = ["kafka_site_3x", "installation_guide_9arch_19lang", "libreoffice_help_enUS_enGB"]
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES * 3, deadline=None)
 @given(hostile_pages)
 @example(b"<svg><title><![CDATA[a]]></title><style>b</style></svg><style>c</style>d")
@@ -87,6 +88,7 @@ url_pieces = st.sampled_from(
 urls = st.lists(url_pieces, max_size=9).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES * 2, deadline=None)
 @given(
     urls, st.sampled_from(["", "http://o.com", "http://o.com/d/e/f?g", "//o.com/x/", "/own/", "HTTP://own.example/y"])

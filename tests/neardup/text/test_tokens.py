@@ -51,6 +51,7 @@ def test_every_code_point_has_the_pinned_class_and_lower_case():
             assert entry >> unicode.DIGIT_BIT == (unicodedata.category(char) == "Nd"), hex(point)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
 def test_the_table_is_what_the_generator_writes():
     generate = pytest.importorskip("neardup.text.unicode.generate")
@@ -194,6 +195,7 @@ def test_output_arrays_without_room_drop_tokens_only():
     assert tokenise(array, len(text), -1, -1, KEY, tables(), *out) == 7
 
 
+@pytest.mark.slow
 @needs_jit
 @pytest.mark.parametrize("unit", ["漢a", "a ", "é ", "\x01a\x02", "x", "1é", "ไ漢"])
 def test_capacity_holds_the_densest_tokens(unit):

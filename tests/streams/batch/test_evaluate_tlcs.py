@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
+
 from tests.streams.batch.corpora import items, write
 from tests.streams.shell import Shell
 
 
+@pytest.mark.slow
 def test_the_four_measurements_are_made(shell: Shell) -> None:
     entries = items(8)
     write(shell.folder / "crawl.jsonl", entries)
@@ -28,6 +31,7 @@ def test_the_four_measurements_are_made(shell: Shell) -> None:
     assert (shell.folder / "ev" / "table-windows.csv").read_text().startswith("window,")
 
 
+@pytest.mark.slow
 def test_without_truth_what_needs_it_is_left_out(shell: Shell) -> None:
     write(shell.folder / "crawl.jsonl", items(3))
     ended = shell("evaluate", "tlcs", "crawl.jsonl", "--pairs", "5", "--workers", "1")

@@ -67,6 +67,7 @@ def test_each_member_says_why_it_is_there(tmp_path: Path) -> None:
     assert told["representative"]["offset"] in (0, 2)
 
 
+@pytest.mark.slow
 def test_warc_folder_and_json_lines_give_the_same_sets(tmp_path: Path) -> None:
     pages = [(one["url"].removeprefix("https://"), one["body"].encode()) for one in items(6)]
     samples = [Sample(path + ".html", body) for path, body in pages]

@@ -63,6 +63,7 @@ def test_lines_come_out_as_they_are(shell: Shell) -> None:
     assert set(judged(shell, "kept.jsonl")) == {"unique"}
 
 
+@pytest.mark.slow
 def test_pages_of_all_kinds_go_into_lines(shell: Shell) -> None:
     write_warc(shell.folder / "a.warc.gz", crawl(6))
     write_json_lines(shell.folder / "b.jsonl", crawl(12), "http://b.example/")
@@ -97,6 +98,7 @@ def test_of_a_url_that_was_fetched_again_the_last_fetch_is_kept(shell: Shell) ->
     assert json.loads(line)["fetched_at"] == first.ms + 1000
 
 
+@pytest.mark.slow
 def test_what_cannot_be_copied_is_told(shell: Shell) -> None:
     file = write_json_lines(shell.folder / "a.jsonl", crawl(3))
     assert shell("copy", "neardup-state", "--out", "x.jsonl").code == 2

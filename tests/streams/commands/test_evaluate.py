@@ -74,6 +74,7 @@ def test_a_folder_is_evaluated_by_natural_truth(folder: Path, tmp_path: Path) ->
     assert again.to_json() == evaluation.to_json()
 
 
+@pytest.mark.slow
 def test_a_state_directory_gives_the_same_figures(folder: Path, tmp_path: Path) -> None:
     with State.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
         scan([folder], state, base_url=BASE)
@@ -125,6 +126,7 @@ def test_labels_of_people_go_before_natural_truth(folder: Path, tmp_path: Path) 
     assert alone.labels == {"correct": 0, "incorrect": 0, "undecided": 1}
 
 
+@pytest.mark.slow
 def test_labels_of_people_shrink_no_table_of_natural_truth(larger: Path, tmp_path: Path) -> None:
     kept, path = tmp_path / "all.jsonl", tmp_path / "labels.jsonl"
     before = evaluate_command([larger], base_url=BASE, natural=True, labels_out=kept)
@@ -179,6 +181,7 @@ def test_two_rounds_of_labelling_fill_both_tables(larger: Path, tmp_path: Path) 
     assert tables["4-c-judged"].rows[0][1] == drawn["C"]
 
 
+@pytest.mark.slow
 def test_a_file_of_verdicts_is_evaluated_alone_or_beside_its_pages(folder: Path, tmp_path: Path) -> None:
     verdicts, kept = tmp_path / "verdicts.jsonl", tmp_path / "all.jsonl"
     with State.open(tmp_path / "state", scheme=Scheme(seed=SCHEME.seed)) as state:
@@ -285,6 +288,7 @@ def _decider(numbers: dict[str, int], scheme: Scheme) -> Decider:
     return Decider(scheme=scheme.digest, **numbers)
 
 
+@pytest.mark.slow
 def test_a_run_with_thresholds_of_its_own_is_evaluated(folder: Path, tmp_path: Path) -> None:
     for name, value in {"b_min": 1, "c_min": 380}.items():
         with State.open(tmp_path / name, scheme=SCHEME, decider=partial(_decider, {name: value})) as state:

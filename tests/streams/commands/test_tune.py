@@ -71,6 +71,7 @@ def test_a_scan_is_told_what_its_labels_want(labels: Path, state: Path) -> None:
         assert opened.decider == _strict(opened.scheme)
 
 
+@pytest.mark.slow
 def test_the_flags_it_prints_do_what_it_says(
     labels: Path, state: Path, site: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +95,7 @@ def test_files_are_enough(labels: Path, site: Path) -> None:
     assert json.dumps(found.to_json())
 
 
+@pytest.mark.slow
 def test_a_person_reads_it(labels: Path, state: Path, shell: Shell) -> None:
     made = shell("tune", str(labels), "--state", str(state))
     assert made.code == 0, made.err

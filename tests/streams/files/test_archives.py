@@ -54,6 +54,7 @@ def test_the_page_fetched_first_of_all_that_may_come_next(tmp_path: Path) -> Non
         assert header.log_time <= NOW
 
 
+@pytest.mark.slow
 def test_processes_change_nothing_and_it_goes_on_anywhere(tmp_path: Path) -> None:
     sources = some(tmp_path)
     found = taken(sources)

@@ -144,6 +144,7 @@ def test_verdicts_that_do_not_add_up_stop_the_scan(tmp_path: Path, monkeypatch: 
         scan([write_warc(tmp_path / "a.warc", crawl(3))], state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", ["state", "out"])
 def test_a_full_disk_is_told_and_the_scan_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str

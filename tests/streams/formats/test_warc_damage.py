@@ -60,6 +60,7 @@ def test_garbage_between_records_is_stepped_over(tmp_path: Path, garbage: bytes)
             assert len(problems) == 1 or padded
 
 
+@pytest.mark.slow
 def test_a_damaged_member_costs_its_record_alone(tmp_path: Path) -> None:
     for at in range(10, len(ZIPPED[2])):
         bad = bytearray(ZIPPED[2])

@@ -96,6 +96,7 @@ def test_an_encoding_that_cannot_be_undone_is_rejected(tmp_path: Path, coding: s
     assert "encoding" in page.problem.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [gz, zlib.compress, brotli, zstd])
 def test_a_bomb_is_cut_at_the_bound(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     coding = {gz: "gzip", zlib.compress: "deflate", brotli: "br", zstd: "zstd"}[pack]

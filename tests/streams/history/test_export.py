@@ -78,6 +78,7 @@ def scanned(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_every_format_has_the_same_rows(shell: Shell, scanned: Path, table: str) -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")

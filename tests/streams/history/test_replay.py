@@ -67,6 +67,7 @@ def test_any_stretch_is_said_again_word_for_word(tmp_path: Path) -> None:
         assert again(state, Stretch()) == [line for _, line in kept]
 
 
+@pytest.mark.slow
 def test_a_stretch_of_log_time(tmp_path: Path) -> None:
     with State.open(scanned(tmp_path)) as state:
         times, latest = {}, 0
@@ -114,6 +115,7 @@ def test_a_void_word_changes_nothing(tmp_path: Path) -> None:
         assert again(state, Stretch()) == [line for _, line in lines(state)]
 
 
+@pytest.mark.slow
 def test_the_command(shell: Shell, tmp_path: Path) -> None:
     path = scanned(tmp_path, 12)
     told = shell("replay", "--scan", str(path), "--from", "1", "--to", "3")

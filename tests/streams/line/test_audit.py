@@ -90,6 +90,7 @@ def test_a_scan_writes_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
     assert told(file) == [*pairs, counts], "nothing was scanned, nothing is added"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [{"rate": 1.0}, {"rate": 0.0}, {"rate": 1.0, "shadow": "shingling"}])
 def test_looking_on_changes_nothing(folder: Path, tmp_path: Path, wanted: dict[str, Any]) -> None:
     (tmp_path / "plain").mkdir()
@@ -400,6 +401,7 @@ def test_an_audit_that_cannot_be_read_is_one_clear_line(folder: Path, tmp_path: 
     assert audit_section(read_audits([path]), []).tables[1].rows[0][4:] == [None, None]
 
 
+@pytest.mark.slow
 def test_the_commands_take_audits_without_any_label(shell: Shell) -> None:
     site(shell.folder / "site")
     assert shell("scan", "site", "--base-url", BASE_URL, "-q", "--audit", "audit", "--shadow", "tape").code == 0

@@ -58,6 +58,7 @@ def changed(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_it_decides_from_its_word_on(tmp_path: Path) -> None:
     with State.open(changed(tmp_path)) as state:
         assert state.decider == STRICT

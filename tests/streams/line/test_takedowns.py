@@ -87,6 +87,7 @@ def test_what_goes_is_counted(state: State, takedown: Takedown, pages: int) -> N
         assert urls(state) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts")])
 def test_whoever_folds_the_log_anew_repeats_it(state: State, tmp_path: Path, lost: tuple[str, ...]) -> None:
     state.forget(of_url(PAGE))

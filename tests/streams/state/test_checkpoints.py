@@ -96,6 +96,7 @@ def test_a_table_that_is_there_is_not_copied_again(state: Path, tmp_path: Path) 
     assert len(tables) == 1, "one table in both"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["flip", "cut", "lose"])
 def test_a_damaged_file_is_found_and_the_checkpoint_before_is_taken(state: Path, tmp_path: Path, damage: str) -> None:
     store = CheckpointStore(str(tmp_path / "kept"))

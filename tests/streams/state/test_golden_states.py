@@ -63,6 +63,7 @@ def test_a_directory_of_before_is_read(golden: tuple[Path, dict[str, object]]) -
         assert told["program"]
 
 
+@pytest.mark.slow
 def test_its_log_is_folded_again_to_the_same_index(golden: tuple[Path, dict[str, object]]) -> None:
     """The rules of its version are still in this program, as is the scheme that its sketches were made by."""
     path, wanted = golden

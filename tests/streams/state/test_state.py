@@ -33,6 +33,7 @@ def scanned(tmp_path: Path, pages: int = 8) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_new_directory_has_a_secret_seed(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "state"
     with State.open(path) as state:
@@ -53,6 +54,7 @@ def test_two_on_one_directory(tmp_path: Path) -> None:
     State.open(tmp_path / "state").close()
 
 
+@pytest.mark.slow
 def test_another_scheme(tmp_path: Path) -> None:
     path = scanned(tmp_path)
     with pytest.raises(StateError, match="use another directory, or leave the seed"):
@@ -119,6 +121,7 @@ def test_a_log_of_a_newer_program_is_refused(tmp_path: Path) -> None:
         State.open(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scheme.json", "decider.json"])
 def test_a_spoilt_file_is_named(tmp_path: Path, name: str) -> None:
     path = scanned(tmp_path)
@@ -207,6 +210,7 @@ def test_pages_can_be_read_again_until_they_change(tmp_path: Path) -> None:
         assert state.read_page(places[-1]).body == bodies[-1]
 
 
+@pytest.mark.slow
 def test_a_source_that_moved_is_found_again_where_it_is_named(tmp_path: Path) -> None:
     archive = write_warc(tmp_path / "a.warc", crawl(3))
     with State.open(tmp_path / "state", scheme=SCHEME) as state:

@@ -28,6 +28,7 @@ def compare(source: ScanSource, a: str, b: str, shown: int = 12) -> dict[str, An
     return found
 
 
+@pytest.mark.slow
 def test_what_differs_and_what_each_rule_says(scanned: Path) -> None:
     source = ScanSource(STATE)
     found = compare(source, A, B)
@@ -50,6 +51,7 @@ def test_what_differs_and_what_each_rule_says(scanned: Path) -> None:
     assert same["same_digest"]
 
 
+@pytest.mark.slow
 def test_where_a_page_is_gone_the_sketches_still_tell(scanned: Path) -> None:
     before = compare(ScanSource(STATE), A, B)
     (scanned / "site" / "b.html").unlink()
@@ -101,6 +103,7 @@ def test_hostile_pages_end_in_an_answer_of_bounded_size(shell: Shell, tmp_path: 
     assert len(orjson.dumps(found)) < 2_000_000
 
 
+@pytest.mark.slow
 def test_more_differences_are_shown_when_asked_for(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     text = words("a", 4000).split()
