@@ -149,7 +149,7 @@ class Decider:
     def from_json(cls, text: str, where: str = "the decider") -> "Decider":
         """where: what the text is of, for errors.
 
-        Raises NewerProgram for numbers, a rule or a version of it that this program does not know or no longer has,
+        Raises OtherVersion for numbers, a rule or a version of it that this program does not know or no longer has,
         ValueError for what is no decider.
         """
         values = json.loads(text)

@@ -24,7 +24,7 @@ class CorruptRecord(NeardupError):
     """Bytes that do not decode as a record of a known version. Restore the named file, or rebuild from the log."""
 
 
-class NewerProgram(CorruptRecord):
+class OtherVersion(CorruptRecord):
     """Something that another version of neardup wrote, with fields that this one has not. Run that version."""
 
 

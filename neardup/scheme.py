@@ -84,7 +84,7 @@ class Scheme:
     def from_json(cls, text: str, where: str = "the scheme") -> Scheme:
         """where: what the text is of, for errors.
 
-        Raises NewerProgram for parameters that this program does not know, ValueError for what is no scheme.
+        Raises OtherVersion for parameters that this program does not know, ValueError for what is no scheme.
         """
         return cls(**read(cls, json.loads(text), where))
 

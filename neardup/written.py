@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from neardup.errors import NewerProgram
+from neardup.errors import OtherVersion
 
 _Value = TypeVar("_Value")
 _NEUTRAL = "neutral"
@@ -39,7 +39,7 @@ def written(value: Any) -> Any:
 def read(kind: type, values: Any, where: str) -> dict[str, Any]:
     """The values of all fields of a dataclass. values: what `written` gave, from JSON; where: whose they are.
 
-    Raises NewerProgram for a field that this program does not know, ValueError for anything but all fields of the
+    Raises OtherVersion for a field that this program does not know, ValueError for anything but all fields of the
     first release.
     """
     if not isinstance(values, dict):
@@ -52,14 +52,14 @@ def read(kind: type, values: Any, where: str) -> dict[str, Any]:
     return {field.name: field.metadata[_NEUTRAL] for field in fields if _NEUTRAL in field.metadata} | values
 
 
-def newer(where: str, what: str) -> NewerProgram:
+def newer(where: str, what: str) -> OtherVersion:
     """The error of something written that this program does not know."""
-    return NewerProgram(f"{where}: written by a newer version of neardup (this one does not know {what}); run that one")
+    return OtherVersion(f"{where}: written by a newer version of neardup (this one does not know {what}); run that one")
 
 
-def older(where: str, what: str) -> NewerProgram:
+def older(where: str, what: str) -> OtherVersion:
     """The error of something written with numbers that no rule has any more."""
-    return NewerProgram(
+    return OtherVersion(
         f"{where}: written by an older version of neardup, whose rules had {what}; run that one, or judge its pages "
         "anew: neardup backfill --generation NAME, or neardup scan into another directory"
     )

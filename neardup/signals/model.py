@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from neardup.errors import BadInput, NewerProgram
+from neardup.errors import BadInput, OtherVersion
 from neardup.signals.idf import Idf
 
 MODEL_VERSION = 1
@@ -174,7 +174,7 @@ def told(rule: Rule) -> str:
 
 
 def read_model(path: Path) -> Model:
-    """The model in a file. Raises BadInput, and NewerProgram for a version that this program does not know."""
+    """The model in a file. Raises BadInput, and OtherVersion for a version that this program does not know."""
     try:
         with path.open("rb") as file:
             data = file.read(MODEL_BYTES_MAX + 1)
@@ -194,7 +194,7 @@ def model_of(data: bytes | str, where: str) -> Model:
     if not isinstance(value, dict) or "tree" not in value:
         raise BadInput(f"{where}: no model; `neardup train` makes one")
     if value.get("version") != MODEL_VERSION:
-        raise NewerProgram(f"{where}: a model of version {value.get('version')}; this program knows {MODEL_VERSION}")
+        raise OtherVersion(f"{where}: a model of version {value.get('version')}; this program knows {MODEL_VERSION}")
     signals = value.get("signals")
     if not isinstance(signals, list) or not all(isinstance(name, str) for name in signals):
         raise BadInput(f'{where}: "signals" is no list of names')

@@ -27,7 +27,7 @@ import orjson
 import xxhash
 
 from neardup.decider import Decider
-from neardup.errors import CorruptRecord, NewerProgram
+from neardup.errors import CorruptRecord, OtherVersion
 from neardup.limits import PLACE_BITS
 from neardup.sketch.takedown import HASH_BYTES, Named, Takedown
 from streams.ports import Range
@@ -102,7 +102,7 @@ def _checksum(head: bytes, body: bytes) -> int:
 
 
 def decode_message(data: bytes, offset: int) -> Message:
-    """Raises CorruptRecord, naming the offset, for any bytes that `encode_message` does not make; NewerProgram for a
+    """Raises CorruptRecord, naming the offset, for any bytes that `encode_message` does not make; OtherVersion for a
     log that a later version began, which this one may not know how to read.
     """
     first = data[1:2] == bytes([_FIRST])
@@ -117,11 +117,11 @@ def decode_message(data: bytes, offset: int) -> Message:
 
 
 def check_program(program: str, where: str) -> None:
-    """Raises NewerProgram if a version is later than this program's. A third number says nothing of what is written."""
+    """Raises OtherVersion if a version is later than this program's. A third number says nothing of what is written."""
     own = version("neardup")
     (theirs, ours) = ([int(part) for part in each.split(".")[:2]] for each in (program, own))
     if theirs > ours:
-        raise NewerProgram(
+        raise OtherVersion(
             f"{where}, was begun by neardup {program}, and this is {own}, which may read it wrongly: run that version; "
             "or judge its pages anew by this one: neardup backfill --generation NAME --read-pages, or neardup scan "
             "into another directory",
@@ -226,7 +226,7 @@ def is_control(data: bytes) -> bool:
 
 
 def decode_entry(data: bytes, offset: int) -> Message | Word:
-    """A message of any kind. Raises CorruptRecord, naming the offset; NewerProgram for a newer one's log or decider."""
+    """A message of any kind. Raises CorruptRecord, naming the offset; OtherVersion for a newer one's log or decider."""
     if not is_control(data):
         return decode_message(data, offset)
     message = _decode(data, offset, _CONTROL)

@@ -132,7 +132,7 @@ class Matcher:
         log: str | None = None,
         generation: str = "",
     ) -> None:
-        """Raises StateError if the store was folded with another scheme or decider, NewerProgram if a later version
+        """Raises StateError if the store was folded with another scheme or decider, OtherVersion if a later version
         began its log."""
         self._store = store
         self._sink = sink

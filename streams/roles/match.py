@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.errors import CorruptRecord, NewerProgram
+from neardup.errors import CorruptRecord, OtherVersion
 from neardup.index.base import Store
 from neardup.index.rocks import RocksStore
 from neardup.matching.shadow import Counts
@@ -213,7 +213,7 @@ class MatchRole:
             self._metrics.source_gaps.inc()
             advice = f"if they are lost for good, accept it: neardup accept-gap {self.matcher.at}"
             raise SourceGap(f"{error}; {advice}") from error
-        except NewerProgram:
+        except OtherVersion:
             raise
         except (CorruptRecord, WrongScheme) as error:
             advice = f"restore the topic, or leave it out: neardup skip-record {self.matcher.at}"

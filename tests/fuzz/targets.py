@@ -13,7 +13,7 @@ from pathlib import Path
 import xxhash
 
 from neardup.decider import Decider
-from neardup.errors import BadInput, BadPage, CorruptRecord, NewerProgram
+from neardup.errors import BadInput, BadPage, CorruptRecord, OtherVersion
 from neardup.evaluation.labels import read_labels
 from neardup.evaluation.runs import read_run
 from neardup.index import namings, rows
@@ -170,9 +170,9 @@ def json_of_ours(data: bytes) -> None:
     """What is kept beside an index, or in a model."""
     text = data.decode("utf-8", "replace")
     for read in (Decider.from_json, Scheme.from_json):
-        with contextlib.suppress(ValueError, NewerProgram):
+        with contextlib.suppress(ValueError, OtherVersion):
             read(text)
-    with contextlib.suppress(BadInput, NewerProgram):
+    with contextlib.suppress(BadInput, OtherVersion):
         model_of(data, "the model")
 
 

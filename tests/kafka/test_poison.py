@@ -99,7 +99,7 @@ def test_a_newer_programs_decider_in_the_log_is_not_advised_to_be_left_out(make:
     word = line.append(encode_control(NewDecider(before, LaterDecider(scheme.digest))))
     said = matcher.refused()
 
-    told = f"NewerProgram: the message at offset {word} of the sketch log: written by a newer version of neardup"
+    told = f"OtherVersion: the message at offset {word} of the sketch log: written by a newer version of neardup"
     assert told in said
     assert "echo_min" in said
     assert "skip-record" not in said

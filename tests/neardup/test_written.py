@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from neardup.decider import RULE_NAMES, Decider, SiteOverride
-from neardup.errors import NewerProgram
+from neardup.errors import OtherVersion
 from neardup.scheme import Scheme
 from neardup.written import later
 
@@ -71,7 +71,7 @@ def test_a_site_may_want_something_new_too() -> None:
     assert plain.digest == same.digest
     wished = replace(DECIDER, sites={"a.org": LaterWish(quota=1)})
     assert wished.digest != plain.digest
-    with pytest.raises(NewerProgram, match="quota"):
+    with pytest.raises(OtherVersion, match="quota"):
         Decider.from_json(wished.to_json())
 
 
@@ -116,16 +116,16 @@ def test_every_number_tells_deciders_apart() -> None:
 )
 def test_what_a_newer_program_wrote_is_called_so(change: dict[str, Any], told: str) -> None:
     text = json.dumps(json.loads(DECIDER.to_json()) | change)
-    with pytest.raises(NewerProgram, match=f"state/decider.json: written by a newer version of neardup .*{told}"):
+    with pytest.raises(OtherVersion, match=f"state/decider.json: written by a newer version of neardup .*{told}"):
         Decider.from_json(text, "state/decider.json")
-    with pytest.raises(NewerProgram, match=r"scheme\.json: written by a newer version of neardup .* echo\b"):
+    with pytest.raises(OtherVersion, match=r"scheme\.json: written by a newer version of neardup .* echo\b"):
         Scheme.from_json(json.dumps(json.loads(SCHEME.to_json()) | {"echo": 1}), "scheme.json")
 
 
 def test_what_an_older_program_wrote_is_called_so() -> None:
     text = json.dumps(json.loads(DECIDER.to_json()) | {"figure_gaps_min": 6, "sessions_max": 1})
     with pytest.raises(
-        NewerProgram, match=r"decider\.json: .* older version .* figure_gaps_min, sessions_max; run that"
+        OtherVersion, match=r"decider\.json: .* older version .* figure_gaps_min, sessions_max; run that"
     ):
         Decider.from_json(text, "decider.json")
 
@@ -137,7 +137,7 @@ def test_what_is_none_is_called_so(spoilt: str) -> None:
             kind.from_json(spoilt)
     values = json.loads(DECIDER.to_json())
     for change in ({"sites": 3}, {"sites": {"a.org": 3}}, {"rule_version": "x"}, {"rule": None}):
-        with pytest.raises((ValueError, NewerProgram)):
+        with pytest.raises((ValueError, OtherVersion)):
             Decider.from_json(json.dumps(values | change))
 
 

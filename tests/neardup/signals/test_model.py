@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.errors import BadInput, NewerProgram
+from neardup.errors import BadInput, OtherVersion
 from neardup.signals.idf import Idf
 from neardup.signals.model import (
     DEPTH_MAX,
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_and_what_is_newer_is_told(tmp_path: Path) -> None:
         read_model(tmp_path / "none.json")
     with pytest.raises(BadInput, match="not JSON"):
         model_of("{", "m.json")
-    with pytest.raises(NewerProgram, match="version 2"):
+    with pytest.raises(OtherVersion, match="version 2"):
         model_of(json.dumps(MODEL.to_json() | {"version": 2}), "m.json")
     (tmp_path / "huge.json").write_bytes(b" " * (MODEL_BYTES_MAX + 1))
     with pytest.raises(BadInput, match="at most"):

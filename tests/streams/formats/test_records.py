@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.errors import BadPage, CorruptRecord, NewerProgram
+from neardup.errors import BadPage, CorruptRecord, OtherVersion
 from neardup.scheme import Scheme
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
@@ -108,7 +108,7 @@ def test_the_first_message_of_a_log_names_the_program() -> None:
     for same in (f"{major}.{minor}.999", f"{major}.{minor}.1rc2"):
         assert decode_message(encode_message(replace(GOLDEN, program=same)), 0).program == same
     for later in (f"{major}.{minor + 1}.0", f"{major + 1}.0.0"):
-        with pytest.raises(NewerProgram, match=rf"offset 4.* neardup {later}, .*neardup backfill --generation NAME"):
+        with pytest.raises(OtherVersion, match=rf"offset 4.* neardup {later}, .*neardup backfill --generation NAME"):
             decode_entry(encode_message(replace(GOLDEN, program=later)), 4)
     for none in ("x", "1", "1.2\n", "1.2" + "9" * 60):
         with pytest.raises(CorruptRecord, match=r"offset 4 .* names no version"):

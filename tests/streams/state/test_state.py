@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from neardup.decider import Decider
-from neardup.errors import BadInput, CorruptRecord, NewerProgram, StateError
+from neardup.errors import BadInput, CorruptRecord, OtherVersion, StateError
 from neardup.index.base import Family
 from neardup.scheme import Scheme
 from neardup.verdict import Coordinates
@@ -95,7 +95,7 @@ def test_a_file_of_a_newer_program_is_named(tmp_path: Path, name: str) -> None:
     file = path / name
     file.write_text(json.dumps(json.loads(file.read_text()) | {"echo_min": 3}))
     with pytest.raises(
-        NewerProgram, match=rf"{name}: written by a newer version of neardup .*echo_min.*; run that one$"
+        OtherVersion, match=rf"{name}: written by a newer version of neardup .*echo_min.*; run that one$"
     ):
         State.open(path)
 
@@ -108,7 +108,7 @@ def test_a_log_of_a_newer_program_is_refused(tmp_path: Path) -> None:
         assert state.matcher.log_program == version("neardup")
         state.store.write({Family.META: {LOG_PROGRAM: b"99.0.0"}})
     told = r"begun by neardup 99\.0\.0, .*run that version; or .* neardup scan into another directory"
-    with pytest.raises(NewerProgram, match=told):
+    with pytest.raises(OtherVersion, match=told):
         State.open(path)
     shutil.rmtree(path / "index")
     with State.open(path) as state:
@@ -117,7 +117,7 @@ def test_a_log_of_a_newer_program_is_refused(tmp_path: Path) -> None:
         for data in [encode_message(replace(decode_message(frames[0], 0), program="99.0.0")), *frames[1:]]:
             state.log.append(data)
     shutil.rmtree(path / "index")
-    with pytest.raises(NewerProgram, match=told):
+    with pytest.raises(OtherVersion, match=told):
         State.open(path)
 
 
