@@ -97,7 +97,7 @@ Gathered = tuple[list[int], list[int], bool]
 
 
 class Lists:
-    """Posting lists of a batch's keys, as they are now. hot_turned: keys that turned hot; turned: their slots."""
+    """Posting lists of a batch's keys, as they are now. turned: slots of those that turned hot."""
 
     def __init__(self, posted: Posted, decider: Decider) -> None:
         self.posted = posted
@@ -126,7 +126,6 @@ class Lists:
         self._changed = np.zeros(len(rows), dtype=np.uint8)
         self._due: list[int] = []
         self._most = np.array((decider.postings_max, decider.hot_postings_kept), dtype=np.int64)
-        self.hot_turned = 0
         self.turned: set[int] = set()
         self._make_scratch()
 
@@ -286,7 +285,8 @@ class Lists:
             self._touched = True
             posted = self.posted
             lists = self._begin, self._count, self._words
-            self.hot_turned += kernels.post_many(due, posted.slots, lists, posted.entries, self._most, self._changed)
+            # Empty lists and hot ones: none turns.
+            kernels.post_many(due, posted.slots, lists, posted.entries, self._most, self._changed)
 
     def post(self, slots: np.ndarray, word: int, *, foreign: bool = False) -> bool:
         """Appends a posting to the lists of slots, int64; False, and nothing is done, if one was not read.
@@ -304,7 +304,6 @@ class Lists:
         turned = kernels.post(slots, *lists, np.uint64(word), self._most, self._changed)
         if turned == kernels.UNREAD:
             return False
-        self.hot_turned += turned
         if turned:
             counts = self._count[slots]
             for slot in slots[(counts < 0) & (counts != kernels.UNREAD)].tolist():

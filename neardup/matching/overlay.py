@@ -242,7 +242,7 @@ class Overlay:
 
     @property
     def hot_turned(self) -> int:
-        return len(self._turned) + self.lists.hot_turned
+        return len(self._turned) + len(self.lists.turned)
 
     def turned_keys(self) -> list[bytes]:
         """The similarity keys that turned hot since this was asked last, in byte order."""
