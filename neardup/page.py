@@ -18,7 +18,8 @@ class Page:
     url: as the crawler gave it. body: bytes as fetched, None for a tombstone. content_type: the header's value, may be
     empty. fetched_at: ms since the epoch; None: the log time counts. status: HTTP status, 404 and 410 mean gone.
     score: the crawler's own, 0 to 1, for who chooses canonical pages (`neardup.canonical`): no judgement heeds it.
-    problem: why the source could not read the page; such a page becomes `rejected`. Raises TypeError for text as body.
+    problem: why the source could not read the page; such a page becomes `rejected`. Raises TypeError for text as body,
+    BadPage for a score that is none.
     """
 
     url: str
@@ -32,6 +33,8 @@ class Page:
     def __post_init__(self) -> None:
         if self.body is not None and not isinstance(self.body, bytes):
             raise TypeError(f"the body of {self.url} is {type(self.body).__name__}, not bytes: encode text as UTF-8")
+        if self.score is not None and not 0 <= self.score <= 1:
+            raise BadPage("score is not a number from 0 to 1")
 
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}

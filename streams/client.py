@@ -184,10 +184,8 @@ class PageProducer:
         content_type: the HTTP header, with its charset. fetched_at: ms since the epoch, or a datetime with a time
         zone; by default the time when Kafka gets it. status: pages of others than 2xx are rejected by the sketchers.
         score: your own, 0 to 1, by which canonical pages may be chosen (`neardup canonical`); not of the codec `warc`.
-        Raises RecordTooLarge and BadInput for this page; NotDelivered, BrokerError for earlier ones.
+        Raises RecordTooLarge, BadInput and BadPage for this page; NotDelivered, BrokerError for earlier ones.
         """
-        if score is not None and not 0 <= score <= 1:
-            raise BadInput(f"score {score}: a number from 0 to 1 is wanted")
         self.send(Page(url, bytes(body), content_type, _ms(fetched_at), status, score=score))
 
     def gone(self, url: str, *, fetched_at: int | datetime | None = None) -> None:

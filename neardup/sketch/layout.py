@@ -137,7 +137,7 @@ def section_starts(lengths: Sequence[_Number]) -> list[_Number]:
 
 def score_code(score: float | None) -> int:
     """A crawler's score from 0 to 1 as a byte of HEADER: 254 steps from 1 on, 0 without one."""
-    return 0 if score is None else 1 + round(254 * min(max(score, 0.0), 1.0))
+    return 0 if score is None else 1 + round(254 * score)
 
 
 def score_of(code: int) -> float | None:

@@ -136,8 +136,8 @@ def _score(value: Mapping[str, Any]) -> float | None:
     found = value.get("score")
     if found is None:
         return None
-    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found <= 1:
-        raise BadPage("score is no number from 0 to 1")
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        raise BadPage("score is not a number from 0 to 1")
     return float(found)
 
 

@@ -77,9 +77,6 @@ def _score(headers: Mapping[str, bytes]) -> float | None:
     if text is None:
         return None
     try:
-        score = float(text[:_SCORE_CHARS_MAX])
+        return float(text[:_SCORE_CHARS_MAX])
     except ValueError:
-        score = -1.0
-    if not 0 <= score <= 1:
-        raise BadPage(f"header score is {text[:40]!r}, not a number from 0 to 1")
-    return score
+        raise BadPage(f"header score is {text[:40]!r}, not a number from 0 to 1") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from neardup import BadInput, Decider, Page, Scheme, StateError, Verdict, open_index
-from neardup.errors import NeardupError
+from neardup.errors import BadPage, NeardupError
 from neardup.index.base import Family, Writes
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
@@ -80,6 +80,12 @@ def test_a_stream_takes_no_more_pages_than_it_judges(monkeypatch: pytest.MonkeyP
         next(verdicts)
         assert len(taken) == 2
         assert 1 + len(list(verdicts)) == len(STREAM)
+
+
+def test_a_score_is_from_0_to_1() -> None:
+    for score in (-0.1, 1.01, float("nan")):
+        with pytest.raises(BadPage, match="score is not a number from 0 to 1"):
+            Page("https://a.example/", b"", score=score)
 
 
 def test_text_is_no_body() -> None:

@@ -70,7 +70,7 @@ def test_a_score_comes_back_as_it_was_sent(score: float) -> None:
         assert page(codec, made.value, made.key, **{n.replace("-", "_"): v for n, v in extra}).score == score
     for bad in (True, "0.5", 2, -1, [0.5]):
         line = json.dumps({"url": "http://a.example/", "body": "x", "score": bad}).encode()
-        assert page("json", line).problem == "score is no number from 0 to 1"
+        assert page("json", line).problem == "score is not a number from 0 to 1"
 
 
 def test_a_record_without_a_key() -> None:
