@@ -30,12 +30,12 @@ from streams.roles.runtime import connect
 from streams.views.audit_topic import TopicAudits
 from streams.views.audits import Audits, NoAudits
 from streams.views.changes import Changelogs
+from streams.views.control import Control
 from streams.views.driver import SCHEME, CommittedConsumer
 from streams.views.health import Facts, of_stream
 from streams.views.line import StreamHealth
 from streams.views.lists import Row, closeness_to
 from streams.views.peers import Peers, own_address
-from streams.views.policy import StreamPolicy
 from streams.views.rows import EVERYTHING, TABLES, apply
 from streams.views.security import credentials
 from streams.views.topics import StreamOrigin
@@ -147,9 +147,9 @@ class StreamSource:
         self._closeness = closeness_to(Decider(scheme="", **settings.decider_values))
         self._rate, self._others_rate = Rate(), 0.0
         self._peers = Peers(address, settings.views_token)
-        self._health = StreamHealth(settings, address, self._peers)
+        self._control = Control(settings)
+        self._health = StreamHealth(settings, self._control, address, self._peers)
         self.origin = StreamOrigin(settings)
-        self._policy = StreamPolicy(settings)
         self.audits: Audits = TopicAudits(settings) if settings.audit_topic else NoAudits()
         self._failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         verdicts = self.app.topic(
@@ -199,7 +199,7 @@ class StreamSource:
         return not self._failed.done()
 
     def policy(self) -> Sequence[str]:
-        return self._policy.now()
+        return self._control.policy()
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
         rows = list(self.own_rows(table, key))
@@ -285,8 +285,7 @@ class StreamSource:
     async def stop(self) -> None:
         await self.app.stop()
         self.origin.close()
-        self._policy.close()
-        self._health.close()
+        self._control.close()
         if isinstance(self.audits, TopicAudits):
             self.audits.close()
 

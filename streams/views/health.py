@@ -4,11 +4,12 @@ What Kafka knows is asked by `streams.views.line`; what only a role knows, as ba
 metrics where `views_metrics` names them.
 """
 
-import time
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from neardup.report.samples import instant
+from streams.process.signals import SystemClock
 
 Facts = dict[str, Any]
 
@@ -32,7 +33,7 @@ def of_stream(
     line = line or {"steps": [], "newest_verdict": None, "generations": None, "live": None}
     read = {partition for worker in workers for partition in worker["lag"] or ()}
     nobody = sorted({str(partition) for partition in range(partitions)} - read, key=int)
-    now = _now_ms()
+    now = SystemClock().now_ms()
     problems = [problem] if problem else []
     problems += [
         *_of_steps(line["steps"], line["newest_verdict"], now),
@@ -60,7 +61,7 @@ def _of_steps(steps: Sequence[Facts], newest_verdict: int | None, now: int) -> l
                 f"Nobody reads topic {step['reads']}, and {step['behind']:,} records wait: start neardup sketch."
             )
         if step["step"] == "match" and step["behind"] and now - (newest_verdict or 0) > SILENT_MS_MAX:
-            last = f"since {_instant(newest_verdict)}" if newest_verdict else "at all"
+            last = f"since {instant(newest_verdict)}" if newest_verdict else "at all"
             out.append(
                 f"{step['behind']:,} messages of topic {step['reads']} wait, and no verdict came {last}: does neardup "
                 "match run?"
@@ -95,10 +96,6 @@ def _of_roles(roles: Sequence[Facts]) -> list[str]:
     return out
 
 
-def _instant(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
 def of_scan(where: str, path: Path, taken_at: int | None, sources: Collection[bool]) -> Facts:
     """The page of a scan's directory. sources: whether each was finished."""
     parts = {part: _bytes_in(path / part) for part in ("log", "verdicts", "index")}
@@ -106,7 +103,7 @@ def of_scan(where: str, path: Path, taken_at: int | None, sources: Collection[bo
     problems = [f"{unfinished:,} of {len(sources):,} sources are not finished: scan them again."] if unfinished else []
     return {
         "of": where,
-        "at": _now_ms(),
+        "at": SystemClock().now_ms(),
         "problems": problems,
         "steps": [],
         "newest_verdict": taken_at,
@@ -137,7 +134,3 @@ def ago(ms: int) -> str:
         if seconds >= 2 * length:
             return f"{seconds // length:,} {name} ago"
     return f"{seconds} s ago"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

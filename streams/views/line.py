@@ -3,32 +3,26 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from neardup.errors import NeardupError
 from streams.commands.generations import described_by, sketchers_of
 from streams.config.settings import Settings
-from streams.kafka import Admin, ControlReader, ControlTopic, Generations, Topic
-from streams.roles.runtime import connect
+from streams.kafka import Admin, Topic
 from streams.views import told_metrics
+from streams.views.control import Control, hasty
 from streams.views.health import Facts
 from streams.views.peers import Peers
-
-#: Each of Kafka's answers, for a page that somebody waits for.
-ANSWER_SECONDS_MAX = 5.0
 
 
 class LineHealth:
     """What Kafka tells: ends of topics, what groups have committed, who is in them, the control topic."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        connection = replace(connect(settings, "views"), request_s=ANSWER_SECONDS_MAX)
-        self._admin = Admin(connection)
-        self._control = ControlTopic(connection, settings.generations_topic)
-        self._said: ControlReader | None = None
+    def __init__(self, settings: Settings, control: Control) -> None:
+        self._settings, self._control = settings, control
+        self._admin = Admin(hasty(settings))
         self._asking = threading.Lock()
 
     def look(self) -> Facts:
@@ -37,7 +31,7 @@ class LineHealth:
         Raises BrokerError, CorruptRecord, TopicError.
         """
         with self._asking:
-            said = self._generations()
+            said = self._control.now()
             topics = self._settings.topics
             there = self._admin.topics([topics.pages, topics.sketches, topics.verdicts])
             return {
@@ -45,25 +39,10 @@ class LineHealth:
                     self._step("sketch", there.get(topics.pages), sketchers_of(self._settings).group_of("sketch")),
                     self._step("match", there.get(topics.sketches), self._settings.group_of("match")),
                 ],
-                "newest_verdict": self._newest(there.get(topics.verdicts)),
+                "newest_verdict": self._admin.newest_ms(there[topics.verdicts]) if topics.verdicts in there else None,
                 "generations": [asdict(row) for row in described_by(self._settings, self._admin, said)],
                 "live": said.live,
             }
-
-    def _generations(self) -> Generations:
-        if self._said is None:
-            if not self._control.exists():
-                return Generations()
-            self._said = self._control.follow()
-        try:
-            return self._said.look()
-        except NeardupError:  # the topic may have been made anew: the next one who asks follows that
-            self._said.close()
-            self._said = None
-            raise
-
-    def _newest(self, topic: Topic | None) -> int | None:
-        return None if topic is None else self._admin.newest_ms(topic)
 
     def _step(self, name: str, topic: Topic | None, group: str) -> Facts:
         told: Facts = {"step": name, "reads": None, "behind": None, "partitions": {}, "newest": None, "readers": None}
@@ -76,7 +55,7 @@ class LineHealth:
             known = committed[partition]
             behind[str(partition)] = max(0, end - (known.offset if known else begins[partition]))
         told |= {"reads": topic.name, "behind": sum(behind.values()), "partitions": behind}
-        told["newest"] = self._newest(topic)
+        told["newest"] = self._admin.newest_ms(topic)
         if name == "sketch":  # the matcher reads in no group's name
             told["readers"] = [
                 {"name": member.client_id, "host": member.host.lstrip("/"), "partitions": list(member.partitions)}
@@ -84,16 +63,12 @@ class LineHealth:
             ]
         return told
 
-    def close(self) -> None:
-        if self._said is not None:
-            self._said.close()
-
 
 class StreamHealth:
     """All that is asked for the page. address: this worker's."""
 
-    def __init__(self, settings: Settings, address: str, peers: Peers) -> None:
-        self._line, self._metrics = LineHealth(settings), settings.views_metrics
+    def __init__(self, settings: Settings, control: Control, address: str, peers: Peers) -> None:
+        self._line, self._metrics = LineHealth(settings, control), settings.views_metrics
         self._address, self._peers = address, peers
 
     async def line(self) -> tuple[Facts | None, str]:
@@ -124,6 +99,3 @@ class StreamHealth:
 
     async def _peer(self, url: str, parts: Collection[int]) -> Mapping[str, Any]:
         return await asyncio.to_thread(self._peers.own, url, parts)
-
-    def close(self) -> None:
-        self._line.close()

@@ -10,6 +10,7 @@ import orjson
 
 from neardup.errors import BadInput
 from streams.errors import BrokerError
+from streams.views.asking import get
 from streams.views.lists import Row
 
 ANSWER_SECONDS_MAX = 5.0
@@ -37,22 +38,20 @@ class Peers:
         return cast(dict[str, Any], self._ask(url, parts, "/own.json"))
 
     def _ask(self, url: str, parts: Collection[int], path: str) -> Any:
-        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=ANSWER_SECONDS_MAX)
         try:
-            connection.request("GET", path, headers=self._headers)
-            answer = connection.getresponse()
-            body = answer.read(ANSWER_BYTES_MAX)
-            if answer.status != http.client.OK:
-                raise ValueError(f"HTTP status {answer.status}: {body[:200].decode('utf-8', 'replace')}")
-            return orjson.loads(body)
+            found = get(
+                f"{url.rstrip('/')}{path}",
+                seconds_max=ANSWER_SECONDS_MAX,
+                bytes_max=ANSWER_BYTES_MAX,
+                headers=self._headers,
+            )
+            return orjson.loads(found)
         except (OSError, http.client.HTTPException, ValueError) as error:
             held = ", ".join(map(str, sorted(parts)))
             raise BrokerError(
                 f"the views at {url}, which have partitions {held}, do not answer ({error}); once they are missed, "
                 "others take these over"
             ) from error
-        finally:
-            connection.close()
 
 
 def own_address(sock: socket.socket, address: str | None) -> str:

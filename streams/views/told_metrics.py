@@ -1,13 +1,14 @@
 """What a role tells of itself in Prometheus' format: the part that the health page shows. Bounded in time and size."""
 
 import http.client
-import time
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
+
+from streams.views.asking import get
 
 Facts = dict[str, Any]
 #: (name of the sample, labels) -> value.
@@ -16,7 +17,6 @@ _Samples = Mapping[str, list[tuple[Mapping[str, str], float]]]
 #: Of one role, from the first byte sent to the last one read.
 ANSWER_SECONDS_MAX = 3.0
 ANSWER_BYTES_MAX = 1 << 20
-_READ_BYTES = 64 << 10
 
 
 def asked(url: str) -> Facts:
@@ -33,25 +33,9 @@ def asked(url: str) -> Facts:
 
 
 def _read(url: str) -> bytes:
-    """Follows no redirect: another host would be asked that nobody named."""
-    parts, deadline = urlsplit(url), time.monotonic() + ANSWER_SECONDS_MAX
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.netloc, timeout=ANSWER_SECONDS_MAX)
-    try:
-        connection.request("GET", parts.path or "/metrics", headers={"Accept": "text/plain", "Connection": "close"})
-        answer = connection.getresponse()
-        if answer.status != http.client.OK:
-            raise ValueError(f"HTTP status {answer.status}")
-        body = bytearray()
-        while chunk := answer.read1(_READ_BYTES):
-            body += chunk
-            if len(body) > ANSWER_BYTES_MAX:
-                raise ValueError(f"more than {ANSWER_BYTES_MAX:,} bytes")
-            if time.monotonic() > deadline:
-                raise ValueError(f"it takes longer than {ANSWER_SECONDS_MAX:.0f} s")
-        return bytes(body)
-    finally:
-        connection.close()
+    address = url if urlsplit(url).path else f"{url}/metrics"
+    headers = {"Accept": "text/plain"}
+    return get(address, seconds_max=ANSWER_SECONDS_MAX, bytes_max=ANSWER_BYTES_MAX, headers=headers)
 
 
 def _samples(text: str) -> _Samples:

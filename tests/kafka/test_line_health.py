@@ -9,6 +9,7 @@ from line import Make
 from neardup.page import Page
 from streams.kafka import Generation, Stage
 from streams.roles.generations import control_topic
+from streams.views.control import Control
 from streams.views.health import of_stream
 from streams.views.line import LineHealth
 from tests.streams.shell import words
@@ -19,7 +20,8 @@ def test_what_stands_still_is_told_until_it_runs(make: Make) -> None:
     line = make()
     settings = replace(line.settings, bootstrap=line.bootstrap)
     line.publish([Page(f"http://a.example/{number}", f"<p>{words('a')}".encode()) for number in range(3)])
-    asked = LineHealth(settings)
+    control = Control(settings)
+    asked = LineHealth(settings, control)
 
     def problems() -> list[str]:
         return [str(problem) for problem in of_stream("a test", asked.look(), [], 0, [], None)["problems"]]
@@ -48,10 +50,10 @@ def test_what_stands_still_is_told_until_it_runs(make: Make) -> None:
         assert found["newest_verdict"] is not None
         assert problems() == []
 
-        control = control_topic(settings, "topics")
-        control.create()
-        control.describe(Generation("next", "5" * 32, "d" * 32, stage=Stage.FILLING))
-        control.cut_over("next", "")
+        topic = control_topic(settings, "topics")
+        topic.create()
+        topic.describe(Generation("next", "5" * 32, "d" * 32, stage=Stage.FILLING))
+        topic.cut_over("next", "")
         found = asked.look()
         assert found["live"] == "next"
         assert [(one["name"], one["stage"], one["live"]) for one in found["generations"]] == [
@@ -59,4 +61,4 @@ def test_what_stands_still_is_told_until_it_runs(make: Make) -> None:
             ("", "", False),
         ]
     finally:
-        asked.close()
+        control.close()
