@@ -74,7 +74,6 @@ class Line:
         )
         self.published: dict[tuple[str, int], list[Page]] = {}
         self._roles: list[Role] = []
-        self._askers: dict[str, Consumer] = {}
         self._left_out: set[int] = set()
         self._lost = 0
         self._client = AdminClient({"bootstrap.servers": bootstrap})
@@ -140,14 +139,9 @@ class Line:
             assert role.running or role.wait() in (0, 1, -9, -15), role.said()
 
     def committed(self, role: Any, topic: str, partitions: int) -> dict[int, int]:
-        group = self.settings.group_of(role)
-        if group not in self._askers:
-            quick = {"reconnect.backoff.max.ms": 200}
-            self._askers[group] = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, **quick})
-        asker = self._askers[group]
-        places = [TopicPartition(topic, partition) for partition in range(partitions)]
-        found = repeat("committed", lambda: asker.committed(places, 10), Cause(), 60)
-        return {each.partition: each.offset for each in found}
+        """Offsets; -1 where nothing is."""
+        found = self.admin.all_committed(self.settings.group_of(role), topic, range(partitions))
+        return {partition: -1 if known is None else known.offset for partition, known in found.items()}
 
     def ends(self, topic: str) -> dict[int, int]:
         return self.admin.offsets(self.admin.topic(topic), "latest")
@@ -237,8 +231,6 @@ class Line:
         for role in self._roles:
             role.kill()
             print(f"--- {role.log.name}\n{role.said()}")  # shown if the test fails
-        for asker in self._askers.values():
-            asker.close()
 
     def stop(self) -> None:
         for role in self._roles:
