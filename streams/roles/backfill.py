@@ -58,8 +58,8 @@ def run_backfill(
 
     settings: of the new generation: its scheme, decider and state directory. runtime: by default one with logs, metrics
     and signals of its own. shown: tells a person how far it is; by default the log does. Raises BadInput for the live
-    generation, or one that exists and was not begun so; StateError
-    where it was begun with another scheme or decider; and what the roles raise.
+    generation, or one that exists and was not begun so; StateError where it was begun with another scheme or decider;
+    and what the roles raise.
     """
     if runtime is None:
         with serving(settings, "backfill") as made:
