@@ -71,7 +71,8 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
         "views": {"enabled": True, "token": {"secret": "views"}, "names": ["views.example", "localhost:8000"]},
     },
     "several views": {
-        "views": {"enabled": True, "replicas": 3, "token": {"secret": "views"}},
+        "kafka": {"topics": {"audit": "audit"}},
+        "views": {"enabled": True, "replicas": 3, "token": {"secret": "views"}, "labelling": True},
         "networkPolicy": {"viewsPeers": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]},
     },
     "with a standby": {"matcher": {"standby": True, "newDecider": True, "checkpoints": {"url": "s3://crawl/neardup"}}},

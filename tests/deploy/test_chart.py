@@ -173,6 +173,20 @@ def test_several_views_reach_each_other_by_their_own_names(tmp_path: Path) -> No
         assert any(selector.items() <= labels.items() for selector in selectors)
 
 
+def test_labels_of_the_views_outlive_their_pods(tmp_path: Path) -> None:
+    (container,) = of(documents(template(tmp_path, MATRIX["several views"])), "StatefulSet", "-views")["spec"][
+        "template"
+    ]["spec"]["containers"]
+    labels = Path(container["args"][container["args"].index("--labels") + 1])
+    (claimed,) = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "state"]
+    assert labels.parent == Path(claimed)
+    assert {"name": "NEARDUP_AUDIT_TOPIC", "value": "audit"} in container["env"]
+    (unlabelled,) = of(documents(template(tmp_path, MATRIX["kept and seen"])), "StatefulSet", "-views")["spec"][
+        "template"
+    ]["spec"]["containers"]
+    assert "--labels" not in unlabelled["args"]
+
+
 def test_threads_follow_the_processors(tmp_path: Path) -> None:
     """A container's process sees the processors of its node, not its own share of them."""
 
@@ -245,6 +259,14 @@ REFUSED = {
     "views that cannot ask each other": ({"views": {"enabled": True, "replicas": 2}}, r"views\.replicas"),
     "no views": ({"views": {"enabled": True, "replicas": 0}}, r"views.*replicas"),
     "names that nobody reaches": ({"views": {"enabled": True, "names": ["a.example"]}}, r"views\.names"),
+    "labels of anybody": (
+        {"views": {"enabled": True, "labelling": True}, "kafka": {"topics": {"audit": "audit"}}},
+        r"views\.labelling",
+    ),
+    "nothing to label": (
+        {"views": {"enabled": True, "labelling": True, "token": {"secret": "views"}}},
+        r"views\.labelling.*kafka\.topics\.audit",
+    ),
     "topics alike": ({"kafka": {"topics": {"verdicts": "pages"}}}, r"kafka\.topics"),
     "no size": ({"matcher": {"persistence": {"size": "big"}}}, r"persistence.*size"),
 }
