@@ -45,7 +45,8 @@ $(READY): requirements.lock pyproject.toml
 browser:
 	@deploy/browser.sh
 
-# Kafka's jars before the tests begin, which would all wait for them. Without Java or Maven they say what is missing.
+# Kafka's jars, and its classes as Java has loaded them, before the tests begin, which would all wait for them. Without
+# Java or Maven they say what is missing.
 jars:
 	-@$(PYTHON) deploy/kafka/broker.py --fetch
 

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from xml.etree import ElementTree
@@ -54,6 +54,7 @@ SETTINGS: Mapping[str, object] = {
     "broker.heartbeat.interval.ms": 500,
 }
 
+JAVA_PACKAGE = "openjdk-17-jre-headless"
 JAVA_OPTIONS = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 LOG4J = """\
@@ -135,6 +136,35 @@ def jars(cache: Path | None = None) -> Path:
     return libs
 
 
+def classes(libs: Path) -> Path:
+    """Where `keep_classes` keeps what the jars hold, for the Java that is found here: no other one can read it."""
+    java = Path(_program("java", JAVA_PACKAGE)).resolve()
+    found = java.stat()
+    return libs.parent / f"classes-{found.st_size}-{found.st_mtime_ns}.jsa"
+
+
+def keep_classes(cache: Path | None = None) -> Path:
+    """Runs a broker once and keeps its classes as Java has loaded them: those that follow start with a third less work.
+
+    Does nothing where they are kept already. Safe to call from several processes. Raises BrokerFailed.
+    """
+    libs = jars(cache)
+    kept = classes(libs)
+    if kept.exists():
+        return kept
+    with open(libs.parent / "lock", "w") as lock, tempfile.TemporaryDirectory(dir=libs.parent, prefix="run-") as folder:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if kept.exists():
+            return kept
+        part = Path(folder) / kept.name
+        with Cluster(Path(folder), cache=cache, java_options=[f"-XX:ArchiveClassesAtExit={part}"]) as cluster:
+            whole = cluster.nodes[0].end(signal.SIGTERM, START_SECONDS_MAX)
+        if not whole or not part.exists():
+            raise BrokerFailed(f"Java did not write {kept}, which brokers can do without; they start slower")
+        part.rename(kept)
+    return kept
+
+
 def free_ports(count: int) -> list[int]:
     """Ports of 127.0.0.1 that are free now and that the kernel gives to nobody by itself.
 
@@ -163,8 +193,8 @@ def free_ports(count: int) -> list[int]:
 class Node:
     """One JVM with its folder, ports and log; `Cluster` owns it."""
 
-    def __init__(self, folder: Path, node_id: int, libs: Path) -> None:
-        self.folder, self.node_id, self.libs = folder, node_id, libs
+    def __init__(self, folder: Path, node_id: int, libs: Path, java_options: Sequence[str]) -> None:
+        self.folder, self.node_id, self.libs, self.java_options = folder, node_id, libs, java_options
         self.port = self.controller_port = 0
         self.log = folder / "broker.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -186,11 +216,14 @@ class Node:
             (self.folder / f"{name}.properties").write_text("\n".join(lines) + "\n")
         (self.folder / "log4j2.properties").write_text(LOG4J)
 
-    def _java(self, *arguments: str) -> list[str]:
+    def _java(self, *arguments: str, options: Sequence[str] = ()) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}"
+        kept = classes(self.libs)
+        shared = [f"-XX:SharedArchiveFile={kept}"] if kept.exists() else []
         return [
-            _program("java", "openjdk-17-jre-headless"),
+            _program("java", JAVA_PACKAGE),
             *JAVA_OPTIONS,
+            *(options or shared),
             logging,
             "-cp",
             f"{self.libs}/*",
@@ -241,7 +274,7 @@ class Node:
         with open(self.log, "ab") as log:
             self._log_from = log.tell()
             self._process = subprocess.Popen(
-                self._java("kafka.Kafka", str(self.folder / f"{role}.properties")),
+                self._java("kafka.Kafka", str(self.folder / f"{role}.properties"), options=self.java_options),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -281,19 +314,22 @@ class Node:
             self._keeper.stdin.close()
         self._process = self._keeper = None
 
-    def end(self, how: signal.Signals) -> None:
-        """Sends the signal and waits for the end; after STOP_SECONDS_MAX with SIGKILL. Does nothing if not running."""
+    def end(self, how: signal.Signals, seconds_max: float = STOP_SECONDS_MAX) -> bool:
+        """Sends the signal and waits for the end; after so long with SIGKILL, and False. Nothing if not running."""
         process = self._process
         if process is None:
-            return
+            return True
+        in_time = True
         if process.poll() is None:
             process.send_signal(how)
             try:
-                process.wait(STOP_SECONDS_MAX)
+                process.wait(seconds_max)
             except subprocess.TimeoutExpired:
+                in_time = False
                 process.kill()
                 process.wait()
         self._forget()
+        return in_time
 
 
 class PortTaken(BrokerFailed):
@@ -303,9 +339,10 @@ class PortTaken(BrokerFailed):
 class Cluster:
     """One broker, or several nodes that are broker and controller at once, in a folder of their own.
 
-    settings: broker settings beyond SETTINGS, see `set`. port: of the first node; by default any free one. The folder
-    keeps data, settings and logs; `start` on a folder that was used before takes its data up again, on the same ports
-    if this object chose them. A context manager: leaving it stops everything.
+    settings: broker settings beyond SETTINGS, see `set`. port: of the first node; by default any free one.
+    java_options: beyond JAVA_OPTIONS, in place of classes that are kept. The folder keeps data, settings and logs;
+    `start` on a folder that was used before takes its data up again, on the same ports if this object chose them. A
+    context manager: leaving it stops everything.
     """
 
     def __init__(
@@ -316,12 +353,13 @@ class Cluster:
         settings: Mapping[str, object] | None = None,
         port: int = 0,
         cache: Path | None = None,
+        java_options: Sequence[str] = (),
     ) -> None:
         self.folder = folder
         self._port = port
         self.settings = dict(settings or {})
         libs = jars(cache)
-        self.nodes = [Node(folder / str(number), number, libs) for number in range(1, nodes + 1)]
+        self.nodes = [Node(folder / str(number), number, libs, java_options) for number in range(1, nodes + 1)]
         self._lock = threading.Lock()
 
     @property
@@ -528,7 +566,7 @@ def main() -> int:
     parser.add_argument("--behind", action="store_true", help="return once it serves; says how to end it")
     parser.add_argument("--folder", type=Path, help="keep data here (default: a temporary folder)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a further broker setting")
-    parser.add_argument("--fetch", action="store_true", help="only fetch what is needed")
+    parser.add_argument("--fetch", action="store_true", help="only fetch what is needed, and prepare it")
     parser.add_argument("--while-used", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
 
@@ -538,7 +576,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, leave)
     try:
         if given.fetch:
-            jars()
+            keep_classes()
             return 0
         if given.behind:
             return _leave_behind([word for word in sys.argv[1:] if word != "--behind"])

@@ -108,6 +108,7 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path, jars: bool, said: s
 
 
 def test_data_and_address_outlive_a_kill(tmp_path: Path) -> None:
+    classes = kafka.keep_classes()
     with kafka.Cluster(tmp_path / "kafka") as cluster:
         address = cluster.bootstrap
         admin = Admin(Connection(address))
@@ -120,6 +121,8 @@ def test_data_and_address_outlive_a_kill(tmp_path: Path) -> None:
         assert cluster.bootstrap == address
         assert admin.cluster_id() == identity
         assert admin.topic("kept") == kept
+        # Java goes on without a word when it cannot use them.
+        assert str(classes) in Path(f"/proc/{cluster.nodes[0].pid}/maps").read_text()
 
 
 def test_ports_lie_where_the_kernel_gives_none_away() -> None:
