@@ -17,7 +17,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if not rows:
         return
     terminalreporter.section(
-        "accuracy gate: rule `verified`, and `tape`, which looks at no headings, URLs and siblings"
+        "accuracy gate: rule `verified`, and on the first stream `tape`, which looks at no headings, URLs and siblings"
     )
     terminalreporter.write_line("found: share of repeats merged rightly; wrong: items merged with another, per 1,000")
     table = [HEADINGS, *(cells for _, cells in rows)]
