@@ -23,8 +23,10 @@ HERE = Path(__file__).parent
 WAITING = ("tests/kafka/", "tests/crash/")
 #: Suites that run only when they are asked for by name: they need the machine for minutes, or what nothing else needs.
 ON_DEMAND = ("cluster", "spark")
+#: The fixture of tests that do anything to a broker. One worker runs them all: others need no such broker.
+OWN_BROKER = "own_broker"
 #: Fixtures that stand for a marker.
-NEEDS = {"broker": "broker", "own_broker": "broker", "browser": "browser"}
+NEEDS = {"broker": "broker", OWN_BROKER: "broker", "browser": "browser"}
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -64,13 +66,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def spread(items: list[pytest.Item]) -> list[pytest.Item]:
     """The order in which workers take tests: the slow first, and what waits evenly among what computes.
 
-    Tests of a file that share a fixture, or kernels that must be compiled where none are kept, stay in one worker.
+    Tests of a file that share a fixture, or kernels that must be compiled where none are kept, stay in one worker; and
+    so do all that have a broker of their own.
     """
     units: dict[str, list[pytest.Item]] = {}
     for item in items:
         name = item.nodeid
         if item.get_closest_marker("kernel") or _shares_fixtures(item):
             name = name.partition("::")[0]
+            item.add_marker(pytest.mark.xdist_group(name))
+        elif OWN_BROKER in getattr(item, "fixturenames", ()):
+            name = OWN_BROKER
             item.add_marker(pytest.mark.xdist_group(name))
         units.setdefault(name, []).append(item)
     slow = [unit for unit in units.values() if any(item.get_closest_marker("slow") for item in unit)]

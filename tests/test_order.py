@@ -1,6 +1,7 @@
 """The order in which workers take tests: nothing is lost, the slow begin, what waits runs beside what computes."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +13,14 @@ from tests.conftest import spread
 class Item:
     """As much of a test as is asked for."""
 
-    def __init__(self, nodeid: str, *marks: str, scopes: Sequence[str] = ("function",)) -> None:
+    def __init__(
+        self, nodeid: str, *marks: str, scopes: Sequence[str] = ("function",), fixtures: Sequence[str] = ()
+    ) -> None:
         self.nodeid = nodeid
+        self.fixturenames = fixtures
         self.marks = {name: pytest.mark.__getattr__(name) for name in marks}
-        fixtures = {scope: [SimpleNamespace(scope=scope)] for scope in scopes}
-        self._fixtureinfo = SimpleNamespace(name2fixturedefs=fixtures)
+        found = {scope: [SimpleNamespace(scope=scope)] for scope in scopes}
+        self._fixtureinfo = SimpleNamespace(name2fixturedefs=found)
 
     def get_closest_marker(self, name: str) -> Any:
         return self.marks.get(name)
@@ -49,6 +53,13 @@ def test_what_shares_a_fixture_stays_together_in_one_worker(shared: dict[str, An
     assert groups == [("a",), ("a",)]
 
 
+def test_who_has_a_broker_of_his_own_shares_it_with_all_who_do() -> None:
+    own = {"fixtures": ["own", "own_broker"]}
+    items = [Item("a::1", **own), Item("a::2"), Item("b::1", **own), Item("b::2", "slow", **own)]
+    assert order_of(*items) == ["a::1", "b::1", "b::2", "a::2"]
+    assert [item.marks["xdist_group"].args for item in items if item.fixturenames] == 3 * [("own_broker",)]
+
+
 def test_kernels_of_a_file_are_compiled_in_one_worker() -> None:
     items = [Item("a::1", "kernel"), Item("tests/kafka/b::1"), Item("a::2", "kernel")]
     assert order_of(*items) in (["a::1", "a::2", "tests/kafka/b::1"], ["tests/kafka/b::1", "a::1", "a::2"])
@@ -59,8 +70,9 @@ def test_groups_are_heeded(request: pytest.FixtureRequest) -> None:
     if not hasattr(request.config, "workerinput"):
         pytest.skip("one process runs all tests: see `make check`")
     grouped = [item for item in request.session.items if item.get_closest_marker("xdist_group")]
-    assert all(item.nodeid.endswith(f"@{item.path.relative_to(request.config.rootpath)}") for item in grouped)
-    assert grouped
+    groups = {item.get_closest_marker("xdist_group").args[0] for item in grouped}  # type: ignore[union-attr]
+    assert all(item.nodeid.endswith(f"@{item.get_closest_marker('xdist_group').args[0]}") for item in grouped)
+    assert str(Path(__file__).relative_to(request.config.rootpath)) in groups
 
 
 @pytest.fixture(scope="module")
