@@ -92,6 +92,12 @@ class Decider:
     record_veto: Annotated[
         bool, "Numbers in paths tell pages of one title apart, where nothing else in the URL names them"
     ] = later(True, neutral=False)
+    numbered_veto: Annotated[bool, "The same of numbers among letters at the ends of paths"] = later(
+        True, neutral=False
+    )
+    own_word_veto: Annotated[
+        bool, "A word of its path that a page says, and neither the other path nor the other page, tells it apart"
+    ] = later(True, neutral=False)
     elsewhere_veto: Annotated[
         bool, "Pages of one name and other places are one only from strict_tape_min on, or if a stamp differs"
     ] = later(True, neutral=False)
@@ -99,6 +105,17 @@ class Decider:
     renamed_tape_min: Annotated[
         Share, "Tape score from which titles and beginnings do not tell pages of two sites apart; 0: off"
     ] = later(0.93, neutral=0.0)
+    # lists and figures that change fill the same places, and keep most words; an older or a longer text does not
+    middle_tape_max: Annotated[
+        Share, "Tape score below which texts of two sites that differ all over must be of one length; 0: off"
+    ] = later(0.82, neutral=0.0)
+    middle_tape_min: Annotated[Share, "Tape score that is enough if their simhashes agree as well"] = later(
+        0.65, neutral=0.65
+    )
+    middle_length_min: Annotated[Share, "Length of the shorter as a share of the longer one's, at least"] = later(
+        0.95, neutral=0.95
+    )
+    middle_c_min: Annotated[int, (0, 384), "Agreeing bits that are asked of such simhashes"] = later(360, neutral=360)
     # whoever adds to a stranger's page, and is crawled first, would hide it
     contained_tape_min: Annotated[
         Share, "Tape score of a page that stands in a longer, older one of another site; 0: as of others"

@@ -35,6 +35,12 @@ class Pair(NamedTuple):
     has one that its own page says, or one path has, and the other, as deep, lacks nothing; else 2: any path has one,
     and they are as deep; 3: they are not. records: on one site the paths differ in nothing but segments that are digits
     alone, and fewer than half of the words of title and heading, those with digits left out, stand in the path.
+    numbered: the same of digits among letters in their last segments.
+
+    own_words: of pages of one site, one path of which has a word that its page says, and neither the other path nor the
+    other page; of the other path no word is such a one. 1: the paths are as deep, the word has no digits, and the other
+    path has no word of its own: `fold`, `reverse_fold`; 2: the path is the deeper one, and the word has digits and
+    letters: `v1/`; 3: as 1, said thrice, while the other path has words of its own, which no page says.
     """
 
     same_digest: bool
@@ -76,3 +82,5 @@ class Pair(NamedTuple):
     path_veto: int
     named: bool
     records: bool
+    numbered: bool
+    own_words: int

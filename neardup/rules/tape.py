@@ -100,8 +100,8 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     return possible_from(least, (pairs.title_veto != 1) & (pairs.head_veto != 1), pairs, decider)
 
 
-def possible_from(least: float, named_alike: np.ndarray, pairs: Columns, decider: Decider) -> np.ndarray:
-    """least: the least tape score that may be enough; named_alike: no veto by names, bool[pairs]."""
+def possible_from(least: float | np.ndarray, named_alike: np.ndarray, pairs: Columns, decider: Decider) -> np.ndarray:
+    """least: the least tape score that may be enough, of all or of each; named_alike: no veto by names, bool[pairs]."""
     fewest = np.minimum(pairs.tokens_a, pairs.tokens_b)
     free = named_alike & (fewest >= decider.thin_tokens)
     short = np.minimum(pairs.tape_a, pairs.tape_b) < decider.tape_bytes_min

@@ -5,7 +5,8 @@ differ: in what names them (title, heading, words and numbers of the URL's path)
 by itself. Words of paths name where a page says its own; numbers in paths where nothing else in the URL does: then only
 a stamp may differ, a clock, a counter, digits in few places and hardly a word among them. So it is where many pages of
 a site go by one name (a constant title); or noise, which may have words, if their URLs say that they may be one:
-between two records of a database a word may be the whole difference.
+between two records of a database a word may be the whole difference. Where tapes of two sites are neither alike nor
+unlike, lengths and simhashes are asked, too.
 """
 
 from typing import Any
@@ -75,9 +76,28 @@ def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> R
             return refused("elsewhere", pair.tape_score, decider.strict_tape_min)
     if apart:
         return refused(apart, pair.tape_score, tape.demanded_of(pair, decider, crowd))
-    ruling = tape.decide(pair, decider, crowd)
+    ruling = _weighed(pair, decider, tape.decide(pair, decider, crowd))
     if renamed and ruling.by == "tape":
         return ruling._replace(by="renamed", demand=max(ruling.demand, decider.renamed_tape_min))
+    return ruling
+
+
+def _weighed(pair: Pair, decider: Decider, ruling: Ruling) -> Ruling:
+    """What lengths and simhashes say of pages of two sites, whose tapes are neither much alike nor much unlike.
+
+    A list in another order, or other figures in a table, cost a tape much: but such texts are as long, and of the same
+    words. Two revisions of a text, or an item and another one of its template, differ in length, and in many places; a
+    copy with more around it in one or two.
+    """
+    if pair.same_site or ruling.by != "tape" or pair.tape_score >= decider.middle_tape_max:
+        return ruling
+    one_length = min(pair.tokens_a, pair.tokens_b) >= decider.middle_length_min * max(pair.tokens_a, pair.tokens_b)
+    if ruling.kind is not None:
+        one_text = one_length or pair.gaps <= decider.noise_gaps_max
+        return ruling if one_text else refused("lengths", pair.tape_score, decider.middle_tape_max)
+    if one_length and pair.tape_score >= decider.middle_tape_min and pair.c_similarity >= decider.middle_c_min:
+        rank = (tape.BY_TAPE, pair.tape_score)
+        return Ruling(Kind.NEAR_DUPLICATE, "middle", rank, pair.tape_score, decider.middle_tape_min)
     return ruling
 
 
@@ -125,8 +145,11 @@ def _placed_apart(pair: Pair, decider: Decider) -> str:
     # An error page has the words of its path because it prints its URL.
     if pair.own_urls or _one_address(pair) or pair.same_but_sessions:
         return ""
-    if decider.record_veto and pair.records and pair.named and pair.same_naming and pair.same_title:
+    numbers = (decider.record_veto and pair.records) or (decider.numbered_veto and pair.numbered)
+    if numbers and pair.named and pair.same_naming and pair.same_title:
         return "record" if not _is_clock(pair, decider, decider.stamp_words_max // 2) else ""
+    if decider.own_word_veto and (pair.own_words in (1, 2) or (pair.own_words == 3 and _unlike(pair, decider))):
+        return "own word"
     if not pair.path_veto or pair.tape_score >= decider.path_tape_max:
         return ""
     if pair.path_veto == 1:
@@ -135,6 +158,10 @@ def _placed_apart(pair: Pair, decider: Decider) -> str:
     # of what has no name.
     unlike = not pair.named or (pair.path_veto == 2 and not pair.same_words and not _is_clock(pair, decider))
     return "path" if unlike and pair.tape_score < decider.strict_tape_min else ""
+
+
+def _unlike(pair: Pair, decider: Decider) -> bool:
+    return pair.tape_score < decider.path_tape_max and not _is_clock(pair, decider)
 
 
 def _elsewhere(pair: Pair, decider: Decider) -> bool:
@@ -224,7 +251,9 @@ def _signs(url: str) -> tuple[str, ...]:
 
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     one_address = (pairs.same_address != 0) | (pairs.same_canonical != 0)
-    least = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min)
+    least: float | np.ndarray = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min)
+    if decider.middle_tape_max:
+        least = np.where(pairs.same_site != 0, least, min(least, decider.middle_tape_min))
     named_alike = ((pairs.title_veto != 1) | one_address) & (pairs.head_veto != 1)
     if decider.renamed_tape_min:
         named_alike |= (pairs.same_site == 0) & (pairs.tape_score >= decider.renamed_tape_min)
@@ -242,10 +271,12 @@ _REFUSALS = {
     "heading veto": Refusal("the headings name different things", veto=True),
     "path": Refusal("words of the pages' paths tell them apart, and more than a stamp differs", veto=True),
     "record": Refusal("the URLs differ in numbers alone, as of records, and more than a stamp differs", veto=True),
+    "own word": Refusal("a word of its path stands in one page, and neither in the other nor in its path", veto=True),
     "elsewhere": Refusal("one name at two places, so a closer match was demanded"),
     "siblings": Refusal(
         "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
     ),
+    "lengths": Refusal("the texts differ in length, and in many places, so a closer match was demanded"),
     "contained": Refusal("all of it stands in a longer, older page of another site, so a closer match was demanded"),
     "length": Refusal("one page is much longer: words repeated many times, which the samples leave out"),
     **tape.REFUSALS,
@@ -254,6 +285,7 @@ _REFUSALS = {
 
 #: Why a pair was accepted, where its score alone does not say it.
 _ACCEPTED = {
+    "middle": ["The texts are of one length, and their simhashes agree, so a lower score is enough."],
     "renamed": ["They go by other names, on two sites, and nearly all of the text is the same."],
 }
 
@@ -274,6 +306,8 @@ def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
     demands = {
         "elsewhere": decider.strict_tape_min,
         "renamed": max(decider.renamed_tape_min, demand),
+        "lengths": decider.middle_tape_max,
+        "middle": decider.middle_tape_min,
         "contained": decider.contained_tape_min,
     }
     return score, demands.get(str(evidence.get("by")), demand)

@@ -69,6 +69,8 @@ STEPS = (
     Step("letters", {"letters_veto": False}),
     Step("path", {"path_tape_max": 0.0}),
     Step("record", {"record_veto": False}),
+    Step("numbered", {"numbered_veto": False}),
+    Step("own word", {"own_word_veto": False}),
     Step("elsewhere", {"elsewhere_veto": False}),
     Step("siblings", {"siblings_min": 0, "alike_min": 255}),
     Step("alike", {"alike_min": 255}),
@@ -76,6 +78,8 @@ STEPS = (
     Step("length", {"length_share_min": 0.0}),
     Step("thin", {"thin_tokens": 0}),
     Step("short tape", {"short_tape_min": 0.74}),
+    Step("middle", {"middle_tape_min": _NEVER}),
+    Step("lengths and middle", {"middle_tape_max": 0.0}),
     Step("same content", {"content_tape_min": _NEVER}),
     Step("hot postings kept", {"hot_postings_kept": 0}),
     Step("facts told", {"facts_told": False}),
@@ -125,14 +129,13 @@ def stream(name: str, samples: Sequence[Sample]) -> Source:
 
 def gate(pages: int) -> list[Source]:
     """Each class of the gate."""
-    return [
-        stream(gate.generate.__name__, [one for seed in SEEDS for one in _of_seed(gate.generate(pages, seed), seed)])
-        for gate in GATES
-    ]
+    return [of_class(gate.generate, pages) for gate in GATES]
 
 
-def _of_seed(samples: list[Sample], seed: int) -> list[Sample]:
-    return [one._replace(item=f"{seed} {one.item}") for one in samples]
+def of_class(generate: Callable[[int, int], list[Sample]], pages: int) -> Source:
+    """A class of the gate, of seeds that nobody chose by."""
+    samples = [one._replace(item=f"{seed} {one.item}") for seed in SEEDS for one in generate(pages, seed)]
+    return stream(generate.__name__, samples)
 
 
 class Labelled(NamedTuple):
@@ -256,14 +259,19 @@ def most(classes: Sequence[Source], tallies: Sequence[Sequence[Tally]], steps: S
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description="The default rule with and without each of its steps.")
-    options.add_argument("--pages", type=int, default=300, help="of each class of the gate, for each of two seeds")
-    options.add_argument("--real", type=int, default=3000, help="of each set of real pages, at most")
+def given_pages(description: str, pages: int, real: int, out: str) -> argparse.Namespace:
+    """The command line of who asks for the gate's classes and real pages; what it says if nothing else is said."""
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("--pages", type=int, default=pages, help="of each class of the gate, for each of two seeds")
+    options.add_argument("--real", type=int, default=real, help="of each set of real pages, at most")
     options.add_argument("--data", type=Path, help="folder of the public archives, or what they unpack to")
     options.add_argument("--tree", action="append", default=[], help="NAME=FOLDER of HTML files, may be repeated")
-    options.add_argument("--out", type=Path, default=Path("build/ablation.md"))
-    given = options.parse_args()
+    options.add_argument("--out", type=Path, default=Path(out))
+    return options.parse_args()
+
+
+def main() -> None:
+    given = given_pages("The default rule with and without each of its steps.", 300, 3000, "build/ablation.md")
     classes = gate(given.pages)
     by_class = ablated(classes)
     told = most(classes, by_class)

@@ -1,9 +1,11 @@
 """Generators of pages that must merge. Each is a seeded function (n, seed) -> samples in order of arrival."""
 
+from collections.abc import Callable
+from itertools import count
 from random import Random
 
 from tests.gate.language import Language
-from tests.gate.sites import Sample, make_sites, time_stamp
+from tests.gate.sites import Sample, Site, make_sites, time_stamp
 
 
 def article(language: Language, random: Random, title: str) -> str:
@@ -20,6 +22,20 @@ def article(language: Language, random: Random, title: str) -> str:
 
 def slug(text: str) -> str:
     return "".join(char if char.isalnum() else "-" for char in text.lower())
+
+
+def _begun(seed: int) -> tuple[Random, Language, list[Site]]:
+    random, language = Random(seed), Language(seed)
+    return random, language, make_sites(language, random)
+
+
+def _drawn(n: int, random: Random, copies: Callable[[], list[Sample]]) -> list[Sample]:
+    """copies: draws an item and makes its pages."""
+    samples: list[Sample] = []
+    while len(samples) < n:
+        samples += copies()
+    random.shuffle(samples)
+    return samples[:n]
 
 
 def parked_domains(n: int, seed: int) -> list[Sample]:
@@ -57,14 +73,13 @@ def parked_domains(n: int, seed: int) -> list[Sample]:
 
 def session_ids(n: int, seed: int) -> list[Sample]:
     """Articles fetched 2 to 4 times under other session ids: in URL and links, on two of four sites in the text too."""
-    random, language = Random(seed), Language(seed)
-    sites = make_sites(language, random)
-    samples: list[Sample] = []
-    while len(samples) < n:
+    random, language, sites = _begun(seed)
+
+    def copies() -> list[Sample]:
         k = random.randrange(4)
         title = language.topic(random)
         main = article(language, random, title)
-        path = slug(title)
+        path, samples = slug(title), []
         for _ in range(random.randint(2, 4)):
             session = f"{random.getrandbits(128):032x}"
             links = (
@@ -75,37 +90,38 @@ def session_ids(n: int, seed: int) -> list[Sample]:
             stamp = f"Session: {session}" if k % 2 else ""
             html = sites[k].html(f"{title} | {sites[k].name}", main + links, stamp)
             samples.append(Sample(f"http://{sites[k].host}/{path}?sid={session}", html, title, "session ids"))
-    random.shuffle(samples)
-    return samples[:n]
+        return samples
+
+    return _drawn(n, random, copies)
 
 
 def time_stamps(n: int, seed: int) -> list[Sample]:
     """Articles fetched 2 to 4 times under other URLs; date, clock, duration or visitor count differ."""
-    random, language = Random(seed), Language(seed)
-    sites = make_sites(language, random)
-    samples: list[Sample] = []
-    while len(samples) < n:
+    random, language, sites = _begun(seed)
+
+    def copies() -> list[Sample]:
         site = random.choice(sites)
         title = language.topic(random)
         main = article(language, random, title)
+        samples = []
         for copy in range(random.randint(2, 4)):
             html = site.html(f"{title} | {site.name}", f"<p>{time_stamp(random)}</p>{main}", time_stamp(random))
             samples.append(Sample(f"http://{site.host}/{copy}/{slug(title)}", html, title, "time stamps"))
-    random.shuffle(samples)
-    return samples[:n]
+        return samples
+
+    return _drawn(n, random, copies)
 
 
 def _printer(n: int, seed: int, kind: str, retitled: bool) -> list[Sample]:
-    random, language = Random(seed), Language(seed)
-    sites = make_sites(language, random)
-    samples: list[Sample] = []
-    while len(samples) < n:
+    random, language, sites = _begun(seed)
+
+    def copies() -> list[Sample]:
         site = random.choice(sites)
         topic = language.topic(random)
         main = article(language, random, topic)
         url = f"http://{site.host}/{slug(topic)}"
         title = f"{topic} | {site.name}"
-        samples.append(Sample(url, site.html(title, main), topic, kind))
+        usual = Sample(url, site.html(title, main), topic, kind)
         if retitled:
             title = f"{topic} - printer friendly"
         printed = (
@@ -113,9 +129,9 @@ def _printer(n: int, seed: int, kind: str, retitled: bool) -> list[Sample]:
             f"<a href='javascript:print()'>Print</a>{main}<hr><p>Printed from {url} on {time_stamp(random)}</p>"
             "</body></html>"
         )
-        samples.append(Sample(url + "?print=1", printed.encode(), topic, kind))
-    random.shuffle(samples)
-    return samples[:n]
+        return [usual, Sample(url + "?print=1", printed.encode(), topic, kind)]
+
+    return _drawn(n, random, copies)
 
 
 def printer_versions(n: int, seed: int) -> list[Sample]:
@@ -156,33 +172,35 @@ def clocks(n: int, seed: int) -> list[Sample]:
 
 def filed_twice(n: int, seed: int) -> list[Sample]:
     """Articles that a site has under two headings of its menu; the heading stands above each, and in the menu, too."""
-    random, language = Random(seed), Language(seed)
-    sites = make_sites(language, random)
+    random, language, sites = _begun(seed)
     menus = {site.host: random.sample(language.words[200:900], 6) for site in sites}
-    samples: list[Sample] = []
-    while len(samples) < n:
+
+    def copies() -> list[Sample]:
         site, title = random.choice(sites), language.topic(random, 4, 8)
         text, menu = article(language, random, title), menus[site.host]
+        samples = []
         for at in random.sample(menu, random.randint(1, 3)):
             main = f"<nav>{' '.join(menu)}</nav><p>{site.name} / {at}</p>{text}"
             url = f"http://{site.host}/{slug(at)}/{slug(title)}"
             samples.append(Sample(url, site.html(f"{title} | {site.name}", main), title, "filed twice"))
-    random.shuffle(samples)
-    return samples[:n]
+        return samples
+
+    return _drawn(n, random, copies)
 
 
 def two_headlines(n: int, seed: int) -> list[Sample]:
     """Articles that come again on their site under another headline and address, word for word."""
-    random, language = Random(seed), Language(seed)
-    sites = make_sites(language, random)
-    samples: list[Sample] = []
-    while len(samples) < n:
-        site, item, text = random.choice(sites), f"{len(samples)}", article(language, random, "")
-        first = language.topic(random, 5, 9).split()
+    random, language, sites = _begun(seed)
+    numbers = count(0, 2)
+
+    def copies() -> list[Sample]:
+        site, item, text = random.choice(sites), f"{next(numbers)}", article(language, random, "")
+        first, samples = language.topic(random, 5, 9).split(), []
         for copy in range(2):
             words = [language.topic(random, 1, 1) if copy and random.random() < 0.4 else word for word in first]
             title = " ".join(words)
             html = site.html(title, text.replace("<h1></h1>", f"<h1>{title}</h1>"))
             samples.append(Sample(f"http://{site.host}/{copy}{item}-{slug(title)}", html, item, "two headlines"))
-    random.shuffle(samples)
-    return samples[:n]
+        return samples
+
+    return _drawn(n, random, copies)

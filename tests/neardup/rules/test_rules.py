@@ -146,6 +146,49 @@ def test_words_of_paths_tell_pages_apart_that_differ_in_more_than_a_stamp() -> N
     assert ruled("verified", decider=off, **said)[0] is Kind.NEAR_DUPLICATE
 
 
+def test_a_word_of_its_path_that_one_page_alone_says_tells_it_apart() -> None:
+    stamp = {"gaps": 1, "gap_digits": 1, "tape_score": 0.997}
+    for kind in (1, 2):
+        assert ruled("verified", own_words=kind, **stamp) == (None, "own word")
+        for unlike in ("own_urls", "same_address", "same_canonical", "same_but_sessions"):
+            assert ruled("verified", own_words=kind, **stamp, **{unlike: True})[0] is Kind.NEAR_DUPLICATE
+    # The other path has words of its own, too, though no page says them: then more than a stamp must differ.
+    assert ruled("verified", own_words=3, **stamp)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", own_words=3, gaps=1, gap_digits=1, tape_score=0.977)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", own_words=3, gaps=1, gap_words=5, tape_score=0.977) == (None, "own word")
+    assert ruled("verified", own_words=3, gaps=1, gap_words=5, tape_score=0.978)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("tape", own_words=1)[0] is Kind.NEAR_DUPLICATE
+    off = Decider(scheme="0" * 32, own_word_veto=False)
+    assert ruled("verified", decider=off, own_words=1)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_numbers_at_the_ends_of_paths_are_those_of_records_too() -> None:
+    assert ruled("verified", numbered=True, gaps=1, gap_words=1) == (None, "record")
+    assert ruled("verified", numbered=True, gaps=1, gap_words=2, gap_digits=2)[0] is Kind.NEAR_DUPLICATE  # a stamp
+    off = Decider(scheme="0" * 32, numbered_veto=False)
+    assert ruled("verified", decider=off, numbered=True, gaps=1, gap_words=1)[0] is Kind.NEAR_DUPLICATE
+
+
+def test_lengths_and_simhashes_weigh_where_tapes_of_two_sites_are_neither_alike_nor_unlike() -> None:
+    unlike = {"same_site": False, "content_score": 0.0, "gaps": 3, "c_similarity": 360, "tokens_a": 1000}
+    near, far = unlike | {"tokens_b": 950}, unlike | {"tokens_b": 949}
+    assert ruled("verified", **near, tape_score=0.65) == (Kind.NEAR_DUPLICATE, "middle")
+    assert ruled("verified", **near, tape_score=0.649) == (None, "tape")
+    assert ruled("verified", **near | {"c_similarity": 359}, tape_score=0.7) == (None, "tape")
+    assert ruled("verified", **far, tape_score=0.7) == (None, "tape")
+    assert ruled("verified", **near, tape_score=0.74) == (Kind.NEAR_DUPLICATE, "tape")
+    assert ruled("verified", **far, tape_score=0.819) == (None, "lengths")
+    assert ruled("verified", **far, tape_score=0.82) == (Kind.NEAR_DUPLICATE, "tape")
+    assert ruled("verified", **far | {"gaps": 2}, tape_score=0.75) == (Kind.NEAR_DUPLICATE, "tape")  # more around it
+    # On one site names tell more; other rules, and who switches it off, ask the tape alone.
+    assert ruled("verified", **near | {"same_site": True}, tape_score=0.7) == (None, "tape")
+    assert ruled("verified", **far | {"same_site": True}, tape_score=0.75) == (Kind.NEAR_DUPLICATE, "tape")
+    off = Decider(scheme="0" * 32, middle_tape_max=0)
+    for rule, decider in (("tape", DECIDER), ("verified", off)):
+        assert ruled(rule, decider=decider, **near, tape_score=0.7) == (None, "tape")
+        assert ruled(rule, decider=decider, **far, tape_score=0.75) == (Kind.NEAR_DUPLICATE, "tape")
+
+
 def test_words_that_no_page_says_tell_apart_beside_another_title_and_what_has_no_name() -> None:
     for veto in (2, 3):
         assert ruled("verified", path_veto=veto, tape_score=0.8)[0] is Kind.NEAR_DUPLICATE  # another language's
@@ -305,6 +348,8 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             heading_veto=random.choice((0, 0, 0, 1, 2)),
             path_veto=random.choice((0, 0, 0, 1, 2, 3)),
             records=random.random() < 0.1,
+            numbered=random.random() < 0.1,
+            own_words=random.choice((0, 0, 0, 0, 1, 2, 3)),
             tape_score=random.choice((0.5, 0.73, 0.74, 0.94, 0.95, 0.977, 0.978)),
             content_score=random.choice((0.29, 0.3, 0.73, 0.74, 0.95)),
             content_tokens_a=random.choice((19, 20, 800)),
@@ -323,7 +368,7 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
         assert (ruling.by == refused) == bool(refused), (pair, siblings, ruling, refused)
         decisions.add((ruling.kind is not None, ruling.by))
     assert {by for _, by in decisions} >= {"retitled", "heading veto", "siblings", "title veto", "tape"}
-    assert {(False, "elsewhere"), (False, "path"), (False, "record")} <= decisions
+    assert {(False, "elsewhere"), (False, "path"), (False, "record"), (False, "own word")} <= decisions
 
 
 # what pages of two sites call themselves
