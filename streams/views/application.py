@@ -8,6 +8,7 @@ The tables belong to one topic as it was created: made anew under its name it is
 """
 
 import asyncio
+import contextlib
 import shutil
 import socket
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 
 import faust
 import orjson
+from aiokafka.errors import IllegalStateError
 from faust.types import TP
 
 from neardup.decider import Decider
@@ -39,7 +41,7 @@ from streams.views.peers import Peers, own_address
 from streams.views.rows import EVERYTHING, TABLES, apply
 from streams.views.security import credentials
 from streams.views.topics import StreamOrigin
-from streams.views.watching import Rate, watched
+from streams.views.watching import Rate, Watch, watched
 from streams.views.web import serve
 
 _log = logs.get("views")
@@ -48,6 +50,7 @@ _log = logs.get("views")
 SESSION_SECONDS = 10.0
 #: Faust joins, and folds what its changelog has beyond the disk; then it is ready, or something is wrong.
 START_SECONDS_MAX = 300.0
+STOP_SECONDS_MAX = 20.0
 #: The lag is asked for a page that somebody waits for.
 LAG_SECONDS_MAX = 5.0
 #: Tables of another version are left alone, and the topic is read anew from its begin.
@@ -145,7 +148,7 @@ class StreamSource:
         }
         self._changes = Changelogs(self.app, self._tables, self._fail)
         self._closeness = closeness_to(Decider(scheme="", **settings.decider_values))
-        self._rate, self._others_rate = Rate(), 0.0
+        self._rate, self._others_rate, self._taken = Rate(), 0.0, 0
         self._peers = Peers(address, settings.views_token)
         self._control = Control(settings)
         self._health = StreamHealth(settings, self._control, address, self._peers)
@@ -188,14 +191,23 @@ class StreamSource:
             if TP(self._topic.name, partition) in self.app.consumer.assignment():
                 await rows.keep(self._changes)
         self._rate.count(len(events))
+        self._taken += len(events)
 
     def _fail(self, error: BaseException) -> None:
         if not self._failed.done():
             self._failed.set_result(error)
 
+    async def look(self, watch: Watch) -> None:
+        """Never returns; the views stop where they stand still."""
+        try:
+            await watch.look(self.own_lag, lambda: (self._taken, self._changes.restored))
+        except Exception as error:  # noqa: BLE001  # nobody else looks at what becomes of this task
+            self._fail(error)
+
     async def _rows_kept(self) -> bool:
         """See `streams.views.driver.CommittedConsumer`."""
-        await self._changes.arrived()
+        if not self._failed.done():
+            await self._changes.arrived()
         return not self._failed.done()
 
     def policy(self) -> Sequence[str]:
@@ -240,9 +252,14 @@ class StreamSource:
         for place in sorted(consumer.assignment()):
             if place.topic != self._topic.name:
                 continue
-            # Behind the markers of transactions, but also behind what is read and not yet in the rows.
-            position = await consumer.position(TP(place.topic, place.partition)) or 0
-            waiting = [message.offset for message in consumer.unacked if message.tp == place]
+            try:
+                # Behind the markers of transactions, but also behind what is read and not yet in the rows.
+                position = await consumer.position(TP(place.topic, place.partition)) or 0
+            except IllegalStateError:
+                continue  # given to another worker at this moment
+            # Faust keeps acknowledged ones there, too, where a partition went and came back and was read once more.
+            unacked = [message for message in consumer.unacked if not message.acked]
+            waiting = [message.offset for message in unacked if message.tp == place]
             out[place.partition] = max(0, ends[place.partition] - min([position, *waiting]))
         return out
 
@@ -283,7 +300,12 @@ class StreamSource:
         raise BrokerError(f"{self.where}: the views stopped: {reason!r}; starting again is safe")
 
     async def stop(self) -> None:
-        await self.app.stop()
+        """Returns when Faust has stopped, or does not within STOP_SECONDS_MAX: what it did not commit comes again."""
+        # A batch that failed is never acknowledged.
+        self.app.conf.stream_wait_empty = not self._failed.done()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS_MAX):
+                await self.app.stop()
         self.origin.close()
         self._control.close()
         if isinstance(self.audits, TopicAudits):
@@ -345,7 +367,7 @@ async def run(
     await asyncio.to_thread(make_changelogs, settings, topic)
     source = StreamSource(settings, topic, address)
     with watched(settings) as watch:
-        looking = asyncio.ensure_future(watch.look(source.own_lag))
+        looking = asyncio.ensure_future(source.look(watch))
         try:
             await source.start()
             watch.ready()

@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from neardup.errors import NeardupError
 from streams.config.settings import Settings
+from streams.errors import BrokerError
 from streams.process import logs
 from streams.process.health import Health, HealthServer, RoleHealth
 from streams.process.metrics import Metrics
@@ -41,8 +42,8 @@ class Rate:
 class Watch:
     """What is told, kept up to date by `look`."""
 
-    def __init__(self, metrics: Metrics, health: RoleHealth) -> None:
-        self._metrics, self._health = metrics, health
+    def __init__(self, metrics: Metrics, health: RoleHealth, stall_ms: int) -> None:
+        self._metrics, self._health, self._stall_ms = metrics, health, stall_ms
         health.not_ready("the tables are being restored")
         self._caught_up = False
 
@@ -51,15 +52,27 @@ class Watch:
         self._health.ready("serves")
         self._caught_up = True
 
-    async def look(self, lag: Callable[[], Awaitable[Mapping[int, int] | None]]) -> None:
-        """Never returns. A broker that is away leaves the last lag standing: the pages say what is wrong."""
+    async def look(self, lag: Callable[[], Awaitable[Mapping[int, int] | None]], done: Callable[[], object]) -> None:
+        """Never returns. A broker that is away leaves the last lag standing: the pages say what is wrong.
+
+        done: something else whenever a verdict was taken in or a row restored. Raises BrokerError where verdicts wait
+        and nothing was done for stall_ms: after some rebalances Faust reads no more, and says nothing of it.
+        """
+        before = object()
         while True:
-            self._health.turned()
+            behind = 0
             if self._caught_up:
                 try:
-                    self._metrics.lag["views"].set(sum((await lag() or {}).values()))
+                    behind = sum((await lag() or {}).values())
+                    self._metrics.lag["views"].set(behind)
                 except NeardupError as error:
                     _log.warning("the lag is not known", reason=str(error))
+            now = done()
+            if not behind or now != before:
+                self._health.turned()
+            elif self._health.silent_ms() > self._stall_ms:
+                raise BrokerError(f"{behind} verdicts wait, and none was taken in for {self._stall_ms / 1000:g} s")
+            before = now
             await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -69,7 +82,7 @@ def watched(settings: Settings) -> Iterator[Watch]:
     metrics = Metrics()
     health = Health(SteadyClock(), settings.stall_ms, logs.Redactor(settings.secrets()))
     metrics.info(version=version("neardup"), role="views", generation=settings.generation)
-    watch = Watch(metrics, health.role("views"))
+    watch = Watch(metrics, health.role("views"), settings.stall_ms)
     with HealthServer(settings.metrics_host, settings.metrics_port, health, metrics) as server:
         host, port = server.address
         _log.info("started", role="views", metrics=f"http://{host}:{port}/metrics")

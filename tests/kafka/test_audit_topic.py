@@ -3,9 +3,7 @@
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +16,6 @@ from neardup.index.memory import MemoryStore
 from neardup.matching.shadow import Counts
 from streams.commands.tail import show
 from streams.config.load import load
-from streams.config.settings import Topics
 from streams.formats.message import encode_message
 from streams.kafka import Admin, topics
 from streams.line.audit import open_audit
@@ -27,49 +24,40 @@ from streams.line.matcher import Matcher
 STRICT = {"tape_min": 0.999, "short_tape_min": 0.999}
 
 
-@pytest.fixture
-def line(broker: str, names: Topics, tmp_path: Path) -> Iterator[Line]:
-    names = names._replace(audit=names.verdicts + ".audit")
-    wanted = {"audit_topic": names.audit, "audit_rate": 1.0, "shadow_set": "tape_min=0.999,short_tape_min=0.999"}
-    made = Line(broker, names, tmp_path, **wanted)
-    yield made
-    made.close()
-
-
-def told(line: Line) -> list[dict[str, Any]]:
+def told(audited: Line) -> list[dict[str, Any]]:
     out = io.BytesIO()
-    show(line.settings, Console(file=io.StringIO()), json_out=out, topic=line.names.audit, follow=False)
-    (line.folder / "audit.jsonl").write_bytes(out.getvalue())
+    show(audited.settings, Console(file=io.StringIO()), json_out=out, topic=audited.names.audit, follow=False)
+    (audited.folder / "audit.jsonl").write_bytes(out.getvalue())
     return [json.loads(one) for one in out.getvalue().splitlines()]
 
 
-def folded(line: Line) -> tuple[list[dict[str, Any]], Counter[str]]:
+def folded(audited: Line) -> tuple[list[dict[str, Any]], Counter[str]]:
     """What an audit of the log alone, message by message and in memory, draws and counts."""
-    store, decider = MemoryStore(), line.settings.decider(line.settings.scheme())
+    store, decider = MemoryStore(), audited.settings.decider(audited.settings.scheme())
     audit = open_audit(decider, topic="any", rate=1.0, numbers=STRICT, warn=pytest.fail)
     assert audit is not None
     matcher = Matcher(store, decider)
     matcher.watch = audit.look
     lines = []
-    for offset, message in line.messages():
+    for offset, message in audited.messages():
         prepared = matcher.prepare([(offset, encode_message(message))])
         lines += audit.draw(prepared.outcome.weighed)
         matcher.apply(prepared)
     return [json.loads(one) for one in lines], Counter(asdict(audit.counts))
 
 
-def test_each_line_is_there_once_whatever_dies(line: Line) -> None:
-    line.publish(story())
-    line.start("sketch")
-    line.settle(judged=False)
+def test_each_line_is_there_once_whatever_dies(audited: Line) -> None:
+    audited.publish(story())
+    audited.start("sketch")
+    audited.settle(judged=False)
     for step in ("3 offsets sent", "3 committed"):
-        line.start("match", step=step).dead()
-    line.start("match")
-    line.check()
+        audited.start("match", step=step).dead()
+    audited.start("match")
+    audited.check()
 
-    found = told(line)
+    found = told(audited)
     pairs = [one for one in found if one["audit"] == "pair"]
-    wanted, counts = folded(line)
+    wanted, counts = folded(audited)
     assert pairs == wanted
     assert len(pairs) > 3
     sums = Counter[str]()
@@ -78,17 +66,17 @@ def test_each_line_is_there_once_whatever_dies(line: Line) -> None:
             sums.update({name: one[name] for name in asdict(Counts())})
     assert sums == counts
     assert sums["live_merges"] > 0
-    read = read_audits([line.folder / "audit.jsonl"])
+    read = read_audits([audited.folder / "audit.jsonl"])
     assert (read.unreadable, read.counts["live_merges"]) == (0, sums["live_merges"])
     assert {pair.sample for pair in read.pairs} >= {"live_merges"}
 
 
-def test_a_matcher_wants_its_audit_topic_to_be_there(line: Line, admin: Admin) -> None:
-    assert topics.check(admin, line.names) == []
-    said = line.start("match", settings={"audit_topic": f"{line.names.audit}.other"}).refused()
-    assert f"topic {line.names.audit}.other: the topic is missing" in said
-    line.alter(line.names.audit, "cleanup.policy", "compact")
-    (problem,) = topics.check(admin, line.names)
-    assert (problem.topic, problem.setting) == (line.names.audit, "cleanup.policy")
+def test_a_matcher_wants_its_audit_topic_to_be_there(audited: Line, admin: Admin) -> None:
+    assert topics.check(admin, audited.names) == []
+    said = audited.start("match", settings={"audit_topic": f"{audited.names.audit}.other"}).refused()
+    assert f"topic {audited.names.audit}.other: the topic is missing" in said
+    audited.alter(audited.names.audit, "cleanup.policy", "compact")
+    (problem,) = topics.check(admin, audited.names)
+    assert (problem.topic, problem.setting) == (audited.names.audit, "cleanup.policy")
     with pytest.raises(BadInput, match="different names"):
         load({"NEARDUP_AUDIT_TOPIC": "verdicts"})

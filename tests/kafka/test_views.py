@@ -127,6 +127,16 @@ async def held(self, batch, topic, *, partition):
     return await send(self, batch, topic, partition=partition)
 AIOKafkaProducer.send_batch = held
 """
+#: No row ever leaves: the batch that it is of does not end.
+STANDING = """
+import asyncio
+from aiokafka import AIOKafkaProducer
+from streams.views import watching
+async def standing(self, batch, topic, *, partition):
+    await asyncio.Event().wait()
+AIOKafkaProducer.send_batch = standing
+watching.LOOK_SECONDS = 0.5
+"""
 #: So long Faust's timer of commits is given: it tries every 2.8 s.
 COMMITS_SECONDS = 6.0
 
@@ -189,9 +199,14 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
         assert_alike(worker, verdicts)
         assert worker.end(signal.SIGTERM) == 0
 
-        worker = Worker(broker, made, tmp_path / "another disk")  # from the changelogs
+        other = tmp_path / "another disk"
+        worker = Worker(broker, made, other, "--stall-ms", "8000", before=STANDING)  # from the changelogs
         worker.takes(len(verdicts))
         assert_alike(worker, verdicts)
+        publish(producer, made.verdicts, said(700, 1)[600:], committed=True)
+        assert worker.process.wait(120) == 1
+        assert "none was taken in for 8 s" in worker.log()
+        assert "starting again is safe" in worker.log()
     finally:
         print(worker.log())
         worker.end(signal.SIGKILL)

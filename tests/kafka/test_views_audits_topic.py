@@ -3,8 +3,6 @@
 import http.client
 import re
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlencode
 
 import orjson
@@ -18,7 +16,6 @@ from test_views import Worker
 from neardup.errors import NeardupError
 from neardup.evaluation.audits import read_audits
 from neardup.evaluation.labels import read_labels
-from streams.config.settings import Topics
 from streams.views import audit_topic
 from streams.views.audit_topic import TopicAudits
 from tests.streams.views.test_views_audits import line as audit_line
@@ -27,15 +24,6 @@ from tests.streams.views.test_views_audits import token_of
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 TOKEN = "0123456789abcdef"
-
-
-@pytest.fixture
-def line(broker: str, names: Topics, tmp_path: Path) -> Iterator[Line]:
-    names = names._replace(audit=names.verdicts + ".audit")
-    wanted = {"audit_topic": names.audit, "audit_rate": 1.0, "shadow_set": "tape_min=0.999,short_tape_min=0.999"}
-    made = Line(broker, names, tmp_path, **wanted)
-    yield made
-    made.close()
 
 
 def ask(worker: Worker, how: str, path: str, form: dict[str, object] | None = None) -> tuple[int, str]:
@@ -50,21 +38,21 @@ def ask(worker: Worker, how: str, path: str, form: dict[str, object] | None = No
 
 
 @pytest.mark.slow
-def test_pairs_of_the_stream_are_listed_and_labelled(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    line.publish(story())
-    line.start("sketch")
-    line.start("match")
-    line.check()
-    drawn = [one for one in told(line) if one["audit"] == "pair"]
-    pairs = read_audits([line.folder / "audit.jsonl"]).pairs
+def test_pairs_of_the_stream_are_listed_and_labelled(audited: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    audited.publish(story())
+    audited.start("sketch")
+    audited.start("match")
+    audited.check()
+    drawn = [one for one in told(audited) if one["audit"] == "pair"]
+    pairs = read_audits([audited.folder / "audit.jsonl"]).pairs
     assert len(drawn) >= len(pairs) > 3
     monkeypatch.setenv("NEARDUP_VIEWS_TOKEN", TOKEN)
-    labels, names = line.folder / "labels.jsonl", line.names
+    labels, names = audited.folder / "labels.jsonl", audited.names
     topics = ("--audit-topic", names.audit, "--sketches-topic", names.sketches, "--pages-topic", names.pages)
-    worker = Worker(line.bootstrap, names, line.folder / "tables", *topics, "--labels", str(labels))
+    worker = Worker(audited.bootstrap, names, audited.folder / "tables", *topics, "--labels", str(labels))
     try:
         eventually(
-            lambda: orjson.loads(ask(worker, "GET", "/overview.json")[1])["verdicts"] >= line.total(),
+            lambda: orjson.loads(ask(worker, "GET", "/overview.json")[1])["verdicts"] >= audited.total(),
             "all verdicts taken in",
         )
         found = orjson.loads(ask(worker, "GET", "/audits.json")[1])
@@ -86,22 +74,22 @@ def test_pairs_of_the_stream_are_listed_and_labelled(line: Line, monkeypatch: py
         worker.end(signal.SIGKILL)
 
 
-def test_the_newest_committed_lines_are_read(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_committed_lines_are_read(audited: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_topic, "RECORDS_READ", 6)
-    producer = Producer({"bootstrap.servers": line.bootstrap, "transactional.id": line.names.audit})
+    producer = Producer({"bootstrap.servers": audited.bootstrap, "transactional.id": audited.names.audit})
     producer.init_transactions(60)
 
     def write(*numbers: int, commit: bool = True) -> None:
         producer.begin_transaction()
         for number in numbers:
-            producer.produce(line.names.audit, audit_line(f"https://a.example/{number}", "https://a.example/"))
+            producer.produce(audited.names.audit, audit_line(f"https://a.example/{number}", "https://a.example/"))
         if commit:
             producer.commit_transaction(60)
         else:
             assert producer.flush(60) == 0
             producer.abort_transaction(60)
 
-    audits = TopicAudits(line.settings)
+    audits = TopicAudits(audited.settings)
     try:
         write(*range(10))
         first = [pair.a.rpartition("/")[2] for pair in audits.pairs()]
@@ -109,7 +97,7 @@ def test_the_newest_committed_lines_are_read(line: Line, monkeypatch: pytest.Mon
         write(11, commit=False)
         write(12)
         assert [pair.a.rpartition("/")[2] for pair in audits.pairs()] == [*first, "12"]
-        line.recreate(line.names.audit)
+        audited.recreate(audited.names.audit)
         with pytest.raises(NeardupError):
             audits.pairs()
         assert audits.pairs() == []
