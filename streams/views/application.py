@@ -301,8 +301,6 @@ class StreamSource:
 
     async def stop(self) -> None:
         """Returns when Faust has stopped, or does not within STOP_SECONDS_MAX: what it did not commit comes again."""
-        # A batch that failed is never acknowledged.
-        self.app.conf.stream_wait_empty = not self._failed.done()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_SECONDS_MAX):
                 await self.app.stop()

@@ -34,6 +34,11 @@ class CommittedConsumer(Consumer):
             return False
         return bool(await super()._commit_offsets(offsets, start_new_transaction))
 
+    async def wait_empty(self) -> None:
+        """Before partitions go, or all stops: not for what will never be acknowledged."""
+        if await self.rows_kept():
+            await super().wait_empty()
+
     def _new_consumer_thread(self) -> Any:
         return _CommittedThread(self, loop=self.loop, beacon=self.beacon)
 
