@@ -145,9 +145,12 @@ def _placed_apart(pair: Pair, decider: Decider) -> str:
     # An error page has the words of its path because it prints its URL.
     if pair.own_urls or _one_address(pair) or pair.same_but_sessions:
         return ""
-    numbers = (decider.record_veto and pair.records) or (decider.numbered_veto and pair.numbered)
-    if numbers and pair.named and pair.same_naming and pair.same_title:
-        return "record" if not _is_clock(pair, decider, decider.stamp_words_max // 2) else ""
+    if pair.named and pair.same_naming and pair.same_title:
+        if decider.record_veto and pair.records:
+            return "record" if not _is_clock(pair, decider, decider.stamp_words_max // 2) else ""
+        # One text may come again under another number: it is two if a word differs that stands by no figure.
+        if decider.numbered_veto and pair.numbered and (pair.loose_words > 0 or not _is_noise(pair, decider)):
+            return "record"
     if decider.own_word_veto and (pair.own_words in (1, 2) or (pair.own_words == 3 and _unlike(pair, decider))):
         return "own word"
     if not pair.path_veto or pair.tape_score >= decider.path_tape_max:

@@ -48,8 +48,10 @@ def placed(pair):
     if any(pair[name] for name in ("own_urls", "same_address", "same_canonical", "same_but_sessions")):
         return ""
     named = pair["named"] and pair["same_naming"] and pair["same_title"]
-    if (pair["records"] or pair["numbered"]) and named:
+    if pair["records"] and named:
         return "" if stamp(pair, 2) else "record"
+    if pair["numbered"] and named and (pair["loose_words"] or not noise(pair)):
+        return "record"
     if pair["own_words"] in (1, 2) or (pair["own_words"] == 3 and pair["tape_score"] < 0.978 and not stamp(pair)):
         return "own word"
     if pair["tape_score"] >= 0.978:

@@ -163,10 +163,13 @@ def test_a_word_of_its_path_that_one_page_alone_says_tells_it_apart() -> None:
 
 
 def test_numbers_at_the_ends_of_paths_are_those_of_records_too() -> None:
-    assert ruled("verified", numbered=True, gaps=1, gap_words=1) == (None, "record")
-    assert ruled("verified", numbered=True, gaps=1, gap_words=2, gap_digits=2)[0] is Kind.NEAR_DUPLICATE  # a stamp
+    word = {"numbered": True, "gaps": 1, "gap_words": 1, "loose_words": 1}
+    assert ruled("verified", **word) == (None, "record")
+    counter = {"numbered": True, "gaps": 1, "gap_words": 3, "gap_digits": 1}
+    assert ruled("verified", **counter)[0] is Kind.NEAR_DUPLICATE  # visited 7 times today
+    assert ruled("verified", **counter | {"gaps": 3}) == (None, "record")
     off = Decider(scheme="0" * 32, numbered_veto=False)
-    assert ruled("verified", decider=off, numbered=True, gaps=1, gap_words=1)[0] is Kind.NEAR_DUPLICATE
+    assert ruled("verified", decider=off, **word)[0] is Kind.NEAR_DUPLICATE
 
 
 def test_lengths_and_simhashes_weigh_where_tapes_of_two_sites_are_neither_alike_nor_unlike() -> None:
