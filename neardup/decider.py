@@ -124,6 +124,17 @@ class Decider:
     contained_length_max: Annotated[Share, "Its length as a share of the older page's, at most"] = later(
         0.85, neutral=0.85
     )
+    # one article on two sites: each puts its own name, menus, comments and teasers about it
+    syndicated_tokens_min: Annotated[
+        int, (0, 10_000), "Tokens of one stretch that the articles of two sites have in common at least; 0: off"
+    ] = later(100, neutral=0)
+    # half: whoever puts a stranger's article into a page of his own, so that it is found there, has little room
+    syndicated_share_min: Annotated[Share, "Share of each article that this stretch is at least"] = later(
+        0.5, neutral=0.5
+    )
+    syndicated_words_min: Annotated[
+        int, (0, 100), "Words that their headlines have in common at least, and half of the shorter one"
+    ] = later(3, neutral=3)
     # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8
     blocks_posted: Annotated[int, (0, 6), "Blocks of the log-tf simhash among the keys of a page"] = 0

@@ -131,7 +131,7 @@ def _opened(
             raise StateError(
                 f"{path}: not made by open_index (part of a scan's state?); use another directory"
             ) from error
-        if scheme is not None and scheme.digest != held.digest:
+        if scheme is not None and scheme.begun_as(held.digest).digest != held.digest:
             raise StateError(f"{path}: made with scheme {held.digest}, not {scheme.digest}; use another directory")
         scheme = held
     if decider is None and rule is None and known_decider is not None:

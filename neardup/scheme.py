@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from neardup import installed
 from neardup.limits import BODY_BYTES_MAX
-from neardup.written import read, written
+from neardup.written import later, neutral_values, read, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +35,8 @@ class Scheme:
     seed: 64-bit secret of a deployment; it makes collisions with other people's pages hard to build.
     body_bytes_max, tokens_max: of a body that is longer, or longer as UTF-8, and of more tokens only so much is
     sketched, and the sketch is marked truncated.
+    article_tape_bytes_max: of the tape of a page's article, its main content told by what runs of blocks are worth;
+    0: sketches have none.
     own_url_words_max: tapes leave out so many words of what a page prints of its own URL.
     public_suffixes, charsets, charset_detection: what sites and texts were told by, see `neardup.installed`.
     The other numbers are those of the papers (Henzinger 2006, section 2) or of the default rule.
@@ -65,6 +67,7 @@ class Scheme:
     public_suffixes: str = field(default_factory=installed.public_suffixes)
     charsets: str = field(default_factory=installed.charsets)
     charset_detection: str = field(default_factory=installed.charset_detection)
+    article_tape_bytes_max: int = later(128, neutral=0)
 
     @classmethod
     def new(cls) -> Scheme:
@@ -87,6 +90,14 @@ class Scheme:
         Raises OtherVersion for parameters that this program does not know, ValueError for what is no scheme.
         """
         return cls(**read(cls, json.loads(text), where))
+
+    def begun_as(self, digest: str) -> Scheme:
+        """This scheme as an older version made it, if that is what a digest names; else this scheme.
+
+        For whoever names a seed, and goes on with what was begun before.
+        """
+        former = replace(self, **neutral_values(Scheme))
+        return former if former.digest == digest else self
 
     def constants(self, what: str, count: int) -> npt.NDArray[np.uint64]:
         """uint64[count] pseudo-random words for one use, the same on every machine: a function of (seed, what)."""

@@ -21,6 +21,12 @@ def later(default: _Value, *, neutral: _Value) -> _Value:
     return value
 
 
+def neutral_values(kind: type) -> dict[str, Any]:
+    """Of the fields of a dataclass that came after the first release."""
+    fields = dataclasses.fields(kind)
+    return {field.name: field.metadata[_NEUTRAL] for field in fields if _NEUTRAL in field.metadata}
+
+
 def written(value: Any) -> Any:
     """A dataclass as plain values, neutral ones left out; mappings of dataclasses likewise."""
     if isinstance(value, Mapping):
@@ -49,7 +55,7 @@ def read(kind: type, values: Any, where: str) -> dict[str, Any]:
         raise newer(where, ", ".join(unknown))
     if missing := [field.name for field in fields if _NEUTRAL not in field.metadata and field.name not in values]:
         raise ValueError(f"{', '.join(missing)} missing")
-    return {field.name: field.metadata[_NEUTRAL] for field in fields if _NEUTRAL in field.metadata} | values
+    return neutral_values(kind) | values
 
 
 def newer(where: str, what: str) -> OtherVersion:

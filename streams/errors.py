@@ -2,6 +2,8 @@
 
 from neardup.errors import BadInput, NeardupError, StateError
 
+#: What to do where sketches of another scheme are.
+SET_THE_SCHEME = "set the seed, body_bytes_max and article_tape_bytes_max (0 for what an older version began)"
 #: What to do where page ids, or positions, are those of a topic that is no more. Nothing that was told gets lost by it.
 NEW_GENERATION = (
     "begin another generation: give all roles another `generation` and a new `state` folder, make its topics with "

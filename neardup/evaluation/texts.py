@@ -16,7 +16,7 @@ from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.tokens import tokenise
 from neardup.page import Page, host_of
 from neardup.scheme import Scheme
-from neardup.sketch.content import main_content
+from neardup.sketch.content import article, main_content
 from neardup.sketch.header import Header
 from neardup.text.decoding import decode
 from neardup.text.extraction import extract_page
@@ -55,6 +55,11 @@ class PageTokens:
     def content(self) -> npt.NDArray[np.bool_]:
         """bool[n]: which tokens are of the main content."""
         return main_content(self.flags, self.block, self.text, self.start, self.end)
+
+    @cached_property
+    def article(self) -> npt.NDArray[np.bool_]:
+        """bool[n]: which tokens are of the article."""
+        return article(self.flags, self.block, self.text, self.start, self.end)
 
 
 def page_tokens(page: Page, scheme: Scheme) -> PageTokens:

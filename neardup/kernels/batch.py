@@ -84,7 +84,7 @@ def record_of(batch, page, tokens, n, heading, text, title_bytes, shape, work, s
     if batch.modes[page] == OPAQUE and batch.ends[page] > batch.starts[page]:
         body = (batch.buffer, batch.starts[page], batch.ends[page])
         words[DIGEST], words[DIGEST + 1] = blake2b(*body, shape.opaque, shape.body, space.state)
-    end = write_record(batch, page, shape, space, at, end, title_bytes, words, numbers)
+    end = write_record(batch, page, shape, space, at, end, title_bytes, words, numbers, work.article)
     if printed:
         batch.out[at + shape.header[FLAGS]] |= U8(OWN_URL)
     batch.record_ends[page] = end

@@ -14,6 +14,9 @@ U8 = np.uint8
 _ZERO, _ONE = U64(0), U64(1)
 #: A sampled run of this many bytes must occur in both tapes (Huang 2008's filtered sketch, in tokens).
 RUN = 3
+#: In a stretch that two texts have in common, tokens of both that one token of its own outweighs (after the slope of
+#: Huang 2008's trustable regions).
+STRAY = 3
 #: Words that one token with digits has about it in a time stamp, a counter, a session's name.
 _WORDS_BY_DIGITS = 3
 #: What is known of the tape that was entered: where it lies, how it was brought to the compared level, its bytes
@@ -134,11 +137,26 @@ def _with_digits(data, size, digits):
 
 
 @lean_kernel
-def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out, size_at, score_at, gaps_at):
+def _stretch(keep, size):
+    """Tokens kept in the stretch that has most of them, each one that is not kept counting against STRAY of them."""
+    best = worth = kept = here = np.int64(0)
+    for i in range(size):
+        if worth <= 0:
+            worth = here = np.int64(0)
+        here += np.int64(keep[i])
+        worth += np.int64(1) if keep[i] else -np.int64(STRAY)
+        if worth > best:
+            best, kept = worth, here
+    return kept
+
+
+@lean_kernel
+def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out, size_at, score_at, gaps_at, run_at):
     """LJ = |LCS| / (|A| + |B| - |LCS|) of the tapes at buf[a], buf[b] -> out[score_at]; 0 if two levels apart.
 
     |A| and |B|, the bytes at the compared level before straining, go to out[size_at] and out[size_at + 1].
     Where the texts differ goes to out[gaps_at : gaps_at + 5], unless gaps_at is -1: see `neardup.pairs.pair.Pair`.
+    The tokens of the stretch that both have, and the compared level, to out[run_at], out[run_at + 1], unless it is -1.
     first, room: see `neardup.pairs.tapes.tape_room`; first holds what is known of the tape at buf[a]
     from the pair before.
     """
@@ -149,6 +167,8 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
     out[score_at] = 0.0
     if gaps_at >= 0:
         out[gaps_at : gaps_at + 5] = 0.0
+    if run_at >= 0:
+        out[run_at], out[run_at + 1] = 0.0, max(a_level, b_level)
     if apart > 1:
         return
     digits = U8(0xC0) >> U8(apart)
@@ -208,3 +228,5 @@ def compare_tapes(buf, a, a_size, a_level, b, b_size, b_level, first, room, out,
     out[score_at] = same / (x_size + y_size - same)
     if gaps_at >= 0:
         out[gaps_at + 2] += (kept - same) * level
+    if run_at >= 0:
+        out[run_at] = min(_stretch(keep_x, x_size), _stretch(keep_y, y_size), same)

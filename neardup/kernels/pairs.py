@@ -17,7 +17,7 @@ from neardup.kernels.names import (
     in_filter,
     is_saturated,
 )
-from neardup.kernels.record import OWN_URL
+from neardup.kernels.record import ARTICLE_HEADER_BYTES, OWN_URL
 from neardup.kernels.urls import deeper, same_but_digits, same_but_numbers, same_but_sessions
 
 U64 = np.uint64
@@ -49,17 +49,21 @@ FIELDS = (
     "title_bytes",
     "canonical_bytes",
     "flags",
+    "size",
+    "reason_bytes",
 )
 _DIGEST, _SITE, _HEN_SITE, _B, _C, _TOKENS, _CONTENT_TOKENS = range(7)
 _TAPE_LEVEL, _CONTENT_LEVEL, _TITLE, _HEAD, _TAPE, _CONTENT, _BLOOM = range(7, 14)
-_TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS = range(14, 23)
+_TAIL, _PLACE, _NAMING, _TITLING, _URL, _HOST, _TEXT, _CANONICAL, _FLAGS, _SIZE, _ARTICLE = range(14, 25)
 #: Columns of the answer: the fields of `neardup.pairs.pair.Pair`, in their order.
 SAME_DIGEST, SAME_SITE, SAME_HEN_SITE, B_SIMILARITY, C_SIMILARITY, SIMHASH64_AGREE, TOKENS_A, TOKENS_B = range(8)
 TAPE_A, TAPE_B, TAPE_SCORE, CONTENT_TOKENS_A, CONTENT_TOKENS_B, CONTENT_A, CONTENT_B, CONTENT_SCORE = range(8, 16)
 TITLE_VETO, HEAD_VETO, SAME_TAIL, SAME_PLACE, SAME_NAMING, SAME_TITLE, SAME_WORDS, HEADING_VETO = range(16, 24)
 GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_ADDRESS, SAME_HEADING, TAPE_LEVEL = range(24, 32)
 OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, RECORDS = range(32, 39)
-NUMBERED, OWN_WORDS, COLUMNS = range(39, 42)
+NUMBERED, OWN_WORDS = range(39, 41)
+ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN, ARTICLE_LEVEL = range(41, 48)
+COMMON_NAMES, FEWEST_NAMES, COLUMNS = range(48, 51)
 _OWN_URL = U8(OWN_URL)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
@@ -262,6 +266,26 @@ def _same_heading(buf, a, a_names, b, b_names):
 
 
 @lean_kernel
+def _common_names(buf, a, a_names, b, b_names):
+    """Of the words of title and heading, the own host's and digits alone left out: how many both pages have, and how
+    many the page with fewer of them has.
+    """
+    both = mine = theirs = 0
+    but_not = OWN_HOST | ALL_DIGITS
+    for k in range(b, b + b_names * NAME_BYTES, NAME_BYTES):
+        theirs += (buf[k + 7] & (IN_TITLE | IN_HEADING)) != 0 and not buf[k + 7] & but_not
+    for j in range(a, a + a_names * NAME_BYTES, NAME_BYTES):
+        if not buf[j + 7] & (IN_TITLE | IN_HEADING) or buf[j + 7] & but_not:
+            continue
+        mine += 1
+        fingerprint = fingerprint_at(buf, j)
+        for k in range(b, b + b_names * NAME_BYTES, NAME_BYTES):
+            if buf[k + 7] & (IN_TITLE | IN_HEADING) and not buf[k + 7] & but_not:
+                both += fingerprint_at(buf, k) == fingerprint
+    return both, min(mine, theirs)
+
+
+@lean_kernel
 def _extends(buf, a, a_size, b, b_size):
     """Whether one of the URLs at buf[a], buf[b] is the other with more of a query."""
     size = min(a_size, b_size)
@@ -311,9 +335,24 @@ def _alike(buf, a, a_size, b, b_size):
 
 
 @lean_kernel
+def _compare_articles(buf, a, b, at, first, room, out):
+    """What the articles of two records have in common, if both have one."""
+    size_a, size_b = _half(buf, a + at[_ARTICLE]), _half(buf, b + at[_ARTICLE])
+    if min(size_a, size_b) <= ARTICLE_HEADER_BYTES:
+        return
+    start_a, start_b = a + quad_at(buf, a + at[_SIZE]) - size_a, b + quad_at(buf, b + at[_SIZE]) - size_b
+    out[ARTICLE_TOKENS_A], out[ARTICLE_TOKENS_B] = quad_at(buf, start_a), quad_at(buf, start_b)
+    tape_a, tape_b = start_a + ARTICLE_HEADER_BYTES, start_b + ARTICLE_HEADER_BYTES
+    level_a, level_b = np.int64(buf[tape_a - 1]), np.int64(buf[tape_b - 1])
+    size_a, size_b = size_a - ARTICLE_HEADER_BYTES, size_b - ARTICLE_HEADER_BYTES
+    columns = ARTICLE_A, ARTICLE_SCORE, -1, ARTICLE_RUN
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, first, room, out, *columns)
+
+
+@lean_kernel
 def score_pair(buf, a, b, at, header, scratch, out):
     """The numbers of the pair of records at buf[a] and buf[b] -> out float64[COLUMNS]; see `score_pairs`."""
-    tape, content, room = scratch
+    tape, content, article, room = scratch
     tokens_a, tokens_b = quad_at(buf, a + at[_TOKENS]), quad_at(buf, b + at[_TOKENS])
     low, high = word_at(buf, a + at[_DIGEST]), word_at(buf, a + at[_DIGEST] + 8)
     same = low == word_at(buf, b + at[_DIGEST]) and high == word_at(buf, b + at[_DIGEST] + 8)
@@ -335,16 +374,15 @@ def score_pair(buf, a, b, at, header, scratch, out):
     tape_a, tape_b = a + header, b + header
     size_a, size_b = _half(buf, a + at[_TAPE]), _half(buf, b + at[_TAPE])
     level_a, level_b = np.int64(buf[a + at[_TAPE_LEVEL]]), np.int64(buf[b + at[_TAPE_LEVEL]])
-    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, TAPE_A, TAPE_SCORE, GAPS)
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, tape, room, out, TAPE_A, TAPE_SCORE, GAPS, -1)
     out[CONTENT_TOKENS_A] = quad_at(buf, a + at[_CONTENT_TOKENS])
     out[CONTENT_TOKENS_B] = quad_at(buf, b + at[_CONTENT_TOKENS])
     tape_a += size_a
     tape_b += size_b
     size_a, size_b = _half(buf, a + at[_CONTENT]), _half(buf, b + at[_CONTENT])
     level_a, level_b = np.int64(buf[a + at[_CONTENT_LEVEL]]), np.int64(buf[b + at[_CONTENT_LEVEL]])
-    compare_tapes(
-        buf, tape_a, size_a, level_a, tape_b, size_b, level_b, content, room, out, CONTENT_A, CONTENT_SCORE, -1
-    )
+    at_columns = CONTENT_A, CONTENT_SCORE, -1, -1
+    compare_tapes(buf, tape_a, size_a, level_a, tape_b, size_b, level_b, content, room, out, *at_columns)
 
     names_a, names_b = tape_a + size_a, tape_b + size_b
     title_a, title_b = np.int64(buf[a + at[_TITLE]]), np.int64(buf[b + at[_TITLE]])
@@ -415,13 +453,19 @@ def score_pair(buf, a, b, at, header, scratch, out):
             out[OWN_WORDS] = _told_apart(mine, theirs, words, other_words, more)
     text_a, text_b = start_a + url_a + _half(buf, a + at[_HOST]), start_b + url_b + _half(buf, b + at[_HOST])
     out[SAME_LETTERS] = _alike(buf, text_a, _half(buf, a + at[_TEXT]), text_b, _half(buf, b + at[_TEXT]))
+    out[ARTICLE_TOKENS_A:COLUMNS] = 0
+    if not same_site:
+        out[COMMON_NAMES], out[FEWEST_NAMES] = _common_names(buf, names_a, title_a, names_b, title_b)
+        # last, as most pairs of two sites have no word of a headline in common
+        if out[COMMON_NAMES] > 0:
+            _compare_articles(buf, a, b, at, article, room, out)
 
 
 @lean_kernel
 def score_pairs(buf, a, b, at, header, scratch, out):
     """Score the pairs of records at byte offsets a[i], b[i] of buf (uint8) -> out float64[pairs, COLUMNS].
 
-    Columns are the fields of `neardup.pairs.pair.Pair` in their order, truth as 0 or 1. at int64[23]: byte offsets of
+    Columns are the fields of `neardup.pairs.pair.Pair` in their order, truth as 0 or 1. at int64[25]: byte offsets of
     FIELDS in a record, header: bytes of its header. scratch: see `neardup.pairs.scoring.pair_scratch`; of buf alone.
     Pairs of one a are best side by side. Pages without tokens have B-, C- and 64-bit similarity 0, whatever their bits.
     """

@@ -7,7 +7,18 @@ from neardup.kernels.bits import word_at
 from neardup.kernels.blake2b import blake2b
 from neardup.kernels.facts import BASE_START, CANONICAL_END, CANONICAL_START, LANG_END, LANG_START
 from neardup.kernels.fingerprint import fingerprint
-from neardup.kernels.sketch import DIGEST, HEAD, LANG_MAX, NAMING, NUMBER_FIELDS, URL_MAX, WORDS
+from neardup.kernels.sketch import (
+    ARTICLE_BYTES,
+    ARTICLE_LEVEL,
+    ARTICLE_TOKENS,
+    DIGEST,
+    HEAD,
+    LANG_MAX,
+    NAMING,
+    NUMBER_FIELDS,
+    URL_MAX,
+    WORDS,
+)
 from neardup.kernels.tokens import decode_point
 from neardup.kernels.urls import is_plain, write_end
 
@@ -33,6 +44,8 @@ HOST_WORDS = 5
 OPAQUE, TRUNCATED, OWN_URL = 1, 2, 4
 #: The mode of an opaque body, see `neardup.kernels.batch`.
 OPAQUE_MODE = 2
+#: Tokens of the article, 4 bytes, and the level of its tape, which follows.
+ARTICLE_HEADER_BYTES = 5
 #: What is left to Python: references that have to be resolved, and rare forms of a language.
 CANONICAL_LEFT, LANG_LEFT = 1, 2
 #: Of the hash of a URL, which anybody may look up.
@@ -126,10 +139,21 @@ def _is_tag(buffer, start, end):
 
 
 @lean_kernel
-def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers):
+def _write_article(numbers, tape, out, at):
+    """The article's section (`neardup.sketch.layout`), if there is one -> where it ends."""
+    if numbers[ARTICLE_BYTES] == 0:
+        return at
+    _put(out, at, U64(numbers[ARTICLE_TOKENS]), 4)
+    out[at + 4] = U8(numbers[ARTICLE_LEVEL])
+    return _copy(tape, 0, numbers[ARTICLE_BYTES], out, at + ARTICLE_HEADER_BYTES)
+
+
+@lean_kernel
+def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers, tape):
     """Finish the record at out[at:], whose sections end at `end` -> int64, its end.
 
-    batch, page: see `neardup.kernels.batch`. title_bytes: of space.title. words, numbers: see `neardup.kernels.sketch`.
+    batch, page: see `neardup.kernels.batch`. title_bytes: of space.title. words, numbers: see `neardup.kernels.sketch`;
+    tape uint8: the article's.
     Marks in batch.left what it leaves out.
     """
     out, places, limits = batch.out, shape.header, shape.limits
@@ -169,6 +193,7 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
         elif text == 5:
             start = batch.reason_ends[page - 1] if page > 0 else np.int64(0)
             end = _copy(batch.reasons, start, batch.reason_ends[page], out, end)
+            end = _write_article(numbers, tape, out, end)
         _put(out, at + places[_TEXTS + text], U64(end - before), 2)
 
     _put(out, at + places[_SIZE], U64(end - at), 4)

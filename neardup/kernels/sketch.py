@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.kernels import lean_kernel, points
+from neardup.kernels.article import choose_article
 from neardup.kernels.content import blocks, choose, occurrences_in
 from neardup.kernels.mix import mix
 from neardup.kernels.names import NAME_BYTES, marked, write_filter, write_names, write_namings, write_path_names
@@ -36,7 +37,7 @@ class Shape(NamedTuple):
     person: Any  # [2] of the hash of a URL
     body: Any  # [2] of the digest of an opaque body, as person
     header: Any  # int64: places in a record, see `neardup.kernels.record.FIELDS`
-    limits: Any  # int64[15]: see below
+    limits: Any  # int64[16]: see below
 
 
 #: Places in Shape.limits.
@@ -45,6 +46,10 @@ HEAD_TOKENS, HEAD_KEY_TOKENS, TITLE_NAMES_MAX, BLOOM_MIN, BLOOM_MAX = 5, 6, 7, 8
 TITLE_MAX, URL_MAX, LANG_MAX = 10, 11, 12
 #: How many words of what a page prints of its own URL tapes leave out; how many tokens of a page count.
 OWN_URL_WORDS_MAX, TOKENS_MAX = 13, 14
+#: Bytes of the article's tape; 0: records hold none.
+ARTICLE_MAX = 15
+#: Fewer tokens are no article: the least stretch that two sites have in common is longer.
+ARTICLE_TOKENS_MIN = 100
 
 
 class Workspace(NamedTuple):
@@ -72,6 +77,7 @@ class Workspace(NamedTuple):
     place: Any  # int64[257]
     order: Any  # uint32[tokens]
     counters: Any  # uint64[COUNTERS]
+    article: Any  # uint8[65536]: the article's tape
 
 
 class PageSpace(NamedTuple):
@@ -94,12 +100,29 @@ class PageSpace(NamedTuple):
 #: Places in the words (uint64) and the numbers (int64) of a page.
 DIGEST, HEAD, B, C, WIDE, LOGTF, NAMING, WORDS = 0, 2, 3, 9, 15, 23, 26, 27
 TOKENS, DISTINCT, CONTENT_TOKENS, TAPE_LEVEL, CONTENT_LEVEL = 0, 1, 2, 3, 4
-TAPE_BYTES, CONTENT_BYTES, TITLE_NAMES, HEAD_NAMES, BLOOM_BYTES, NUMBERS = 5, 6, 7, 8, 9, 10
-#: The header fields that the numbers go to, in their order.
+TAPE_BYTES, CONTENT_BYTES, TITLE_NAMES, HEAD_NAMES, BLOOM_BYTES = 5, 6, 7, 8, 9
+ARTICLE_TOKENS, ARTICLE_LEVEL, ARTICLE_BYTES, NUMBERS = 10, 11, 12, 13
+#: The header fields that the first numbers go to, in their order.
 NUMBER_FIELDS = (
     *("tokens", "distinct", "content_tokens", "tape_level", "content_level", "tape_bytes", "content_bytes"),
     *("title_names", "head_names", "bloom_bytes"),
 )
+
+
+@lean_kernel
+def _write_article(n, parts, many, most, bytes_max, work, numbers):
+    """The tape of the article to work.article, if there is one. parts: blocks, many: distinct tokens of the page."""
+    starts, ends, chosen, counts = work.starts, work.ends, work.chosen, work.content_counts
+    tokens = choose_article(parts, starts, ends, work.linked, chosen)
+    if tokens < ARTICLE_TOKENS_MIN:
+        return
+    occurrences_in(work.ids, n, work.counts, parts, starts, ends, chosen, tokens, counts, many)
+    level, stop = prepare(work.mixed, counts, many, most, bytes_max, work.left, work.byte)
+    end = np.int64(0)
+    for j in range(parts):
+        if chosen[j]:
+            end = write(work.ids, np.int64(starts[j]), np.int64(ends[j]), work.left, work.byte, work.article, end, stop)
+    numbers[ARTICLE_TOKENS], numbers[ARTICLE_LEVEL], numbers[ARTICLE_BYTES] = tokens, level, end
 
 
 @lean_kernel
@@ -109,8 +132,9 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
     tokens: (fp uint64, flags uint8, block int32, span_start uint32, span_end uint32), each [>= n], spans in text
     (uint8). heading: first and end of the heading's tokens. url: (uint8 array, first, end) of the page's own.
     host uint64[host_many]: tokens of the page's own host.
-    Out: words uint64[27], numbers int64[10] (places above); to uint8 out from `at` on: tape, content tape, title names,
-    head names and filter, one after another. Returns where they end, and whether the page prints its own URL.
+    Out: words uint64[27], numbers int64[13] (places above); to uint8 out from `at` on: tape, content tape, title names,
+    head names and filter, one after another; to work.article the article's tape. Returns where the former end, and
+    whether the page prints its own URL.
     """
     fp, flags, block, span_start, span_end = tokens
     limits = shape.limits
@@ -175,6 +199,8 @@ def sketch_tokens(tokens, n, heading, text, url, host, host_many, shape, work, w
                 work.ids, np.int64(work.starts[j]), np.int64(work.ends[j]), work.left, work.byte, out, end, stop
             )
     numbers[CONTENT_BYTES] = end - start
+    if limits[ARTICLE_MAX] > 0:
+        _write_article(n, parts, many, most, limits[ARTICLE_MAX], work, numbers)
 
     # names and filter
     most = limits[TITLE_NAMES_MAX]

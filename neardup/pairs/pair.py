@@ -41,6 +41,12 @@ class Pair(NamedTuple):
     other page; of the other path no word is such a one. 1: the paths are as deep, the word has no digits, and the other
     path has no word of its own: `fold`, `reverse_fold`; 2: the path is the deeper one, and the word has digits and
     letters: `v1/`; 3: as 1, said thrice, while the other path has words of its own, which no page says.
+
+    Of two sites alone, else 0: common_names: words of title and heading that both pages have, those of digits alone and
+    of the own host left out; fewest_names: how many the page with fewer of them has. If there are any, and both pages
+    have an article: article_tokens_a, article_tokens_b: its tokens; article_a, article_b: bytes of its tape at
+    article_level, the level compared; article_score: LJ of both; article_run: bytes of the stretch that both have most
+    of in common and in one order, whatever stands before and after it.
     """
 
     same_digest: bool
@@ -84,3 +90,12 @@ class Pair(NamedTuple):
     records: bool
     numbered: bool
     own_words: int
+    article_tokens_a: int
+    article_tokens_b: int
+    article_a: int
+    article_b: int
+    article_score: float
+    article_run: int
+    article_level: int
+    common_names: int
+    fewest_names: int

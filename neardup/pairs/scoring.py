@@ -18,6 +18,8 @@ _AT = np.array([field_at(name) for name in kernels.FIELDS], dtype=np.int64)
 #: tape_bytes and content_bytes of a header, side by side.
 _TAPES, _TAPES_AT = struct.Struct("<HH"), field_at("tape_bytes")
 assert field_at("content_bytes") == _TAPES_AT + 2
+#: reason_bytes: of a page's record those of its article.
+_ARTICLE, _ARTICLE_AT = struct.Struct("<H"), field_at("reason_bytes")
 #: Columns of a Pair's fields that are no whole numbers.
 _SHARES = tuple(at for at, kind in enumerate(get_type_hints(Pair).values()) if kind is float)
 _TRUTHS = tuple(at for at, kind in enumerate(get_type_hints(Pair).values()) if kind is bool)
@@ -102,7 +104,10 @@ class PairScorer:
         if not self._a:
             return
         buffer = np.frombuffer(b"".join(self._records), dtype=np.uint8)
-        tape = max(max(_TAPES.unpack_from(record, _TAPES_AT)) for record in self._records)
+        tape = max(
+            max(*_TAPES.unpack_from(record, _TAPES_AT), *_ARTICLE.unpack_from(record, _ARTICLE_AT))
+            for record in self._records
+        )
         a, b = np.array(self._a, dtype=np.int64), np.array(self._b, dtype=np.int64)
         out = np.zeros((len(a), kernels.COLUMNS))
 
@@ -115,7 +120,7 @@ class PairScorer:
         self._clear()
 
 
-def pair_scratch(tape: int) -> tuple[Arrays, Arrays, Arrays]:
-    """Arrays for pairs of one buffer with tapes of up to `tape` bytes: of whole pages, of main contents, of both."""
+def pair_scratch(tape: int) -> tuple[Arrays, Arrays, Arrays, Arrays]:
+    """Arrays for pairs of one buffer with tapes of up to `tape` bytes: of pages, main contents, articles, of all."""
     first, room = tape_room(tape)
-    return first, tape_room(tape)[0], room
+    return first, tape_room(tape)[0], tape_room(tape)[0], room

@@ -27,7 +27,7 @@ def compare_tapes(a: Tape, b: Tape) -> TapeScore:
     buffer = np.frombuffer(a.data + b.data, dtype=np.uint8)
     out = np.zeros(3)
     size, first, room = len(a.data), *tape_room(max(len(a.data), len(b.data)))
-    likeness.compare_tapes(buffer, 0, size, a.level, size, len(b.data), b.level, first, room, out, 0, 2, -1)
+    likeness.compare_tapes(buffer, 0, size, a.level, size, len(b.data), b.level, first, room, out, 0, 2, -1, -1)
     return TapeScore(float(out[2]), int(out[0]), int(out[1]))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
-from neardup.rules import tape
+from neardup.rules import syndicated, tape
 from neardup.rules.base import Columns, Evidence, Posts, Refusal, Rule, Ruling, evidence_of, refused
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
@@ -29,8 +29,8 @@ _DIVIDING = frozenset(" -_.,;~")
 
 def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     """siblings: how many pages of the new page's site go by its name."""
-    ruling = _on_names(pair, decider, crowd, siblings)
-    if ruling.kind is not None and _padded(pair, decider, ruling.kind):
+    ruling = syndicated.ruled(pair, decider, _on_names(pair, decider, crowd, siblings))
+    if ruling.kind is not None and ruling.by != syndicated.BY and _padded(pair, decider, ruling.kind):
         return refused("length", pair.tape_score, tape.demanded_of(pair, decider, crowd))
     if ruling.kind is Kind.NEAR_DUPLICATE and _is_contained(pair, decider):
         return refused("contained", pair.tape_score, decider.contained_tape_min)
@@ -260,7 +260,9 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     named_alike = ((pairs.title_veto != 1) | one_address) & (pairs.head_veto != 1)
     if decider.renamed_tape_min:
         named_alike |= (pairs.same_site == 0) & (pairs.tape_score >= decider.renamed_tape_min)
-    return tape.possible_from(least, named_alike, pairs, decider)
+    alike = tape.possible_from(least, named_alike, pairs, decider)
+    alike |= syndicated.possible(pairs, decider)
+    return alike
 
 
 def _posts(decider: Decider) -> Posts:
@@ -296,6 +298,7 @@ _ACCEPTED = {
 def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
     if not pair.same_site:
         numbers = {"contained": round(contained(pair), 4)} if ruling.by == "contained" else {}
+        numbers |= syndicated.evidence(pair, ruling)
         return evidence_of(pair, ruling, numbers, {"heading": int(ruling.by == "heading veto")})
     gaps = [pair.gaps, pair.gap_digits, pair.loose_words]
     return evidence_of(pair, ruling, {"gaps": gaps}, {"heading": int(_headings_apart(pair))})
@@ -317,6 +320,8 @@ def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
 
 
 def _told(evidence: Evidence, decider: Decider) -> list[str]:
+    if article := syndicated.told(evidence, decider):
+        return article
     told = tape.told_of(_held(evidence, decider), evidence, decider, _REFUSALS)
     return _ACCEPTED.get(str(evidence.get("by")), []) + told
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from neardup.errors import CorruptRecord
+from neardup.kernels.record import ARTICLE_HEADER_BYTES
 from neardup.kernels.tape import LEVELS
 from neardup.sketch.layout import (
     HEADER,
@@ -114,6 +115,10 @@ class Header(RecordTexts):
             return f"its tapes are of levels {tape_level} and {content_level}, and the last is {LEVELS - 1}"
         if flags & ~_FLAGS:
             return f"it has flags {flags:#x}, and there are {_FLAGS:#x}"
+        if self.kind is RecordKind.PAGE and (
+            wrong := article_problem(self.record[self.starts[RecordSection.ARTICLE] :])
+        ):
+            return wrong
         if bloom & (bloom - 1):
             return f"its filter has {bloom} bytes, which is no power of two"
         if min(self.offset, self.position, self.log_time) < 0:
@@ -140,6 +145,9 @@ class Header(RecordTexts):
     def site_name(self) -> str:
         return self._text(RecordSection.SITE)
 
+    def _is(self, kind: RecordKind) -> bool:
+        return self.kind is kind
+
     def _text(self, section: RecordSection) -> str:
         if not self._lengths[section]:
             return ""
@@ -149,6 +157,17 @@ class Header(RecordTexts):
     def same_digest(self, other: "Header") -> bool:
         """Equal token sequences, or equal opaque bodies; two empty pages are equal here."""
         return self.digest == other.digest and self.opaque == other.opaque
+
+
+def article_problem(section: bytes) -> str:
+    """What is wrong with the article's section of a page's record; empty for a section that can be compared."""
+    if not section:
+        return ""
+    if len(section) <= ARTICLE_HEADER_BYTES:
+        return f"its article has {len(section)} bytes, and the least is {ARTICLE_HEADER_BYTES + 1}"
+    if (level := section[ARTICLE_HEADER_BYTES - 1]) >= LEVELS:
+        return f"its article's tape is of level {level}, and the last is {LEVELS - 1}"
+    return ""
 
 
 @lru_cache(maxsize=4096)

@@ -103,7 +103,8 @@ class RecordSection(IntEnum):
     TITLE = 7
     CANONICAL = 8
     LANG = 9
-    REASON = 10
+    REASON = 10  # of a rejected record; of a page's it is:
+    ARTICLE = 10  # tokens (4 bytes), level (1) and the tape of its article; empty without one
 
 
 #: Fields of HEADER with the lengths of the sections, in their order: bytes; of names, entries.

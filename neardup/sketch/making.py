@@ -239,14 +239,15 @@ def _completed(record: bytes, batch: batches.Batch, page: int, scheme: Scheme) -
 
     header, known = np.frombuffer(record, HEADER, 1).copy(), Header(record)
     keep, lang_at, end = known.starts[RecordSection.CANONICAL : RecordSection.REASON + 1]
+    last = record[end:]
     canonical, lang = record[keep:lang_at], record[lang_at:end]
     if batch.left[page] & CANONICAL_LEFT and (named := value(CANONICAL_START)):
         canonical = _resolve(known.url, value(BASE_START), named, scheme.url_bytes_max).encode()
     if batch.left[page] & LANG_LEFT:
         lang = cut(value(LANG_START), LANG_BYTES_MAX)
     header["canonical_bytes"], header["lang_bytes"] = len(canonical), len(lang)
-    header["size"] = keep + len(canonical) + len(lang)
-    return header.tobytes() + record[HEADER.itemsize : keep] + canonical + lang
+    header["size"] = keep + len(canonical) + len(lang) + len(last)
+    return header.tobytes() + record[HEADER.itemsize : keep] + canonical + lang + last
 
 
 def _resolve(url: str, base: str, reference: str, bytes_max: int) -> str:

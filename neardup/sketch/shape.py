@@ -11,7 +11,7 @@ from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.lanes import LANES
 from neardup.kernels.occurrences import FIRST_SLOTS
-from neardup.kernels.record import FIELDS
+from neardup.kernels.record import ARTICLE_HEADER_BYTES, FIELDS
 from neardup.kernels.shingling import SEEN
 from neardup.kernels.simhash import COUNTERS
 from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
@@ -22,6 +22,8 @@ from neardup.text.html import FACT_BYTES_MAX
 
 #: Most bits of a filter.
 _FILTER_BITS_MAX = 1 << 18
+#: Longest tape of an article that a scheme may ask for; 15 bits of a section's length.
+_ARTICLE_BYTES_MAX = 1 << 15
 #: Longest language tag that is kept.
 LANG_BYTES_MAX = 64
 
@@ -51,6 +53,7 @@ def shape_of(scheme: Scheme) -> Shape:
         LANG_BYTES_MAX,
         scheme.own_url_words_max,
         scheme.tokens_max,
+        scheme.article_tape_bytes_max,
     )
     return Shape(
         token=scheme.constants("token", KEY_WORDS),
@@ -82,6 +85,7 @@ def _check(scheme: Scheme) -> None:
         "wide_minvalues": scheme.wide_minvalues >= 1,
         "tape_bytes_max": 0 <= scheme.tape_bytes_max < 1 << 16,
         "content_tape_bytes_max": 0 <= scheme.content_tape_bytes_max < 1 << 16,
+        "article_tape_bytes_max": 0 <= scheme.article_tape_bytes_max < _ARTICLE_BYTES_MAX,
         "tape_occurrences_max": 1 <= scheme.tape_occurrences_max <= 255,
         "head_tokens": 0 <= scheme.head_tokens <= 255,
         "head_key_tokens": scheme.head_key_tokens >= 1,
@@ -104,7 +108,7 @@ def _check(scheme: Scheme) -> None:
 
 def record_bytes_max(scheme: Scheme) -> int:
     """Most bytes of one record without its URL, site and reason."""
-    tapes = scheme.tape_bytes_max + scheme.content_tape_bytes_max
+    tapes = scheme.tape_bytes_max + scheme.content_tape_bytes_max + ARTICLE_HEADER_BYTES + scheme.article_tape_bytes_max
     names = (3 * scheme.title_names_max + scheme.head_tokens) * NAME.itemsize
     texts = scheme.title_bytes_max + min(scheme.url_bytes_max, FACT_BYTES_MAX) + LANG_BYTES_MAX
     return HEADER.itemsize + tapes + names + max(scheme.bloom_bits_min, scheme.bloom_bits_max) // 8 + texts
@@ -190,6 +194,7 @@ def _workspace(tokens: int, functions: int) -> Workspace:
         place=np.empty(len(LOG_WEIGHTS) + 1, dtype=np.int64),
         order=np.empty(tokens, dtype=np.uint32),
         counters=np.empty(COUNTERS, dtype=np.uint64),
+        article=np.empty(_ARTICLE_BYTES_MAX, dtype=np.uint8),
     )
 
 

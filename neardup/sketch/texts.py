@@ -1,12 +1,15 @@
 """The texts of a sketch record, as both of its readers name them (`header` for matching, `view` for all else)."""
 
-from neardup.sketch.layout import RecordSection
+from neardup.sketch.layout import RecordKind, RecordSection
 
 
 class RecordTexts:
     """Decoded when asked for, by the reader's `_text`."""
 
     __slots__ = ()
+
+    def _is(self, kind: RecordKind) -> bool:
+        raise NotImplementedError
 
     def _text(self, section: RecordSection) -> str:
         raise NotImplementedError
@@ -33,4 +36,4 @@ class RecordTexts:
     @property
     def reason(self) -> str:
         """Why a page was rejected."""
-        return self._text(RecordSection.REASON)
+        return self._text(RecordSection.REASON) if self._is(RecordKind.REJECTED) else ""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.errors import BadInput, CorruptRecord
+from neardup.kernels.record import ARTICLE_HEADER_BYTES
 from neardup.scheme import Scheme
 from neardup.sketch.addresses import site_digest
 from neardup.sketch.layout import (
@@ -62,6 +63,9 @@ class Sketch(RecordTexts):
 
     def _section(self, section: RecordSection) -> bytes:
         return self.record[self._starts[section] : self._starts[section + 1]]
+
+    def _is(self, kind: RecordKind) -> bool:
+        return self.kind is kind
 
     def _text(self, section: RecordSection) -> str:
         return self._section(section).decode("utf-8", "replace")
@@ -216,6 +220,23 @@ class Sketch(RecordTexts):
         return self._section(RecordSection.CONTENT_TAPE)
 
     @property
+    def article_tokens(self) -> int:
+        """Tokens of the article; 0 without one, or where they are few."""
+        return int.from_bytes(self._article[:4], "little")
+
+    @property
+    def article_level(self) -> int:
+        return self._article[4] if self._article else 0
+
+    @property
+    def article_tape(self) -> bytes:
+        return self._article[ARTICLE_HEADER_BYTES:]
+
+    @property
+    def _article(self) -> bytes:
+        return self._section(RecordSection.ARTICLE) if self.kind is RecordKind.PAGE else b""
+
+    @property
     def title_names(self) -> list[Name]:
         return self._names(RecordSection.TITLE_NAMES)
 
@@ -251,6 +272,9 @@ class Sketch(RecordTexts):
             out[name] = value.hex() if isinstance(value, bytes) else value
         if self.score is not None:
             out["score"] = self.score
+        if self.article_tokens:
+            out["article_tokens"], out["article_level"] = self.article_tokens, self.article_level
+            out["article_tape"] = self.article_tape.hex()
         for name in ("title_names", "head_names"):
             out[name] = [[f"{n.fingerprint:012x}", n.occurrences, int(n.flags)] for n in getattr(self, name)]
         return out

@@ -16,7 +16,7 @@ from streams.errors import WrongUsage
 app = typer.Typer(rich_markup_mode=None)
 
 _REPLAY = (
-    *(*options.CONNECTION, *options.TOPICS, "state", "checkpoints", "body_bytes_max", "threads"),
+    *(*options.CONNECTION, *options.TOPICS, "state", "checkpoints", *options.SKETCHES, "threads"),
     *options.DECIDER,
 )
 

@@ -44,6 +44,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="For machines: JSON on 
 CONNECTION = ("bootstrap", "generation", "group", "topic_prefix")
 TOPICS = ("sketches_of", "pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic")
 PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
+#: What shapes sketches, with the seed.
+SKETCHES = ("body_bytes_max", "article_tape_bytes_max")
 BATCHES = ("batch_pages", "batch_ms", "batch_bytes", "inflight_batches", "buffer_bytes_max", "threads")
 MATCHING = ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "transaction_deadline_ms")
 DECIDER = tuple(name for name in OPTIONS if name.startswith("decider.") and name != "decider.sites")
@@ -55,7 +57,7 @@ TRACING = ("traces", "trace_rate")
 _FIRST = ("bootstrap", "generation", "state", "decider.rule", "threads", "checkpoints", "metrics_port")
 _GROUPS = {
     "Topics and groups": (*CONNECTION, *TOPICS),
-    "Pages": (*PAGES, "body_bytes_max"),
+    "Pages": (*PAGES, *SKETCHES),
     "Batches": BATCHES,
     "Matching": MATCHING,
     "What a duplicate is": DECIDER,

@@ -22,9 +22,9 @@ topics = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Kafka: m
 app.add_typer(topics, name="topics")
 
 _ALL = (*options.CONNECTION, *options.TOPICS)
-_SKETCH = (*_ALL, *options.PAGES, *options.BATCHES, "body_bytes_max", *options.WATCHING, *options.TRACING)
+_SKETCH = (*_ALL, *options.PAGES, *options.BATCHES, *options.SKETCHES, *options.WATCHING, *options.TRACING)
 _JUDGING = (*options.MATCHING, *options.CHECKPOINTS, *options.DECIDER, *options.AUDITING)
-_MATCH = (*_ALL, "body_bytes_max", *_JUDGING, *options.WATCHING, *options.TRACING)
+_MATCH = (*_ALL, *options.SKETCHES, *_JUDGING, *options.WATCHING, *options.TRACING)
 BOTH = tuple(dict.fromkeys((*_SKETCH, *_MATCH)))
 
 NewDeciderOption = Annotated[
@@ -378,8 +378,10 @@ def _with_seed(settings: Settings) -> Settings:
     if settings.seed is not None:
         return settings
     held = Path(settings.state) / "scheme.json"
+    if not held.exists():
+        return dataclasses.replace(settings, seed=Scheme.new().seed)
     try:
-        scheme = Scheme.from_json(held.read_text(), str(held)) if held.exists() else Scheme.new()
+        scheme = Scheme.from_json(held.read_text(), str(held))
     except (OSError, ValueError, TypeError) as error:
         raise BadInput(f"{held} cannot be read: {error}") from error
-    return dataclasses.replace(settings, seed=scheme.seed)
+    return dataclasses.replace(settings, seed=scheme.seed, article_tape_bytes_max=scheme.article_tape_bytes_max)

@@ -21,7 +21,7 @@ app = typer.Typer(rich_markup_mode=None)
         "neardup forget --scan DIR --site a.example",
     ),
 )
-@takes_settings((*options.CONNECTION, *options.TOPICS, "body_bytes_max"))
+@takes_settings((*options.CONNECTION, *options.TOPICS, *options.SKETCHES))
 def forget(
     settings: Settings,
     *,

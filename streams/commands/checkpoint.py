@@ -9,6 +9,7 @@ from neardup.errors import BadInput, CorruptRecord, StateError
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
+from streams.errors import SET_THE_SCHEME
 from streams.files.state import State
 from streams.line.matcher import Matcher
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
@@ -75,7 +76,7 @@ def bring_back(
             if scheme.digest != checkpoint.manifest.scheme:
                 raise BadInput(
                     f"checkpoint {checkpoint.name} is of scheme {checkpoint.manifest.scheme}, and the seed at hand "
-                    f"makes {scheme.digest}; set the seed and body_bytes_max that it was made with"
+                    f"makes {scheme.digest}; {SET_THE_SCHEME} that it was made with"
                 )
             try:
                 restore(store, checkpoint, directory.path, progress)
@@ -96,4 +97,4 @@ def _scheme_of(checkpoint: Checkpoint, seed: int | None) -> Scheme:
             "a checkpoint does not hold the secret seed, and this directory has none: set NEARDUP_SEED or "
             f"NEARDUP_SEED_FILE (of scheme {checkpoint.manifest.scheme})"
         )
-    return Scheme(seed=seed)
+    return Scheme(seed=seed).begun_as(checkpoint.manifest.scheme)

@@ -218,6 +218,11 @@ class Settings:
     body_bytes_max: Annotated[int, _whole(1_000, 100_000_000), "Of a longer body only this first part is sketched"] = (
         10_000_000
     )
+    article_tape_bytes_max: Annotated[
+        int,
+        _whole(0, 1_000),
+        "Bytes that a sketch has of a page's article; 0: none, as in logs that an older version began",
+    ] = 128
     decider_values: Mapping[str, Any] = field(default_factory=dict)
 
     # Performance: changes no verdict.
@@ -344,7 +349,8 @@ class Settings:
         seed = seed if self.seed is None else self.seed
         if seed is None:
             raise BadInput(f"no seed: set {PREFIX}SEED or {PREFIX}SEED_FILE")
-        return Scheme(seed=seed, body_bytes_max=self.body_bytes_max)
+        most = self.article_tape_bytes_max
+        return Scheme(seed=seed, body_bytes_max=self.body_bytes_max, article_tape_bytes_max=most)
 
     def decider(self, scheme: Scheme) -> Decider:
         return Decider(scheme=scheme.digest, **self.decider_values)

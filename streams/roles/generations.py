@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 
 from neardup.errors import NeardupError, StateError
 from streams.config.settings import Role, Settings
-from streams.errors import BrokerError
+from streams.errors import SET_THE_SCHEME, BrokerError
 from streams.kafka import ControlReader, ControlTopic, Generation, Generations
 from streams.process import logs
 from streams.roles.runtime import Runtime, connect
@@ -37,7 +37,7 @@ def check_own(settings: Settings, known: Generation | None) -> None:
     if known.scheme != scheme:
         raise StateError(
             f"generation {name} was made with scheme {known.scheme}, and {scheme} is set: their sketches never meet; "
-            "set the seed and body_bytes_max that it was made with, or name another generation",
+            f"{SET_THE_SCHEME} that it was made with, or name another generation",
             held=known.scheme,
             wanted=scheme,
         )

@@ -23,7 +23,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
-from streams.errors import NEW_GENERATION, BodiesAway, RecordTooLarge, TopicError, WrongScheme
+from streams.errors import NEW_GENERATION, SET_THE_SCHEME, BodiesAway, RecordTooLarge, TopicError, WrongScheme
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.formats.message import as_first, decode_entry
@@ -265,6 +265,6 @@ def check_scheme(topic: str, last: tuple[int, bytes] | None, scheme: Scheme) -> 
     if held != scheme.digest:
         raise WrongScheme(
             f"topic {topic} holds sketches of scheme {held} (offset {offset}), and this sketcher has {scheme.digest}: "
-            f"their pages would never meet; set the seed and body_bytes_max that the log was begun with, or "
+            f"their pages would never meet; {SET_THE_SCHEME} that the log was begun with, or "
             f"{NEW_GENERATION}"
         )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, StateError
 from neardup.scheme import Scheme
+from streams.errors import SET_THE_SCHEME
 from streams.line.matcher import folded_to
 from streams.state.locked_folder import lock_directory, state_error, write_whole
 
@@ -118,8 +119,7 @@ class MatcherDirectory:
             held = self._directory.scheme() or self._directory.keep(scheme)
             if held.digest != scheme.digest:
                 way_out = (
-                    "set the seed and body_bytes_max that it was begun with, or begin another generation, with a "
-                    "directory of its own"
+                    f"{SET_THE_SCHEME} that it was begun with, or begin another generation, with a directory of its own"
                 )
                 raise self._directory.other_scheme(held, scheme, way_out)
             from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it

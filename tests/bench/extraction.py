@@ -79,10 +79,12 @@ def figures(found: Sequence[str], gold: Sequence[str]) -> tuple[float, float, fl
     return precision, recall, 2 * precision * recall / (precision + recall) if common else 0.0
 
 
-def ours(page: Marked, scheme: Scheme) -> tuple[list[str], list[str]]:
-    """(tokens of the main content, all tokens)"""
+def ours(page: Marked, scheme: Scheme) -> dict[str, list[str]]:
+    """Tokens of the article, of the main content by densities, and all tokens."""
     tokens = page_tokens(Page(page.url, page.body, "text/html; charset=utf-8"), scheme)
-    return [word for word, inside in zip(tokens.words, tokens.content, strict=True) if inside], tokens.words
+    words = np.array(tokens.words, dtype=object)
+    chosen = {"neardup: article": tokens.article, "neardup: by densities": tokens.content}
+    return {name: words[inside].tolist() for name, inside in chosen.items()} | {"all text": tokens.words}
 
 
 def theirs(pages: Sequence[Marked], folder: Path) -> dict[str, dict[str, tuple[list[str], float]]]:
@@ -101,10 +103,9 @@ def table(pages: Sequence[Marked], peers: dict[str, dict[str, tuple[list[str], f
     """Markdown: a line for each extractor, precision / recall / F1 of each set."""
     scheme = Scheme(seed=SEED)
     rows: dict[str, dict[str, list[tuple[float, float, float]]]] = {}
-    costs: dict[str, list[float]] = {"neardup": [_sketching(pages, scheme)]}
+    costs: dict[str, list[float]] = {"neardup: article": [_sketching(pages, scheme)]}
     for page in pages:
-        chosen, everything = ours(page, scheme)
-        found = {"neardup": chosen, "all text": everything}
+        found = ours(page, scheme)
         for name, texts in peers.items():
             found[name], seconds = texts[str(page.path)]
             costs.setdefault(name, []).append(seconds)

@@ -81,6 +81,7 @@ STEPS = (
     Step("middle", {"middle_tape_min": _NEVER}),
     Step("lengths and middle", {"middle_tape_max": 0.0}),
     Step("same content", {"content_tape_min": _NEVER}),
+    Step("syndicated", {"syndicated_tokens_min": 0}),
     Step("hot postings kept", {"hot_postings_kept": 0}),
     Step("facts told", {"facts_told": False}),
 )

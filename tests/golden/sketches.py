@@ -45,12 +45,12 @@ _PAIRS = [(5, 6), (5, 7), (5, 8), (8, 5), (9, 10), (10, 9), (9, 11), (0, 1), (5,
 _LEFT_OUT = ("coordinates", "source", "partition", "offset", "position", "fetched_at", "log_time")
 
 
-def record_of(page: dict) -> bytes:
+def record_of(page: dict, scheme: Scheme = Scheme(seed=SEED)) -> bytes:  # noqa: B008  (frozen)
     words = page["words"].split()
     cuts = page.get("cuts", [])
     return sketch_words(
         words,
-        Scheme(seed=SEED),
+        scheme,
         url=page.get("url", "http://example.org/"),
         title_words=page.get("title_words", 0),
         links=page.get("links", ()),

@@ -70,6 +70,18 @@ def elsewhere(pair):
     return apart and pair["tape_score"] < 0.95 and not but_urls(pair) and not stamp(pair)
 
 
+def syndicated(pair):
+    """Whether two sites have one article: a stretch of 100 tokens, half of each, one headline, and neither is twice
+    as long.
+    """
+    common, lengths = pair["article_run"], sorted((pair["article_a"], pair["article_b"]))
+    tokens = sorted((pair["article_tokens_a"], pair["article_tokens_b"]))
+    text = common * 2 ** pair["article_level"] >= 100 and 2 * common >= lengths[1]
+    text = text and 2 * tokens[0] >= tokens[1]
+    headline = pair["common_names"] >= 3 and 2 * pair["common_names"] >= pair["fewest_names"]
+    return text and headline and not pair["same_site"] and pair["heading_veto"] != 1
+
+
 def refused_elsewhere(pair, siblings):
     """The step that keeps a pair of two sites apart for its names; empty if none does."""
     if pair["title_veto"] == 1 and pair["tape_score"] < 0.93:

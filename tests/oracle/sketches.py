@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from fractions import Fraction
+from itertools import accumulate
 
 import xxhash
 
@@ -217,18 +218,65 @@ def tape_score(a, b):
     return len(a), len(b), common / union if union else 0.0
 
 
+def stretch(a, b):
+    """Of two (level, bytes): bytes of the stretch that most of both stands in, and the compared level."""
+    level = max(a[0], b[0])
+    if abs(a[0] - b[0]) > 1:
+        return 0, level
+    a, b, _ = at_level(a, b)
+    many = [lcs(strained(a, b), strained(b, a))]
+    for one, other in ((a, b), (b, a)):
+        kept = shared(one, other)
+        worth = [1 if i in kept else -3 for i in range(len(one))]
+        sums = [0, *accumulate(worth)]
+        runs = [(sums[end] - sums[start], -end, start) for end in range(len(sums)) for start in range(end)]
+        best, end, start = max(runs, default=(0, 0, 0))
+        many.append(worth[start:-end].count(1) if best > 0 else 0)
+    return min(many), level
+
+
+def one_article(a, b):
+    """What two sites may have of one article, the words of its headline last."""
+    one, other = ({n[0] for n in page["title_names"] if n[2] & 24 and not n[2] & 5} for page in (a, b))
+    headline = len(one & other), min(len(one), len(other))
+    if not headline[0] or not a.get("article_tokens") or not b.get("article_tokens"):
+        return 0, 0, 0, 0, 0.0, 0, 0, *headline
+    tapes = [(page["article_level"], page["article_tape"]) for page in (a, b)]
+    return a["article_tokens"], b["article_tokens"], *tape_score(*tapes), *stretch(*tapes), *headline
+
+
 # main content
 
 
-def content(words, title, links, blocks):
-    """Indices of the tokens of the main content."""
-    parts = []  # lists of indices
-    last = None
+def parts_of(words, title, blocks):
+    """Blocks as lists of indices of their tokens."""
+    parts, last = [], None
     for i in range(title, len(words)):
         if blocks[i] != last:
             parts.append([])
             last = blocks[i]
         parts[-1].append(i)
+    return parts
+
+
+def article(words, title, links, blocks):
+    """Indices of the article: of all runs of blocks one that is worth most, which ends first, the shortest."""
+    parts = parts_of(words, title, blocks)
+
+    def linked(part):
+        return sum(i in links for i in part)
+
+    prices = [len(part) - 2 * linked(part) - 6 for part in parts]
+    runs = [(first, end) for end in range(1, len(parts) + 1) for first in reversed(range(end))]
+    best = max(runs, key=lambda run: sum(prices[slice(*run)]), default=(0, 0))
+    if len(parts) > 1 and sum(prices[slice(*best)]) <= 0:
+        best = (0, 0)
+    return [i for part in parts[slice(*best)] if 3 * linked(part) <= len(part) for i in part]
+
+
+def content(words, title, links, blocks):
+    """Indices of the tokens of the main content."""
+    parts = parts_of(words, title, blocks)
 
     def text_density(j):
         if not 0 <= j < len(parts):
@@ -313,6 +361,11 @@ def sketch(words, seed, *, title=0, links=(), blocks=None, host_words=("example"
     out["logtf"] = [x >> shift & 0xFFFFFFFF for x in simhash(tokens, seed, 3, log_weight) for shift in (0, 32)]
     out["tape_level"], out["tape"] = tape(tokens, 500, words=words)
     out["content_level"], out["content_tape"] = tape([tokens[i] for i in chosen], 250, words=[words[i] for i in chosen])
+    told = article(words, title, set(links), blocks)
+    if len(told) >= 100:
+        out["article_tokens"] = len(told)
+        level, data = tape([tokens[i] for i in told], 128, words=[words[i] for i in told])
+        out["article_level"], out["article_tape"] = level, data
     out["title_names"] = [[*n[:2], n[2] | 8] for n in names(tokens, words, range(title), 24, host_words)]
     named = dict.fromkeys(i for i in range(title) if words[i] not in words[:i])
     out["naming"] = chain([marked(tokens[i], words[i]) for i in list(named)[:24] if not words[i].isdigit()], 0)
@@ -541,4 +594,5 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         records(a, b) if same_site else False,
         numbered(a, b) if same_site else False,
         own_words(a, b) if same_site else 0,
+        *((0, 0, 0, 0, 0.0, 0, 0, 0, 0) if same_site else one_article(a, b)),
     )

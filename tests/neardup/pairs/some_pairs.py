@@ -48,6 +48,15 @@ SAME = Pair(
     records=False,
     numbered=False,
     own_words=0,
+    article_tokens_a=300,
+    article_tokens_b=300,
+    article_a=75,
+    article_b=75,
+    article_score=1.0,
+    article_run=75,
+    article_level=2,
+    common_names=5,
+    fewest_names=5,
 )
 
 _TOKENS = (10, 19, 20, 49, 50, 200, 500, 1000, 1001)
@@ -78,6 +87,14 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "loose_words": (0, 0, 3, 8, 9),
     "gap_words": (0, 2, 4, 5),
     "tape_level": (0, 0, 1),
+    "article_run": (0, 24, 25, 50),
+    "article_a": (25, 60, 75),
+    "article_b": (25, 60, 130),
+    "article_tokens_a": (0, 120, 300),
+    "article_tokens_b": (120, 300, 900),
+    "article_level": (1, 2, 2),
+    "common_names": (0, 2, 3, 6),
+    "fewest_names": (3, 6, 7),
     **dict.fromkeys(("same_letters", "named"), (True, True, True, False)),
     **dict.fromkeys(
         ("same_address", "same_canonical", "own_urls", "same_but_sessions", "records", "numbered"), (True, False, False)

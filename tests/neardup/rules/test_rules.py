@@ -363,14 +363,27 @@ def test_an_independent_model_of_names_and_siblings_agrees() -> None:
             gap_words=random.choice((0, 3, 4, 5)),
             loose_words=random.choice((0, 0, 3, 8, 9)),
             tape_level=random.choice((0, 0, 1)),
+            article_run=random.choice((0, 49, 50, 99, 100)),
+            article_level=random.choice((0, 1)),
+            article_a=random.choice((100, 200, 250)),
+            article_b=random.choice((100, 125)),
+            article_tokens_a=random.choice((149, 150, 300)),
+            common_names=random.choice((0, 2, 3, 4)),
+            fewest_names=random.choice((4, 8, 9)),
         )
         counted = [random.choice((0, 1, 2, 3, 40)), random.choice((0, 1, 15, 16, 63, 64))]
         siblings = Siblings(*counted, random.randint(0, sum(counted)), random.randint(0, sum(counted)))
         ruling = RULES["verified"].decide(pair, DECIDER, 0, siblings)
         refused = names.refused(pair._asdict(), siblings._asdict())
+        if names.syndicated(pair._asdict()):
+            assert ruling.kind is not None or ruling.by not in ("title veto", "tape", "short tape"), (pair, ruling)
+            refused = refused if refused != "title veto" else ""
+        else:
+            assert ruling.by != "content: syndicated", (pair, ruling)
         assert (ruling.by == refused) == bool(refused), (pair, siblings, ruling, refused)
         decisions.add((ruling.kind is not None, ruling.by))
     assert {by for _, by in decisions} >= {"retitled", "heading veto", "siblings", "title veto", "tape"}
+    assert (True, "content: syndicated") in decisions
     assert {(False, "elsewhere"), (False, "path"), (False, "record"), (False, "own word")} <= decisions
 
 

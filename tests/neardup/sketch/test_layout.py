@@ -20,6 +20,7 @@ from neardup.sketch.layout import (
     section_starts,
 )
 from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
 from tests.neardup.sketch.sketch_inputs import SCHEME
 
 
@@ -59,6 +60,20 @@ def test_sections_follow_one_another_as_the_header_says():
         assert expected[-1] == len(found)
     texts = [one[start:end] for start, end in pairwise(Header(one).starts)][RecordSection.URL :]
     assert texts == [b"http://a.example/x", b"a.example", b"A title", b"http://a.example/c", b"en", b""]
+
+
+def test_the_article_is_the_last_section_whatever_is_left_to_resolve():
+    text = b"<p>" + b" ".join(b"word%d" % i for i in range(120)) + b"</p>"
+    for head in (b"<title>A title</title>", b"<base href=/d/><link rel=canonical href=c><html lang='en us'>"):
+        (found,) = sketch_pages([Page("http://a.example/x", head + text, "text/html")], SCHEME)
+        header, view = Header(found), Sketch(found)
+        assert found[header.starts[RecordSection.ARTICLE] :] == bytes((120, 0, 0, 0, 0)) + view.article_tape
+        assert (view.article_tokens, view.article_level, len(view.article_tape)) == (120, 0, 120)
+        assert (header.problem(), header.reason, view.reason) == ("", "", "")
+        broken = bytearray(found)
+        broken[header.starts[RecordSection.ARTICLE] + 4] = 64
+        assert "level 64" in Header(bytes(broken)).problem()
+    assert view.canonical == "http://a.example/d/c"
 
 
 def test_lengths_of_the_last_texts_may_be_left_out():

@@ -31,6 +31,7 @@ def check(count, seed, **more):
     expected = oracle.sketch(words, SEED, title=title, links=links, blocks=blocks, url=url)
     found = fields_of(record)
     assert {name: found[name] for name in expected} == expected
+    assert ("article_tape" in found) == ("article_tape" in expected)
 
 
 @pytest.mark.kernel

@@ -12,6 +12,7 @@ import pytest
 
 from neardup.errors import NeardupError
 from neardup.index.base import Family
+from neardup.scheme import Scheme
 from streams.commands import inspect as look
 from streams.files.state import State
 from streams.formats.message import Forget, Message, decode_entry
@@ -45,6 +46,8 @@ def test_what_this_version_packs_is_there_and_is_not_refused(tmp_path: Path) -> 
         source.extractall(tmp_path, filter="data")
     with State.open(tmp_path) as state:
         assert list(state.verdicts())
+    with State.open(tmp_path, scheme=Scheme(seed=7)) as state:  # as of whoever gives the seed
+        assert state.scheme.article_tape_bytes_max == 0
     assert all(packed.stat().st_size < 40_000 for packed in GOLDEN)
 
 

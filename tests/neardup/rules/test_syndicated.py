@@ -1,0 +1,88 @@
+"""One article on two sites, each with its own name, menus and comments: the same content, and no more."""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.page import Page
+from neardup.pairs.scoring import compare
+from neardup.rules import rule_of
+from neardup.rules.base import Columns
+from neardup.scheme import Scheme
+from neardup.sketch.making import sketch_pages
+from neardup.sketch.view import Sketch
+from neardup.verdict import Kind
+from tests.gate.language import Language
+
+SCHEME = Scheme(seed=1)
+DECIDER = Decider(SCHEME.digest)
+LANGUAGE = Language(9, 6000)
+ARTICLE = LANGUAGE.paragraphs(Random(1), 300)
+HEADLINE = "Harbour bridge closed until further notice"
+
+
+def page(host: str, article: str = ARTICLE, headline: str = HEADLINE, comments: int = 4, more: str = "") -> Page:
+    """A page of a paper whose name stands in its title and all over it."""
+    random, name = Random(host), LANGUAGE.name(Random(host + " "))
+    menu = "".join(f"<li><a href=/{i}>{name} {LANGUAGE.label(random)}</a></li>" for i in range(12))
+    said = "".join(f"<li><b>{name}</b><p>{LANGUAGE.text(random, 30)}</p></li>" for _ in range(comments))
+    body = f"<ul>{menu}</ul><h1>{headline}</h1>{article}<ul>{said}</ul>{more}<p>{LANGUAGE.text(random, 20)}</p>"
+    html = f"<title>{headline} - {name}</title><body>{body}</body>"
+    return Page(f"http://{host}/news/{random.randrange(10**6)}", html.encode(), "text/html; charset=utf-8")
+
+
+def ruled(a: Page, b: Page, **numbers: Any) -> tuple[Kind | None, str]:
+    one, other = (Sketch(record) for record in sketch_pages([a, b], SCHEME))
+    decider = Decider(SCHEME.digest, **numbers)
+    pair = compare(one, other)
+    ruling = rule_of(decider).decide(pair, decider)
+    return ruling.kind, ruling.by
+
+
+def test_it_is_the_same_content_though_titles_name_the_papers() -> None:
+    one, other = page("one.example"), page("other.example")
+    assert ruled(one, other) == (Kind.SAME_CONTENT, "content: syndicated")
+    assert ruled(one, other, syndicated_tokens_min=0)[0] is None
+    assert ruled(one, other, rule="tape")[0] is None
+
+
+def test_of_one_site_it_is_not_asked() -> None:
+    assert ruled(page("a.one.example"), page("b.one.example"))[1] != "content: syndicated"
+
+
+def test_another_headline_keeps_them_apart() -> None:
+    other = page("other.example", headline="Stadium opens its doors again on Saturday")
+    assert ruled(page("one.example"), other)[0] is None
+
+
+def test_a_headline_alone_does_not_join_them() -> None:
+    other = page("other.example", article=LANGUAGE.paragraphs(Random(2), 300))
+    assert ruled(page("one.example"), other)[0] is None
+
+
+def test_a_quotation_does_not_join_them() -> None:
+    first = ARTICLE.split("\n")[0]
+    assert (
+        ruled(page("one.example"), page("other.example", article=first + LANGUAGE.paragraphs(Random(3), 400)))[0]
+        is None
+    )
+
+
+def test_parts_in_another_order_are_another_text() -> None:
+    words = ARTICLE.replace("<p>", "").replace("</p>", "").split()
+    parts = [" ".join(words[at : at + 12]) for at in range(0, len(words), 12)]
+    Random(4).shuffle(parts)
+    assert ruled(page("one.example"), page("other.example", article="<p>" + " ".join(parts) + "</p>"))[0] is None
+
+
+def test_a_stuffed_page_is_not_what_it_was_stuffed_with() -> None:
+    more = f"<p>{'cheap flights to sunny places ' * 250}</p>"
+    assert ruled(page("one.example"), page("other.example", more=more))[0] is None
+
+
+def test_whoever_may_be_taken_is_not_left_out_beforehand() -> None:
+    one, other = (Sketch(record) for record in sketch_pages([page("one.example"), page("other.example")], SCHEME))
+    row = np.array([[float(value) for value in compare(one, other)]])
+    assert rule_of(DECIDER).possible(Columns(row), DECIDER).tolist() == [True]
