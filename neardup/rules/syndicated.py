@@ -25,6 +25,7 @@ _SURROUNDINGS = frozenset(
         "unproved veto",
         "tape",
         "short tape",
+        "lengths",
         "content: too short",
         "content: too small a part",
     )
