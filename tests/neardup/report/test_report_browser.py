@@ -89,6 +89,7 @@ def test_samples_and_clusters_of_one_site_or_verdict_alone(browser, tmp_path: Pa
     assert 0 < count() < near
     for card in cards.locator("visible=true").all():
         assert "site1.example/" in card.locator(".who .url").first.inner_text()
+    assert 0 < rows.locator("visible=true").count() < rows.count()
     for row in rows.locator("visible=true").all():
         assert "site1.example/" in row.locator(".mono").first.inner_text()
 
