@@ -332,8 +332,11 @@ def test_a_folder_holds_those_of_one_generation(state: Path, tmp_path: Path, oth
     store._refuse_strangers = lambda manifest: None  # type: ignore[method-assign]
     mine = [store.write(make_image(state, index), manifest(offset)).checkpoint for offset in (1, 2)]
     index.close()
+    coming = tmp_path / "kept" / "files" / ("0" * 40)
+    coming.write_bytes(b"of theirs, whose manifest is still to come")
     assert store.prune(1) == 1
     assert store.names() == [held, mine[1]]
+    assert coming.exists()
     for one in store.usable():
         store.restore(one, tmp_path / one.name)
 
