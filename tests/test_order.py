@@ -71,7 +71,8 @@ def test_groups_are_heeded(request: pytest.FixtureRequest) -> None:
         pytest.skip("one process runs all tests: see `make check`")
     grouped = [item for item in request.session.items if item.get_closest_marker("xdist_group")]
     groups = {item.get_closest_marker("xdist_group").args[0] for item in grouped}  # type: ignore[union-attr]
-    assert all(item.nodeid.endswith(f"@{item.get_closest_marker('xdist_group').args[0]}") for item in grouped)
+    named = [item.nodeid.endswith(f"@{item.get_closest_marker('xdist_group').args[0]}") for item in grouped]
+    assert all(named), "no --dist loadgroup, with which make runs all tests; or xdist does not know the groups"
     assert str(Path(__file__).relative_to(request.config.rootpath)) in groups
 
 
