@@ -263,3 +263,16 @@ def test_a_rare_level_does_not_keep_t_from_being_told() -> None:
     # Drawn evenly over levels, a level's labels stand for no other.
     by_level = [replace(one, sample=f"{one.sample}: {one.sample}-similarity 2") for one in labels]
     assert equal_correct(crawl.study(by_level)).b_correct is None
+
+
+@pytest.mark.parametrize(("count", "told"), [(5, True), (4, False)])
+def test_a_level_is_told_by_five_labels_that_are_drawn_for_it(count: int, told: bool) -> None:
+    crawl = crawl_of(manual(items=30))
+    graphs, urls = crawl.study(), crawl.corpus.urls
+    labels = [
+        label_of(urls[a], urls[b], Judgement.CORRECT, sample=sample)
+        for rule in "BC"
+        for a, b, sample in draw(crawl.corpus, graphs.b, graphs.c, rule=rule, by="level", count=count)
+    ]
+    found = equal_correct(crawl.study(labels)).b_correct
+    assert found == (pytest.approx(graphs.b.edges) if told else None)
