@@ -1,5 +1,8 @@
 """A made-up language: words whose frequencies follow Zipf's law, and the texts and names that are made of them."""
 
+from collections.abc import Sequence
+from functools import cache
+from itertools import accumulate
 from random import Random
 
 _ONSETS = (*"bcdfghjklmnprstvwz", "bl", "br", "ch", "dr", "fl", "gr", "pl", "pr", "qu", "sh", "sk", "st", "th", "tr")
@@ -11,22 +14,28 @@ def _word(random: Random, syllables: int) -> str:
     return "".join(random.choice(_ONSETS) + random.choice(_VOWELS) for _ in range(syllables)) + random.choice(_ENDS)
 
 
+@cache
+def _words(seed: int, size: int) -> Sequence[str]:
+    random = Random(seed)
+    words: dict[str, None] = {}
+    while len(words) < size:
+        shortest = 1 if len(words) < 150 else 2 if len(words) < 4000 else 3
+        words[_word(random, random.randint(shortest, shortest + 1))] = None
+    return tuple(words)
+
+
+@cache
+def _weights(size: int) -> Sequence[float]:
+    return tuple(accumulate(1 / (rank + 2.7) ** 1.05 for rank in range(size)))
+
+
 class Language:
     """20,000 words, the frequent ones short; weight of the word of rank r: 1 / (r + 2.7) ** 1.05 (Mandelbrot)."""
 
     def __init__(self, seed: int, size: int = 20_000) -> None:
-        random = Random(seed)
-        words: dict[str, None] = {}
-        while len(words) < size:
-            shortest = 1 if len(words) < 150 else 2 if len(words) < 4000 else 3
-            words[_word(random, random.randint(shortest, shortest + 1))] = None
-        self.words = list(words)
+        self.words = _words(seed, size)
         self._common, self._rare = self.words[100:6000], self.words[2000:]
-        self._weights: list[float] = []
-        total = 0.0
-        for rank in range(size):
-            total += 1 / (rank + 2.7) ** 1.05
-            self._weights.append(total)
+        self._weights = _weights(size)
 
     def draw(self, random: Random, count: int) -> list[str]:
         """`count` words as they occur in running text."""
