@@ -1,6 +1,7 @@
 """Rules, dashboards and runbook hold together; and alerts fire in a real Prometheus when their fault is made."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -33,7 +34,8 @@ import rules  # noqa: E402
 
 
 def promtool(tool: Tool, *arguments: str | Path) -> str:
-    told = subprocess.run([tool("promtool"), *arguments], capture_output=True, text=True)
+    environment = {**os.environ, "GOGC": "800"}  # else it collects garbage for a quarter of its time
+    told = subprocess.run([tool("promtool"), *arguments], capture_output=True, text=True, env=environment)
     assert told.returncode == 0, told.stdout + told.stderr
     return told.stdout
 
