@@ -7,6 +7,7 @@ byte, those of a scan that nobody killed. Exits with 1 and says what differs. Ro
 threads would be missing in what is forked after it.
 """
 
+import gc
 import os
 import pickle
 import random
@@ -37,9 +38,9 @@ def archives(folder: Path) -> list[Path]:
     """The same three sources for every scan."""
     folder.mkdir()
     return [
-        write_warc(folder / "a.warc.gz", crawl(40)),
-        write_folder(folder / "pages", crawl(25)),
-        write_json_lines(folder / "c.jsonl", crawl(30), base="http://c.example/"),
+        write_warc(folder / "a.warc.gz", crawl(24)),
+        write_folder(folder / "pages", crawl(15)),
+        write_json_lines(folder / "c.jsonl", crawl(18), base="http://c.example/"),
     ]
 
 
@@ -206,6 +207,8 @@ def main(mode: str, seed: int, folder: Path) -> None:
     paths = archives(folder / "archives")
     with State.open(None) as throw_away:
         scan(paths, throw_away)  # compiles or loads the kernels before anything is forked
+    gc.collect()
+    gc.freeze()  # an index that is closed has garbage collected: in each child all that is imported
     (folder / "whole").mkdir()
     if not ended(fork(lambda: run(paths, folder / "whole", lambda now: None))):
         sys.exit("the whole scan was killed")
