@@ -138,7 +138,7 @@ def test_a_port_that_is_asked_for_is_taken_or_told(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         command = [sys.executable, str(SCRIPT), "--port", str(port), "--folder", str(tmp_path / "data")]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         assert (ended.returncode, ended.stderr) == (
             1,
             f"error: port {port} of 127.0.0.1 cannot be had: Address already in use\n",
@@ -146,12 +146,15 @@ def test_a_port_that_is_asked_for_is_taken_or_told(tmp_path: Path) -> None:
 
 
 def test_a_broker_may_be_left_behind(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPT), "--behind", "--folder", str(tmp_path / "data")]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
-    found = re.fullmatch(r"(127\.0\.0\.1:\d+), until: kill (\d+)\n", said)
-    assert found, said
+    folder = tmp_path / "data"
+    command = [sys.executable, str(SCRIPT), "--behind", "--folder", str(folder)]
     try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
+        found = re.fullmatch(r"(127\.0\.0\.1:\d+), until: kill (\d+)\n", said)
+        assert found, said
         assert Admin(Connection(found[1])).cluster_id()
-    finally:
         os.kill(int(found[2]), signal.SIGTERM)
-    eventually(lambda: not brokers(tmp_path / "data"), "the broker's end")
+        eventually(lambda: not brokers(folder), "the broker's end")
+    finally:
+        for left in brokers(folder):
+            os.kill(left, signal.SIGKILL)

@@ -1,13 +1,12 @@
 """The walks through the line, typed into a shell as `deploy/walks/README.md` has them."""
 
 import io
-import socket
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from broker import eventually
+from broker import eventually, kafka
 
 from streams.client import VerdictConsumer
 from streams.config.settings import Topics
@@ -57,9 +56,7 @@ def typist(tmp_path: Path, broker: str, names: Topics) -> Iterator[Typist]:
     write_warc(tmp_path / "demo" / "crawl.warc.gz", pages(), "https://mako.example/")
     package(tmp_path / "demo" / "packages" / "Mako-1.3.8" / "mako-1.3.8.tar.gz")
     prefix = names.pages.removesuffix("pages")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = kafka.free_ports(1)
     environment = {"NEARDUP_BOOTSTRAP": broker, "NEARDUP_TOPIC_PREFIX": prefix, "NEARDUP_GROUP": prefix + "line"}
     instead = {
         "8765": str(port),  # first: it may stand in what is typed for the others
