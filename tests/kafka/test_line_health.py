@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from broker import eventually
+from broker import PATIENCE_SECONDS, eventually
 from line import Make
 
 from neardup.page import Page
 from streams.kafka import Generation, Stage
 from streams.roles.generations import control_topic
+from streams.views import control as controlling
 from streams.views.control import Control
 from streams.views.health import of_stream
 from streams.views.line import LineHealth
@@ -16,7 +17,8 @@ from tests.streams.shell import words
 
 
 @pytest.mark.slow
-def test_what_stands_still_is_told_until_it_runs(make: Make) -> None:
+def test_what_stands_still_is_told_until_it_runs(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controlling, "ANSWER_SECONDS_MAX", PATIENCE_SECONDS)
     line = make()
     settings = replace(line.settings, bootstrap=line.bootstrap)
     line.publish([Page(f"http://a.example/{number}", f"<p>{words('a')}".encode()) for number in range(3)])
