@@ -230,8 +230,8 @@ def _told_apart(mine, theirs, words, other_words, more):
         return 0
     told, lacking = (words, theirs) if words else (other_words, mine)
     if more == 0:
-        return 1 if told & 1 and lacking == 0 else (3 if told & 4 and lacking == 2 else 0)
-    return 2 if told & 2 and (more > 0) == (words > 0) else 0
+        return 2 if told & 4 and lacking == 2 else 0
+    return 1 if told & 2 and (more > 0) == (words > 0) else 0
 
 
 @lean_kernel

@@ -38,9 +38,9 @@ class Pair(NamedTuple):
     numbered: the same of digits among letters in their last segments.
 
     own_words: of pages of one site, one path of which has a word that its page says, and neither the other path nor the
-    other page; of the other path no word is such a one. 1: the paths are as deep, the word has no digits, and the other
-    path has no word of its own: `fold`, `reverse_fold`; 2: the path is the deeper one, and the word has digits and
-    letters: `v1/`; 3: as 1, said thrice, while the other path has words of its own, which no page says.
+    other page; of the other path no word is such a one. 1: the path is the deeper one, and the word has digits and
+    letters: `v1/`; 2: the paths are as deep, the word has no digits and is said thrice, and the other path has words of
+    its own, which no page says.
 
     Of two sites alone, else 0: common_names: words of title and heading that both pages have, those of digits alone and
     of the own host left out; fewest_names: how many the page with fewer of them has. If there are any, and both pages

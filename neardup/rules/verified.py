@@ -151,7 +151,7 @@ def _placed_apart(pair: Pair, decider: Decider) -> str:
         # One text may come again under another number: it is two if a word differs that stands by no figure.
         if decider.numbered_veto and pair.numbered and (pair.loose_words > 0 or not _is_noise(pair, decider)):
             return "record"
-    if decider.own_word_veto and (pair.own_words in (1, 2) or (pair.own_words == 3 and _unlike(pair, decider))):
+    if decider.own_word_veto and (pair.own_words == 1 or (pair.own_words == 2 and _unlike(pair, decider))):
         return "own word"
     if not pair.path_veto or pair.tape_score >= decider.path_tape_max:
         return ""

@@ -52,7 +52,7 @@ def placed(pair):
         return "" if stamp(pair, 2) else "record"
     if pair["numbered"] and named and (pair["loose_words"] or not noise(pair)):
         return "record"
-    if pair["own_words"] in (1, 2) or (pair["own_words"] == 3 and pair["tape_score"] < 0.978 and not stamp(pair)):
+    if pair["own_words"] == 1 or (pair["own_words"] == 2 and pair["tape_score"] < 0.978 and not stamp(pair)):
         return "own word"
     if pair["tape_score"] >= 0.978:
         return ""

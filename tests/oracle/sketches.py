@@ -526,8 +526,8 @@ def own_words(a, b):
     other = b if page is a else a
     more = len(segments(page["url"])) - len(segments(other["url"]))
     if more == 0:
-        return (lacking == 0) + 3 * (lacking == 2 and often) if False in digits else 0
-    return 2 if True in digits and more > 0 else 0
+        return 2 * (lacking == 2 and often)
+    return int(True in digits and more > 0)
 
 
 def absent(name, other):

@@ -16,7 +16,7 @@ from tests.neardup.pairs.some_pairs import SAME
 
 DECIDER = Decider("0" * 32)
 #: Of two sites; what is told of it is its score alone.
-PAIR = SAME._replace(same_site=False, content_score=0.1, gaps=40, gap_words=80, loose_words=80)
+PAIR = SAME._replace(same_site=False, content_score=0.1, c_similarity=0, gaps=40, gap_words=80, loose_words=80)
 
 
 def tuned(

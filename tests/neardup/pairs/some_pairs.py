@@ -79,7 +79,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "content_score": (0.0, 0.29, 0.3, 0.73, 0.74, 0.95),
     "title_veto": (0, 0, 0, 1, 2),
     "path_veto": (0, 0, 0, 1, 2, 3),
-    "own_words": (0, 0, 0, 1, 2, 3),
+    "own_words": (0, 0, 0, 1, 2),
     "head_veto": (0, 0, 0, 1, 2),
     "heading_veto": (0, 0, 1, 2),
     "gaps": (0, 1, 2, 3, 6),
