@@ -86,3 +86,61 @@ def test_whoever_may_be_taken_is_not_left_out_beforehand() -> None:
     one, other = (Sketch(record) for record in sketch_pages([page("one.example"), page("other.example")], SCHEME))
     row = np.array([[float(value) for value in compare(one, other)]])
     assert rule_of(DECIDER).possible(Columns(row), DECIDER).tolist() == [True]
+
+
+# what somebody may try, or what happens without anybody's trying
+
+
+def paragraphs(seed: int, words: int) -> str:
+    return LANGUAGE.paragraphs(Random(seed), words)
+
+
+def test_an_article_within_a_page_of_more_is_not_that_page() -> None:
+    # who is crawled first, with a stranger's article in his own text, would have it shown under his name
+    for at in (0, 1, 2):
+        parts = [paragraphs(5, 250), paragraphs(6, 250)]
+        parts.insert(at, ARTICLE)
+        hiding = page("other.example", article="".join(parts), comments=0)
+        assert ruled(page("one.example", comments=0), hiding)[0] is None
+        assert ruled(hiding, page("one.example", comments=0))[0] is None
+
+
+def test_two_articles_about_one_press_release_are_two() -> None:
+    release = paragraphs(7, 400)
+    for words, headline in ((80, "Stadium opens its doors again on Saturday"), (500, HEADLINE)):
+        one = page("one.example", article=release + paragraphs(8, words), comments=0)
+        other = page("other.example", article=paragraphs(9, words) + release, headline=headline, comments=0)
+        assert ruled(one, other)[0] is None
+
+
+def test_texts_that_many_sites_have_to_print_join_nobody() -> None:
+    notice = paragraphs(10, 300)  # a licence, what is kept in cookies, terms of use
+    one = page("one.example", article=paragraphs(11, 150) + notice, headline="Wool keeps warm even when wet")
+    other = page("other.example", article=paragraphs(12, 150) + notice, headline="Bread rises best in the cold")
+    assert ruled(one, other)[0] is None
+    # under one name it is one text: terms of use are, and so are the words of a song
+    assert ruled(page("one.example", notice, "Terms of use"), page("other.example", notice, "Terms of use"))[0]
+
+
+def test_a_list_in_another_order_is_another_list_also_elsewhere() -> None:
+    random = Random(13)
+    entries = [
+        f"{LANGUAGE.topic(random, 2, 4)} $ {random.randint(1, 999)} {LANGUAGE.text(random, 12)}" for _ in range(40)
+    ]
+    for order in (sorted(entries), entries[::-1], random.sample(entries, len(entries)), entries[20:] + entries[:20]):
+        for item in ("<li>{}</li>", "<p>{}</p>"):
+            lists = ["".join(map(item.format, some)) for some in (entries, order)]
+            one, other = page("one.example", lists[0], comments=0), page("other.example", lists[1], comments=0)
+            assert ruled(one, other)[1] != "content: syndicated"
+
+
+def test_long_comments_do_not_hide_an_article() -> None:
+    assert ruled(page("one.example", comments=8), page("other.example", comments=0))[0] is Kind.SAME_CONTENT
+
+
+def test_one_word_said_for_ever_is_no_article_that_anybody_shares() -> None:
+    said = "<p>" + "buy " * 100_000 + "</p>"
+    (record,) = sketch_pages([page("one.example", said, comments=0)], SCHEME)
+    assert len(Sketch(record).article_tape) <= SCHEME.article_tape_bytes_max
+    assert ruled(page("one.example", said), page("other.example", said))[1] != "content: syndicated"
+    assert ruled(page("one.example"), page("other.example", ARTICLE + said))[0] is None
