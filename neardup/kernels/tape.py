@@ -35,19 +35,29 @@ def prepare(mixed, counts, many, occurrences_max, bytes_max, left, byte):
     mixed uint64[many], counts uint32[many] (0: not there): distinct tokens, of each the first occurrences_max count.
     left uint8[many] out: how many of each are on the tape; byte uint8[many] out: each one's byte.
     """
-    most = U64(occurrences_max)
+    most, limit = U64(occurrences_max), U64(bytes_max)
     level = np.int64(0)
     # each pass is a fraction of what a histogram costs, whose places would have to wait for each other
     kept = _kept(mixed, counts, many, most, level)
-    while level < LEVELS - 1 and kept > U64(bytes_max):
-        level += 1
+    if kept > limit:
+        # each level keeps about half of the one below, so the search begins where the right one may be
+        while level < LEVELS - 1 and kept >> U64(level) > limit:
+            level += 1
         kept = _kept(mixed, counts, many, most, level)
+        while level > 1 and kept <= limit:
+            below = _kept(mixed, counts, many, most, level - 1)
+            if below > limit:
+                break
+            level, kept = level - 1, below
+        while level < LEVELS - 1 and kept > limit:
+            level += 1
+            kept = _kept(mixed, counts, many, most, level)
     mask = (_ONE << U64(level)) - _ONE
     for i in range(U64(many)):
         g = mixed[i]
         left[i] = U8(min(U64(counts[i]), most) if g & mask == _ZERO else _ZERO)
         byte[i] = U8(((g >> U64(56)) & U64(0xFE)) | ((g >> U64(level)) & _ONE))
-    return level, np.int64(min(kept, U64(bytes_max)))
+    return level, np.int64(min(kept, limit))
 
 
 @lean_kernel
