@@ -18,7 +18,7 @@ TEXT = b"<title>Wool</title><link rel=canonical href=/\xc3\xa9><p>" + b" ".join(
 
 
 def test_a_byte_holds_a_score_to_half_a_percent() -> None:
-    assert [score_code(score) for score in (None, 0.0, 1.0, -3.0, 7.0)] == [0, 1, 255, 1, 255]
+    assert [score_code(score) for score in (None, 0.0, 1.0)] == [0, 1, 255]
     assert score_of(0) is None
     for thousandth in range(1001):
         told = score_of(score_code(thousandth / 1000))
