@@ -1,7 +1,8 @@
 """Slow, plain token strings of a page: html5lib reads the markup, Python's own tables class the characters.
 
 Two readings of one page. `stream_words` takes the tokens of html5lib's tokenizer, driven by its tree builder: markup as
-it stands in the bytes. `tree_words` walks the finished tree. They differ where tree construction moves or drops things:
+it stands in the bytes. `stream_and_tree_words` walks the finished tree, too. They differ where tree construction moves
+or drops things:
 
 * end tags without an open element, and start tags that a context forbids, are markup in the stream only;
 * text and tags in tables are moved before the table; formatting elements are reopened; framesets drop text;
@@ -271,7 +272,8 @@ def _walk(element) -> Iterator[Piece]:  # type: ignore[no-untyped-def]
         yield "break", ""
 
 
-def tree_words(page: bytes, host: str = "") -> list[str]:
-    """Token strings of the finished tree, in document order."""
-    root = html5lib.parse(_decoded(page), treebuilder="etree", namespaceHTMLElements=False)
-    return words_of_pieces(_walk(root), host)
+def stream_and_tree_words(page: bytes, host: str = "") -> tuple[list[str], list[str]]:
+    """Those of `stream_words`, and the token strings of the finished tree, in document order."""
+    recorder = _Recorder()
+    root = recorder.parse(_decoded(page))
+    return words_of_pieces(iter(recorder.pieces), host), words_of_pieces(_walk(root), host)
