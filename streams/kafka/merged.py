@@ -2,8 +2,8 @@
 
 The next page is always that whose fetch time is the smallest among the first unread ones of all partitions; of equal
 ones that of the smaller partition. While a partition has not come to the end that it had when the merge began, its next
-record is waited for. So nothing hangs on who answers faster, and a merge that goes on at committed positions goes on as
-it would have.
+record is waited for, and so is a partition that the group still holds for another member. So nothing hangs on who
+answers faster, and a merge that goes on at committed positions goes on as it would have.
 
 The bound: pages of one partition stay in its order. A page that stands behind a younger one of its own partition comes
 right after that one, and is so late by as much as its partition is out of order; across partitions there is no bound.
@@ -94,6 +94,8 @@ class MergedPages(KafkaPages):
 
     def _first(self) -> int | None:
         """The partition whose first record comes next; None if that is not known yet."""
+        if not self._all_assigned():
+            return None
         found: tuple[int, int] | None = None
         for partition in self.assigned():
             queue = self._queues.get(partition)
@@ -104,6 +106,12 @@ class MergedPages(KafkaPages):
                 key = (queue[0][0], partition)
                 found = key if found is None else min(found, key)
         return None if found is None else found[1]
+
+    def _all_assigned(self) -> bool:
+        """Whether the merge has all that it merges: the group may hand over part of it first, while it still takes a
+        process that was killed for a member. Whoever follows the topic takes what there is.
+        """
+        return len(self.assigned()) == self.topic.partitions or (self.reached and not self._once)
 
     def _done_with(self, partition: int) -> bool:
         """Whether nothing of it is wanted now: neither waited for nor taken."""
@@ -119,8 +127,7 @@ class MergedPages(KafkaPages):
 
     def _at_ends(self) -> bool:
         """Whether there is nothing more to come. Where all is read up to the ends, others are taken, or they stand."""
-        assigned = self.assigned()
-        if not self.reached and assigned and all(map(self._done_with, assigned)):
+        if not self.reached and self._all_assigned() and all(map(self._done_with, self.assigned())):
             ends = self.ends()
             left = sum(end - self.ends_wanted.get(partition, 0) for partition, end in ends.items())
             if self._once or left <= FOLLOW_RECORDS:

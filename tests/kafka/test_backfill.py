@@ -3,8 +3,9 @@
 import heapq
 import io
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,10 @@ from streams.commands import inspect as look
 from streams.commands.replay import replay_stream
 from streams.config.settings import Topics
 from streams.files.sources import open_sources
+from streams.formats.codecs import fetch_time
 from streams.history.diff import diff
 from streams.history.replay import Stretch
-from streams.kafka import ControlTopic, Stage, topics
+from streams.kafka import ControlTopic, KafkaPages, MergedPages, Stage, topics
 from streams.roles import forget
 from tests.streams.archives import crawl, write_warc
 
@@ -114,6 +116,44 @@ def test_partitions_read_at_other_speeds_give_the_same_order(make: Make) -> None
     assert role.wait() == 0
     assert in_log(other) == merged(line)
     assert other.verdicts() == other.expected()
+
+
+def test_a_merge_waits_for_partitions_that_a_member_before_it_holds(make: Make) -> None:
+    """One that was killed, for instance, until its session ends: the group hands its partitions on one by one."""
+    line: Line = make(partitions=3)
+    spread(line, story(12))
+    pages, group, log = line.names.pages, line.settings.group_of("sketch"), line.admin.topic(line.names.sketches)
+    how = {"bytes_max": 1 << 20, "linger_s": 0.0, "wait_s": 0.1}
+    with closing(KafkaPages(line.connection, pages, group, log)) as before:
+
+        def whole() -> bool:
+            before.read(1, **how)
+            return len(before.assigned()) == 3
+
+        eventually(whole, "it holds all partitions")
+        time_of = partial(fetch_time, codec=line.settings.codec)
+        reader = MergedPages(line.connection, pages, group, log, time_of=time_of, once=True)
+        early = []
+
+        def shared() -> bool:
+            before.read(1, **how)
+            early.append(reader.read(100, **how))
+            return 0 < len(reader.assigned()) < 3
+
+        eventually(shared, "it has some of them")
+        early += [reader.read(100, **how) for _ in range(5)]
+    with closing(reader):
+        assert early == [None] * len(early)
+        assert not reader.reached
+        found: list[tuple[int, int]] = []
+
+        def all_read() -> bool:
+            batch = reader.read(100, **how)
+            found.extend((record.partition(), record.offset()) for record in (batch.records if batch else []))
+            return reader.reached
+
+        eventually(all_read, "the ends")
+    assert found == merged(line)
 
 
 def test_killed_again_and_again_it_goes_on_and_loses_and_doubles_nothing(make: Make) -> None:
