@@ -15,6 +15,7 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
+from streams.process.signals import SystemClock
 from streams.testing import ManualClock
 from streams.views import asking, health, told_metrics
 from streams.views.told_metrics import asked
@@ -131,6 +132,28 @@ def test_who_reads_nothing_and_who_does_not_answer_is_told() -> None:
     assert told["unread"] == ["1", "2"]
     assert told["problems"][:2] == ["Kafka is away", "b does not answer"]
     assert "partitions 1, 2" in told["problems"][2]
+
+
+@pytest.mark.parametrize(
+    ("step", "behind", "readers", "silent", "told"),
+    [
+        ("sketch", 0, [], True, ""),  # nobody is missed
+        ("sketch", 3, [{}], True, ""),
+        ("sketch", 3, [], False, "Nobody reads topic t, and 3 records wait"),
+        ("match", 0, None, True, ""),  # there was nothing to say
+        ("match", 3, None, False, ""),
+        ("match", 3, None, True, "3 messages of topic t wait, and no verdict came since 1970-01-01"),
+    ],
+)
+def test_a_step_that_nobody_takes_is_told(
+    step: str, behind: int, readers: list[dict[str, Any]] | None, silent: bool, told: str
+) -> None:
+    newest = 1 if silent else SystemClock().now_ms()
+    steps = [{"step": step, "reads": "t", "behind": behind, "partitions": {}, "newest": 1, "readers": readers}]
+    line = {"steps": steps, "newest_verdict": newest, "generations": [], "live": ""}
+    problems = health.of_stream("a test", line, [], 0, [], None)["problems"]
+    assert len(problems) == bool(told)
+    assert "".join(problems).startswith(told)
 
 
 def test_a_scans_directory_is_told_by_its_parts(tmp_path: Path) -> None:
