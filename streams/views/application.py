@@ -38,6 +38,7 @@ from streams.views.health import Facts, of_stream
 from streams.views.line import StreamHealth
 from streams.views.lists import Row, closeness_to
 from streams.views.peers import Peers, own_address
+from streams.views.progress import Progress
 from streams.views.rows import EVERYTHING, TABLES, apply
 from streams.views.security import credentials
 from streams.views.topics import StreamOrigin
@@ -149,6 +150,7 @@ class StreamSource:
         self._changes = Changelogs(self.app, self._tables, self._fail)
         self._closeness = closeness_to(Decider(scheme="", **settings.decider_values))
         self._rate, self._others_rate, self._taken = Rate(), 0.0, 0
+        self._progress = Progress()
         self._peers = Peers(address, settings.views_token)
         self._control = Control(settings)
         self._health = StreamHealth(settings, self._control, address, self._peers)
@@ -170,13 +172,18 @@ class StreamSource:
 
     async def _take(self, events: Sequence[Any]) -> None:
         """Takes in verdicts of any partitions, each partition's in order; Faust may commit them afterwards."""
-        parts: dict[int, _PartitionRows] = {}
-        mine = self.app.consumer.assignment()
+        parts: dict[TP, _PartitionRows] = {}
+        first: dict[TP, int] = {}
+        last: dict[TP, int] = {}
+        mine, generation = self.app.consumer.assignment(), self.app.consumer_generation_id
         for event in events:
             message = event.message
-            if message.tp not in mine:
-                continue  # another worker has the partition by now, and reads this verdict itself
-            rows = parts.setdefault(message.partition, _PartitionRows(self._tables, message.partition))
+            if not self._progress.takes(message, mine, generation):
+                continue
+            place = TP(message.topic, message.partition)
+            first.setdefault(place, message.offset)
+            last[place] = message.offset
+            rows = parts.setdefault(place, _PartitionRows(self._tables, message.partition))
             try:
                 apply(orjson.loads(event.value or b""), rows, round(message.timestamp * 1000), self._closeness)
             except (KeyError, TypeError, ValueError) as error:
@@ -187,9 +194,12 @@ class StreamSource:
                     offset=message.offset,
                     error=repr(error),
                 )
-        for partition, rows in parts.items():
-            if TP(self._topic.name, partition) in self.app.consumer.assignment():
+        for place, rows in parts.items():
+            if place in self.app.consumer.assignment() and generation == self.app.consumer_generation_id:
                 await rows.keep(self._changes)
+                self._progress.kept(place, generation, last[place] + 1)
+            else:
+                self._progress.left_out(place, generation, first[place])
         self._rate.count(len(events))
         self._taken += len(events)
 
@@ -204,11 +214,12 @@ class StreamSource:
         except Exception as error:  # noqa: BLE001  # nobody else looks at what becomes of this task
             self._fail(error)
 
-    async def _rows_kept(self) -> bool:
+    async def _rows_kept(self) -> Mapping[TP, int] | None:
         """See `streams.views.driver.CommittedConsumer`."""
+        ends = self._progress.ends(self.app.consumer_generation_id)
         if not self._failed.done():
             await self._changes.arrived()
-        return not self._failed.done()
+        return None if self._failed.done() else ends
 
     def policy(self) -> Sequence[str]:
         return self._control.policy()
@@ -260,6 +271,8 @@ class StreamSource:
             # Faust keeps acknowledged ones there, too, where a partition went and came back and was read once more.
             unacked = [message for message in consumer.unacked if not message.acked]
             waiting = [message.offset for message in unacked if message.tp == place]
+            if (left := self._progress.waiting(place, self.app.consumer_generation_id)) is not None:
+                waiting.append(left)
             out[place.partition] = max(0, ends[place.partition] - min([position, *waiting]))
         return out
 

@@ -47,7 +47,8 @@ class Worker:
     def _port(self, began: int) -> str:
         text = os.pread(self._log.fileno(), 1 << 20, began).decode()
         assert self.process.poll() is None, text
-        return text.partition("serving http://127.0.0.1:")[2].partition("/")[0]
+        port, whole, _ = text.partition("serving http://127.0.0.1:")[2].partition("/")
+        return port if whole else ""
 
     def __call__(self, path: str) -> dict[str, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -127,6 +128,19 @@ async def held(self, batch, topic, *, partition):
     return await send(self, batch, topic, partition=partition)
 AIOKafkaProducer.send_batch = held
 """
+#: Its partitions are on their way to another worker, and come back, while the first batch is at hand.
+AWAY = """
+from streams.views.application import StreamSource
+take, batches = StreamSource._take, []
+async def away(self, events):
+    batches.append(len(events))
+    if len(batches) == 1:
+        self.app.consumer.assignment = set
+    await take(self, events)
+    if len(batches) == 1:
+        del self.app.consumer.assignment
+StreamSource._take = away
+"""
 #: No row ever leaves: the batch that it is of does not end.
 STANDING = """
 import asyncio
@@ -139,6 +153,36 @@ watching.LOOK_SECONDS = 0.5
 """
 #: So long Faust's timer of commits is given: it tries every 2.8 s.
 COMMITS_SECONDS = 6.0
+
+
+@pytest.mark.slow
+def test_what_is_left_out_while_partitions_move_is_never_committed(
+    broker: str, made: Topics, tmp_path: Path, connection: Connection
+) -> None:
+    """Nobody would read it again."""
+    verdicts = said(120, 3)
+    producer = Producer({"bootstrap.servers": broker, "transactional.id": made.verdicts})
+    producer.init_transactions(60)
+    publish(producer, made.verdicts, verdicts[:60], committed=True)
+    topic = Admin(connection).topic(made.verdicts)
+    group = name_of(Settings(group=made.verdicts), topic)
+    worker = Worker(broker, made, tmp_path / "tables", before=AWAY)
+    try:
+        eventually(lambda: worker("/own.json")["rate"] > 0, "verdicts, none of which is taken in")
+        until = time.monotonic() + COMMITS_SECONDS
+        places = range(topic.partitions)
+        eventually(lambda: time.monotonic() > until, "Faust's commit")
+        assert not any(Admin(connection).committed(group, topic.name, place) for place in places)
+        assert worker("/overview.json")["verdicts"] == 0
+        assert worker.end(signal.SIGKILL) == -signal.SIGKILL
+
+        worker = Worker(broker, made, tmp_path / "tables")
+        publish(producer, made.verdicts, verdicts[60:], committed=True)
+        worker.takes(len(verdicts))
+        assert_alike(worker, verdicts)
+    finally:
+        print(worker.log())
+        worker.end(signal.SIGKILL)
 
 
 @pytest.mark.slow

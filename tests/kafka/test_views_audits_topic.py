@@ -68,7 +68,7 @@ def test_pairs_of_the_stream_are_listed_and_labelled(audited: Line, monkeypatch:
         (label,) = read_labels(labels)
         assert (str(label.label), label.labeller) == ("incorrect", "ana")
         assert label.pair in {pair.urls for pair in pairs}
-        assert re.search("ana", ask(worker, "GET", "/audits")[1])
+        assert re.search(r"\bana\b", ask(worker, "GET", "/audits")[1])
     finally:
         print(worker.log())
         worker.end(signal.SIGKILL)

@@ -77,7 +77,7 @@ class Walk:
         self.wrong: list[str] = []
         self.page.on("console", lambda message: self.wrong.append(message.text))
         self.page.on("dialog", lambda dialog: self.wrong.append("a dialog"))
-        self.page.on("request", lambda asked: None if self.url in asked.url else self.wrong.append(asked.url))
+        self.page.on("request", lambda asked: None if asked.url.startswith(self.url) else self.wrong.append(asked.url))
 
     def go(self, path: str) -> "Walk":
         answer = self.page.goto(self.url + path)

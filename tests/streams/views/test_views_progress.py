@@ -1,0 +1,47 @@
+"""Nothing behind a verdict that was left out is taken in, or committed, before it was read anew."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("faust", reason="faust-streaming is not installed")
+
+from faust.types import TP
+
+from streams.views.progress import Progress
+
+A, B = TP("verdicts", 0), TP("verdicts", 1)
+
+
+def verdict(place: TP, offset: int, generation: int) -> Any:
+    return SimpleNamespace(topic=place.topic, partition=place.partition, offset=offset, generation_id=generation)
+
+
+def test_behind_what_was_left_out_nothing_is_taken_in_until_it_is_read_anew() -> None:
+    progress = Progress()
+    assert progress.takes(verdict(A, 5, 1), {A, B}, 1)
+    progress.kept(A, 1, 6)
+    assert not progress.takes(verdict(A, 6, 1), {B}, 1)  # it is on its way to somebody
+    assert progress.takes(verdict(B, 9, 1), {B}, 1)
+    assert progress.waiting(A, 1) == 6
+    # It comes back, and the group's new generation is not known here yet.
+    assert not progress.takes(verdict(A, 7, 1), {A, B}, 1)
+    assert progress.ends(1) == {A: 6}
+    # Known now: what was read before is left out, what is read anew comes in order.
+    assert not progress.takes(verdict(A, 8, 1), {A, B}, 2)
+    assert progress.waiting(A, 2) is None
+    assert progress.ends(2) == {}
+    assert [progress.takes(verdict(A, offset, 2), {A, B}, 2) for offset in (6, 7, 8)] == [True] * 3
+    progress.kept(A, 2, 9)
+    assert progress.ends(2) == {A: 9}
+
+
+def test_a_batch_whose_partition_went_while_it_was_taken_in_waits_with_its_first() -> None:
+    progress = Progress()
+    assert progress.takes(verdict(A, 3, 4), {A}, 4)
+    progress.left_out(A, 4, 3)
+    assert not progress.takes(verdict(A, 4, 4), {A}, 4)
+    assert progress.waiting(A, 4) == 3
+    assert progress.ends(4) == {}
+    assert progress.takes(verdict(A, 3, 5), {A}, 5)
