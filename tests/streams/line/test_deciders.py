@@ -24,7 +24,7 @@ from tests.streams.archives import Sample, html, text, write_warc
 
 SCHEME = Scheme(seed=7)
 #: Takes pages of one title at two places of a site for one, as the pages below are.
-FIRST = Decider(SCHEME.digest, elsewhere_veto=False)
+FIRST = Decider(SCHEME.digest, elsewhere_veto=False, numbered_veto=False)
 #: Its threshold lies above what the pages below have in common.
 STRICT = replace(FIRST, tape_min=0.99, noise_gaps_max=0)
 Make = Callable[[Scheme], Decider]
