@@ -31,7 +31,7 @@ from roles import Role
 
 from streams.config.settings import Settings
 
-role = Role("match", Settings(bootstrap="127.0.0.1:1", state=sys.argv[1]), Path(sys.argv[2]))
+role = Role("match", Settings(bootstrap="127.0.0.1:1", seed=7, state=sys.argv[1]), Path(sys.argv[2]))
 eventually(role.log.exists, "its first step")
 role.signal(signal.SIGSTOP)
 print(role.pid, flush=True)
