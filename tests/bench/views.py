@@ -35,11 +35,18 @@ from streams.kafka import Admin, Connection, topics  # noqa: E402
 from streams.kafka.topics import Sizes  # noqa: E402
 
 PARTITIONS = 4
+#: Verdicts speak of pages of late: the last so many of them, and up to twice as many.
+PAGES_SPOKEN_OF = 50_000
 DECIDER = Decider(scheme="5" * 32)
 ROUNDS = 30
 #: What the views should keep up with, and what may be too much for them.
 LIVE_RATES, LIVE_SECONDS = (1_000, 3_000), 10
 WAIT_SECONDS_MAX = 3_600.0
+
+
+def forget(entries: list[Any]) -> None:
+    if len(entries) > 2 * PAGES_SPOKEN_OF:
+        del entries[:PAGES_SPOKEN_OF]
 
 
 def made_up(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -64,8 +71,8 @@ def made_up(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
             duplicate = draw < 0.45
             cluster = chance.choice(clusters) if duplicate else number << 3
             if not duplicate:
-                clusters = clusters[-50_000:]
                 clusters.append(cluster)
+                forget(clusters)
             place = {"page_id": cluster, "url": chance.choice(urls), "fetched_at": 1_790_000_000_000,
                      "coordinates": verdict["coordinates"]}  # fmt: skip
             score = round(0.74 + 0.26 * chance.random(), 4) if duplicate else round(0.74 * chance.random(), 4)
@@ -76,8 +83,8 @@ def made_up(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
                         place, "cluster_size": 3, "canonical": place["url"], "revision": number,
                         "evidence": evidence if duplicate else {"nearest": {**evidence, **place}}}  # fmt: skip
         if not known:
-            urls = urls[-100_000:]
             urls.append(url)
+            forget(urls)
         yield url, verdict
 
 
