@@ -39,8 +39,7 @@ PORT_ATTEMPTS = 5
 
 #: Small and quick, and safe for one node: internal topics with one replica and few partitions; no wait for further
 #: members of a group; a dedupe buffer of 4 MB instead of 128; a short broker session, since a broker killed with
-#: SIGKILL cannot register again before its old session ends; few threads and few empty records, since an idle broker
-#: takes 3.4 % of a core by default, and 2 % so.
+#: SIGKILL cannot register again before its old session ends.
 SETTINGS: Mapping[str, object] = {
     "process.roles": "broker,controller",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -53,9 +52,6 @@ SETTINGS: Mapping[str, object] = {
     "log.cleaner.dedupe.buffer.size": 4194304,
     "broker.session.timeout.ms": 3000,
     "broker.heartbeat.interval.ms": 500,
-    "num.network.threads": 1,
-    "num.io.threads": 2,
-    "metadata.max.idle.interval.ms": 5000,
 }
 
 JAVA_PACKAGE = "openjdk-17-jre-headless"

@@ -87,6 +87,7 @@ class Walk:
     def look(self) -> "Walk":
         """Nothing of a page runs or loads, nothing turns the reading order round, and a phone is wide enough."""
         page = self.page
+        page.wait_for_load_state()  # with its style: a form that is sent goes on before
         assert page.locator("main script, main img, main iframe, main [style], main [onerror]").count() == 0, page.url
         assert page.evaluate("window.hurt") is None
         text = page.evaluate("document.body.innerText")
