@@ -77,7 +77,7 @@ class Workspace(NamedTuple):
     place: Any  # int64[257]
     order: Any  # uint32[tokens]
     counters: Any  # uint64[COUNTERS]
-    article: Any  # uint8[65536]: the article's tape
+    article: Any  # uint8[32768]: the article's tape
 
 
 class PageSpace(NamedTuple):

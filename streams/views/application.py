@@ -175,12 +175,14 @@ class StreamSource:
         parts: dict[TP, _PartitionRows] = {}
         first: dict[TP, int] = {}
         last: dict[TP, int] = {}
+        taken = 0
         mine, generation = self.app.consumer.assignment(), self.app.consumer_generation_id
         for event in events:
             message = event.message
             if not self._progress.takes(message, mine, generation):
                 continue
             place = TP(message.topic, message.partition)
+            taken += 1
             first.setdefault(place, message.offset)
             last[place] = message.offset
             rows = parts.setdefault(place, _PartitionRows(self._tables, message.partition))
@@ -200,8 +202,8 @@ class StreamSource:
                 self._progress.kept(place, generation, last[place] + 1)
             else:
                 self._progress.left_out(place, generation, first[place])
-        self._rate.count(len(events))
-        self._taken += len(events)
+        self._rate.count(taken)
+        self._taken += taken
 
     def _fail(self, error: BaseException) -> None:
         if not self._failed.done():

@@ -11,6 +11,8 @@ from neardup.sketch.view import Sketch
 SEED = 0x0123456789ABCDEF
 SCHEME = Scheme(seed=SEED)
 SHAPE = shape_of(SCHEME)
+#: Flags of tokens.
+IN_TITLE, IN_LINK = 1, 2
 
 
 def words_of(count, seed, vocabulary=3000):
@@ -33,6 +35,23 @@ def layout_of(count, seed):
         blocks += [block] * size
         block += rng.choice((1, 1, 3))
     return blocks[:count], links
+
+
+def blocks_of(*sizes):
+    return [block for block, size in enumerate(sizes) for _ in range(size)]
+
+
+def chosen_by(way, words, title, links, blocks):
+    """Numbers of the words that `main_content` or `article` chooses; the first `title` words are the title."""
+    encoded = [word.encode() for word in words]
+    text = np.frombuffer(b" ".join(encoded) + bytes(64), np.uint8)
+    ends = np.cumsum([len(word) + 1 for word in encoded], dtype=np.int64) - 1
+    starts = ends - [len(word) for word in encoded]
+    flags = np.zeros(len(words), np.uint8)
+    flags[:title] |= IN_TITLE
+    flags[list(links)] |= IN_LINK
+    chosen = way(flags, np.array(blocks, np.int32), text, starts.astype(np.uint32), ends.astype(np.uint32))
+    return np.flatnonzero(chosen).tolist()
 
 
 def edited(words, share, seed):

@@ -2,30 +2,15 @@
 
 import random
 
-import numpy as np
 import pytest
 
 from neardup.sketch.content import article
-from tests.neardup.sketch.sketch_inputs import layout_of, words_of
+from tests.neardup.sketch.sketch_inputs import blocks_of, chosen_by, layout_of, words_of
 from tests.oracle import sketches as oracle
-
-IN_TITLE, IN_LINK = 1, 2
 
 
 def chosen_by_kernel(words, title, links, blocks):
-    flags = np.zeros(len(words), np.uint8)
-    flags[:title] |= IN_TITLE
-    flags[list(links)] |= IN_LINK
-    encoded = [word.encode() for word in words]
-    text = np.frombuffer(b" ".join(encoded) + bytes(64), np.uint8)
-    ends = np.cumsum([len(word) + 1 for word in encoded], dtype=np.int64) - 1
-    starts = ends - [len(word) for word in encoded]
-    found = article(flags, np.array(blocks, np.int32), text, starts.astype(np.uint32), ends.astype(np.uint32))
-    return np.flatnonzero(found).tolist()
-
-
-def blocks_of(*sizes):
-    return [block for block, size in enumerate(sizes) for _ in range(size)]
+    return chosen_by(article, words, title, links, blocks)
 
 
 @pytest.mark.kernel

@@ -1,6 +1,5 @@
 """Records of the pages topic as pages; what cannot be read never raises, and never reads what it may not."""
 
-import gzip
 import json
 import re
 from pathlib import Path
@@ -13,6 +12,7 @@ from neardup.page import Page
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, fitting
 from streams.testing import ScriptedRecord
+from tests.streams.formats.warcs import gz
 
 URL = b"http://a.example/"
 HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<p>hello"
@@ -90,7 +90,7 @@ def test_json() -> None:
     assert page("json", b"[]").url == "http://a.example/"
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("pack", [bytes, gz])
 def test_warc(pack: object) -> None:
     found = page("warc", pack(warc()))  # type: ignore[operator]
     assert found == Page("http://b.example/x", b"<p>hello", "text/html; charset=utf-8", 1_577_836_800_000)
@@ -104,7 +104,7 @@ def test_warc(pack: object) -> None:
         (warc(kind="request"), "holds no page"),
         (warc(length=10_000), "has only"),
         (warc().replace(b"Content-Length: ", b"Content-Length: x"), "Content-Length is"),
-        (gzip.compress(warc())[:-30], "not a WARC record|has only|damaged"),
+        (gz(warc())[:-30], "not a WARC record|has only|damaged"),
         (b"\x1f\x8bnonsense", "gzip is damaged"),
     ],
 )
