@@ -60,7 +60,7 @@ def signature_section(pairs: Sequence[TextPair]) -> Section:
     """Coverage and trustable rate over numbers of signatures."""
     rows: list[list[Cell]] = []
     for rotations in ROTATIONS:
-        parameters = Parameters(rotations=rotations)
+        parameters = Parameters(rotations=rotations, passage_words=0)  # the paper's signatures alone
         meet = [_meet(pair, parameters) for pair in pairs]
         near = [met for met, pair in zip(meet, pairs, strict=True) if pair.near]
         true = [pair.near for met, pair in zip(meet, pairs, strict=True) if met]

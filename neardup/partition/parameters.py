@@ -27,6 +27,9 @@ class Parameters:
     content_bytes_min: int = 1000  # of a shorter main content all the text is compared
     compared_bytes: int = 10_000  # of a text's beginning
     sentence_bytes: int = 16  # only longer sentences count
+    passage_words: int = (
+        6  # mean length of a passage, which stands in for a sentence; 0: sentences alone, as in the paper
+    )
     rotations: int = 16
     subsets: int = 7
     smallest: int = 4  # fingerprints that make a signature
@@ -60,6 +63,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "content_bytes_min": (0, COMPARED_BYTES_MAX),
     "compared_bytes": (100, COMPARED_BYTES_MAX),
     "sentence_bytes": (0, 1000),
+    "passage_words": (0, 1000),
     "rotations": (1, ROTATIONS_MAX),
     "subsets": (1, SUBSETS_MAX),
     "smallest": (1, 64),

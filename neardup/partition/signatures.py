@@ -7,12 +7,25 @@ import numpy.typing as npt
 
 from neardup.kernels import signing
 from neardup.partition.parameters import Parameters
-from neardup.partition.texts import sentences, weight
+from neardup.partition.texts import passages, sentences, weight
+
+#: Of the signatures that a text may have, one in so many says that it has sentences.
+_FEW = 4
 
 
 def signatures(text: str, parameters: Parameters) -> npt.NDArray[np.uint64]:
-    """uint64[n, 2]: up to rotations * subsets signatures of a text, high and low half; fewer for a short text."""
-    found = sentences(text, parameters)
+    """Signatures of a text, uint64[n, 2], high and low half: rotations * subsets at most of its sentences.
+
+    A text whose sentences give fewer than a quarter of these has signatures of its passages as well, up to as many
+    again: a text without punctuation has hardly any sentences.
+    """
+    made = _signatures(sentences(text, parameters), parameters)
+    if parameters.passage_words and _FEW * len(made) < parameters.rotations * parameters.subsets:
+        made = np.unique(np.concatenate([made, _signatures(passages(text, parameters), parameters)]), axis=0)
+    return made
+
+
+def _signatures(found: list[tuple[str, int]], parameters: Parameters) -> npt.NDArray[np.uint64]:
     return signatures_of(
         [sentence.encode("utf-8", "surrogatepass") for sentence, _ in found],
         [weight(width) for _, width in found],

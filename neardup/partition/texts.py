@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,11 @@ _CUT = re.compile(
     r"|[\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\uff61\uff64\ufe50-\ufe52\ufe54-\ufe57\u2026\u2025]+"  # CJK
     r"|[\u060c\u061b\u061f\u06d4\u0964\u0965\u0589\u055d\u1362-\u1368\u17d4\u17d5\u104a\u104b\u0387\u037e]+"
 )
+
+#: What a passage is counted in: words, and single characters of scripts without word breaks.
+_UNIT = re.compile(r"[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]|\w+")
+#: A passage is cut at this many times `passage_words`: text that repeats one word never meets a boundary.
+_PASSAGE_FACTOR_MAX = 4
 
 #: Ranges of code points that take two columns of a terminal, and two bytes in the paper's encoding of Chinese.
 _WIDE = np.array(
@@ -102,14 +108,40 @@ def _text(blocks: list[bytes], bytes_max: int) -> str:
 
 def sentences(text: str, parameters: Parameters) -> list[tuple[str, int]]:
     """The distinct sentences of a compared text that are longer than `sentence_bytes`, with their widths, in order."""
+    return _long_enough((piece for block in text.split("\n") for piece in _CUT.split(block)), parameters)
+
+
+def passages(text: str, parameters: Parameters) -> list[tuple[str, int]]:
+    """The distinct passages of a compared text, as `sentences` returns sentences; punctuation plays no part.
+
+    A passage ends behind a word whose hash, together with the word before it, is a multiple of `passage_words`. So the
+    boundaries depend on the words beside them alone, and an edit changes only the passages around it.
+    """
+    return _long_enough((piece for block in text.split("\n") for piece in _pieces(block, parameters)), parameters)
+
+
+def _pieces(block: str, parameters: Parameters) -> Iterator[str]:
+    start = units = 0
+    before = ""
+    for match in _UNIT.finditer(block):
+        unit = match.group()
+        units += 1
+        boundary = xxhash.xxh3_64_intdigest(f"{before} {unit}".encode("utf-8", "surrogatepass"))
+        if boundary % parameters.passage_words == 0 or units == _PASSAGE_FACTOR_MAX * parameters.passage_words:
+            yield block[start : match.end()]
+            start, units = match.end(), 0
+        before = unit
+    yield block[start:]
+
+
+def _long_enough(pieces: Iterable[str], parameters: Parameters) -> list[tuple[str, int]]:
     found: dict[str, int] = {}
-    for block in text.split("\n"):
-        for piece in _CUT.split(block):
-            sentence = piece.strip()
-            if 2 * len(sentence) > parameters.sentence_bytes and sentence not in found:
-                wide = width(sentence)
-                if wide > parameters.sentence_bytes:
-                    found[sentence] = wide
+    for piece in pieces:
+        sentence = piece.strip()
+        if 2 * len(sentence) > parameters.sentence_bytes and sentence not in found:
+            wide = width(sentence)
+            if wide > parameters.sentence_bytes:
+                found[sentence] = wide
     return list(found.items())
 
 

@@ -72,6 +72,7 @@ def partition_report(
         method=parameters.get("method") or parameters.get("rule", ""),
         parameters={name: value for name, value in parameters.items() if name != "model"},  # that is pages of JSON
         made_at=instant(made_at),
+        unsigned=unsigned(told["counts"]),
         sizes=charts.sizes({int(size): many for size, many in told["sizes"].items()}) if told["sizes"] else None,
         scores=charts.bars("Resemblance of members", "percent", pairs.scores, 0, 100) if pairs.scores else None,
         groups=[
@@ -85,6 +86,16 @@ def partition_report(
         ],
         style=Markup(style),
         style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+
+
+def unsigned(counts: Mapping[str, Any]) -> str:
+    """What to do about documents that have no signature; empty where every document has one."""
+    if not counts["alone"]:
+        return ""
+    return (
+        f"{counts['alone']:,} of {counts['documents']:,} documents have no signature, so only equal texts were found "
+        "for them: neardup partition --method verified finds near-duplicates among shorter texts."
     )
 
 

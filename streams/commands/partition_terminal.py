@@ -1,10 +1,12 @@
 """What a partition looks like in a terminal."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from neardup.report.partition import unsigned
 from streams.batch.results import Summary
 from streams.commands.terminal import safe
 
@@ -26,10 +28,9 @@ def summary(console: Console, made: Summary, out: Path) -> None:
         f"{similar:,} similar",
         highlight=False,
     )
-    console.print(
-        f"left alone, without a signature: {counts.alone:,}; left uncompared in a set: {counts.uncompared:,}",
-        highlight=False,
-    )
+    console.print(f"left uncompared in a set: {counts.uncompared:,}", highlight=False)
+    if advice := unsigned(asdict(counts)):
+        console.print(advice, highlight=False)
     table = Table(box=None, pad_edge=False)
     table.add_column("largest sets")
     table.add_column("documents", justify="right")

@@ -1,6 +1,7 @@
 """Signatures and sentences, against a literal restatement with hashlib."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from neardup.kernels import signing
 from neardup.partition import Parameters, sentences, signatures
 from neardup.partition.signatures import signatures_of
-from neardup.partition.texts import weight, width
+from neardup.partition.texts import passages, weight, width
 from tests.neardup.hostile import JIT_OFF, needs_jit
 from tests.oracle import partition as oracle
 
@@ -30,7 +31,7 @@ def numbers(made: np.ndarray) -> list[int]:
 @pytest.mark.kernel
 @pytest.mark.parametrize("count", [0, 3, 4, 5, 20] if JIT_OFF else [0, 3, 4, 5, 12, 28, 60, 150])
 def test_signatures_are_the_oracles(count):
-    parameters = Parameters()
+    parameters = Parameters(passage_words=0)
     text = text_of(count, count)
     found = [sentence for sentence, _ in sentences(text, parameters)]
     assert numbers(signatures(text, parameters)) == oracle.signatures(found)
@@ -41,7 +42,7 @@ def test_signatures_are_the_oracles(count):
     ("rotations", "subsets", "smallest"), [(1, 1, 1), (1, 7, 4), (2, 7, 4), (16, 1, 3), (3, 31, 2)]
 )
 def test_other_numbers_are_the_oracles(rotations, subsets, smallest):
-    parameters = Parameters(rotations=rotations, subsets=subsets, smallest=smallest)
+    parameters = Parameters(rotations=rotations, subsets=subsets, smallest=smallest, passage_words=0)
     text = text_of(40, 7)
     found = [sentence for sentence, _ in sentences(text, parameters)]
     made = numbers(signatures(text, parameters))
@@ -122,3 +123,36 @@ def test_full_width_characters_count_two():
 def test_weights_grow_with_the_logarithm_of_the_length():
     assert weight(1) == 1 << 20
     assert abs(weight(1000) / (1 << 20) - (1 + np.log(1000))) < 1e-6
+
+
+def test_an_edit_changes_only_the_passages_around_it():
+    rng = random.Random(5)
+    text = " ".join(f"{rng.choice(WORDS)}{rng.randint(0, 99)}" for _ in range(600))
+    before = passages(text, Parameters())
+    after = passages(text.replace(text.split()[300], "other words here", 1), Parameters())
+    assert 40 < len(before) < 200
+    assert len(dict(before).keys() ^ dict(after).keys()) <= 6
+
+
+def test_passages_do_not_depend_on_punctuation():
+    text = "a line of words, with a comma; and more words after it. " * 3 + "the last (one) is here!"
+    plain = "".join(" " if each in ",;.()!" else each for each in text)
+    words = [[" ".join(piece.split()) for piece, _ in passages(plain, Parameters())]]
+    words.append([" ".join(re.findall(r"\w+", piece)) for piece, _ in passages(text, Parameters())])
+    assert words[0] == words[1]
+
+
+@pytest.mark.parametrize(
+    "text", ["wool " * 4000, "羊毛" * 4000, "羊毛織物" * 3000, "x" * 10_000, "_ " * 5000, "\ud800 " * 3000]
+)
+def test_passages_of_monotonous_text_are_bounded(text):
+    assert len(passages(text, Parameters())) <= 2000
+    assert len(signatures(text, Parameters())) <= 112
+
+
+def test_texts_with_few_sentences_have_signatures_of_passages():
+    plain = text_of(120, 3).replace(".", "").replace("\n", " ")
+    assert len(signatures(plain, Parameters(passage_words=0))) == 0
+    assert len(signatures(plain, Parameters())) > 80
+    many = text_of(200, 3)
+    assert numbers(signatures(many, Parameters())) == numbers(signatures(many, Parameters(passage_words=0)))

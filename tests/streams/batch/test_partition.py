@@ -48,6 +48,30 @@ def test_editions_of_an_item_are_a_set(tmp_path: Path, method: Any) -> None:
     assert not (tmp_path / "out" / "work").exists()
 
 
+def test_editions_without_punctuation_are_the_same_sets(tmp_path: Path) -> None:
+    crawl = items()
+    for one in crawl:
+        blocks = re.findall(r"<p>(.*?)</p>", one["body"])
+        one["body"] = " ".join(" ".join(re.findall(r"\w+", block.lower())) for block in blocks)
+    file = write(tmp_path / "crawl.jsonl", crawl)
+    made = partition([file], tmp_path / "out")
+    wanted = [{f"https://s{e % 2}.example/{item}/{e}" for e in range(3)} for item in range(12)]
+    assert sorted(map(sorted, read(tmp_path / "out" / "sets.jsonl"))) == sorted(map(sorted, wanted))
+    assert made.counts.alone == 0
+    of_sentences = partition([file], tmp_path / "sentences", Parameters(passage_words=0))
+    assert of_sentences.counts.alone == 36
+
+
+def test_documents_without_a_signature_are_counted_for_people(shell: Shell) -> None:
+    short = [entry(f"https://a.example/{n}", f"<p>one short line number {n}</p>".encode()) for n in range(9)]
+    write(shell.folder / "crawl.jsonl", [*items(1), *short])
+    ended = shell("partition", "crawl.jsonl", "--out", "out", "--workers", "1")
+    advice = "9 of 12 documents have no signature, so only equal texts were found for them: neardup partition --method"
+    assert advice in " ".join(ended.out.split())
+    assert json.loads((shell.folder / "out" / "summary.json").read_bytes())["counts"]["alone"] == 9
+    assert "9 of 12 documents have no signature" in (shell.folder / "out" / "report.html").read_text()
+
+
 def test_each_member_says_why_it_is_there(tmp_path: Path) -> None:
     lines = sentences(1)
     crawl = [
