@@ -61,7 +61,15 @@ class RecordTooLarge(NeardupError):
 
 
 class BodiesAway(NeardupError):
-    """A store of bodies does not answer. The sketcher waits and asks again; mend the store: no page is given up."""
+    """A store of bodies does not answer. The sketcher waits and asks again; mend the store: no page is given up.
+
+    A body that fails while its store answers for other objects is rejected after some tries. url: of the body; store:
+    the allowed prefix that it is under; both without credentials.
+    """
+
+    def __init__(self, text: str, /, *, url: str, store: str) -> None:
+        super().__init__(text, url=url, store=store)
+        self.store = store
 
 
 class NotCommitted(NeardupError):

@@ -3,19 +3,25 @@
 `file:`, `http:` and `https:` are read by the standard library, other schemes by fsspec.
 """
 
+import base64
+import errno
 import os
 import re
+import secrets
+import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from http.client import IncompleteRead
+from http.client import IncompleteRead, InvalidURL
 from pathlib import Path
 from typing import IO, Any
 from urllib.error import HTTPError
 from urllib.parse import quote, unquote, urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from neardup.errors import BadInput, BadPage
+from streams.config.settings import HIDDEN, without_credentials
 from streams.errors import BodiesAway
 
 #: What a URL may not hold: ways up, chains of file systems (`simplecache::`), and their disguises.
@@ -23,62 +29,96 @@ _FORBIDDEN = ("::", "\\", "?", "#")
 #: Control characters: URL parsers leave tabs and line ends out, and `.\t.` becomes a way up.
 _LEFT_OUT = re.compile(r"[\x00-\x1f\x7f]")
 _ANSWER_SECONDS_MAX = 30.0
-#: An answer that is cut off so often is the page's own fault.
-_TRIES_MAX = 3
 _PIECE_BYTES = 1 << 20
+_SHOWN_CHARS_MAX = 200
+#: Errors that are an answer of the store; and, of a file system, those about the name.
+_ANSWERS = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+_NAME_ERRNOS = (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP)
 
 
 class Bodies:
-    """Reads bodies by reference. prefixes: URLs that end with a slash. bytes_max: a longer body is cut there."""
+    """Reads bodies by reference. prefixes: URLs that end with a slash. bytes_max: a longer body is cut there.
+
+    A prefix may have credentials. The URLs below it are written with them or without.
+    """
 
     def __init__(self, prefixes: Sequence[str], bytes_max: int) -> None:
-        self._prefixes = tuple(prefixes)
+        self._prefixes = [_Prefix.of(prefix) for prefix in prefixes]
         self._bytes_max = bytes_max
 
     def read(self, url: str) -> bytes:
-        """Raises BadPage, saying why, for what may not or cannot be read; BodiesAway while nobody answers."""
-        prefix = next((prefix for prefix in self._prefixes if url.startswith(prefix)), None)
-        plain = unquote(url)
-        ways_up = any(part in (".", "..") for part in plain.split("/"))
-        if prefix is None or ways_up or _LEFT_OUT.search(plain) or any(part in plain for part in _FORBIDDEN):
-            raise BadPage(f"body-ref {url[:200]!r} is not under an allowed prefix")
-        scheme = url.partition("://")[0]
-        try:
-            if scheme in ("file", "local"):
-                return self._local(url, prefix)
-            return self._web(url) if scheme in ("http", "https") else self._remote(url)
-        except (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError) as error:
-            raise BadPage(f"body-ref {url[:200]!r} cannot be read: {error.strerror or type(error).__name__}") from error
-        except OSError as error:
-            raise BodiesAway(
-                f"body-ref {url[:200]!r}: its store does not answer: {error.strerror or error}", url=url
-            ) from error
+        """The body at `url`. Raises no other errors than these two, and neither shows credentials.
 
-    def _local(self, url: str, prefix: str) -> bytes:
-        path, root = (os.path.realpath(unquote(urlsplit(each).path)) for each in (url, prefix))
+        BadPage: the store's answer is that the object may not or cannot be read. BodiesAway: the store does not
+        answer, or its answer is broken; `answers` tells a broken object from a store that is down.
+        """
+        found = self._prefix(url)
+        if found is None:
+            raise BadPage(f"body-ref {_shown(url)} is not under an allowed prefix")
+        prefix, rest = found
+        plain = unquote(rest)
+        ways_up = any(part in (".", "..") for part in plain.split("/"))
+        if ways_up or _LEFT_OUT.search(plain) or any(part in plain for part in _FORBIDDEN):
+            raise BadPage(f"body-ref {_shown(url)} is not under an allowed prefix")
+        try:
+            return self._read(prefix, rest)
+        except Exception as error:  # noqa: BLE001 - clients of stores have errors of their own
+            # Not `from error`: its text may show credentials.
+            raise _told(error, prefix, url) from None
+
+    def answers(self, url: str) -> bool:
+        """Whether the store of `url`, a body or a prefix, answers for another object: one that does not exist."""
+        found = self._prefix(url)
+        if found is None:
+            return False
+        try:
+            self.read(f"{found[0].url}neardup-{secrets.token_hex(8)}")
+        except BodiesAway:
+            return False
+        except BadPage:
+            return True
+        return True
+
+    def _prefix(self, url: str) -> tuple["_Prefix", str] | None:
+        """The prefix that `url` is under, and the rest of the URL."""
+        for prefix in self._prefixes:
+            for begin in (prefix.url, prefix.plain):
+                if url.startswith(begin):
+                    return prefix, url[len(begin) :]
+        return None
+
+    def _read(self, prefix: "_Prefix", rest: str) -> bytes:
+        if prefix.is_file:
+            return self._local(prefix, rest)
+        return self._web(prefix, rest) if prefix.is_web else self._remote(prefix.url + rest)
+
+    def _local(self, prefix: "_Prefix", rest: str) -> bytes:
+        path, root = (os.path.realpath(unquote(urlsplit(each).path)) for each in (prefix.url + rest, prefix.url))
         # A link under the prefix must not lead out of it.
         if os.path.commonpath([path, root]) != root:
-            raise BadPage(f"body-ref {url[:200]!r} leads out of its prefix")
-        if not os.path.isfile(path):
-            raise BadPage(f"body-ref {url[:200]!r} is no file")
+            raise BadPage("leads out of its prefix")
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would block
+            raise BadPage("is no file")
         with open(path, "rb") as file:
             return file.read(self._bytes_max + 1)
 
-    def _web(self, url: str) -> bytes:
+    def _web(self, prefix: "_Prefix", rest: str) -> bytes:
         """Without redirects: a store that sends elsewhere would lead out of the prefix."""
-        for _ in range(_TRIES_MAX):
-            try:
-                with _OPENER.open(url, timeout=_ANSWER_SECONDS_MAX) as answer:
-                    return self._whole(answer)
-            except HTTPError as error:
-                if error.code in (408, 429) or error.code >= 500:
-                    raise OSError(f"HTTP status {error.code}") from error
-                raise BadPage(f"body-ref {url[:200]!r} cannot be read: HTTP status {error.code}") from error
-            except IncompleteRead:
-                continue
-            except ValueError as error:
-                raise BadPage(f"body-ref {url[:200]!r} cannot be read: {error}") from error
-        raise BadPage(f"body-ref {url[:200]!r}: its answer was cut off {_TRIES_MAX} times")
+        try:
+            with _OPENER.open(
+                Request(prefix.plain + rest, headers=prefix.headers), timeout=_ANSWER_SECONDS_MAX
+            ) as answer:
+                data = self._whole(answer)
+                left = getattr(answer, "length", None)
+                if left and len(data) <= self._bytes_max:
+                    raise IncompleteRead(data, left)
+                return data
+        except HTTPError as error:
+            if error.code in (408, 429) or error.code >= 500 or error.code < 200:
+                raise OSError(f"HTTP status {error.code}") from error
+            raise BadPage(f"cannot be read: HTTP status {error.code}") from error
+        except (InvalidURL, UnicodeError) as error:
+            raise BadPage(f"cannot be read: {error}") from error
 
     def _whole(self, answer: IO[bytes]) -> bytes:
         """Up to the bound, and within a bound of time: a store that drips a byte a second is away."""
@@ -91,9 +131,6 @@ class Bodies:
             data += piece
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no whole answer in {_ANSWER_SECONDS_MAX:.0f} s")
-        left = getattr(answer, "length", None)
-        if left and len(data) <= self._bytes_max:
-            raise IncompleteRead(bytes(data), left)
         return bytes(data)
 
     def _remote(self, url: str) -> bytes:
@@ -101,13 +138,66 @@ class Bodies:
 
         try:
             with fsspec.open(url, "rb") as file:
-                return bytes(file.read(self._bytes_max + 1))
-        except OSError:
-            raise  # `read` tells what is away from what is not there
+                return self._whole(file)
         except (ImportError, ValueError) as error:  # no such scheme, or its package is missing
-            raise BadPage(f"body-ref {url[:200]!r} cannot be read: {error}") from error
-        except Exception as error:  # clients of stores have errors of their own for a connection that broke
-            raise BodiesAway(f"body-ref {url[:200]!r}: its store does not answer: {error!r}", url=url) from error
+            raise BadPage(f"cannot be read: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Prefix:
+    """One allowed prefix. url: as it is set; plain: without credentials; secrets: texts that no error may show."""
+
+    url: str
+    plain: str
+    headers: Mapping[str, str]
+    secrets: tuple[str, ...]
+
+    @classmethod
+    def of(cls, url: str) -> "_Prefix":
+        scheme, _, rest = url.partition("://")
+        place, slash, path = rest.partition("/")
+        user, at, host = place.rpartition("@")
+        if not at:
+            return cls(url, url, {}, ())
+        name, _, password = user.partition(":")
+        basic = base64.b64encode(f"{unquote(name)}:{unquote(password)}".encode()).decode()
+        secrets = tuple(each for each in (user, unquote(user), password, unquote(password)) if each)
+        return cls(url, f"{scheme}://{host}{slash}{path}", {"Authorization": f"Basic {basic}"}, secrets)
+
+    @property
+    def is_file(self) -> bool:
+        return self.url.startswith(("file://", "local://"))
+
+    @property
+    def is_web(self) -> bool:
+        return self.url.startswith(("http://", "https://"))
+
+    def without_secrets(self, text: str) -> str:
+        for secret in self.secrets:
+            text = text.replace(secret, HIDDEN)
+        return without_credentials(text, queries=True)
+
+
+def _told(error: Exception, prefix: _Prefix, url: str) -> BadPage | BodiesAway:
+    """What `Bodies.read` raises for an error: BadPage if it is an answer about this body, else BodiesAway."""
+    body = f"body-ref {_shown(url)}"
+    if isinstance(error, BadPage):
+        return BadPage(f"{body} {prefix.without_secrets(str(error))}")
+    system = (isinstance(error, OSError) and error.strerror) or ""
+    if isinstance(error, _ANSWERS) or (prefix.is_file and isinstance(error, OSError) and error.errno in _NAME_ERRNOS):
+        return BadPage(f"{body} cannot be read: {system or type(error).__name__}")
+    why = prefix.without_secrets(system or f"{type(error).__name__}: {error}")
+    shown = without_credentials(_quoted(url))
+    return BodiesAway(f"{body}: its store does not answer: {why}", url=shown, store=prefix.plain)
+
+
+def _quoted(url: str) -> str:
+    """A URL in which credentials are found: without spaces, quotes and commas."""
+    return quote(url.encode("utf-8", "replace"), safe=":/?#[]@!$&()*+;=%~")
+
+
+def _shown(url: str) -> str:
+    return repr(without_credentials(_quoted(url))[:_SHOWN_CHARS_MAX])
 
 
 class _NoRedirects(HTTPRedirectHandler):

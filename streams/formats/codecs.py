@@ -2,7 +2,7 @@
 
 Whatever the codec, the key is the URL as the crawler has it, and a null value is a tombstone where nothing else is to
 be said of it. What one writes the other reads; `raw` tells the rest in headers, `json` and `warc` in the value.
-Nothing in a record raises: what cannot be read is a page with a `problem`.
+What cannot be read is a page with a `problem`: no record raises. Only a store of bodies that does not answer does.
 """
 
 from neardup.errors import BadInput, BadPage
@@ -26,7 +26,7 @@ class Codec:
         self._body_bytes_max = body_bytes_max
 
     def page(self, record: Record) -> Page:
-        """The page in a record; its `problem` says what is wrong with it."""
+        """The page in a record; its `problem` says what is wrong with it. Raises BodiesAway."""
         url = (record.key() or b"").decode("utf-8", "replace")
         value = record.value()
         try:
@@ -38,7 +38,12 @@ class Codec:
                 return json.decode(value or b"", self._bodies)
             return warc.decode(url, value or b"", self._body_bytes_max)
         except BadPage as error:
-            return Page(url=url, body=b"", problem=str(error))
+            return unreadable(record, str(error))
+
+
+def unreadable(record: Record, problem: str) -> Page:
+    """The page of a record that is rejected. problem: why."""
+    return Page(url=(record.key() or b"").decode("utf-8", "replace"), body=b"", problem=problem)
 
 
 def fetch_time(record: Record, codec: str) -> int | None:

@@ -25,7 +25,7 @@ from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.errors import NEW_GENERATION, SET_THE_SCHEME, BodiesAway, RecordTooLarge, TopicError, WrongScheme
 from streams.formats.bodies import Bodies
-from streams.formats.codecs import Codec
+from streams.formats.codecs import Codec, unreadable
 from streams.formats.message import as_first, decode_entry
 from streams.line.cutting import pack
 from streams.ports import PageReader, Range, Record, RecordWriter
@@ -35,8 +35,10 @@ from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime
 _log = logs.get("sketch")
 _LOG_APPEND_TIME = 2
 _REASON_BYTES_MAX = 512
-#: Between two looks at a store of bodies that does not answer.
+#: Between two requests to a store of bodies that does not answer.
 _AWAY_SECONDS_MIN, _AWAY_SECONDS_MAX = 1.0, 15.0
+#: So often, about a minute, a body is requested while its store answers for other objects.
+_BODY_TRIES_MAX = 8
 _ACKNOWLEDGE_SECONDS = 0.02
 #: An idle sketcher looks so often whether its topic is still the same: one made anew may be silent at our position.
 _IDLE_SECONDS = 5.0
@@ -72,8 +74,8 @@ class SketchRole:
         self._pages, self._log, self._rejected = pages, log, rejected
         self._scheme = scheme
         self._scheme_digest = bytes.fromhex(scheme.digest)
-        bodies = Bodies(settings.body_ref_prefixes, scheme.body_bytes_max)
-        self._codec = Codec(settings.codec, bodies, scheme.body_bytes_max)
+        self._bodies = Bodies(settings.body_ref_prefixes, scheme.body_bytes_max)
+        self._codec = Codec(settings.codec, self._bodies, scheme.body_bytes_max)
         self._metrics = runtime.metrics
         self._health = runtime.health.role("sketch")
         self._stop = runtime.stop
@@ -146,19 +148,23 @@ class SketchRole:
         return pages
 
     def _page(self, record: Record) -> Page:
-        """Waits while the store of its body is away: the pages behind it wait with it, and nothing is given up.
+        """The page of a record. While the store of its body is down, this waits, and no page is given up.
 
-        Raises BodiesAway if this sketcher is stopped meanwhile: whoever comes next begins with the same batch.
+        A body that its store does not deliver _BODY_TRIES_MAX times in a row, while it answers for another object each
+        time, is rejected: one broken object must not hold a partition. Raises BodiesAway if this sketcher is stopped
+        meanwhile: the next one begins with the same batch.
         """
-        wait_s = _AWAY_SECONDS_MIN
+        wait_s, tries = _AWAY_SECONDS_MIN, 0
         while True:
             try:
                 return self._codec.page(record)
             except BodiesAway as error:
-                _log.warning(
-                    "waits for a body", partition=record.partition(), offset=record.offset(), reason=str(error)
-                )
-                self._health.not_ready(f"partition {record.partition()} waits: {error}")
+                reason = str(error)
+                tries = tries + 1 if self._bodies.answers(error.store) else 0
+                if tries == _BODY_TRIES_MAX:
+                    return unreadable(record, f"{reason}; tried {tries} times while it answered for other objects")
+                _log.warning("waits for a body", partition=record.partition(), offset=record.offset(), reason=reason)
+                self._health.not_ready(f"partition {record.partition()} waits: {reason}")
                 self._health.turned()
                 if self._stop.wait(wait_s):
                     raise
