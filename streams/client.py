@@ -13,40 +13,49 @@ also holds what it made of the verdicts: after a crash both are there or neither
 
     import sqlite3
 
-    from streams.client import VerdictConsumer, duplicate_of
+    from streams.client import LiveVerdicts, duplicate_of
 
     db = sqlite3.connect("index.db")
     db.executescript('''
         CREATE TABLE IF NOT EXISTS positions (partition TEXT PRIMARY KEY, next INTEGER);
+        CREATE TABLE IF NOT EXISTS live (row INTEGER PRIMARY KEY, generation TEXT);
         CREATE TABLE IF NOT EXISTS pages
-            (url TEXT PRIMARY KEY, kind TEXT, duplicate_of TEXT, log TEXT, page_id INTEGER, n INTEGER);
+            (generation TEXT, url TEXT, kind TEXT, duplicate_of TEXT, log TEXT, page_id INTEGER, n INTEGER,
+             PRIMARY KEY (generation, url));
     ''')
 
     class Positions:
         def load(self):
             return dict(db.execute("SELECT partition, next FROM positions"))
 
-    with VerdictConsumer("127.0.0.1:9092", Positions()) as consumer:
+    with LiveVerdicts("127.0.0.1:9092", Positions()) as consumer:
         for batch in consumer.batches(follow=False):
             with db:  # one transaction
                 for verdict in batch.verdicts:
                     db.execute(
-                        '''INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE
+                        '''INSERT INTO pages VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (generation, url) DO UPDATE
                            SET kind = excluded.kind, duplicate_of = excluded.duplicate_of, log = excluded.log,
                                page_id = excluded.page_id, n = excluded.n
                            WHERE excluded.log <> log OR (excluded.page_id, excluded.n) > (page_id, n)''',
                         (
-                            *(verdict["url"], verdict["verdict"], duplicate_of(verdict)),
+                            *(batch.generation, verdict["url"], verdict["verdict"], duplicate_of(verdict)),
                             *(verdict["log"], verdict["page_id"], verdict["n"]),
                         ),
                     )
                 db.executemany("REPLACE INTO positions VALUES (?, ?)", batch.positions.items())
+                if batch.complete:
+                    db.execute("REPLACE INTO live VALUES (0, ?)", (batch.generation,))
 
-`(page_id, n)` names a verdict of one log and ascends with time: with the last line of that statement even an indexer
-whose positions got lost, and which reads everything again, ends with the same table. A new generation has another log,
-whose page ids begin anew: they are not compared, and its verdicts replace the old ones. Its topic is another one, too:
-clear the positions then. `LiveVerdicts` in place of `VerdictConsumer` does that by itself: it follows the generation
-that is live, over `neardup cutover` and back, and each batch names its `generation`: then part of the row's key.
+    SHOWN = "SELECT url, kind, duplicate_of FROM pages JOIN live USING (generation)"
+
+`(page_id, n)` names a verdict of one generation and one log, and ascends with time: with the last line of that INSERT
+even an indexer whose positions got lost, and which reads everything again, ends with the same table. Neither number
+compares verdicts of two generations: one that judges the same log anew has the same `log` and the same page ids. So the
+generation is part of the row's key. `neardup cutover` changes which generation is live; LiveVerdicts follows it, and
+`batch.complete` tells when the rows of the live generation can be shown. Delete a generation's rows once `neardup
+generations remove` has removed it: a later generation of that name is another one.
+
+VerdictConsumer reads the verdicts of one topic alone, whichever generation is live.
 """
 
 import time
@@ -294,12 +303,16 @@ class PositionStore(Protocol):
 @dataclass(frozen=True, slots=True)
 class VerdictBatch:
     """verdicts: JSON objects as published; each URL's in order. positions: to be stored together with what is made of
-    them, so that `PositionStore.load` gives them back: all names, not those of this batch alone. generation: whose they
-    are, as `LiveVerdicts` knows it."""
+    them, so that `PositionStore.load` gives them back: all names, not those of this batch alone.
+
+    generation, complete: of `LiveVerdicts` alone. generation: the one that the verdicts are of. complete: its verdicts
+    are read up to the end that its topic had when LiveVerdicts went over to it, so an index shows it from here on.
+    """
 
     verdicts: list[dict[str, Any]]
     positions: dict[str, int]
     generation: str = ""
+    complete: bool = False
 
 
 class VerdictConsumer:
@@ -348,12 +361,9 @@ class VerdictConsumer:
         follow: wait for further verdicts; else it ends with those committed when it is called. wait_s: end when none
         comes for so long. Raises PositionLost, TopicError, BrokerError, CorruptRecord.
         """
-        ends = {} if follow else self._reader.ends()
+        ends = {} if follow else self.ends()
         last = time.monotonic()
-        while True:
-            positions = self._reader.positions()
-            if not follow and all(position >= ends[partition] for partition, position in positions.items()):
-                return
+        while follow or not self.has_read(ends):
             records = self._reader.read(count, bytes_max=_BATCH_BYTES_MAX, wait_s=_WAIT_SECONDS)
             if records:
                 yield VerdictBatch([self._decoded(record) for record in records], self.positions)
@@ -362,6 +372,14 @@ class VerdictConsumer:
                 return
             if follow and time.monotonic() - self._looked >= PARTITIONS_SECONDS:
                 self._look_for_partitions()
+
+    def ends(self) -> dict[int, int]:
+        """By partition the offset behind its last committed verdict. Raises BrokerError."""
+        return self._reader.ends()
+
+    def has_read(self, ends: Mapping[int, int]) -> bool:
+        """Whether everything before these offsets is handed over, of the partitions that are read."""
+        return all(position >= ends.get(partition, 0) for partition, position in self._reader.positions().items())
 
     def close(self) -> None:
         self._reader.close()
@@ -429,8 +447,9 @@ class LiveVerdicts:
     so, within LIVE_SECONDS and between two batches. A context manager; not thread-safe.
 
     A generation's verdicts are about all pages: it is read from its begin when it becomes live for the first time, and
-    goes on at its stored positions when it does again. So whoever keeps a row for each (generation, URL) has all of
-    them at any time, and shows those of the batch that came last; a generation can be read before it is live, by
+    goes on at its stored positions when it does again. Keep a row for each (generation, URL), and show the rows of the
+    generation whose batch was `complete` last. The first complete batch behind a start or a cut-over has no verdicts:
+    it comes even if nothing is left to read, as after a cut-over back. A generation can be read before it is live, by
     `VerdictConsumer`, into the same rows and positions.
     """
 
@@ -460,8 +479,10 @@ class LiveVerdicts:
         self._canonical = ""
         #: The live one, as it was seen last; "" is that without a name.
         self.generation = self._live()
+        self._complete = False
         self._looked = time.monotonic()
         self._consumer = self._open(self.generation, "beginning" if self._positions else start)
+        self._ends = self._consumer.ends()
 
     def batches(
         self, *, follow: bool = True, count: int = 1_000, wait_s: float | None = None
@@ -469,18 +490,34 @@ class LiveVerdicts:
         """Batches of up to `count` verdicts of one generation. Arguments and errors are those of VerdictConsumer."""
         last = time.monotonic()
         while True:
-            quiet_s = LIVE_SECONDS if wait_s is None else min(wait_s, LIVE_SECONDS)
+            if self._newly_complete():
+                self._complete = True
+                yield self._batch([], self.positions)
+            # While it follows, it has to look for a cut-over; else it reads to the end, however slow Kafka is.
+            quiet_s = wait_s if not follow else LIVE_SECONDS if wait_s is None else min(wait_s, LIVE_SECONDS)
             over = False
             for batch in self._consumer.batches(follow=follow, count=count, wait_s=quiet_s):
-                self._positions |= batch.positions
-                yield VerdictBatch(batch.verdicts, dict(self._positions), self.generation)
+                yield self._batch(batch.verdicts, batch.positions)
                 last = time.monotonic()
-                if over := self._cut_over(LIVE_SECONDS):
+                over = self._cut_over(LIVE_SECONDS)
+                if over or self._newly_complete():
                     break
-            if over or self._cut_over(0.0):
+            if over or self._cut_over(0.0) or self._newly_complete():
                 continue
             if not follow or (wait_s is not None and time.monotonic() - last >= wait_s):
                 return
+
+    @property
+    def positions(self) -> dict[str, int]:
+        """As in the last batch. Before the first one: what to store at once if `start` is not the beginning."""
+        return self._positions | self._consumer.positions
+
+    def _newly_complete(self) -> bool:
+        return not self._complete and self._consumer.has_read(self._ends)
+
+    def _batch(self, verdicts: list[dict[str, Any]], positions: Mapping[str, int]) -> VerdictBatch:
+        self._positions |= positions
+        return VerdictBatch(verdicts, dict(self._positions), self.generation, self._complete)
 
     @property
     def canonical(self) -> tuple[str, ...]:
@@ -514,7 +551,8 @@ class LiveVerdicts:
             return False
         before, self._consumer = self._consumer, self._open(live, "beginning")
         before.close()
-        self.generation = live
+        self._ends = self._consumer.ends()
+        self.generation, self._complete = live, False
         return True
 
     def _open(self, name: str, start: Literal["beginning", "end"] | int) -> VerdictConsumer:

@@ -9,7 +9,8 @@ instead. Both update parts of the document, so it does not matter who comes firs
 How far the verdicts are taken stands in the engine, too, in the index `NAME-positions`, written once everything before
 it is acknowledged. Killed in between, it takes the last batch once more, which changes nothing in the end: verdicts of
 one URL come in order, and the last one says all. One process writes an index; `--once` ends with the verdicts that are
-there. What the engine wants for a login goes into the environment: ENGINE_AUTHORIZATION="ApiKey ...".
+there. Another generation has a topic of its own: fill another index from it, and point the engine's alias to that
+index at the cut-over. What the engine wants for a login goes into the environment: ENGINE_AUTHORIZATION="ApiKey ...".
 """
 
 import argparse
