@@ -1,5 +1,6 @@
 """A matcher's checkpoints: when they are made, and which may be restored here."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +26,16 @@ def identity(log: KafkaLog) -> str:
 class RoleCheckpoints:
     """Makes checkpoints beside a role: `look` after each round. Nothing that happens to them touches the line."""
 
-    def __init__(self, settings: Settings, state: Path, log: str, metrics: Metrics, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        state: Path,
+        log: str,
+        metrics: Metrics,
+        now_ms: Callable[[], int],
+        *,
+        steady_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Raises BadInput for a URL that nothing here can read."""
         self._metrics, self._log_identity, self._now_ms = metrics, log, now_ms
         self._generation = settings.generation
@@ -33,7 +43,8 @@ class RoleCheckpoints:
         self._said = ""
         store = CheckpointStore(settings.checkpoints)
         self._newest = self._found(store)
-        self._maker = Checkpointer(store, state, every=self._every, keep=settings.checkpoints_kept, told=self._told)
+        keep = settings.checkpoints_kept
+        self._maker = Checkpointer(store, state, every=self._every, keep=keep, told=self._told, steady_s=steady_s)
 
     def _found(self, store: CheckpointStore) -> int:
         """Offset of the newest checkpoint of this log that is there already; 0: none, or the store is away for now."""
@@ -46,19 +57,24 @@ class RoleCheckpoints:
             return 0
 
     def look(self, matcher: Matcher, store: RocksStore) -> None:
-        """Begins one if the log's next place for it is passed, or pages were taken down since the last; tells of what
-        has become of that.
+        """Begins one if the log's next place for it is passed, or none was made since the last takedown; reports what
+        has become of the one before.
+
+        A takedown is settled once a prune behind it has succeeded, in this process: a killed one may have left
+        checkpoints, or files of them, that still hold the pages. So each start with a takedown in its index prunes.
         """
         maker = self._maker
         if maker.failed != self._said and not maker.busy:
             self._said = maker.failed
             if maker.failed:
-                _log.error("no checkpoint was made", reason=maker.failed)
+                _log.error("no checkpoint was made, or old ones were not removed", reason=maker.failed)
             self._metrics.checkpoint_failed.set(bool(maker.failed))
         self._metrics.checkpoint_behind.set(max(0, matcher.next_offset - self._newest) / self._every)
-        # What was taken down goes from the checkpoints when there is a newer one.
-        if maker.due(matcher.next_offset) or (matcher.forgot > self._newest and maker.owes(matcher.forgot)):
+        owed = maker.owes(matcher.forgot)
+        if maker.due(matcher.next_offset) or (owed and self._newest < matcher.forgot):
             maker.begin(store, manifest_of(matcher, self._log_identity, self._generation))
+        elif owed:
+            maker.prune(self._newest)
 
     def _told(self, copied: Copied, seconds: float) -> None:
         self._newest = int(copied.checkpoint.partition("-")[0])

@@ -23,6 +23,8 @@ IMAGE = "checkpoint"
 _RESTORING = "restoring"
 #: Kept beside the index in every image.
 _DECIDER = "decider.json"
+#: Between two attempts to remove the checkpoints made before a takedown, in seconds.
+RETRY_SECONDS = 30.0
 
 
 def make_image(state: Path, store: RocksStore, more: Iterator[Path] | tuple[Path, ...] = ()) -> Path:
@@ -63,6 +65,8 @@ class Checkpointer:
 
     every: messages of the log between two. keep: how many stay in the store. The matcher waits for the hard links
     alone; whatever happens to the copy it goes on: `failed` has the reason until one succeeds. made: newest offset.
+    pruned: offset of the checkpoint behind which this process has pruned the store, -1 before the first prune. A
+    takedown at a greater offset may still have its pages in older checkpoints, also in those of a killed process.
     """
 
     def __init__(
@@ -73,9 +77,11 @@ class Checkpointer:
         every: int,
         keep: int,
         told: Callable[[Copied, float], None] = lambda copied, seconds: None,
+        steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.failed = ""
         self.made: int | None = None
+        self.pruned = -1
         self._store = store
         self._state = state
         self._every = every
@@ -83,7 +89,8 @@ class Checkpointer:
         self._told = told
         self._thread: threading.Thread | None = None
         self._last: int | None = None
-        self._begun = -1
+        self._steady_s = steady_s
+        self._retry_at_s = steady_s()
         shutil.rmtree(state / IMAGE, ignore_errors=True)
 
     def due(self, offset: int) -> bool:
@@ -92,9 +99,13 @@ class Checkpointer:
             self._last = offset  # a start is no place of the log
         return offset // self._every > self._last // self._every and not self.busy
 
-    def owes(self, offset: int) -> bool:
-        """Whether none was begun at or behind `offset`, and none is being copied."""
-        return self._begun < offset and not self.busy
+    def owes(self, forgot: int) -> bool:
+        """Whether checkpoints made before a takedown are to be removed now: not while one is being copied, and after a
+        failure only RETRY_SECONDS later.
+
+        forgot: the offset behind the last takedown, 0 if there was none.
+        """
+        return forgot > max(0, self.pruned) and not self.busy and self._steady_s() >= self._retry_at_s
 
     @property
     def busy(self) -> bool:
@@ -102,32 +113,53 @@ class Checkpointer:
 
     def begin(self, index: RocksStore, manifest: Manifest) -> None:
         """Links the index as it is, and copies it from another thread. Never raises for the store's or disk's sake."""
-        self._last = self._begun = manifest.offset
+        self._last = manifest.offset
         try:
             image = make_image(self._state, index)
         except NeardupError as error:
-            self.failed = str(error)
+            self._fail(error)
             return
-        self._thread = threading.Thread(target=self._copy, args=(image, manifest), name="checkpoint", daemon=True)
-        self._thread.start()
+        self._start(lambda: self._copy(image, manifest))
+
+    def prune(self, newest: int) -> None:
+        """Removes old checkpoints, from another thread: the copy behind the last takedown is there already.
+
+        newest: offset of the newest checkpoint.
+        """
+        self._start(lambda: self._prune(newest))
 
     def wait(self, seconds: float) -> None:
         """Until the copy is done, or so long; a copy that is cut short leaves the checkpoint before it the newest."""
         if self._thread is not None:
             self._thread.join(seconds)
 
+    def _start(self, work: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=work, name="checkpoint", daemon=True)
+        self._thread.start()
+
     def _copy(self, image: Path, manifest: Manifest) -> None:
         began = time.monotonic()
         try:
             copied = self._store.write(image, manifest)
-            self._store.prune(self._keep)
         except NeardupError as error:
-            self.failed = str(error)
+            self._fail(error)
         else:
-            self.failed, self.made = "", manifest.offset
+            self.made = manifest.offset
             self._told(copied, time.monotonic() - began)
+            self._prune(manifest.offset)
         finally:
             shutil.rmtree(image, ignore_errors=True)
+
+    def _prune(self, newest: int) -> None:
+        try:
+            self._store.prune(self._keep)
+        except NeardupError as error:
+            self._fail(error)
+        else:
+            self.failed, self.pruned = "", newest
+
+    def _fail(self, error: NeardupError) -> None:
+        self.failed, self._retry_at_s = str(error), self._steady_s() + RETRY_SECONDS
 
 
 def restore_newest(

@@ -32,6 +32,7 @@ from streams.roles import run_backfill, run_both, run_matcher, run_sketcher
 from streams.roles.backfill import Wishes
 from streams.roles.match import MatchRole
 from streams.roles.sketch import SketchRole
+from streams.state.checkpoint_store import CheckpointStore
 from tests.crash.driver import die, dying
 from tests.processes import die_with_parent
 
@@ -96,6 +97,11 @@ STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
     ("match", "5 flushed"): lambda n, how: dying(MatchRole, "_flush", n, before=False, how=how),
 }
 
+#: Beside these, of a role that makes checkpoints.
+CHECKPOINT_STEPS: dict[tuple[str, str], Callable[[int, How], None]] = {
+    ("match", "5 checkpoint copied"): lambda n, how: dying(CheckpointStore, "write", n, before=False, how=how),
+}
+
 
 def _at_other_speeds(seed: int, how: How) -> None:
     """Each time only one partition may be read, drawn at random, and the matcher is slower still; no process dies."""
@@ -135,7 +141,7 @@ def _play(role: str, settings: Settings, log: Path, step: str, call: int, how: H
         os.dup2(out.fileno(), 2)
     faulthandler.register(signal.SIGUSR1)
     if step:
-        arm = BACKFILL_STEPS[step] if role == "backfill" else STEPS[role, step]
+        arm = BACKFILL_STEPS[step] if role == "backfill" else {**STEPS, **CHECKPOINT_STEPS}[role, step]
         arm(call, how)
     try:
         ROLES[role](settings, **options)

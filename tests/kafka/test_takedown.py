@@ -75,6 +75,41 @@ def test_killed_beside_a_takedown(line: Line, step: str) -> None:
     line.check()
 
 
+def test_killed_between_the_checkpoint_and_the_prune_that_a_takedown_owes(line: Line) -> None:
+    line.stop()
+    offset = forget(line.settings, of_url(representative_of(line)))
+    store = CheckpointStore(line.settings.checkpoints)
+    held = {one.manifest.offset for one in store.usable()}
+    line.start("match", step="5 checkpoint copied", call=1).dead()
+    assert {one.manifest.offset for one in store.usable()} > held  # the copy is there, and so are the old ones
+    line.start("match")
+    eventually(lambda: all(one.manifest.forgot == offset + 1 for one in store.usable()), "stale checkpoints gone")
+    line.check()
+
+
+def test_an_index_restored_from_before_a_takedown_takes_the_page_down_again(line: Line, tmp_path: Path) -> None:
+    """As from a backup of the checkpoints: the log repeats the takedown."""
+    url = representative_of(line)
+    line.stop()
+    shutil.copytree(line.settings.checkpoints, tmp_path / "backup")
+    old = CheckpointStore(str(tmp_path / "backup"))
+    offset = forget(line.settings, of_url(url))
+    line.start("match")
+    line.settle()
+    line.stop()
+    for place in (line.settings.state, line.settings.checkpoints):
+        shutil.rmtree(place)
+    assert all(one.manifest.offset <= offset and not one.manifest.forgot for one in old.usable())
+    restored = line.start("match", settings={"checkpoints": str(tmp_path / "backup")})
+    eventually(lambda: '"index restored"' in restored.said(), "the old checkpoint")
+    eventually(lambda: {one.manifest.forgot for one in old.usable()} == {offset + 1}, "old checkpoints gone")
+    line.check()
+    with ExitStack() as held:
+        opened = look.open_index(Path(line.settings.state), held)
+        with pytest.raises(BadInput, match="nothing is held of it"):
+            look.of_url(opened.store, url)
+
+
 def test_a_word_with_another_seed_is_refused_before_it_stops_the_line(line: Line) -> None:
     before = line.ends(line.names.sketches)
     with pytest.raises(WrongScheme):
