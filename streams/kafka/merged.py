@@ -38,7 +38,9 @@ class MergedPages(KafkaPages):
     """A reader of `pages` for a backfill.
 
     ends_wanted: by partition, where the merge goes to. done, total: records up to there. reached: whether all of that
-    is read; then it follows the topic, or, with `once`, reads no more.
+    is read; then it follows the topic, or, with `once`, reads no more. stops: by partition the end of the last range
+    that was returned when the ends were reached; None before. All pages up to the ends are sketched once these stops
+    are committed. They may lie before the ends: control records and aborted ones behind the last page are in no range.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class MergedPages(KafkaPages):
         self._once = once
         self._pace = Pace(rate)
         self.reached = False
+        self.stops: dict[int, int] | None = None
         self.done = 0
         super().__init__(connection, topic, group, sink)
         self._begins, self.ends_wanted = self.begins(), self.ends()
@@ -89,6 +92,8 @@ class MergedPages(KafkaPages):
         taken, self._taken = self._taken, []
         self._pace.took(len(taken))
         ranges = self._ranges(taken)
+        if self.reached and self.stops is None:
+            self.stops = {partition: self._at_work.next(partition) for partition in self.assigned()}
         self._count()
         return PageBatch(taken, ranges) if taken else None
 

@@ -265,14 +265,11 @@ class _Watch:
         if self._settings.judges_anew:
             return True
         reader = self._reader
-        if reader is None or not reader.reached:
+        if reader is None or reader.stops is None:
             return False
-        group = self._settings.group_of("sketch")
-        for partition, end in reader.ends_wanted.items():
-            known = self._admin.committed(group, reader.topic.name, partition)
-            if known is None or known.offset < end:
-                return False
-        return True
+        stops = reader.stops
+        committed = self._admin.all_committed(self._settings.group_of("sketch"), reader.topic.name, stops)
+        return all((known.offset if known else 0) >= stops[partition] for partition, known in committed.items())
 
     def _take_down_again(self) -> None:
         """Pages that were taken down may have been read again: they lie in `pages`, or in archives. Said twice, after a

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from broker import eventually
+from confluent_kafka import Producer
 from line import Line, Make, story
 
 from neardup.errors import BadInput
@@ -242,6 +243,25 @@ def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, t
     assert [url.rpartition("/")[2] for url in urls[: len(samples)]] == [sample.path for sample in samples]
     assert {source for source, _, _ in order[len(samples) :]} == {line.admin.topic(line.names.pages).id.hex()}
     assert other.verdicts() == other.expected()
+
+
+def test_it_catches_up_behind_control_records(make: Make) -> None:
+    """Of a partition that holds nothing else, and of one that ends with an aborted transaction: no commit ever comes
+    up to their ends."""
+    line: Line = make(partitions=3)
+    line.publish(story(6), 1)
+    producer = Producer({"bootstrap.servers": line.bootstrap, "transactional.id": line.names.pages})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for partition in (0, 1):
+        producer.produce(line.names.pages, b"never", b"http://aborted.example/", partition)
+    producer.flush(30)
+    producer.abort_transaction(30)
+    eventually(lambda: line.ends(line.names.pages)[0] == 2, "the marker")
+    other = beside(line)
+    assert other.start("backfill", once=True).wait(60) == 0
+    assert control(line).read().known["second"].stage is Stage.CAUGHT_UP
+    assert in_log(other) == merged(line)
 
 
 def test_what_was_taken_down_stays_down(make: Make) -> None:
