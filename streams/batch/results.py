@@ -25,6 +25,7 @@ class Summary:
     """For people and machines. in_sets: documents in sets of two or more. sizes: size -> how many sets have it.
 
     largest: URL of the representative and size. reasons: why pages were refused, the most frequent first.
+    fields_taken: which fields of a file hold ids and texts, where these have names of their own.
     """
 
     sets: int = 0
@@ -34,6 +35,7 @@ class Summary:
     largest: list[tuple[str, int]] = field(default_factory=list)
     refused: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    fields_taken: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
     plan: dict[str, Any] = field(default_factory=dict)

@@ -224,6 +224,8 @@ def publish(
     else:
         rate = f", {(done.pages + done.gone) / done.seconds:,.0f}/s" if done.seconds else ""
         typer.echo(f"{done.pages:,} pages and {done.gone:,} tombstones published in {done.seconds:,.1f} s{rate}")
+        for taken in done.fields_taken:
+            typer.echo(visible(taken))
         for problem in done.problems:
             typer.echo(f"problem: {visible(problem)}", err=True)
     if done.interrupted:

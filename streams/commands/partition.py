@@ -76,6 +76,7 @@ def partition_command(
         with _engine(asked, workspace, sources, parameters, stop, engine_mb, progress) as engine:
             summary = _run(engine, workspace, sources, parameters, asked.kind, progress)
         summary.plan, summary.seconds = plan, time.monotonic() - started
+        summary.fields_taken = [source.record.fields_taken for source in sources if source.record.fields]
         write_told(workspace, summary, sources)
         if not asked.keep:
             workspace.clear()

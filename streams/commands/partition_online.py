@@ -89,6 +89,7 @@ def partition_online(
         summary.refused, summary.reasons = sum(result.reasons.values()), result.reasons
         summary.problems, summary.problems_total = result.problems, result.problems_total
         summary.plan, summary.seconds = plan, time.monotonic() - started
+        summary.fields_taken = [source.record.fields_taken for source in sources if source.record.fields]
         write_told(workspace, summary, sources)
         if not asked.keep:
             workspace.clear()

@@ -38,6 +38,8 @@ def summary(console: Console, made: Summary, out: Path) -> None:
         table.add_row(safe(url, 100), f"{size:,}")
     if made.largest:
         console.print(table)
+    for taken in made.fields_taken:
+        console.print(safe(taken), soft_wrap=True)
     for reason, many in list(made.reasons.items())[:SHOWN]:
         console.print(f"refused: {safe(reason)} ({many:,})", soft_wrap=True, highlight=False)
     for problem in made.problems[:SHOWN]:

@@ -30,7 +30,8 @@ class Published:
     """What a call did. pages and gone: acknowledged by Kafka; the second are tombstones, 404 and 410.
 
     bytes: of the sources, as stored, that were read. refused: pages that were read and not published; they are among
-    the problems. problems: what could not be read or published, PROBLEMS_MAX lines of problems_total. interrupted: by
+    the problems. fields_taken: which fields of a file hold ids and texts, where these have names of their own.
+    problems: what could not be read or published, PROBLEMS_MAX lines of problems_total. interrupted: by
     a signal; what was read before is published.
     """
 
@@ -39,6 +40,7 @@ class Published:
     bytes: int = 0
     seconds: float = 0.0
     refused: int = 0
+    fields_taken: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
     interrupted: bool = False
@@ -131,6 +133,7 @@ class _Run:
                 fields=fields,
             )
         self._bytes_total = sum(source.bytes_total for source in self._sources)
+        self.result.fields_taken = [one.record.fields_taken for one in self._sources if one.record.fields]
 
     def go(self, producer: PageProducer) -> None:
         self._began = time.monotonic()

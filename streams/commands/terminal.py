@@ -114,6 +114,8 @@ def summary(console: Console, result: ScanResult, state_line: str) -> None:
     if result.audit:
         for line in audit_lines(result.audit):
             console.print(line, highlight=False, soft_wrap=True, markup=False)
+    for taken in result.fields_taken:
+        console.print(safe(taken), soft_wrap=True)
     for path in result.skipped:
         told = Text("scanned already, skipped: ").append_text(safe(path)).append("  (--again scans it once more)")
         console.print(told, soft_wrap=True)

@@ -2,15 +2,18 @@
 
 import codecs
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Literal
 
 from neardup.errors import BadInput, BadPage
 from neardup.page import Page
 from streams.formats.compressed import Damaged, Stream
-from streams.formats.documents import Fields, document_of
+from streams.formats.documents import BODIES, Fields, document_of, guessed
 from streams.formats.json import object_of
 
+#: Lines, and bytes, whose names are looked at before a file is read; names that an error shows.
+LINES_SAMPLED, SAMPLED_BYTES_MAX, NAMES_SHOWN = 100, 16 << 20, 20
 _USUAL = ("url", "body", "body_base64", "content_type", "fetched_at", "http_status")
 
 
@@ -70,23 +73,51 @@ class Table:
             raise Damaged(at, f"Parquet, after row {at}: {error}") from error
 
 
-def must_fit(path: Path, fields: Fields) -> None:
-    """Raises BadInput for a Parquet file that cannot be read, or has no column for the ids or the texts."""
+def fitted(path: Path, kind: Literal["jsonl", "parquet"], fields: Fields, line_max: int) -> Fields:
+    """The fields of a file's ids and texts, those left open guessed from the names that it has.
+
+    Raises BadInput for a file without them, and for Parquet that cannot be read. JSON lines are judged by their first
+    LINES_SAMPLED lines; where none of these is an object, each line is rejected by itself later.
+    """
+    names = _columns(path) if kind == "parquet" else _names(path, line_max)
+    found = guessed(fields, names)
+    texts = (found.text,) if found.text else BODIES
+    if kind == "jsonl" and found.id is None:
+        texts = ("url",)  # a line of the `json` codec needs no body: the fetch may have failed
+    for what, alternatives, option in (
+        ("id", (found.id or "url",), "--id-field"),
+        ("text", texts, "--text-field"),
+    ):
+        if names and not any(name in names for name in alternatives):
+            held = ", ".join(names[:NAMES_SHOWN])
+            raise BadInput(f"{path}: no field {alternatives[0]} for the {what}; {option} names another one of: {held}")
+    return found
+
+
+def _columns(path: Path) -> list[str]:
     try:
         from streams.formats.parquet import ParquetDamaged, columns_of
     except ImportError as error:
         raise BadInput(f"{path}: Parquet is read by DuckDB: pip install 'neardup[batch]'") from error
     try:
-        columns = columns_of(path)
+        return list(columns_of(path))
     except ParquetDamaged as error:
         raise BadInput(f"{path}: cannot be read as Parquet: {error}") from error
-    for what, name, option in (
-        ("id", fields.id or "url", "--id-field"),
-        ("text", fields.text or "body", "--text-field"),
-    ):
-        if name not in columns:
-            held = ", ".join(list(columns)[:20])
-            raise BadInput(f"{path}: no column {name} for the {what}; {option} names another one of: {held}")
+
+
+def _names(path: Path, line_max: int) -> list[str]:
+    """The names in the first objects of a file of JSON lines, in their order; empty where there are no objects."""
+    found: dict[str, None] = {}
+    sampled = 0
+    with closing(Stream(path)) as stream, suppress(Damaged):  # reading the pages says what is damaged
+        for _ in range(LINES_SAMPLED):
+            line = _line(stream, line_max)
+            if line is None or sampled > SAMPLED_BYTES_MAX:
+                break
+            sampled += len(line)
+            with suppress(BadPage):
+                found.update(dict.fromkeys(object_of(line.removeprefix(codecs.BOM_UTF8))))
+    return list(found)
 
 
 def _wanted(fields: Fields) -> tuple[str, ...]:

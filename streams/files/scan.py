@@ -74,7 +74,8 @@ class ScanResult:
 
     pages: read and judged by this scan. bytes: of the sources, as stored, that this scan read. sites: by duplicates,
     then pages. reasons: why pages were rejected, the most frequent first. sources: ids (32 hex digits) of all named
-    sources. skipped: paths of those that were finished before, or named twice.
+    sources. fields_taken: which fields of a file hold ids and texts, where these have names of their own.
+    skipped: paths of those that were finished before, or named twice.
     problems: what could not be read of the sources that ended, also in earlier scans, up to PROBLEMS_MAX lines a
     source, of problems_total. interrupted: by a signal.
     kept_apart: pages that stand for themselves while the text of an earlier one is alike, by the step that told them
@@ -90,6 +91,7 @@ class ScanResult:
     reasons: dict[str, int] = field(default_factory=dict)
     kept_apart: dict[str, int] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
+    fields_taken: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -223,6 +225,7 @@ class _Scan:
         self._pages_in = 0
         self._bytes_total = 0
         self._bytes_done = 0
+        self._readable: set[str] = set()  # sources of which a page was read
         self._noted: dict[str, int] = {}  # by source: how many of its problems its record holds
         self._stop = threading.Event()
         self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
@@ -268,6 +271,7 @@ class _Scan:
             source.record = known = self.state.enlist(source, again=again)
             self.sources.append(source)
             self.result.sources.append(known.id)
+            self.result.fields_taken += [known.fields_taken] if known.fields else []
             if known.finished:
                 self.result.skipped.append(before.path)
                 self._recall_problems(known)
@@ -418,6 +422,8 @@ class _Scan:
             self.result.problems_total += 1
         record.pages = self.state.matcher.mark(record.id).offset
         record.finished = item.whole
+        # Read from its start to its end in this run: what an earlier run read is not known here.
+        record.rejected = bool(record.pages) and not self._marks[record.id].offset and record.id not in self._readable
         self.state.save_source(record)
         self._recall_problems(record)
 
@@ -433,6 +439,7 @@ class _Scan:
             if verdict.n:
                 continue
             self._pages_in += 1
+            self._readable.update([verdict.coordinates.source] if verdict.verdict is not Kind.REJECTED else [])
             name = verdict.site or ""
             if verdict.url.startswith(ID_SCHEME):
                 name = NO_SITE

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
-from streams.files.rows import Lines, Table, must_fit
+from streams.files.rows import Lines, Table, fitted
 from streams.files.warc import Problem, WarcReader, holds_converted
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.documents import Fields
@@ -69,6 +69,7 @@ class SourceRecord:
     size: int = 0
     mtime_ns: int = 0
     finished: bool = False
+    rejected: bool = False  # every page of it: the next scan reads it again
     pages: int = 0
     problems: list[str] = field(default_factory=list)
     problems_total: int = 0
@@ -80,6 +81,14 @@ class SourceRecord:
     @property
     def fields(self) -> Fields:
         return Fields(self.text_field, self.id_field)
+
+    @property
+    def fields_taken(self) -> str:
+        """Which fields of a file hold ids and texts, where these are not `url` and `body`; else empty."""
+        if not self.fields:
+            return ""
+        identity, text = self.id_field or "url", self.text_field or "body"
+        return f"{self.path}: the id of a document is its {identity}, the text its {text}"
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "SourceRecord":
@@ -173,8 +182,7 @@ class LocalSource:
 
     def _rows(self, position: int) -> Iterator[tuple[Page, int]]:
         path, fields = Path(self.record.path), self.record.fields
-        line_max = 4 * self._bound + LINE_SLACK_BYTES  # base64, or text with every character escaped
-        rows = Lines(path, fields, line_max) if self.record.kind == "jsonl" else Table(path, fields)
+        rows = Lines(path, fields, _line_max(self._bound)) if self.record.kind == "jsonl" else Table(path, fields)
         try:
             for page, at in rows.read(position):
                 self.bytes_read = rows.bytes_read
@@ -235,6 +243,11 @@ def open_sources(
         raise BadInput(f"cannot read {error.filename or path}: {error.strerror or error}") from error
 
 
+def _line_max(body_bytes_max: int) -> int:
+    """Bytes of a line of JSON: base64, or text with every character escaped, and what stands beside it."""
+    return 4 * body_bytes_max + LINE_SLACK_BYTES
+
+
 def default_base_url(folder: Path) -> str:
     """`file:///.../`: what a folder's pages are called where nothing better is given."""
     return "file://" + _quoted(os.path.abspath(folder)).rstrip("/") + "/"
@@ -253,10 +266,10 @@ def unchanged(record: SourceRecord, name: str | None = None) -> bool:
 
 def _file_source(path: Path, body_bytes_max: int, on_bytes: Callable[[int], None], fields: Fields) -> LocalSource:
     kind = _kind(path)
-    if kind not in ("jsonl", "parquet"):
+    if kind == "jsonl" or kind == "parquet":
+        fields = fitted(path, kind, fields, _line_max(body_bytes_max))
+    else:
         fields = Fields()  # whose records are no rows
-    elif kind == "parquet":
-        must_fit(path, fields)
     status = path.stat()
     digest = _read_by(fields, _digest(path, on_bytes))
     record = SourceRecord(

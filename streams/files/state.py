@@ -188,14 +188,15 @@ class State:
     def enlist(self, source: LocalSource, *, again: bool = False) -> SourceRecord:
         """Makes the source known, under the id that its pages get, and returns what is known of it.
 
-        A source that was finished keeps its record, unless `again`: then it gets a new run, and with it a new id.
+        A source that was finished keeps its record, unless `again` or each of its pages was rejected: then it gets a
+        new run, and with it a new id.
         """
         found = source.record
         runs = [known for known in self.sources.values() if known.content == found.content]
         latest = max(runs, key=lambda known: known.run, default=None)
         if latest is None:
             record = found
-        elif latest.finished and not again:
+        elif latest.finished and not again and not latest.rejected:
             # Where it is now, should it have moved: reports read pages again.
             record = replace(latest, path=found.path, size=found.size, mtime_ns=found.mtime_ns)
             self._readable.clear()

@@ -1,7 +1,7 @@
 """Documents of JSON lines and tables whose fields have names of their own, and ids that need be no URLs."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -24,6 +24,25 @@ class Fields:
 
     def __bool__(self) -> bool:
         return self.text is not None or self.id is not None
+
+
+#: What other programs call the id and the text of a document, tried in this order where `url` and `body` are missing.
+_IDS = ("id", "doc_id", "docid", "_id")
+_TEXTS = ("text", "content", "raw_content")
+BODIES = ("body", "body_base64", "body_ref")
+
+
+def guessed(fields: Fields, names: Collection[str]) -> Fields:
+    """The fields with what they leave open filled in from the names that a file has.
+
+    `url` and `body` come first. A field stays open where no name is known: `document_of` says what is missing.
+    """
+    identity, text = fields.id, fields.text
+    if identity is None and "url" not in names:
+        identity = next((name for name in _IDS if name in names), None)
+    if text is None and not any(name in names for name in BODIES):
+        text = next((name for name in _TEXTS if name in names), None)
+    return Fields(text, identity)
 
 
 def document_of(row: Mapping[str, Any], fields: Fields) -> Page:

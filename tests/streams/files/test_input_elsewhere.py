@@ -169,11 +169,50 @@ def test_damaged_parquet_and_missing_columns_are_told(shell: Shell) -> None:
     assert shell("scan", "c.parquet", "--id-field", "doc", "--text-field", "text").code == 3
 
 
-def test_where_every_page_is_rejected_the_scan_does_not_end_with_0(shell: Shell) -> None:
+def test_where_every_page_is_rejected_the_scan_does_not_end_with_0_and_the_source_is_not_finished(shell: Shell) -> None:
+    (shell.folder / "docs.jsonl").write_text("not JSON\n" * 3)
+    for _ in range(2):
+        ended = shell("scan", "docs.jsonl")
+        assert ended.code == 3
+        assert "not JSON" in ended.err
+        assert "scanned already" not in ended.out
+    (shell.folder / "docs.jsonl").write_text("not JSON\n" + json.dumps({"url": "https://a.example/", "body": "wool"}))
+    assert shell("scan", "docs.jsonl").code == 0
+    assert "scanned already" in shell("scan", "docs.jsonl").out
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("names", "taken"),
+    [
+        ({"doc": "docid", "text": "raw_content"}, "the id of a document is its docid, the text its raw_content"),
+        ({"doc": "_id", "text": "body"}, "the id of a document is its _id, the text its body"),
+        ({"doc": "id", "text": "content"}, "the id of a document is its id, the text its content"),
+        ({"doc": "url", "text": "text"}, "the id of a document is its url, the text its text"),
+    ],
+)
+def test_fields_that_other_programs_use_are_guessed(shell: Shell, form: str, names: dict[str, str], taken: str) -> None:
+    rows = [{names[name]: value for name, value in row.items()} for row in documents()]
+    file = f"docs.{form}"
+    if form == "parquet":
+        parquet(shell.folder / file, rows)
+    else:
+        (shell.folder / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ended = shell("scan", file, "--out", "guessed.jsonl")
+    assert ended.code == 0, ended.err
+    assert taken in ended.out
+    given = ["--id-field", names["doc"]] if names["doc"] != "url" else []
+    given += ["--text-field", names["text"]] if names["text"] != "body" else []
+    assert "scanned already" in shell("scan", file, *given).out  # the same source
+    assert shell("partition", file, "--out", "sets", "--workers", "1").out.count(taken) == 1
+
+
+def test_lines_without_a_known_field_are_refused_with_the_names_that_they_have(shell: Shell) -> None:
     (shell.folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in documents()))
     ended = shell("scan", "docs.jsonl")
-    assert ended.code == 3
-    assert "no url" in ended.err
+    assert ended.code == 1
+    assert "no field url for the id; --id-field names another one of: doc, text" in " ".join(ended.err.split())
+    assert not list((shell.folder / "neardup-state").glob("sources/*"))
 
 
 @pytest.mark.parametrize("url", ["memory://none/a.jsonl", "s3://me:secret@bucket/a.warc.gz"])
