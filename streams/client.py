@@ -319,7 +319,8 @@ class VerdictConsumer:
     """Hands over each verdict once, across restarts and crashes of its user. A context manager; not thread-safe.
 
     Reads committed verdicts only, without a consumer group: nothing is remembered in Kafka. To share the work, give
-    each process its own `partitions` and store.
+    each process its own `partitions` and store. Passes over null records: an operator writes one to delete a URL from
+    a compacted topic, which says nothing of the page.
     """
 
     def __init__(
@@ -365,8 +366,9 @@ class VerdictConsumer:
         last = time.monotonic()
         while follow or not self.has_read(ends):
             records = self._reader.read(count, bytes_max=_BATCH_BYTES_MAX, wait_s=_WAIT_SECONDS)
-            if records:
-                yield VerdictBatch([self._decoded(record) for record in records], self.positions)
+            verdicts = [self._decoded(record) for record in records if record.value() is not None]
+            if verdicts:
+                yield VerdictBatch(verdicts, self.positions)
                 last = time.monotonic()
             elif wait_s is not None and time.monotonic() - last >= wait_s:
                 return

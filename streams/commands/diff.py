@@ -73,7 +73,7 @@ def _topic(topic: str, settings: Settings) -> Iterator[Verdict]:
         reader.assign(reader.begins())
         while any(position < ends[partition] for partition, position in reader.positions().items()):
             for record in reader.read(4096, wait_s=1.0):
-                if record.offset() < ends[record.partition()]:
+                if record.offset() < ends[record.partition()] and record.value() is not None:
                     place = record.partition(), record.offset()
                     yield decode_verdict(record.value(), topic, *place, needs=("coordinates",))
 

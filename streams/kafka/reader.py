@@ -208,8 +208,8 @@ class Reader(TopicClient):
             place.partition: place.offset if place.offset >= 0 else self._starts[place.partition] for place in places
         }
 
-    def last(self) -> dict[int, RawRecord]:
-        """The newest record of each partition that has one. Assigns anew."""
+    def last(self, counts: Callable[[RawRecord], bool] = lambda record: True) -> dict[int, RawRecord]:
+        """The newest record of each partition that has one. Assigns anew. counts: which records are looked at."""
         newest: dict[int, RawRecord] = {}
         begins, ends = self.begins(), self.ends()
         back = 64
@@ -219,9 +219,9 @@ class Reader(TopicClient):
             self.assign(starts)
             while any(position < ends[partition] for partition, position in self.positions().items()):
                 for record in self.read(4096, wait_s=TRY_SECONDS_MAX):
-                    if record.offset() < ends[record.partition()]:
+                    if record.offset() < ends[record.partition()] and counts(record):
                         newest[record.partition()] = record
-            # Only markers and aborted records there: look further back.
+            # Only markers, aborted records and such as do not count there: look further back.
             open_ = {each for each in open_ - newest.keys() if starts[each] > begins[each]}
             back *= 8
         return newest

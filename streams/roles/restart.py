@@ -36,7 +36,8 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Newest:
     """What the verdicts' topic ends with. told: the newest one, None if there is none. logs: whose the newest ones of
-    its partitions are. emptied: retention has left nothing in a partition that had some.
+    its partitions are. emptied: newer ones may be gone from a partition: retention has left nothing in it, or an
+    operator's null record stands behind what is left, where compaction removes the verdict that it deletes.
     """
 
     told: Told | None = None
@@ -44,9 +45,10 @@ class Newest:
     emptied: bool = False
 
 
-def newest_of(verdicts: Mapping[int, Mapping[str, Any]], begins: Mapping[int, int]) -> Newest:
-    """verdicts: the newest one of each partition that has one. begins: the first offset of every partition."""
-    emptied = any(begin and partition not in verdicts for partition, begin in begins.items())
+def newest_of(verdicts: Mapping[int, Mapping[str, Any]], begins: Mapping[int, int], deleted: bool = False) -> Newest:
+    """verdicts: the newest one of each partition that has one. begins: the first offset of every partition. deleted:
+    whether a partition ends with a null record."""
+    emptied = deleted or any(begin and partition not in verdicts for partition, begin in begins.items())
     if not verdicts:
         return Newest(emptied=emptied)
     last = max(verdicts.values(), key=lambda verdict: int(verdict["page_id"]))

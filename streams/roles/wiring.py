@@ -12,7 +12,7 @@ from streams.errors import NEW_GENERATION
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
 from streams.kafka.leader import Leader
-from streams.kafka.reader import Reader
+from streams.kafka.reader import RawRecord, Reader
 from streams.kafka.topics import require
 from streams.line.audit import Audit, open_audit, shadow_numbers
 from streams.ports import Hop
@@ -171,8 +171,15 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
 def newest_verdicts(settings: Settings) -> Newest:
     """What the verdicts' topic ends with. Raises BrokerError, TopicError, CorruptRecord where that is no verdict."""
     topic = settings.topics.verdicts
+    nulls: dict[int, int] = {}  # newest one of each partition, by offset
+
+    def is_verdict(record: RawRecord) -> bool:
+        if record.value() is None:
+            nulls[record.partition()] = max(record.offset(), nulls.get(record.partition(), -1))
+        return record.value() is not None
+
     with closing(Reader(connect(settings, "match", reading=True), topic, committed_only=True)) as end:
-        found, begins = end.last(), end.begins()
+        found, begins = end.last(is_verdict), end.begins()
     try:
         told = {
             partition: decode_verdict(record.value(), topic, partition, record.offset(), ("scheme", "decider"))
@@ -180,7 +187,8 @@ def newest_verdicts(settings: Settings) -> Newest:
         }
     except CorruptRecord as error:
         raise CorruptRecord(f"{error}; what was told last cannot be known behind it: {NEW_GENERATION}") from error
-    return newest_of(told, begins)
+    deleted = any(partition not in found or offset > found[partition].offset() for partition, offset in nulls.items())
+    return newest_of(told, begins, deleted)
 
 
 def ahead_of(settings: Settings, start: int) -> Iterable[tuple[int, bytes]]:

@@ -186,6 +186,8 @@ class StreamSource:
             first.setdefault(place, message.offset)
             last[place] = message.offset
             rows = parts.setdefault(place, _PartitionRows(self._tables, message.partition))
+            if event.value is None:
+                continue  # an operator's: it deletes a URL from a compacted topic
             try:
                 apply(orjson.loads(event.value or b""), rows, round(message.timestamp * 1000), self._closeness)
             except (KeyError, TypeError, ValueError) as error:

@@ -245,7 +245,9 @@ class Line:
             reader.assign(reader.begins())
             while any(position < ends[partition] for partition, position in reader.positions().items()):
                 for record in reader.read(4096, wait_s=0.05):  # the last offset is a marker, which no read returns
-                    verdict = json.loads(record.value() or b"")
+                    if (value := record.value()) is None:
+                        continue  # an operator's
+                    verdict = json.loads(value)
                     assert (record.key() or b"").decode() == verdict["url"]
                     found.append(verdict)
         return sorted(found, key=lambda verdict: (verdict["page_id"], verdict["n"]))

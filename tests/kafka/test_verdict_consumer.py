@@ -17,7 +17,7 @@ from published import read_pages
 from neardup.errors import BadInput, CorruptRecord
 from neardup.page import Page
 from streams import client
-from streams.client import VerdictConsumer, duplicate_of
+from streams.client import LiveVerdicts, VerdictConsumer, duplicate_of
 from streams.config.settings import Topics
 from streams.errors import PositionLost, TopicError
 from streams.kafka import Admin, Connection, KafkaVerdicts
@@ -150,6 +150,20 @@ def test_an_empty_store_may_begin_elsewhere(broker: str, made: Topics, matcher: 
     matcher.say(10, 11)
     take_all(broker, made, late)
     assert sorted(late.taken) == [(10, 0), (11, 0)]
+
+    # The one that follows cut-overs likewise; its first batch tells where it begins, although nothing is there.
+    late, live = Store(), partial(LiveVerdicts, broker, topic=made.verdicts, group=made.verdicts, start="end")
+    with live(late) as consumer:
+        begins = consumer.positions
+        (batch,) = consumer.batches(follow=False)
+    assert (batch.verdicts, batch.complete, batch.positions) == ([], True, begins)
+    assert len(begins) == 2
+    late.take(batch)
+    matcher.say(12)
+    with live(late) as consumer:
+        for batch in consumer.batches(follow=False):
+            late.take(batch)
+    assert late.taken == [(12, 0)]
 
     in_time = Store()
     take_all(broker, made, in_time, start=0)
