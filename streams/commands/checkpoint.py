@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from neardup.errors import BadInput, CorruptRecord, StateError
+from neardup.errors import BadInput, StateError
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
@@ -13,7 +13,7 @@ from streams.errors import SET_THE_SCHEME
 from streams.files.state import State
 from streams.line.matcher import Matcher
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
-from streams.state.checkpointer import make_image, manifest_of, restore
+from streams.state.checkpointer import make_image, manifest_of, restore, restore_newest
 from streams.state.directory import SCAN_NAMES, Directory
 
 
@@ -65,36 +65,40 @@ def bring_back(
     """Makes `state` what the newest good checkpoint holds, or the one called `name`.
 
     seed: of the deployment, where the directory does not have it; it is never in a checkpoint. warn: hears of damaged
-    ones that were passed over. Raises BadInput if none is there or it is another seed's, StateError for a directory
+    ones that are passed over. Raises BadInput if none is there or it is another seed's, StateError for a directory
     that has an index, CorruptRecord if the one that was named is damaged.
     """
     with ExitStack() as held:
         directory = Directory(state, held, more=("restoring", *SCAN_NAMES))
         kept = directory.scheme()
-        for checkpoint in [store.read(name)] if name else store.usable(warn):
-            scheme = kept or _scheme_of(checkpoint, seed)
-            if scheme.digest != checkpoint.manifest.scheme:
+
+        def fits(manifest: Manifest) -> str:
+            scheme = kept or _scheme_of(manifest, seed)
+            if scheme.digest != manifest.scheme:
                 raise BadInput(
-                    f"checkpoint {checkpoint.name} is of scheme {checkpoint.manifest.scheme}, and the seed at hand "
+                    f"the checkpoint of offset {manifest.offset} is of scheme {manifest.scheme}, and the seed at hand "
                     f"makes {scheme.digest}; {SET_THE_SCHEME} that it was made with"
                 )
-            try:
-                restore(store, checkpoint, directory.path, progress)
-            except CorruptRecord as error:
-                if name:
-                    raise
-                warn(f"{error}; the checkpoint before it is taken")
-                continue
-            if kept is None:
-                directory.keep(scheme)
-            return checkpoint
-    raise BadInput(f"no good checkpoint lies at {store.url}")
+            return ""
+
+        found: Checkpoint | None
+        if name:
+            found = store.read(name)
+            fits(found.manifest)
+            restore(store, found, directory.path, progress)
+        else:
+            found = restore_newest(store, directory.path, fits, warn, progress)
+        if found is None:
+            raise BadInput(f"no good checkpoint lies at {store.url}")
+        if kept is None:
+            directory.keep(_scheme_of(found.manifest, seed))
+        return found
 
 
-def _scheme_of(checkpoint: Checkpoint, seed: int | None) -> Scheme:
+def _scheme_of(manifest: Manifest, seed: int | None) -> Scheme:
     if seed is None:
         raise BadInput(
             "a checkpoint does not hold the secret seed, and this directory has none: set NEARDUP_SEED or "
-            f"NEARDUP_SEED_FILE (of scheme {checkpoint.manifest.scheme})"
+            f"NEARDUP_SEED_FILE (of scheme {manifest.scheme})"
         )
-    return Scheme(seed=seed).begun_as(checkpoint.manifest.scheme)
+    return Scheme(seed=seed).begun_as(manifest.scheme)

@@ -170,7 +170,7 @@ def _before(settings: Settings, log: "KafkaLog", stretch: Stretch, state: Path) 
         try:
             store.restore(one, state)
         except CorruptRecord as error:
-            _log.warning(f"{error}; the checkpoint before it is taken")
+            _log.warning(f"{error}; an older one is tried")
             continue
         return one
     if not begin:

@@ -2,21 +2,31 @@
 
     files/<digest>                      a file's bytes under their BLAKE2b; what many checkpoints have is there once
     checkpoints/<offset>-<digest>.json  a manifest: offset, identity, and the files, each with its name, size and digest
+    damaged/<digest>                    empty: a restore found that the stored file has another digest
 
 One folder holds the checkpoints of one generation, so that nobody takes another one's away with its own old ones. A
 manifest is named by its own digest and written last, so a checkpoint is there whole or not at all: what a crash
-leaves is files without a manifest, which the next `prune` takes away. Nothing is ever overwritten. Whatever was torn
-or has flipped bits does not have its digest, and `restore` takes the checkpoint before it. The seed is never among the
-files: it is a secret.
+leaves is files without a manifest, which the next `prune` takes away. Whatever was torn or has flipped bits does not
+have its digest, and `restore` takes another checkpoint. A damaged file can be part of every checkpoint, also of those
+to come. So `restore` marks it, and `write` reads what is marked, or named by no sound manifest, before it relies on it,
+and copies it again if its digest is wrong. The seed is never among the files: it is a secret.
+
+Two processes may write at once: a slow active matcher that is fenced already, and its successor. Each may then remove
+files that the other one needs. `write` therefore looks for its files once more behind its manifest, and copies again
+what is missing; `prune` reads the manifests again immediately before it removes files. What remains is a process that
+is suspended between that reading and a removal: the checkpoint lacks that file until the next `write`.
 """
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
 import os
+import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,7 +37,12 @@ from neardup.errors import BadInput, CorruptRecord, StateError
 
 MANIFEST_VERSION = 1
 _PIECE_BYTES = 1 << 20
-_FILES, _MANIFESTS = "files", "checkpoints"
+_FILES, _MANIFESTS, _DAMAGED = "files", "checkpoints", "damaged"
+#: `prune` removes files by manifests that were read at most so long ago.
+_FRESH_SECONDS = 2.0
+#: A copy whose temporary file was removed by another process is made again so often.
+_TRIES = 3
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 #: Called with the bytes copied so far, and how many there are.
 Progress = Callable[[int, int], None]
@@ -131,11 +146,12 @@ class Known:
 
 
 class CheckpointStore:
-    """Checkpoints under one URL that fsspec knows, or in a folder. One process writes at a time; any may read."""
+    """Checkpoints under one URL that fsspec knows, or in a folder. steady_s: a clock that nobody sets, in seconds."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, steady_s: Callable[[], float] = time.monotonic) -> None:
         """Raises BadInput for a URL of a kind that nothing here can read."""
         self.url = url
+        self._steady_s = steady_s
         try:
             self._fs, root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError) as error:
@@ -147,12 +163,7 @@ class CheckpointStore:
     def names(self) -> list[str]:
         """Names of all manifests, newest first. Raises StateError."""
         with self._explained("list"):
-            folder = f"{self._root}/{_MANIFESTS}"
-            if not self._fs.exists(folder):
-                return []
-            self._fs.invalidate_cache()
-            paths = self._fs.ls(folder, detail=False)
-        names = [path.rsplit("/", 1)[-1] for path in paths]
+            names = list(self._listed(_MANIFESTS))
         return sorted((name.removesuffix(".json") for name in names if name.endswith(".json")), reverse=True)
 
     def read(self, name: str) -> Checkpoint:
@@ -170,14 +181,12 @@ class CheckpointStore:
         """
         for name in self.names():
             try:
-                found = self.read(name)
+                found = self._read_if_there(name)
             except CorruptRecord as error:
                 warn(f"{error}; passed over")
-            except StateError as error:
-                if not isinstance(error.__cause__, FileNotFoundError):
-                    raise
             else:
-                yield found
+                if found is not None:
+                    yield found
 
     def write(
         self,
@@ -187,56 +196,63 @@ class CheckpointStore:
     ) -> Copied:
         """Copies `folder`, which nobody changes meanwhile, and then the manifest. manifest: without files.
 
-        Each step may be the last: (1) files that the store lacks, each under its digest; (2) the manifest. A crash in 1
-        leaves files that no manifest names; after 2 the checkpoint is there. Raises StateError; also where checkpoints
-        of another generation lie, before anything is written.
+        Each step may be the last: (1) files that the store lacks, each under its digest; (2) the manifest; (3) files
+        that another writer has removed meanwhile. A crash in 1 leaves files that no manifest names; after 2 the
+        checkpoint is there. Where the store is full the oldest checkpoints are removed, all but the newest. Raises
+        StateError; also where checkpoints of another generation lie, before anything is written.
         """
-        self._refuse_strangers(manifest)
-        files = []
+        trusted = self._refuse_strangers(manifest)
+        paths: dict[StoredFile, Path] = {}
         with self._explained("write"):
-            paths = sorted(path for path in folder.rglob("*") if path.is_file())
-            for path in paths:
+            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
                 name = path.relative_to(folder).as_posix()
-                files.append(StoredFile(name, path.stat().st_size, self.known.of(path)))
-            total = sum(file.size for file in files)
-            copied = Copied("", of_bytes=total)
-            done = 0
-            for path, file in zip(paths, files, strict=True):
-                if self._has(file):
-                    done += file.size
-                    progress(done, total)
-                    continue
-                self._put(path, file)  # (1)
-                copied.files += 1
-                copied.bytes += file.size
-                done += file.size
-                progress(done, total)
-            data = replace(manifest, files=tuple(files)).to_json()
+                paths[StoredFile(name, path.stat().st_size, self.known.of(path))] = path
+            data = replace(manifest, files=tuple(paths)).to_json()
             name = f"{manifest.offset:020d}-{_digest_of(data)}"
-            self._store(f"{self._root}/{_MANIFESTS}/{name}.json", io.BytesIO(data))  # (2)
-        self.known.forget_others(file.digest for file in files)
-        copied.checkpoint = name
+            copied = Copied(name, of_bytes=sum(file.size for file in paths))
+            while True:
+                try:
+                    self._put_missing(paths, trusted, copied, progress)  # (1)
+                    self._store(f"{self._root}/{_MANIFESTS}/{name}.json", io.BytesIO(data))  # (2)
+                    self._put_missing(paths, trusted, copied)  # (3)
+                    break
+                except OSError as error:
+                    if error.errno not in _FULL or not self._make_room({file.digest for file in paths}):
+                        raise
+        self.known.forget_others(file.digest for file in paths)
         return copied
 
     def restore(self, checkpoint: Checkpoint, folder: Path, progress: Progress = lambda done, total: None) -> None:
         """Makes `folder`, which must not exist, what the checkpoint holds; each file is verified as it is copied.
 
-        The folder appears whole or not at all. Raises CorruptRecord for a file that is missing or not what its digest
-        says, StateError if the store or the disk refuses.
+        The folder appears whole or not at all. What an earlier attempt has copied, also of another checkpoint, is
+        verified and used. Raises CorruptRecord for a file that is missing or not what its digest says, StateError if
+        the store or the disk refuses.
         """
         fresh = folder.with_name(folder.name + ".restoring")
-        shutil.rmtree(fresh, ignore_errors=True)
         done, total = 0, checkpoint.manifest.size
         with self._explained("restore"):
-            fresh.mkdir(parents=True)
+            fresh.mkdir(parents=True, exist_ok=True)
+            targets: dict[Path, StoredFile] = {}
             for file in checkpoint.manifest.files:
                 target = fresh / file.name
                 if not target.resolve().is_relative_to(fresh.resolve()):
                     raise CorruptRecord(f"{self.url}: checkpoint {checkpoint.name} leads out by {file.name!r}")
+                targets[target] = file
+            for path in [path for path in fresh.rglob("*") if path.is_file() and path not in targets]:
+                path.unlink()
+            damage: CorruptRecord | None = None
+            for target, file in targets.items():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                self._get(checkpoint, file, target)
+                if not (target.exists() and self.known.of(target) == file.digest):
+                    try:
+                        self._get(checkpoint, file, target)
+                    except CorruptRecord as error:  # the others may be damaged, too, or serve another checkpoint
+                        damage = damage or error
                 done += file.size
                 progress(done, total)
+            if damage is not None:
+                raise damage
             _sync_tree(fresh)
             fresh.rename(folder)
             _sync(folder.parent)
@@ -248,38 +264,64 @@ class CheckpointStore:
         younger_than_ms: those whose log time is at least this are kept, too. Raises StateError; CorruptRecord never: a
         manifest that cannot be read keeps nothing, and goes when it is not among the newest.
         """
-        names = self.names()
+        with self._explained("tidy"):
+            stored = self._listed(_FILES)  # before the manifests: what is copied from now on is not removed
         kept: list[Checkpoint] = []
         gone: list[str] = []
-        for place, name in enumerate(names):
-            with contextlib.suppress(CorruptRecord):
-                one = self.read(name)
-                young = younger_than_ms is not None and one.manifest.log_time >= younger_than_ms
-                stale = any(one.manifest.is_stale(newer.manifest) for newer in kept)
-                before = sum(newer.manifest.line == one.manifest.line for newer in kept)
-                if not stale and (before < max(1, keep) or young):
-                    kept.append(one)
-                    continue
-                gone.append(name)
+        for place, name in enumerate(self.names()):
+            try:
+                one = self._read_if_there(name)
+            except CorruptRecord:
+                if place >= keep:
+                    gone.append(name)
                 continue
-            if place >= keep:
+            if one is None:
+                continue
+            young = younger_than_ms is not None and one.manifest.log_time >= younger_than_ms
+            stale = any(one.manifest.is_stale(newer.manifest) for newer in kept)
+            before = sum(newer.manifest.line == one.manifest.line for newer in kept)
+            if not stale and (before < max(1, keep) or young):
+                kept.append(one)
+            else:
                 gone.append(name)
         with self._explained("tidy"):
             for name in gone:
-                self._fs.rm_file(f"{self._root}/{_MANIFESTS}/{name}.json")
-            wanted = {file.digest for one in kept for file in one.manifest.files}
-            folder = f"{self._root}/{_FILES}"
-            # Who else writes here may have files whose manifest is still to come.
-            alone = len({one.manifest.line for one in kept}) < 2
-            if alone and self._fs.exists(folder):
-                for path in self._fs.ls(folder, detail=False):
-                    if path.rsplit("/", 1)[-1] not in wanted:
-                        self._fs.rm_file(path)
+                self._remove(_MANIFESTS, f"{name}.json")
+            self._sweep(stored)
         return len(gone)
 
-    def _refuse_strangers(self, manifest: Manifest) -> None:
-        """Raises StateError if checkpoints of another line lie here."""
+    def _sweep(self, stored: Collection[str], spared: Collection[str] = ()) -> None:
+        """Removes files that no manifest names. stored: those to look at. spared: are kept in any case."""
+        wanted: set[str] = set()
+        read_at: float | None = None
+        marked = self._listed(_DAMAGED)
+        for name in stored:
+            if read_at is None or self._steady_s() - read_at > _FRESH_SECONDS:
+                read_at = self._steady_s()
+                manifests = [one.manifest for one in self.usable()]
+                if len({manifest.line for manifest in manifests}) > 1:
+                    return  # who else writes here may have files whose manifest is still to come
+                wanted = {file.digest for manifest in manifests for file in manifest.files}
+            if name not in wanted and name not in spared:
+                self._remove(_FILES, name)
+                if name in marked:
+                    self._remove(_DAMAGED, name)
+
+    def _make_room(self, spared: Collection[str]) -> bool:
+        """Removes the oldest checkpoint, and files of none but for `spared`; without a second checkpoint, all files
+        of none. Returns whether that was a checkpoint.
+        """
+        oldest = self.names()[1:][-1:]
+        for name in oldest:
+            self._remove(_MANIFESTS, f"{name}.json")
+        self._sweep(self._listed(_FILES), spared if oldest else ())
+        return bool(oldest)
+
+    def _refuse_strangers(self, manifest: Manifest) -> set[str]:
+        """Raises StateError if checkpoints of another line lie here; else returns the digests of the files of all."""
+        named: set[str] = set()
         for one in self.usable():
+            named |= {file.digest for file in one.manifest.files}
             names = ("generation", "log", "scheme")
             for what, held, wanted in zip(names, one.manifest.line, manifest.line, strict=True):
                 if held != wanted:
@@ -291,17 +333,61 @@ class CheckpointStore:
                         held=held,
                         wanted=wanted,
                     )
+        return named
 
-    def _has(self, file: StoredFile) -> bool:
+    def _listed(self, folder: str) -> dict[str, int]:
+        """Names of what lies in a folder of the store, and their sizes in bytes."""
+        path = f"{self._root}/{folder}"
+        self._fs.invalidate_cache()
         try:
-            size = self._fs.info(f"{self._root}/{_FILES}/{file.digest}")["size"]
+            entries = self._fs.ls(path, detail=True)
         except FileNotFoundError:
-            return False
-        return bool(size == file.size)
+            return {}
+        return {entry["name"].rsplit("/", 1)[-1]: entry["size"] for entry in entries}
 
-    def _put(self, path: Path, file: StoredFile) -> None:
-        with path.open("rb") as source:
-            self._store(f"{self._root}/{_FILES}/{file.digest}", source)
+    def _remove(self, folder: str, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(f"{self._root}/{folder}/{name}")
+
+    def _read_if_there(self, name: str) -> Checkpoint | None:
+        """None for a checkpoint that another process has removed. Raises CorruptRecord, StateError."""
+        try:
+            return self.read(name)
+        except StateError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return None
+            raise
+
+    def _put_missing(
+        self,
+        paths: Mapping[StoredFile, Path],
+        trusted: set[str],
+        copied: Copied,
+        progress: Progress = lambda done, total: None,
+    ) -> None:
+        """Copies the files that the store lacks, and those that are damaged there. trusted: digests of files that are
+        read only if they are marked; gets those of all files.
+        """
+        sizes, marked, done = self._listed(_FILES), self._listed(_DAMAGED), 0
+        for file, path in paths.items():
+            sound = sizes.get(file.digest) == file.size
+            if sound and (file.digest in marked or file.digest not in trusted):
+                sound = self._stored_digest(file) == file.digest
+            if not sound:
+                with path.open("rb") as source:
+                    self._store(f"{self._root}/{_FILES}/{file.digest}", source)
+                sizes[file.digest] = file.size
+                copied.files += 1
+                copied.bytes += file.size
+            if file.digest in marked:
+                self._remove(_DAMAGED, file.digest)
+            trusted.add(file.digest)
+            done += file.size
+            progress(done, copied.of_bytes)
+
+    def _stored_digest(self, file: StoredFile) -> str:
+        with self._fs.open(f"{self._root}/{_FILES}/{file.digest}", "rb") as source:
+            return _digest(source)
 
     def _store(self, target: str, source: BinaryIO) -> None:
         """An object store shows an object when it is whole; on a disk a name is given to what is whole and synced."""
@@ -311,12 +397,21 @@ class CheckpointStore:
             return
         path = Path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(path.name + ".part")
-        with fresh.open("wb") as out:
-            shutil.copyfileobj(source, out, _PIECE_BYTES)
-            out.flush()
-            os.fsync(out.fileno())
-        fresh.rename(path)
+        for tried in range(1, _TRIES + 1):
+            fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")  # another process may copy the same file
+            source.seek(0)
+            try:
+                with fresh.open("wb") as out:
+                    shutil.copyfileobj(source, out, _PIECE_BYTES)
+                    out.flush()
+                    os.fsync(out.fileno())
+                fresh.rename(path)
+                break
+            except FileNotFoundError:  # another process takes it for what a crash has left
+                if tried == _TRIES:
+                    raise
+            finally:
+                fresh.unlink(missing_ok=True)
         _sync(path.parent)
 
     def _get(self, checkpoint: Checkpoint, file: StoredFile, target: Path) -> None:
@@ -329,6 +424,8 @@ class CheckpointStore:
         except FileNotFoundError as error:
             raise CorruptRecord(f"{self.url}: checkpoint {checkpoint.name} lacks its file {file.name}") from error
         if digest.hexdigest() != file.digest:
+            with contextlib.suppress(Exception):  # a store that may only be read
+                self._store(f"{self._root}/{_DAMAGED}/{file.digest}", io.BytesIO())
             raise CorruptRecord(
                 f"{self.url}: checkpoint {checkpoint.name}: {file.name} is torn or changed: its digest is another",
                 file=file.name,
@@ -342,9 +439,11 @@ class CheckpointStore:
         except (CorruptRecord, StateError):
             raise
         except Exception as error:
+            full = isinstance(error, OSError) and error.errno in _FULL
+            advice = "make room, beside the newest checkpoint there is none" if full else "mend that and try again"
             raise StateError(
-                f"cannot {doing} checkpoints at {self.url}: {getattr(error, 'strerror', None) or error}; mend that and "
-                "try again, nothing is lost",
+                f"cannot {doing} checkpoints at {self.url}: {getattr(error, 'strerror', None) or error}; {advice}, "
+                "nothing is lost",
                 url=self.url,
             ) from error
 

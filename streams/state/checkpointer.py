@@ -21,6 +21,8 @@ from streams.state.locked_folder import sync_directory
 #: The image that is being copied lies here, in the state directory; what a crash left of one goes at the next.
 IMAGE = "checkpoint"
 _RESTORING = "restoring"
+#: An index that a checkpoint takes the place of, until that is done.
+_OUTLIVED = "outlived"
 #: Kept beside the index in every image.
 _DECIDER = "decider.json"
 #: Between two attempts to remove the checkpoints made before a takedown, in seconds.
@@ -168,22 +170,46 @@ def restore_newest(
     fits: Callable[[Manifest], str],
     warn: Callable[[str], None] = lambda text: None,
     progress: Progress = lambda done, total: None,
+    *,
+    replace: bool = False,
 ) -> Checkpoint | None:
-    """Puts the newest good checkpoint that fits into `state`, which has no index; None if there is none.
+    """Puts the newest good checkpoint that fits into `state`; None if there is none. replace: as for `restore`.
 
-    fits: why a checkpoint cannot be used here, or "". One that turns out damaged is passed over for the one before it;
-    `warn` hears of it. Raises StateError.
+    fits: why a checkpoint cannot be used here, or "". warn: gets each checkpoint that is passed over, with the reason.
+    A checkpoint that is damaged, or that its writer removes meanwhile, is passed over for the newest that is there
+    then: a store with a running writer gets newer ones. Raises StateError.
     """
-    for checkpoint in store.usable(warn):
-        if reason := fits(checkpoint.manifest):
-            warn(f"checkpoint {checkpoint.name} is passed over: {reason}")
-            continue
+    tried: set[str] = set()
+    while True:
+        checkpoint = _untried(store, tried, fits, warn)
+        if checkpoint is None:
+            return None
         try:
-            restore(store, checkpoint, state, progress)
+            restore(store, checkpoint, state, progress, replace=replace)
         except CorruptRecord as error:
-            warn(f"{error}; the checkpoint before it is taken")
+            warn(f"{error}; another checkpoint is tried")
+        else:
+            return checkpoint
+
+
+def _untried(
+    store: CheckpointStore, tried: set[str], fits: Callable[[Manifest], str], warn: Callable[[str], None]
+) -> Checkpoint | None:
+    """The newest that fits and was not tried; adds it, and those that do not fit, to `tried`."""
+
+    def warn_once(text: str) -> None:
+        if text not in tried:
+            tried.add(text)
+            warn(text)
+
+    for checkpoint in store.usable(warn_once):
+        if checkpoint.name in tried:
             continue
-        return checkpoint
+        tried.add(checkpoint.name)
+        reason = fits(checkpoint.manifest)
+        if not reason:
+            return checkpoint
+        warn(f"checkpoint {checkpoint.name} is passed over: {reason}")
     return None
 
 
@@ -192,23 +218,30 @@ def restore(
     checkpoint: Checkpoint,
     state: Path,
     progress: Progress = lambda done, total: None,
+    *,
+    replace: bool = False,
 ) -> None:
     """Puts what the checkpoint holds into `state`; the index comes last, so that a crash leaves none.
 
-    Raises StateError if there is an index already, CorruptRecord for damage.
+    replace: an index that is there is removed once the copy is complete. Raises StateError if there is an index and it
+    is not to be replaced, CorruptRecord for damage.
     """
-    if (state / "index").exists():
+    if (state / "index").exists() and not replace:
         raise StateError(f"{state} has an index; name another directory, or move that index away", path=str(state))
-    place = state / _RESTORING
+    place, outlived = state / _RESTORING, state / _OUTLIVED
     shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(outlived, ignore_errors=True)
     store.restore(checkpoint, place, progress)
     try:
+        if (state / "index").exists():
+            (state / "index").rename(outlived)  # at once: half an index would be opened as one
         for entry in sorted(place.iterdir(), key=lambda entry: entry.name == "index"):
             with suppress(FileNotFoundError):
                 _remove(state / entry.name)
             entry.rename(state / entry.name)
         place.rmdir()
         sync_directory(state)
+        shutil.rmtree(outlived, ignore_errors=True)
     except OSError as error:
         raise StateError(f"cannot restore into {state}: {error.strerror or error}", path=str(state)) from error
 
