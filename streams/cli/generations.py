@@ -82,12 +82,12 @@ def cutover(
     settings: Settings,
     *,
     name: NameArgument,
-    force: Annotated[bool, typer.Option("--force", help="Although it has not caught up.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Although it has not caught up, or lacks verdicts.")] = False,
 ) -> None:
     """Make a generation the live one, for all clients at once; the same command leads back to the one before.
 
     It is one record of the topic of generations. A generation that has not caught up, or whose roles have fallen
-    behind, is refused.
+    behind, is refused; so is one that was never live and lacks verdicts which retention has removed.
     """
     from streams.commands.generations import cut_over
 

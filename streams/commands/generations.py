@@ -96,7 +96,8 @@ def _behind(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
 def cut_over(settings: Settings, name: str, *, force: bool = False) -> str:
     """Makes a generation the live one and returns which one was.
 
-    Raises BadInput for one that is not known, StateError for one that has not caught up, BrokerError.
+    Raises BadInput for one that is not known, StateError for one that has not caught up, or that was never live and
+    lacks verdicts that retention has removed; BrokerError.
     """
     control = control_topic(settings, "topics")
     said = control.read()
@@ -109,6 +110,8 @@ def cut_over(settings: Settings, name: str, *, force: bool = False) -> str:
         raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
     if not force:
         _must_have_caught_up(own, admin, known)
+        if name and (known is None or known.stage is not Stage.RETIRED):  # no client has read it yet
+            _must_be_whole(own, admin)
     control.create()
     before = said.known.get(said.live)
     control.cut_over(name, said.live)  # from here on it is done, whatever becomes of what follows
@@ -132,6 +135,21 @@ def _must_have_caught_up(settings: Settings, admin: Admin, known: Generation | N
             f"generation {name} is {pages:,} pages and {messages:,} messages behind: do its roles run? Clients would "
             "wait for what they have from the live one; start its roles, or add --force"
         )
+
+
+def _must_be_whole(settings: Settings, admin: Admin) -> None:
+    """Raises StateError if a client that reads the generation's verdicts for the first time would lack some."""
+    topic, name = admin.topic(settings.topics.verdicts), settings.generation
+    begin, partition = max((begin, partition) for partition, begin in admin.offsets(topic, "earliest").items())
+    if not begin:
+        return
+    judges = f" --sketches-of {settings.sketches_of or chr(39) * 2}" if settings.judges_anew else ""
+    raise StateError(
+        f"retention has removed verdicts of generation {name} (topic {topic.name}, partition {partition} begins at "
+        f"offset {begin}): clients that read it for the first time would lack them. Stop its matcher; write all its "
+        f"verdicts again, with the matcher's other settings (neardup replay --generation {name}{judges} --to-topic "
+        f"{topic.name}); start its matcher; then neardup cutover {name} --force"
+    )
 
 
 def removed(settings: Settings, name: str) -> list[str]:

@@ -4,6 +4,7 @@ import re
 import runpy
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import pytest
 from line import Line, Make, story
 from test_backfill import beside, live
 
+from neardup.errors import StateError
 from streams import client
 from streams.client import duplicate_of
 from streams.commands.generations import cut_over
+from streams.commands.replay import replay_stream
+from streams.history.replay import Stretch
 
 FULLTEXT = Path(__file__).parents[2] / "deploy" / "demo" / "fulltext.py"
 
@@ -83,3 +87,29 @@ def test_documented_indexes_follow_a_cut_over_and_back(
     line.stop()
     followed(line)
     index.db.close()
+
+
+def test_a_generation_with_trimmed_verdicts_is_refused_and_the_advice_makes_it_whole(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = live(make, story())
+    other = beside(line, sketches_of="", decider_values={"rule": "shingling"})
+    assert other.start("backfill", once=True).wait() == 0
+    whole = rows(other)
+    line.delete_before(other.names.verdicts, 0, other.ends(other.names.verdicts)[0] // 2)
+    assert rows(other) != whole
+    with pytest.raises(StateError, match="retention has removed verdicts of generation second") as refused:
+        cut_over(line.settings, "second")
+
+    command = re.search(r"neardup replay (.*?)\)", str(refused.value))
+    assert command is not None
+    name, sketches_of, topic = re.findall(r"--\S+ (\S+)", command[1])
+    own = replace(line.settings, generation=name, sketches_of=sketches_of.strip("'"), state=other.settings.state)
+    replay_stream(replace(own, decider_values=other.settings.decider_values), Stretch(), topic=topic)
+    assert "neardup cutover second --force" in str(refused.value)
+    cut_over(line.settings, "second", force=True)
+    monkeypatch.chdir(tmp_path)
+    assert example(line)() == whole
+    cut_over(line.settings, "")
+    line.delete_before(other.names.verdicts, 0, 1 + other.ends(other.names.verdicts)[0] // 2)
+    cut_over(line.settings, "second")  # it has been live: who reads verdicts has its positions there
