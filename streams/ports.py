@@ -11,11 +11,11 @@ from neardup.verdict import Coordinates, Verdict
 
 @dataclass(frozen=True, slots=True)
 class SourcedPage:
-    """One `pages` record with its place. log_time: ms since the epoch of the broker or archive, clamped to now."""
+    """One page of an archive with its place. date: of the page, or else of its file, ms since the epoch."""
 
     page: Page
     coordinates: Coordinates
-    log_time: int
+    date: int
 
 
 @dataclass(frozen=True, slots=True)

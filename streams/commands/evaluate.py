@@ -132,7 +132,7 @@ def _sketched(sources: Sequence[LocalSource], threads: int, progress: Progress) 
         for sourced in source.read():
             pages.append(sourced.page)
             places.append(sourced.coordinates)
-            times.append(sourced.log_time)
+            times.append(sourced.date)
             if len(pages) == _BATCH:
                 yield from sketch_pages(pages, SCHEME, coordinates=places, log_times=times, threads=threads)
                 done += len(pages)

@@ -3,16 +3,20 @@
 The next page is always that whose fetch time is the smallest among the first unread ones of all archives; of equal ones
 that of the archive named first. So the order hangs neither on how many processes read nor on who is faster, and who
 goes on behind given places goes on as it would have. The bound: an archive keeps its own order, and a page that stands
-in it behind a younger one is so late by as much as the archive is out of order. A date of the future counts as now.
+in it behind a younger one is so late by as much as the archive is out of order. A page counts as fetched no later than
+the next one of its archive: one date in the future must not hold back the rest of its archive.
 
 Each process reads some of the archives, merges and sketches them: bodies stay there, sketches come back. Merged again
-here it is the same order, since of some heads the smallest is the smallest of the smallest of their parts.
+here it is the same order, since of some heads the smallest is the smallest of the smallest of their parts. Log time is
+written into the sketches here, where they are in their order.
 """
 
 import heapq
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from types import TracebackType
@@ -21,7 +25,9 @@ from typing import Any
 from neardup.errors import BadInput, NeardupError
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
+from neardup.sketch.layout import field_at
 from neardup.sketch.making import sketch_pages
+from streams.files.archive_time import DATES, ArchiveTime
 from streams.files.sources import LocalSource, SourceRecord
 from streams.formats.message import ANY_LOG, Message, encode_message
 from streams.line.accounting import Mark
@@ -30,7 +36,10 @@ from streams.ports import Range, SourcedPage
 
 _BATCH_PAGES = 128
 _BATCH_BYTES = 8 << 20
-#: Archives that are open at once; each has a page and a piece of its file in memory.
+#: fetched_at and log_time stand side by side in a record.
+_DATES = struct.Struct("<qq")
+_DATES_AT = field_at("fetched_at")
+#: Archives that are open at once; each has two pages and a piece of its file in memory.
 ARCHIVES_MAX = 1_000
 
 
@@ -40,11 +49,15 @@ class ReaderLost(NeardupError):
 
 @dataclass(frozen=True, slots=True)
 class SketchedPage:
-    """One page as a record of the sketch log, and its place: the archive, and its ordinal there."""
+    """One page as a record of the sketch log, and its place: the archive, and its ordinal there.
+
+    undated: its date is that of its file.
+    """
 
     source: str
     offset: int
     record: bytes
+    undated: bool = False
 
 
 @dataclass(slots=True)
@@ -67,9 +80,15 @@ class SketchedArchives:
     """
 
     def __init__(
-        self, sources: Sequence[LocalSource], marks: Mapping[str, Mark], scheme: Scheme, processes: int, now_ms: int
+        self,
+        sources: Sequence[LocalSource],
+        marks: Mapping[str, Mark],
+        scheme: Scheme,
+        processes: int,
+        time: ArchiveTime,
     ) -> None:
-        """marks: by a source's id, how far it is known already."""
+        """marks: by a source's id, how far it is known already. time: where the log has brought its log time."""
+        self._time = time
         self.bytes_total = sum(source.bytes_total for source in sources)
         self.problems: list[tuple[str, str]] = []
         self._read: dict[int, int] = {}
@@ -77,15 +96,15 @@ class SketchedArchives:
         numbered = [(number, each.record, marks.get(each.record.id, Mark())) for number, each in enumerate(sources)]
         parts = [numbered[first::processes] for first in range(min(processes, len(numbered)))]
         if processes == 1:
-            self._batches = [_batches(part, scheme, now_ms) for part in parts]
+            self._batches = [_batches(part, scheme) for part in parts]
         else:
-            self._batches = [self._received(part, scheme, now_ms) for part in parts]
+            self._batches = [self._received(part, scheme) for part in parts]
 
-    def _received(self, own: "list[_Own]", scheme: Scheme, now_ms: int) -> "Iterator[_Batch]":
+    def _received(self, own: "list[_Own]", scheme: Scheme) -> "Iterator[_Batch]":
         """Batches of a process of its own, which begins now."""
         context = get_context("spawn")  # a fork would copy locks that the Kafka client's threads hold
         here, there = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(own, scheme, now_ms, there), daemon=True)
+        process = context.Process(target=_work, args=(own, scheme, there), daemon=True)
         process.start()
         there.close()
         self._processes.append((process, here))
@@ -97,6 +116,24 @@ class SketchedArchives:
 
     def __iter__(self) -> Iterator[SketchedPage]:
         """Raises ReaderLost, and BadInput for an archive that cannot be read any more."""
+        pages = self._in_order()
+        if not self._time.begun:
+            head = list(islice(pages, DATES))
+            self._time.begin([_DATES.unpack_from(page.record, _DATES_AT)[1] for page in head])
+            pages = chain(head, pages)
+        yield from map(self._timed, pages)
+
+    def _timed(self, page: SketchedPage) -> SketchedPage:
+        """With log time in the place of its date; a page without a date gets the one that counts."""
+        fetched_at, date = _DATES.unpack_from(page.record, _DATES_AT)
+        date = self._time.date(date, of_file=page.undated)
+        log_time = self._time.advance(date)
+        record = bytearray(page.record)
+        _DATES.pack_into(record, _DATES_AT, date if page.undated else fetched_at, log_time)
+        return replace(page, record=bytes(record))
+
+    def _in_order(self) -> Iterator[SketchedPage]:
+        """All pages; the place of log time in their records holds their dates."""
         heads = []
         for worker, batches in enumerate(self._batches):
             pages = self._pages(worker, batches)
@@ -177,17 +214,17 @@ def _message(pages: Sequence[SketchedPage], scheme: Scheme, log: bytes) -> bytes
     return encode_message(Message(bytes.fromhex(scheme.digest), ranges, tuple(page.record for page in pages), log))
 
 
-def _work(own: list[_Own], scheme: Scheme, now_ms: int, pipe: Connection) -> None:
+def _work(own: list[_Own], scheme: Scheme, pipe: Connection) -> None:
     """One process. Whoever waits for it may be gone: then it ends, too."""
     with suppress(BrokenPipeError):
         try:
-            for batch in _batches(own, scheme, now_ms):
+            for batch in _batches(own, scheme):
                 pipe.send(batch)
         except NeardupError as error:
             pipe.send(error)
 
 
-def _batches(own: list[_Own], scheme: Scheme, now_ms: int) -> Iterator[_Batch]:
+def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_Batch]:
     sources = [LocalSource(record, scheme.body_bytes_max) for _, record, _ in own]
     told = [0] * len(sources)  # problems of each
 
@@ -196,7 +233,7 @@ def _batches(own: list[_Own], scheme: Scheme, now_ms: int) -> Iterator[_Batch]:
             [page.page for page in pages],
             scheme,
             coordinates=[page.coordinates for page in pages],
-            log_times=[key[0] for key in keys],
+            log_times=[page.date for page in pages],
         )
         new = [
             (each.record.id, str(problem))
@@ -204,14 +241,16 @@ def _batches(own: list[_Own], scheme: Scheme, now_ms: int) -> Iterator[_Batch]:
             for problem in each.problems[count:]
         ]
         told[:] = [len(each.problems) for each in sources]
-        places = (page.coordinates for page in pages)
-        made = [SketchedPage(at.source, at.offset, data) for at, data in zip(places, records, strict=True)]
+        made = [
+            SketchedPage(page.coordinates.source, page.coordinates.offset, data, page.page.fetched_at is None)
+            for page, data in zip(pages, records, strict=True)
+        ]
         return _Batch(keys, made, sum(source.bytes_read for source in sources), new)
 
     keys: list[tuple[int, int]] = []
     pages: list[SourcedPage] = []
     size = 0
-    for key, page in _merged(own, sources, now_ms):
+    for key, page in _merged(own, sources):
         keys.append(key)
         pages.append(page)
         size += len(page.page.body or b"")
@@ -223,19 +262,19 @@ def _batches(own: list[_Own], scheme: Scheme, now_ms: int) -> Iterator[_Batch]:
     yield batch([], [])
 
 
-def _merged(own: list[_Own], sources: list[LocalSource], now_ms: int) -> Iterator[tuple[tuple[int, int], SourcedPage]]:
+def _merged(own: list[_Own], sources: list[LocalSource]) -> Iterator[tuple[tuple[int, int], SourcedPage]]:
     heads = []
 
-    def head(number: int, source: LocalSource, pages: Iterator[SourcedPage]) -> Any:
+    def head(number: int, source: LocalSource, pages: Iterator[tuple[int, SourcedPage]]) -> Any:
         try:
-            page = next(pages, None)
+            found = next(pages, None)
         except OSError as error:
             path = error.filename or source.record.path
             raise BadInput(f"{path}: cannot be read: {error.strerror or error}; run it again once it can be") from error
-        return None if page is None else ((min(page.log_time, now_ms), number), page, source, pages)
+        return None if found is None else ((found[0], number), found[1], source, pages)
 
     for (number, _, mark), source in zip(own, sources, strict=True):
-        if (first := head(number, source, source.read(mark.offset, mark.position))) is not None:
+        if (first := head(number, source, _with_times(source.read(mark.offset, mark.position)))) is not None:
             heads.append(first)
     heapq.heapify(heads)
     while heads:
@@ -245,3 +284,12 @@ def _merged(own: list[_Own], sources: list[LocalSource], now_ms: int) -> Iterato
             heapq.heapreplace(heads, after)
         else:
             heapq.heappop(heads)
+
+
+def _with_times(pages: Iterator[SourcedPage]) -> Iterator[tuple[int, SourcedPage]]:
+    """Pages of one archive with the times at which they count as fetched: no later than the next page's date."""
+    page = next(pages, None)
+    while page is not None:
+        after = next(pages, None)
+        yield page.date if after is None else min(page.date, after.date), page
+        page = after

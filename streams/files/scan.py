@@ -21,6 +21,7 @@ from neardup.errors import BadInput, InvariantBroken
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.report.prose import reason_kind
 from neardup.verdict import Kind, Verdict
+from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
 from streams.files.sketcher import Sketcher
@@ -30,8 +31,8 @@ from streams.formats.documents import ID_SCHEME, Fields
 from streams.formats.message import MANY_SOURCES, as_first, verdict_lines, verdicts_source
 from streams.line.audit import Audit
 from streams.line.matcher import Mark
-from streams.ports import Clock, SourcedPage
-from streams.process.signals import SystemClock, stopped_by_signals
+from streams.ports import SourcedPage
+from streams.process.signals import stopped_by_signals
 from streams.state.locked_folder import state_error
 
 #: Messages between the two threads: 0.9 MB each.
@@ -169,7 +170,6 @@ def scan(
     again: bool = False,
     threads: int = 1,
     progress: Callable[[Progress], None] = lambda now: None,
-    clock: Clock | None = None,
     audit: Audit | None = None,
     follow_links: bool = False,
     fields: Fields | None = None,
@@ -189,7 +189,7 @@ def scan(
     StateError where state or `out` cannot be written; InvariantBroken where pages in and verdicts out differ.
     """
     state.catch_up()  # what an interrupted scan on this state left in the log
-    run = _Scan(state, threads, progress, clock or SystemClock(), merge)
+    run = _Scan(state, threads, progress, merge)
     run.enlist(paths, base_url, follow_links, fields, again, [*written, *([Path(out)] if out else [])])
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
@@ -208,11 +208,9 @@ def scan(
 
 
 class _Scan:
-    def __init__(
-        self, state: State, threads: int, progress: Callable[[Progress], None], clock: Clock, merge: bool
-    ) -> None:
+    def __init__(self, state: State, threads: int, progress: Callable[[Progress], None], merge: bool) -> None:
         self.state = state
-        self._threads, self._clock, self._merge = threads, clock, merge
+        self._threads, self._merge = threads, merge
         self.sources: list[LocalSource] = []
         self.result = ScanResult()
         self._progress = progress
@@ -230,8 +228,8 @@ class _Scan:
         self._stop = threading.Event()
         self._queue: queue.Queue[_Message | _Finished | BaseException | None] = queue.Queue(QUEUE_MESSAGES)
         state.matcher.threads = threads
-        log_time, first = state.matcher.log_time, not state.log.end()
-        self._sketcher = Sketcher(state.scheme, state.log, clock, log_time=log_time, threads=threads, first=first)
+        self._time = ArchiveTime.of_log(state.log, state.matcher.log_time)
+        self._sketcher = Sketcher(state.scheme, state.log, self._time, threads=threads, first=not state.log.end())
 
     def enlist(
         self,
@@ -339,7 +337,7 @@ class _Scan:
         if len(sources) > ARCHIVES_MAX:
             raise BadInput(f"{len(sources):,} sources, and {ARCHIVES_MAX:,} can be read side by side; name fewer")
         scheme, log = self.state.scheme, self.state.log
-        with SketchedArchives(sources, self._marks, scheme, self._threads, self._clock.now_ms()) as pages:
+        with SketchedArchives(sources, self._marks, scheme, self._threads, self._time) as pages:
             for _, data in messages_of(pages, scheme, pages_max=MESSAGE_PAGES_MAX):
                 note(pages.problems)
                 message = data if log.end() else as_first(data)

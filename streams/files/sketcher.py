@@ -8,39 +8,41 @@ are cut by their records alone, with the same page id as without the crash.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
+from dataclasses import replace
+from itertools import chain, groupby, islice
 
 from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
+from streams.files.archive_time import DATES, ArchiveTime
 from streams.formats.message import Message, as_first, encode_message
 from streams.line.cutting import full_message
-from streams.ports import Clock, LogWriter, Range, SourcedPage
+from streams.ports import LogWriter, Range, SourcedPage
 
 POLL_PAGES_MAX = 512
 #: Bodies in memory at once; a batch ends after the page that exceeds it.
 POLL_BYTES_MAX = 32 << 20
+#: Of the pages whose dates begin a log: what log time begins with must not hang on the batches.
+HEAD_BYTES_MAX = 64 << 20
 
 
 class Sketcher:
-    """One per log. log_time: the greatest that the log holds already (ms since the epoch). first: the log is empty."""
+    """One per log. time: where the log has brought its log time. first: the log is empty."""
 
     def __init__(
         self,
         scheme: Scheme,
         log: LogWriter,
-        clock: Clock,
+        time: ArchiveTime,
         *,
-        log_time: int = 0,
         threads: int = 1,
         first: bool = False,
     ) -> None:
-        self.log_time = log_time
         self._scheme = scheme
         self._scheme_digest = bytes.fromhex(scheme.digest)
         self._log = log
-        self._clock = clock
+        self._time = time
         self._threads = threads
         self._first = first
 
@@ -51,8 +53,8 @@ class Sketcher:
         """
         places: list[Coordinates] = []
         records: list[bytes] = []
-        source = iter(pages)
-        while batch := _poll(source):  # (1)
+        source = self._begun(iter(pages))
+        while batch := _poll(source, POLL_PAGES_MAX, POLL_BYTES_MAX):  # (1)
             places += [page.coordinates for page in batch]
             records += self._sketch(batch)  # (2)
             while full := full_message(records, pages_max=MESSAGE_PAGES_MAX, bytes_max=MESSAGE_BYTES_MAX):
@@ -61,13 +63,22 @@ class Sketcher:
         if records:
             yield self._append(places, records)
 
+    def _begun(self, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
+        """The same pages; an empty log begins with the dates of the first ones."""
+        if self._time.begun:
+            return pages
+        head = _poll(pages, DATES, HEAD_BYTES_MAX)
+        self._time.begin([page.date for page in head])
+        return chain(head, pages)
+
     def _sketch(self, batch: list[SourcedPage]) -> list[bytes]:
-        times = []
+        pages, times = [], []
         for page in batch:
-            self.log_time = max(self.log_time, min(page.log_time, self._clock.now_ms()))
-            times.append(self.log_time)
+            date = self._time.date(page.date, of_file=page.page.fetched_at is None)
+            pages.append(replace(page.page, fetched_at=date) if page.page.fetched_at is None else page.page)
+            times.append(self._time.advance(date))
         return sketch_pages(
-            [page.page for page in batch],
+            pages,
             self._scheme,
             coordinates=[page.coordinates for page in batch],
             log_times=times,
@@ -87,12 +98,12 @@ class Sketcher:
         return offset, message
 
 
-def _poll(source: Iterator[SourcedPage]) -> list[SourcedPage]:
+def _poll(source: Iterator[SourcedPage], pages_max: int, bytes_max: int) -> list[SourcedPage]:
     batch: list[SourcedPage] = []
     size = 0
-    for page in islice(source, POLL_PAGES_MAX):
+    for page in islice(source, pages_max):
         batch.append(page)
         size += len(page.page.body or b"")
-        if size >= POLL_BYTES_MAX:
+        if size >= bytes_max:
             break
     return batch

@@ -54,6 +54,8 @@ _CONTENT_SLACK_BYTES = 1 << 20
 LINE_SLACK_BYTES = 1 << 20
 _DIGEST_PIECE_BYTES = 1 << 20
 _TYPES_TOLD_MAX = 10
+#: Later dates, in ms since the epoch, do not fit into a record.
+_DATE_MAX = (1 << 63) - 1
 
 
 @dataclass
@@ -114,7 +116,7 @@ class LocalSource:
     def read(self, offset: int = 0, position: int | None = None) -> Iterator[SourcedPage]:
         """Pages from ordinal `offset` on. position: that of the page before `offset`, which saves reading up to it.
 
-        Raises OSError where the file itself cannot be read. log_time is the page's date, or else the file's.
+        Raises OSError where the file itself cannot be read. `date` is the page's, or else the file's.
         """
         if position is None or offset == 0:
             yield from islice(self._pages(0, 0), offset, None)
@@ -159,7 +161,7 @@ class LocalSource:
         readers = {"warc": self._warc, "wet": self._warc, "folder": self._folder}
         for page, at in readers.get(self.record.kind, self._rows)(position):
             date = page.fetched_at if page.fetched_at is not None else self.record.mtime_ns // 1_000_000
-            yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), date)
+            yield SourcedPage(page, Coordinates(self.record.id, 0, ordinal, at), min(max(date, 0), _DATE_MAX))
             ordinal += 1
         if not ordinal and not self.problems:
             nothing = "the file holds no page" if self.record.size else "the file is empty"

@@ -2,9 +2,10 @@
 
 A sweep comes behind the message with which so many pages were judged since the last one, and looks at a few URLs for
 each of them, in the order of their hashes, from where the last one ended. So it costs a bounded share of the work, and
-is a function of the log: of log time alone, which no crawler can set, and of no clock. A URL goes at the first sweep
-that meets it after the horizon; one round takes as many pages as there are URLs, divided by URLS_A_PAGE. Looking costs
-about 5% of judging; a URL that goes about as much as one or two pages that are judged.
+is a function of the log: of log time alone, which no crawler can set, and of no clock. On Kafka log time is the
+broker's, of archives what `streams.files.archive_time` makes of their dates: no few wrong ones move it. A URL goes at
+the first sweep that meets it after the horizon; one round takes as many pages as there are URLs, divided by
+URLS_A_PAGE. Looking costs about 5% of judging; a URL that goes about as much as one or two pages that are judged.
 """
 
 import struct

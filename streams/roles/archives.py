@@ -4,7 +4,6 @@ Messages say what they account for as a sketcher's do, each archive a source of 
 on behind what the index has of each: what the log holds beyond that is sent again, and dropped by its marks.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import takewhile
@@ -13,6 +12,7 @@ from pathlib import Path
 from neardup.errors import BadInput
 from neardup.index.base import Family
 from streams.config.settings import Settings
+from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
 from streams.files.fetching import fetched
 from streams.files.sources import LocalSource, open_sources
@@ -44,27 +44,33 @@ def open_archives(paths: Sequence[str], settings: Settings) -> list[LocalSource]
     return list(found.values())
 
 
-def known_of(sources: Sequence[LocalSource], settings: Settings) -> dict[str, Mark]:
-    """How far the generation's index knows of each, by id; nothing of an index of another log. Raises StateError."""
+def known_of(sources: Sequence[LocalSource], settings: Settings) -> tuple[dict[str, Mark], int]:
+    """How far the generation's index knows of each, by id, and its log time; nothing of an index of another log.
+
+    Raises StateError.
+    """
     state, scheme = Path(settings.state), settings.scheme()
     if not (state / "index").exists():
-        return {}
+        return {}, 0
     log = Admin(connect(settings, "match")).topic(settings.topics.sketches)
     with closing(MatcherDirectory(state, scheme)) as directory:
         (held,) = directory.store.get_many(Family.META, [b"topic_id"])
         if held is None or held.decode() != log.id.hex():
-            return {}
+            return {}, 0
         matcher = Matcher(directory.store, directory.first_decider(settings.decider(scheme)))
-        return {source.record.id: matcher.mark(source.record.id) for source in sources}
+        return {source.record.id: matcher.mark(source.record.id) for source in sources}, matcher.log_time
 
 
 class ArchivesRole:
     """bytes_done, bytes_total: of the archives. done: whether all of it is acknowledged."""
 
     def __init__(
-        self, sources: Sequence[LocalSource], marks: Mapping[str, Mark], settings: Settings, rate: float
+        self, sources: Sequence[LocalSource], known: tuple[Mapping[str, Mark], int], settings: Settings, rate: float
     ) -> None:
-        self._sources, self._marks, self._settings = sources, marks, settings
+        """known: as `known_of` gives it."""
+        self._sources, self._settings = sources, settings
+        self._marks, log_time = known
+        self._time = ArchiveTime(log_time)
         self._pace = Pace(rate)
         self.bytes_done = 0
         self.bytes_total = sum(source.bytes_total for source in sources)
@@ -77,10 +83,9 @@ class ArchivesRole:
         admin = Admin(connection)
         log = admin.topic(settings.topics.sketches)
         first = not admin.offsets(log, "latest")[0]
-        now_ms = time.time_ns() // 1_000_000
         health = runtime.health.role("sketch")
         with (
-            SketchedArchives(self._sources, self._marks, scheme, settings.threads, now_ms) as pages,
+            SketchedArchives(self._sources, self._marks, scheme, settings.threads, self._time) as pages,
             closing(
                 Writer(connection, log.name, message_bytes_max=settings.message_bytes_max, gapless=True, linger_ms=0)
             ) as out,

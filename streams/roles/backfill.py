@@ -67,7 +67,8 @@ def run_backfill(
     sources = open_archives(wishes.archives, settings) if settings.generation else []
     settings, generation, control = _begun(settings, wishes, tuple(source.record.id for source in sources))
     runtime = replace(runtime, settings=settings)
-    archives = ArchivesRole(sources, known_of(sources, settings) if sources else {}, settings, wishes.rate)
+    known = known_of(sources, settings) if sources else ({}, 0)
+    archives = ArchivesRole(sources, known, settings, wishes.rate)
     watch = _Watch(settings, wishes, runtime, control, generation, Telling(shown))
     watch.archives = archives
 

@@ -14,6 +14,7 @@ from neardup.decider import Decider
 from neardup.index.rocks import RocksStore
 from neardup.limits import PLACE_BITS
 from neardup.scheme import Scheme
+from streams.files.archive_time import ArchiveTime
 from streams.files.archives import SketchedArchives, messages_of
 from streams.files.sketcher import Sketcher
 from streams.files.sources import LocalSource, open_sources
@@ -23,7 +24,6 @@ from streams.line.matcher import Mark, Matcher
 from streams.ports import Range
 from streams.state.checkpoint_store import CheckpointStore, Copied, Manifest
 from streams.state.checkpointer import make_image, manifest_of
-from streams.testing import ManualClock
 from tests.bench.documents import documentation_page
 from tests.bench.generated import Log, changed, fill, mixed
 from tests.bench.store_rows import THREADS, enough_room, settle
@@ -197,7 +197,7 @@ def archives(scheme: Scheme) -> Iterator[Row]:
         def scan() -> float:
             opened = sources()
             pages = (page for source in opened for page in source.read(0, None))
-            return seconds(lambda: list(Sketcher(scheme, _Nowhere(), ManualClock(2**42)).run(pages)))
+            return seconds(lambda: list(Sketcher(scheme, _Nowhere(), ArchiveTime()).run(pages)))
 
         started: list[float] = []
 
@@ -205,7 +205,7 @@ def archives(scheme: Scheme) -> Iterator[Row]:
             """From the first message on, for all pages at that pace: processes start once for many archives."""
             opened, began = sources(), time.perf_counter()
             marks = {source.record.id: Mark() for source in opened}
-            with SketchedArchives(opened, marks, scheme, cores, 2**42) as pages:
+            with SketchedArchives(opened, marks, scheme, cores, ArchiveTime()) as pages:
                 counts = messages_of(pages, scheme)
                 first = next(counts)[0]
                 at = time.perf_counter()

@@ -26,7 +26,7 @@ from streams.files.segments import SegmentLog
 from streams.files.sketcher import Sketcher
 from streams.files.state import State, VerdictLog
 from tests.processes import die_with_parent
-from tests.streams.archives import SCHEME, Noon, crawl, write_folder, write_json_lines, write_warc
+from tests.streams.archives import SCHEME, crawl, write_folder, write_json_lines, write_warc
 
 MESSAGE_PAGES = 3
 RANDOM_ROUNDS = 10
@@ -46,7 +46,7 @@ def archives(folder: Path) -> list[Path]:
 
 def run(paths: list[Path], folder: Path, progress: Callable[[Progress], None]) -> None:
     with State.open(folder / "state", scheme=SCHEME) as opened:
-        scan(*(paths, opened), base_url="http://f.example/", out=str(folder / "out"), clock=Noon(), progress=progress)
+        scan(*(paths, opened), base_url="http://f.example/", out=str(folder / "out"), progress=progress)
 
 
 def outcome(folder: Path) -> dict[str, Any]:

@@ -23,13 +23,6 @@ WORDS = [
 ]
 
 
-class Noon:
-    """A clock that stands still, after all dates of the samples: log times must not depend on when a scan runs."""
-
-    def now_ms(self) -> int:
-        return 1_700_000_000_000
-
-
 def opened(path: Path | None) -> State:
     """A state whose sketches are the same on every run."""
     return State.open(path, scheme=SCHEME)

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from neardup.errors import BadInput
+from neardup.limits import DAY_MS
 from neardup.sketch.header import Header
 from streams.files import scan as scanning
+from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ReaderLost, SketchedArchives, SketchedPage
 from streams.files.scan import Progress, scan
 from streams.files.sources import LocalSource, open_sources
 from streams.files.state import State
 from streams.line.accounting import Mark
 from tests.streams.archives import SCHEME, Sample, crawl, write_warc
-
-NOW = 1_700_000_000_000
 
 
 def some(folder: Path, count: int = 4, seed: int = 3) -> list[LocalSource]:
@@ -30,8 +30,13 @@ def some(folder: Path, count: int = 4, seed: int = 3) -> list[LocalSource]:
     return [source for path in paths for source in open_sources(path, base_url=None, body_bytes_max=1_000_000)]
 
 
-def taken(sources: list[LocalSource], marks: dict[str, Mark] | None = None, processes: int = 1) -> list[SketchedPage]:
-    with SketchedArchives(sources, marks or {}, SCHEME, processes, NOW) as pages:
+def taken(
+    sources: list[LocalSource],
+    marks: dict[str, Mark] | None = None,
+    processes: int = 1,
+    time: ArchiveTime | None = None,
+) -> list[SketchedPage]:
+    with SketchedArchives(sources, marks or {}, SCHEME, processes, time or ArchiveTime()) as pages:
         found = list(pages)
         assert pages.problems == []
         assert processes == 1 or pages.bytes_read == pages.bytes_total
@@ -43,15 +48,18 @@ def test_the_page_fetched_first_of_all_that_may_come_next(tmp_path: Path) -> Non
     queues = {source.record.id: list(source.read()) for source in sources}
     wanted = []
     while any(queues.values()):
-        heads = [(min(queue[0].log_time, NOW), number) for number, queue in enumerate(queues.values()) if queue]
+        heads = [
+            (min(page.date for page in queue[:2]), number) for number, queue in enumerate(queues.values()) if queue
+        ]
         page = list(queues.values())[min(heads)[1]].pop(0)
         wanted.append((page.coordinates.source, page.coordinates.offset))
     found = taken(sources)
     assert [(page.source, page.offset) for page in found] == wanted
-    for page in found:
-        header = Header(page.record)
-        assert (header.source.hex(), header.offset) == (page.source, page.offset)
-        assert header.log_time <= NOW
+    headers = [Header(page.record) for page in found]
+    assert [(header.source.hex(), header.offset) for header in headers] == wanted
+    times = [header.log_time for header in headers]
+    assert times == sorted(times)
+    assert times[-1] < min(sample.ms for sample in crawl(40)) + DAY_MS
 
 
 @pytest.mark.slow
@@ -60,15 +68,16 @@ def test_processes_change_nothing_and_it_goes_on_anywhere(tmp_path: Path) -> Non
     found = taken(sources)
     assert taken(sources, processes=3) == found
     for cut in (1, 17, len(found) - 1, len(found)):
-        marks = {}
-        for page in found[:cut]:
-            marks[page.source] = Mark(page.offset + 1, Header(page.record).position)
-        assert taken(sources, marks) == found[cut:]
+        marks, before = {}, [Header(page.record) for page in found[:cut]]
+        for page, header in zip(found, before, strict=False):
+            marks[page.source] = Mark(page.offset + 1, header.position)
+        time = ArchiveTime(before[-1].log_time, [header.fetched_at for header in before])
+        assert taken(sources, marks, time=time) == found[cut:]
 
 
 def test_a_reader_that_dies_is_missed(tmp_path: Path) -> None:
     sources = some(tmp_path)
-    with SketchedArchives(sources, {}, SCHEME, 2, NOW) as pages:
+    with SketchedArchives(sources, {}, SCHEME, 2, ArchiveTime()) as pages:
         for process, _ in pages._processes:
             process.kill()
         with pytest.raises(ReaderLost, match="was killed"):
@@ -78,7 +87,10 @@ def test_a_reader_that_dies_is_missed(tmp_path: Path) -> None:
 def test_an_archive_that_goes_while_it_is_read_is_named(tmp_path: Path) -> None:
     sources = some(tmp_path)
     Path(sources[2].record.path).unlink()
-    with SketchedArchives(sources, {}, SCHEME, 1, NOW) as pages, pytest.raises(BadInput, match=r"2\.warc\.gz"):
+    with (
+        SketchedArchives(sources, {}, SCHEME, 1, ArchiveTime()) as pages,
+        pytest.raises(BadInput, match=r"2\.warc\.gz"),
+    ):
         list(pages)
 
 
@@ -94,15 +106,10 @@ def merged_scan(folder: Path, sources: list[LocalSource], stop_after: int = 0) -
     paths = [source.record.path for source in sources]
     if stop_after:
         with State.open(folder, scheme=SCHEME) as state, pytest.raises(KeyError, match="killed"):
-            scan(paths, state, merge=True, clock=Clock(), progress=progress)
+            scan(paths, state, merge=True, progress=progress)
     state = State.open(folder, scheme=SCHEME)
-    scan(paths, state, merge=True, clock=Clock(), out=str(folder / "sources" / "out"))
+    scan(paths, state, merge=True, out=str(folder / "sources" / "out"))
     return state
-
-
-class Clock:
-    def now_ms(self) -> int:
-        return NOW
 
 
 @pytest.mark.slow

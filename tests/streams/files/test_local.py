@@ -276,7 +276,7 @@ def test_a_page_without_a_date_has_its_files(tmp_path: Path) -> None:
     os.utime(tmp_path / "a.jsonl", (1000, 1000))
     (source,) = sources(tmp_path / "a.jsonl")
     (page,) = source.read()
-    assert (page.page.fetched_at, page.log_time) == (None, 1_000_000)
+    assert (page.page.fetched_at, page.date) == (None, 1_000_000)
 
 
 def test_a_changed_file_is_noticed(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from streams.files import sketcher
 from streams.files.scan import Progress, scan
 from streams.formats import message
 from tests.streams.archives import (
-    Noon,
     Sample,
     crawl,
     html,
@@ -153,7 +152,7 @@ def test_slicing_into_messages_changes_no_verdict(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", polled)
         monkeypatch.setattr(sketcher, "MESSAGE_BYTES_MAX", bytes_max)
         with opened(None) as state:
-            scan([archive], state, clock=Noon())
+            scan([archive], state)
             sizes = [len(message.decode_message(data, at).records) for at, data in state.log.read()]
             assert max(sizes) <= pages
             assert all(len(data) < bytes_max + 10_000 for _, data in state.log.read())
@@ -208,7 +207,7 @@ def test_the_log_is_durable_before_the_verdicts_and_these_before_the_index(
         noted(verdicts, "sync", "verdicts synced")
         noted(state.store, "write", "index")
         noted(state.store, "flush", "index flushed")
-        scan([write_warc(tmp_path / "a.warc", crawl(20))], state, clock=Noon())
+        scan([write_warc(tmp_path / "a.warc", crawl(20))], state)
         messages, done = state.log.end(), list(steps)
     folded = [step for step in done if not step.startswith("log")]
     flushed = [i for i, step in enumerate(folded) if step == "index flushed"]
@@ -229,20 +228,9 @@ def test_messages_are_cut_by_their_records_alone(tmp_path: Path, monkeypatch: py
         monkeypatch.setattr(sketcher, "POLL_PAGES_MAX", polled)
         monkeypatch.setattr(sketcher, "POLL_BYTES_MAX", polled_bytes)
         with opened(None) as state:
-            scan([archive], state, clock=Noon())
+            scan([archive], state)
             logs.append(list(state.log.read()))
     assert logs[0] == logs[1] == logs[2]
-
-
-def test_log_time_only_rises_and_is_never_in_the_future(tmp_path: Path) -> None:
-    dates = [5000, 9000, 4000, 1_900_000_000_000, 6000]
-    samples = [Sample(f"{i}.html", html("t", text(i)), ms) for i, ms in enumerate(dates)]
-    with opened(tmp_path / "state") as state:
-        scan([write_warc(tmp_path / "a.warc", samples)], state, clock=Noon())
-        assert state.matcher.log_time == Noon().now_ms()
-    with opened(tmp_path / "state") as state:
-        scan([write_warc(tmp_path / "b.warc", samples[:1], base="http://b.example/")], state, clock=Noon())
-        assert state.matcher.log_time == Noon().now_ms()
 
 
 HOSTILE = {
@@ -308,6 +296,6 @@ def test_threads_change_nothing(tmp_path: Path) -> None:
     logs = []
     for threads in (1, 3):
         with opened(None) as state:
-            scan([archive], state, threads=threads, clock=Noon())
+            scan([archive], state, threads=threads)
             logs.append((list(state.log.read()), list(state.verdicts())))
     assert logs[0] == logs[1]

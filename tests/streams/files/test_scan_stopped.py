@@ -17,7 +17,7 @@ from streams.files.state import VerdictLog
 from streams.formats.compressed import Stream
 from streams.line import judging
 from streams.process.signals import stopped_by_signals
-from tests.streams.archives import Noon, crawl, opened, records, small_messages, write_folder, write_warc
+from tests.streams.archives import crawl, opened, records, small_messages, write_folder, write_warc
 
 
 def test_a_damaged_archive_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -55,11 +55,11 @@ def test_a_source_that_fails_while_read_is_left_unfinished(tmp_path: Path, monke
 
     monkeypatch.setattr(Stream, "_piece", failing)
     with opened(tmp_path / "state") as state:
-        result = scan([archive, other], state, clock=Noon())
+        result = scan([archive, other], state)
         assert "Input/output error" in result.problems[0]
         assert [source.finished for source in sorted(state.sources.values(), key=lambda s: s.path)] == [False, True]
         monkeypatch.setattr(Stream, "_piece", whole)
-        assert scan([archive], state, clock=Noon()).pages == len(crawl(10))
+        assert scan([archive], state).pages == len(crawl(10))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -69,7 +69,7 @@ def test_a_signal_ends_the_scan_and_the_next_goes_on(
     small_messages(monkeypatch)
     archive = write_warc(tmp_path / "a.warc.gz", crawl(20))
     with opened(None) as state:
-        scan([archive], state, out=str(tmp_path / "whole"), clock=Noon())
+        scan([archive], state, out=str(tmp_path / "whole"))
     before = signal.getsignal(number)
     with opened(tmp_path / "state") as state:
         told_at = []
@@ -79,11 +79,11 @@ def test_a_signal_ends_the_scan_and_the_next_goes_on(
                 told_at.append(now.pages)
                 os.kill(os.getpid(), number)
 
-        result = scan([archive], state, out=str(tmp_path / "out"), progress=interrupt, clock=Noon())
+        result = scan([archive], state, out=str(tmp_path / "out"), progress=interrupt)
         assert result.interrupted
         assert 6 <= result.pages < len(crawl(20))
         assert signal.getsignal(number) == before
-        rest = scan([archive], state, out=str(tmp_path / "out"), clock=Noon())
+        rest = scan([archive], state, out=str(tmp_path / "out"))
         assert rest.resumed == [str(archive)]
         assert not rest.interrupted
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -100,9 +100,9 @@ def test_damage_before_an_interruption_is_told_after_it(tmp_path: Path, monkeypa
             os.kill(os.getpid(), signal.SIGTERM)
 
     with opened(tmp_path / "state") as state:
-        assert scan([archive], state, progress=interrupt, clock=Noon()).interrupted
+        assert scan([archive], state, progress=interrupt).interrupted
     with opened(tmp_path / "state") as state:
-        rest = scan([archive], state, clock=Noon())
+        rest = scan([archive], state)
         assert rest.problems_total == len(rest.problems) == 1
         assert "no WARC record starts here" in rest.problems[0]
         (source,) = state.sources.values()
@@ -152,7 +152,7 @@ def test_a_full_disk_is_told_and_the_scan_goes_on_later(
     small_messages(monkeypatch)
     archive = write_warc(tmp_path / "a.warc.gz", crawl(60))
     with opened(None) as state:
-        scan([archive], state, out=str(tmp_path / "whole"), clock=Noon())
+        scan([archive], state, out=str(tmp_path / "whole"))
     room = 60_000 if full == "state" else 10_000
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -160,12 +160,12 @@ def test_a_full_disk_is_told_and_the_scan_goes_on_later(
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
             with pytest.raises(StateError, match="make room, then run the same command again"):
-                scan([archive], state, out=str(tmp_path / "out") if full == "out" else None, clock=Noon())
+                scan([archive], state, out=str(tmp_path / "out") if full == "out" else None)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
             signal.signal(signal.SIGXFSZ, ignored)
     with opened(tmp_path / "state") as state:
-        scan([archive], state, out=str(tmp_path / "out"), clock=Noon())
+        scan([archive], state, out=str(tmp_path / "out"))
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
 
 

@@ -25,7 +25,7 @@ from streams.line.matcher import folded_to
 from streams.roles.match import MatchRole
 from streams.roles.runtime import Runtime
 from streams.testing import Broker, ForgetfulStore, ScriptedLog, Transactions
-from tests.streams.archives import SCHEME, WORDS, Noon, Sample, html, told, write_folder
+from tests.streams.archives import SCHEME, WORDS, Sample, html, told, write_folder
 from tests.streams.shell import Shell, site
 
 
@@ -60,7 +60,7 @@ def scanned(folder: Path, at: Path, warned: list[str] | None = None, **wanted: A
         warn = [] if warned is None else warned
         audit = open_audit(state.decider, warn=warn.append, **wanted)
         try:
-            result = scan([folder], state, base_url=BASE_URL, out=str(at / "out"), clock=Noon(), audit=audit)
+            result = scan([folder], state, base_url=BASE_URL, out=str(at / "out"), audit=audit)
         finally:
             if audit is not None:
                 audit.close()
@@ -212,7 +212,7 @@ def test_an_audit_topic_must_be_named(shell: Shell) -> None:
 
 def log_of(folder: Path, at: Path) -> tuple[list[bytes], Decider]:
     with State.open(at / "log-of", scheme=SCHEME) as state:
-        scan([folder], state, base_url=BASE_URL, clock=Noon())
+        scan([folder], state, base_url=BASE_URL)
         return [data for _, data in state.log.read()], state.decider
 
 
@@ -271,7 +271,7 @@ def parts(at: Path) -> tuple[list[bytes], Decider]:
     with State.open(at / "parts", scheme=SCHEME) as state:
         for i in range(3):
             part = write_folder(at / f"part{i}", samples()[i::3])
-            scan([part], state, base_url=BASE_URL, clock=Noon())
+            scan([part], state, base_url=BASE_URL)
         return [data for _, data in state.log.read()], state.decider
 
 

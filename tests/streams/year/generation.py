@@ -10,12 +10,12 @@ from neardup.index.rows import decode_url
 from neardup.scheme import Scheme
 from neardup.sketch.takedown import Takedown
 from neardup.verdict import Coordinates
+from streams.files.archive_time import ArchiveTime
 from streams.files.sketcher import Sketcher
 from streams.files.state import State
 from streams.formats.message import decode_message
 from streams.ports import SourcedPage
 from streams.state.inspection import Inspection, inspect
-from streams.testing import ManualClock
 from tests.streams.year.crawl import Fetch
 from tests.streams.year.model import Model
 
@@ -26,11 +26,21 @@ SOURCE = "5" * 32
 Placed = tuple[int, Fetch]
 
 
+class BrokerTime(ArchiveTime):
+    """What a broker stamps is right: each date counts."""
+
+    begun = True
+
+    def advance(self, date: int) -> int:
+        self.log_time = max(self.log_time, date)
+        return self.log_time
+
+
 class Generation:
     """`take` judges; `restart` closes everything and opens it again."""
 
-    def __init__(self, path: Path, scheme: Scheme, clock: ManualClock) -> None:
-        self.path, self.scheme, self._clock = path, scheme, clock
+    def __init__(self, path: Path, scheme: Scheme) -> None:
+        self.path, self.scheme = path, scheme
         self.model = Model(EXPIRY_DAYS)
         self.fetches = self.words = 0
         self._state = self._open()
@@ -50,8 +60,8 @@ class Generation:
     def take(self, fetches: Sequence[Placed]) -> None:
         """Sketches and judges, each verdict held against the model."""
         state, at = self._state, 0
-        log_time, first = state.matcher.log_time, not state.log.end()
-        sketcher = Sketcher(self.scheme, state.log, self._clock, log_time=log_time, first=first)
+        time = BrokerTime(state.matcher.log_time)
+        sketcher = Sketcher(self.scheme, state.log, time, first=not state.log.end())
         for offset, data in sketcher.run(_sourced(fetches)):
             count = len(decode_message(data, offset).records)
             told = [one for one in state.matcher.step(offset, data) if not one.n]

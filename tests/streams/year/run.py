@@ -64,7 +64,7 @@ class Year:
 
     def _begin(self, scheme: Scheme) -> Generation:
         self._generations += 1
-        return Generation(self._folder / f"generation{self._generations}", scheme, self._clock)
+        return Generation(self._folder / f"generation{self._generations}", scheme)
 
     def _day(self, day: int) -> None:
         self._clock.ms = (day + 1) * DAY_MS
