@@ -31,7 +31,7 @@ help:
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
 	@echo "make test-release wheel and sdist, installed with all extras into fresh environments"
 	@echo "make test-spark  the partition on Spark, with real executors"
-	@echo "make site        all that is written as pages to read, in build/site; installs mkdocs"
+	@echo "make site        the documentation as a website, in build/site"
 	@echo "make setup       only the environment (.venv)"
 	@echo "make clean       remove .venv and demo/"
 
@@ -196,12 +196,9 @@ bench-views: $(READY)
 demo-kafka: $(READY)
 	@$(BIN)/python deploy/demo/demo_kafka.py demo $(if $(STAY),--stay)
 
-# What is written beside the code as pages, in build/site/site: nothing is hosted. Links that lead nowhere end it.
+# The documentation as a website that works from files. A link that leads nowhere ends the build.
 site: $(READY)
-	$(BIN)/python -m pip install --quiet "mkdocs>=1.6,<2"
-	$(BIN)/python deploy/site/gather.py build/site
-	$(BIN)/mkdocs build --strict --quiet -f build/site/mkdocs.yml
-	@echo "build/site/site/index.html"
+	$(BIN)/python deploy/site/website.py build/site
 
 # The lock file again, after a dependency has changed: needs uv. What is pinned stays pinned where it can. Spark brings
 # an engine of 480 MB: only who tests it fetches it. Annotated: deploy/image/locked.py reads who needs what.

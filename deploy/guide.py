@@ -1,4 +1,4 @@
-"""Writes into deploy/README.md what `neardup plan` prints: each block of code that begins with its command.
+"""Writes into deploy/plan-capacity.md what `neardup plan` prints: each block of code that begins with its command.
 
 python deploy/guide.py            # writes it
 python deploy/guide.py --check    # says whether it is as it would be written, and writes nothing
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-GUIDE = Path(__file__).resolve().parent / "README.md"
+GUIDE = Path(__file__).resolve().parent / "plan-capacity.md"
 _BLOCK = re.compile(r"^```\n\$ (neardup plan [^\n]*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 _COLUMNS = "118"
 

@@ -1,4 +1,4 @@
-"""The guide: its tables are what the command prints, and what it names is there."""
+"""The tables of `deploy/plan-capacity.md` are what `neardup plan` prints; `deploy/README.md` names files that exist."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def test_a_table_that_was_changed_by_hand_is_found() -> None:
 
 
 def test_files_that_it_names_are_there() -> None:
-    text = guide.GUIDE.read_text()
+    text = (DEPLOY / "README.md").read_text()
     for name in re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE):
         for path in re.findall(r"`([^`]+)`", name):
             assert (DEPLOY / path).exists(), path

@@ -25,7 +25,7 @@ from faust import SASLCredentials, SSLCredentials
 
 from streams.views.security import credentials
 
-GUIDE = Path(__file__).resolve().parents[2] / "deploy" / "README.md"
+GUIDE = Path(__file__).resolve().parents[2] / "deploy" / "secure.md"
 NEARDUP = [sys.executable, "-c", "from streams.cli import main; main()"]
 SEED, TOKEN = "11400714819323198485", "a-token-of-the-tests-views"
 USERS = ("operator", "crawler", "sketcher", "matcher", "indexer", "views")
@@ -38,7 +38,7 @@ def password(user: str) -> str:
 
 def rights() -> dict[str, set[tuple[Right, str]]]:
     """By user what the guide's table gives: kind, name, pattern of the resource, and the operation."""
-    text = GUIDE.read_text().partition("### Rights in Kafka")[2].partition("\n## ")[0]
+    text = GUIDE.read_text().partition("## Rights in Kafka")[2].partition("\n## ")[0]
     found: dict[str, set[tuple[Right, str]]] = {}
     for row in re.findall(r"^\| (\w+) \| (\w+) `([^`]+)`(\*?) \| ([^|]+) \|$", text, re.MULTILINE):
         user, kind, name, prefix, operations = row

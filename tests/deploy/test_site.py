@@ -1,55 +1,86 @@
-"""The documentation site: gathered whole, with nothing of the code left out, and links that lead somewhere."""
+"""The documentation site: every page in one navigation, a whole reference, links that lead somewhere, and search."""
 
-import importlib.util
+import importlib
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import neardup
+from neardup.decider import Decider
 from streams.config.settings import OPTIONS
+from tests.test_documentation import NAMES
 
-ROOT = Path(__file__).parents[2]
+SITE = Path(__file__).parents[2] / "deploy" / "site"
+#: Programs of a folder, no package.
+sys.path.insert(0, str(SITE))
 
-
-@pytest.fixture(scope="module")
-def site() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gather", ROOT / "deploy" / "site" / "gather.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+website: ModuleType = importlib.import_module("website")
+navigation: ModuleType = importlib.import_module("navigation")
 
 
 @pytest.fixture(scope="module")
-def pages(site: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("site")
-    site.gather(folder / "made")
-    return folder / "made" / "pages"
+    assert website.build(folder / "built") == []
+    return folder / "built"
 
 
-def test_every_part_of_the_readme_is_on_a_page(site: ModuleType) -> None:
-    wanted = set(site.sections((ROOT / "README.md").read_text())) - {"", "What is where"}
-    used = {source[1:] for _, _, sources in site.PAGES for source in sources if source.startswith("#")}
-    assert wanted <= used
+def test_every_page_of_the_repository_is_in_the_navigation(site: Path) -> None:
+    assert [name for name, _ in navigation.GROUPS] == ["Overview", "Tutorials", "How-to", "Reference", "Explanation"]
+    assert {entry.source for entry in navigation.ENTRIES if entry.source} == set(NAMES)
+    for entry in navigation.ENTRIES:
+        page = (site / entry.file).read_text()
+        assert all(f'<a href="{other.file}"' in page for other in navigation.ENTRIES)
 
 
-def test_the_reference_is_whole(pages: Path) -> None:
-    library = (pages / "library.md").read_text()
-    assert all(f"### `{name}" in library for name in neardup.__all__)
-    settings = (pages / "settings.md").read_text()
-    assert all(f"`{option.env}`" in settings for option in OPTIONS.values())
-    commands = (pages / "commands.md").read_text()
-    assert {"neardup scan", "neardup match", "neardup topics create"} <= set(re.findall("## `(.*)`", commands))
-    assert "--id-field" in commands
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("library", neardup.__all__),
+        ("settings", [option.env for option in OPTIONS.values() if not option.name.startswith("decider.")]),
+        ("decider", [name for name in Decider.__dataclass_fields__ if name not in ("scheme", "rule_version")]),
+        ("commands", ["neardup scan", "neardup match", "neardup topics create", "--id-field"]),
+        ("exit-codes", ["75", "143"]),
+        ("verdict", ["kept_apart", "standing", "coordinates"]),
+        ("metrics", ["neardup_verdicts_total", "neardup_verdict_latency_seconds", "neardup_ready"]),
+        ("formats", ["fetched-at", "body_base64", "supershingles", "XXH64"]),
+    ],
+)
+def test_the_reference_is_whole(site: Path, page: str, names: list[str]) -> None:
+    text = (site / f"{page}.html").read_text()
+    assert [name for name in names if name not in text] == []
 
 
-def test_links_lead_somewhere_and_one_that_does_not_is_found(site: ModuleType, pages: Path) -> None:
-    assert site.broken(pages) == []
-    page = pages / "changes.md"
-    text = page.read_text()
-    page.write_text(text + "[nowhere](none.md)")
-    assert site.broken(pages) == ["changes.md: none.md"]
-    page.write_text(text)
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "page.md").write_text("# A page\n\n[a](none.md) [b](#no-heading) [c](page.md#a-page)\n")
+    entry = navigation.Entry("A page", "page.html", "page.md")
+    monkeypatch.setattr(website, "ROOT", tmp_path)
+    monkeypatch.setattr(website, "_SITE_FILES", {"page.md": "page.html"})
+    monkeypatch.setattr(website, "ENTRIES", (entry,))
+    monkeypatch.setattr(website, "GROUPS", (("Group", (entry,)),))
+    assert website.build(tmp_path / "built") == ["page.md: none.md", "page.md: no heading #no-heading in page.html"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_search_and_navigation_work_from_files(site: Path, browser: Any, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto((site / "index.html").as_uri())
+    page.get_by_label("Search").fill("lost disk")
+    page.locator("#hits a").first.wait_for()
+    assert "Operate: Lost disk" in page.locator("#hits a").first.inner_text()
+    page.locator("#hits a").first.click()
+    page.wait_for_url(re.compile("operate.html#lost-disk"))
+    assert page.locator("nav [aria-current]").text_content() == "Operate"
+    for entry in navigation.ENTRIES:
+        page.goto((site / entry.file).as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), entry.file
+        broken = page.evaluate("[...document.images].filter(image => !image.naturalWidth).map(image => image.src)")
+        assert broken == []
+    assert problems == []
+    page.close()

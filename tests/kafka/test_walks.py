@@ -1,4 +1,4 @@
-"""The walks through the line, typed into a shell as `deploy/walks/README.md` has them."""
+"""The walks through the line, typed into a shell as the pages in `deploy/walks/` have them."""
 
 import io
 import tarfile
@@ -76,7 +76,7 @@ def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, n
                 v["url"] for batch in consumer.batches(follow=False) for v in batch.verdicts if v["verdict"] == kind
             }
 
-    start, *crawl = commands("A crawler engineer")
+    start, *crawl = commands("crawler-engineer")
     assert start == "python deploy/kafka/broker.py --port 9092 --behind"
     said = {}
     for command in crawl:
@@ -91,7 +91,7 @@ def test_the_walks_of_a_crawler_and_of_an_indexer(typist: Typist, broker: str, n
     eventually(lambda: f"{site}inheritance.html" in told("exact_duplicate"), "the crawl is judged")
     assert f"{NEW}inheritance.html\t{OLD}inheritance.html" in typist(crawl[-1])
 
-    fill, find, gone, promoted, take, find_again = commands("An indexer's engineer")
+    fill, find, gone, promoted, take, find_again = commands("indexer-engineer")
     assert "3 texts" in typist(fill)
     assert typist(find).split() == [f"{OLD}inheritance.html"]
     typist(gone)

@@ -1,4 +1,4 @@
-"""Commands of `deploy/walks/README.md`, typed into a shell as a person does."""
+"""Commands of the pages in `deploy/walks/`, typed into a shell as a person does."""
 
 import os
 import re
@@ -14,14 +14,14 @@ from types import TracebackType
 from tests.processes import start
 
 ROOT = Path(__file__).parents[2]
-WALKS = ROOT / "deploy" / "walks" / "README.md"
+WALKS = ROOT / "deploy" / "walks"
 #: A command that takes longer hangs.
 PATIENCE_SECONDS = 180.0
 
 
-def commands(title: str) -> list[str]:
-    """The commands under a title, without what is said of them; what a program reads behind `<<'END'` belongs to it."""
-    section = WALKS.read_text().partition(f"\n## {title}")[2].partition("\n## ")[0]
+def commands(walk: str) -> list[str]:
+    """The commands of a page, without comments. The input of a program behind `<<'END'` belongs to its command."""
+    section = (WALKS / f"{walk}.md").read_text()
     out: list[str] = []
     for block in re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL):
         inside = False

@@ -1,4 +1,4 @@
-"""The README's walks over generations, line by line as a person types them, on a running line."""
+"""The commands of `streams/history/replay-and-backfill.md`, typed line by line, on a running stream."""
 
 import json
 import os
@@ -19,13 +19,13 @@ from tests.processes import start
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Ended, Shell
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "streams" / "history" / "replay-and-backfill.md"
 NEARDUP = [sys.executable, "-c", "from streams.cli import main; main()"]
 
 
 def walks() -> tuple[list[str], list[str]]:
-    """The commands of the two walks: another rule, and history anew."""
-    text = README.read_text().partition("**Another rule is wanted.**")[2]
+    """The commands of two sections: another rule, and the history again."""
+    text = PAGE.read_text().partition("## Try another rule")[2]
     blocks = re.findall(r"^```\n(neardup backfill .*?)^```$", text, re.MULTILINE | re.DOTALL)
     rule, history = ([line.partition("#")[0].strip() for line in block.splitlines()] for block in blocks)
     return rule, history
@@ -64,7 +64,7 @@ class Typist:
 
 
 @pytest.mark.slow
-def test_another_rule_and_history_anew_as_the_readme_has_them(
+def test_another_rule_and_the_history_again_as_the_page_has_them(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = make()

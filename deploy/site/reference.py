@@ -1,0 +1,216 @@
+"""The reference pages, as Markdown, generated from the code: they cannot lag behind it."""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from importlib import import_module
+from typing import Any
+
+import typer
+
+
+def commands() -> str:
+    """The help of every command."""
+    from streams.cli.app import app
+
+    group = typer.main.get_command(app)
+    out = ["# Commands\n", "This is the text of `neardup COMMAND --help`.\n"]
+    for words, command in sorted(_commands(group)):
+        context = command.make_context(" ".join(words), ["--help"], resilient_parsing=True, max_content_width=100)
+        out.append(f"## neardup {' '.join(words)}\n\n```text\n{command.get_help(context)}\n```\n")
+    return "\n".join(out)
+
+
+def _commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*words, name))
+        else:
+            yield (*words, name), command
+
+
+def exit_codes() -> str:
+    """The exit codes of every command."""
+    from streams.cli.options import EXIT_CODES
+
+    rows = re.findall(r"^ *(\d+)  (.+)$", EXIT_CODES, re.MULTILINE)
+    return "# Exit codes\n\n" + _table(("exit code", "meaning"), rows)
+
+
+def settings() -> str:
+    """Every setting except those of the decider."""
+    from streams.config.settings import OPTIONS
+
+    rows = [
+        (
+            f"`{option.name}`",
+            "" if option.kind.secret else f"`{option.flag}`",
+            f"`{option.env}`",
+            option.kind.allowed,
+            _value(option.default, secret=option.kind.secret),
+            option.help,
+        )
+        for option in OPTIONS.values()
+        if not option.name.startswith("decider.")
+    ]
+    return (
+        "# Settings\n\nA setting comes from a flag, else from an environment variable, else from the file that "
+        "`--config` names. `neardup config` shows the value and its origin. Any setting of librdkafka can be set as "
+        "`kafka.NAME` (`NEARDUP_KAFKA__NAME`).\n\n"
+        + _table(("setting", "flag", "variable", "values", "default", "description"), rows)
+    )
+
+
+def decider() -> str:
+    """Every number that can change a verdict."""
+    from neardup.decider import Decider, SiteOverride
+    from streams.config.settings import OPTIONS
+
+    rows = [
+        (
+            f"`{option.parameter}`",
+            option.kind.allowed,
+            _value(option.default),
+            option.help,
+        )
+        for option in OPTIONS.values()
+        if option.name.startswith("decider.")
+    ]
+    overrides = ", ".join(f"`{each.name}`" for each in fields(SiteOverride))
+    return (
+        f"# Decider\n\n{_text(inspect.getdoc(Decider))}\n\nSet a number by `--set NAME=VALUE` (scan, partition), by "
+        "its flag, or by `NEARDUP_DECIDER__NAME`.\n\n"
+        + _table(("number", "values", "default", "description"), rows)
+        + f"\nSettings of a single site (`sites`): {overrides}.\n"
+    )
+
+
+def verdict() -> str:
+    """The fields of a verdict, and its JSON Schema."""
+    from neardup.verdict import schema
+
+    document = json.loads(schema())
+    out = [f"# Verdict\n\n{document['description']}\n", "## Fields\n", _fields(document)]
+    for name in ("evidence", "representative", "coordinates"):
+        out += [f"## Fields of {name}\n", _fields(document["$defs"][name])]
+    out.append(f"## JSON Schema\n\n`neardup schema` prints it.\n\n```json\n{json.dumps(document, indent=2)}\n```\n")
+    return "\n".join(out)
+
+
+def _fields(schema: Mapping[str, Any]) -> str:
+    required = schema.get("required", ())
+    rows = [
+        (f"`{name}`", _type(what), "yes" if name in required else "", what.get("description", ""))
+        for name, what in schema["properties"].items()
+    ]
+    return _table(("field", "type", "always", "description"), rows)
+
+
+def _type(what: Mapping[str, Any]) -> str:
+    return str(what.get("type") or what.get("$ref", "").rpartition("/")[2])
+
+
+def formats() -> str:
+    """The bytes of records: modules that define a format document it, and the layout of a sketch."""
+    from neardup.sketch.layout import HEADER, RecordFlag, RecordKind, RecordSection
+
+    modules = ("formats.codecs", "formats.raw", "formats.json", "formats.warc", "formats.bodies", "formats.message")
+    out = ["# Formats\n"]
+    for name in modules:
+        module = import_module(f"streams.{name}")
+        out.append(f"## {name.rpartition('.')[2]}\n\n`streams/{name.replace('.', '/')}.py`: {_text(module.__doc__)}\n")
+    layout = import_module("neardup.sketch.layout")
+    out.append(f"## Sketch record\n\n`neardup/sketch/layout.py`: {_text(layout.__doc__)}\n")
+    rows = [
+        (f"`{name}`", str(HEADER.fields[name][1]), str(HEADER.fields[name][0].itemsize), HEADER.fields[name][0].str)
+        for name in HEADER.names
+    ]
+    out.append(_table(("field of the header", "offset", "bytes", "numpy type"), rows))
+    for kind in (RecordKind, RecordFlag, RecordSection):
+        out.append(f"`{kind.__name__}`: {', '.join(f'{each.name} = {each.value}' for each in kind)}.\n")
+    return "\n".join(out)
+
+
+def metrics() -> str:
+    """Every metric of a process."""
+    from streams.process.metrics import Metrics
+
+    rows = []
+    for family in Metrics().registry.collect():
+        labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
+        name = family.name + ("_total" if family.type == "counter" else "")
+        rows.append((f"`{name}`", family.type, ", ".join(f"`{label}`" for label in labels), family.documentation))
+    return (
+        "# Metrics\n\nEach role serves these at `/metrics`, port 9464, in the text format of Prometheus.\n\n"
+        + _table(("metric", "type", "labels", "description"), rows)
+    )
+
+
+def library() -> str:
+    """The public names with their signatures and docstrings."""
+    import neardup
+    from neardup import canonical
+    from streams import client
+
+    out = ["# Library\n"]
+    for module, names in (
+        (neardup, neardup.__all__),
+        (client, client.__all__),
+        (canonical, ("choose", "policy_of")),
+    ):
+        out.append(f"## {module.__name__}\n\n{_text(inspect.getdoc(module))}\n")
+        for name in names:
+            found = getattr(module, name)
+            out.append(f"### {name}\n\n```python\n{name}{_signature(found)}\n```\n\n{_text(inspect.getdoc(found))}\n")
+            out += _methods(found)
+    return "\n".join(out)
+
+
+def _methods(found: Any) -> Iterator[str]:
+    if not inspect.isclass(found) or issubclass(found, Exception):
+        return
+    for name, member in vars(found).items():
+        function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if not name.startswith("_") and inspect.isfunction(function) and function.__doc__:
+            text = _text(inspect.getdoc(function)).replace("\n", "\n  ")
+            yield f"* `{name}{_signature(function)}`: {text}\n"
+
+
+def _signature(found: Any) -> str:
+    try:
+        return re.sub(r"\s+", " ", str(inspect.signature(found)))
+    except (TypeError, ValueError):
+        return ""
+
+
+def _text(doc: str | None) -> str:
+    """A docstring as Markdown; what is indented in it stays as it is."""
+    return re.sub(r"<([A-Za-z/])", r"&lt;\1", inspect.cleandoc(doc or ""))
+
+
+def _value(value: Any, *, secret: bool = False) -> str:
+    return "" if secret or value in (None, "", (), {}) else f"`{value}`"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(_cell(each) for each in line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;") if not text.startswith("`") else text
+
+
+#: By the page's name in the site.
+PAGES: Mapping[str, Callable[[], str]] = {
+    "commands.html": commands,
+    "exit-codes.html": exit_codes,
+    "settings.html": settings,
+    "decider.html": decider,
+    "verdict.html": verdict,
+    "formats.html": formats,
+    "metrics.html": metrics,
+    "library.html": library,
+}
