@@ -1,1 +1,1 @@
-"""Henzinger 2006's evaluation as a toolkit: pair graphs, samples, labels, its tables and plots, rules side by side."""
+"""What rules and runs are worth: labelled pairs, the tables of three papers beside ours, and labelling by people."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from neardup.evaluation.figures import Cell, Section, Table, by_name
+from neardup.evaluation.figures.sections import Cell, Section, Table, by_name
 from neardup.verdict import Kind
 
 _REPEATS = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)

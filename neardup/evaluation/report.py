@@ -13,26 +13,26 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from neardup.errors import BadInput
-from neardup.evaluation.ablation_tables import ablation_section
 from neardup.evaluation.answer import answer
-from neardup.evaluation.choice_tables import combined_section, t_section
-from neardup.evaluation.corpus import Counts
-from neardup.evaluation.difference_tables import term_differences
-from neardup.evaluation.figures import Section, shown
-from neardup.evaluation.label_tables import (
+from neardup.evaluation.figures.plots import standalone
+from neardup.evaluation.figures.sections import Section, shown
+from neardup.evaluation.henzinger.ablation_tables import ablation_section
+from neardup.evaluation.henzinger.choice_tables import combined_section, t_section
+from neardup.evaluation.henzinger.difference_tables import term_differences
+from neardup.evaluation.henzinger.label_tables import (
     b_judged,
     c_judged,
     far_apart,
     kinds_of_difference,
     reasons_of_undecided,
 )
-from neardup.evaluation.labels import Judgement
-from neardup.evaluation.pairs_tables import between_section, graph_section, levels_section
-from neardup.evaluation.plots import standalone
-from neardup.evaluation.rule_tables import rules_section
+from neardup.evaluation.henzinger.pairs_tables import between_section, graph_section, levels_section
+from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
+from neardup.evaluation.pairs.corpus import Counts
+from neardup.evaluation.pairs.labels import Judgement
+from neardup.evaluation.pairs.study import LabelledStudy, Study
+from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
-from neardup.evaluation.site_tables import hosts_section, worst_sites
-from neardup.evaluation.study import LabelledStudy, Study
 from neardup.report import environment
 from neardup.verdict import Kind
 
@@ -146,7 +146,7 @@ def to_html(evaluation: Evaluation, paper: Paper = HENZINGER) -> str:
     """The page. Its Content-Security-Policy forbids everything but its own style sheet."""
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     style += resources.files("neardup.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8")
-    return templates.get_template("evaluation.html.j2").render(
+    return _templates.get_template("evaluation.html.j2").render(
         paper=paper,
         evaluation=evaluation,
         counts=evaluation.counts,
@@ -203,6 +203,6 @@ def _numbers(kinds: Sequence[str]) -> list[bool]:
     return [kind != "text" for kind in kinds]
 
 
-templates = environment("neardup.evaluation")
-templates.filters["shown"] = shown
-templates.filters["numbers"] = _numbers
+_templates = environment("neardup.evaluation")
+_templates.filters["shown"] = shown
+_templates.filters["numbers"] = _numbers

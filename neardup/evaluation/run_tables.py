@@ -7,12 +7,17 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import BadPage
-from neardup.evaluation import paper
-from neardup.evaluation.figures import Cell, Section, Table, ratio
-from neardup.evaluation.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided
-from neardup.evaluation.labels import Judgement, LabelledPairs
-from neardup.evaluation.measures import measure
-from neardup.evaluation.rule_tables import (
+from neardup.evaluation.figures.sections import Cell, Section, Table, ratio
+from neardup.evaluation.henzinger import paper
+from neardup.evaluation.henzinger.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided
+from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
+from neardup.evaluation.pairs import levels
+from neardup.evaluation.pairs.labels import Judgement, LabelledPairs
+from neardup.evaluation.pairs.measures import measure
+from neardup.evaluation.pairs.runs import Merge, Run
+from neardup.evaluation.pairs.study import LabelledStudy, Levels, Mask
+from neardup.evaluation.pairs.truth import Editions
+from neardup.evaluation.rules.rule_tables import (
     RUN_TEXT,
     clustered,
     measured_row,
@@ -21,10 +26,6 @@ from neardup.evaluation.rule_tables import (
     rules_table,
     sites,
 )
-from neardup.evaluation.runs import Merge, Run
-from neardup.evaluation.site_tables import hosts_section, worst_sites
-from neardup.evaluation.study import LabelledStudy, Levels, Mask
-from neardup.evaluation.truth import Editions
 from neardup.page import hen_site, host_of, normalise_url
 from neardup.report.reasons import Draft
 from neardup.verdict import Kind
@@ -224,13 +225,13 @@ def _levels(run: Run) -> Section:
                 ratio(len(here), len(told)),
                 ratio(sum(merge.same_site for merge in here), len(here)),
                 ratio(sum(c), len(c)),
-                ratio(sum(bits >= paper.C_MIN for bits in c), len(c)),
+                ratio(sum(bits >= levels.C_MIN for bits in c), len(c)),
                 paper.b_share(level),
             ]
         )
     columns = ("B-similarity", "pairs", "share", "of them on one site", "mean C-similarity")
     kinds = ("text", "count", "share", "share", "number", "share", "share")
-    more = (f"share of C-similarity {paper.C_MIN} or more", "paper (share of its B pairs)")
+    more = (f"share of C-similarity {levels.C_MIN} or more", "paper (share of its B pairs)")
     table = Table("2-b-similarity", "Near-duplicates by B-similarity", (*columns, *more), kinds, rows, paper=(6,))
     text = "The pairs that the run merged: a page and the page that it was verified against."
     missing = "" if told else "No pair: the run merged none, or its verdicts have no evidence."

@@ -56,8 +56,9 @@ class Card:
     site: str = ""
 
     def labels(self) -> list[str]:
-        """Lines for a file of labels (`neardup.evaluation.labels`) that call the pair a duplicate, and none; [] where
-        there are no two URLs.
+        """Two lines for a file of labels (`neardup.evaluation.pairs.labels`): duplicates, no duplicates.
+
+        Empty where there are no two URLs.
         """
         if self.other is None or not self.page.url or self.other.url in ("", self.page.url):
             return []

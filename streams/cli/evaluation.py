@@ -373,7 +373,7 @@ def _show_table(made: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from neardup.evaluation.figures import shown
+    from neardup.evaluation.figures.sections import shown
 
     table = Table(title=made.caption, title_justify="left", box=None, pad_edge=False)
     for name, kind in zip(made.columns, made.kinds, strict=True):

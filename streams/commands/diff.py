@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from neardup.errors import BadInput
-from neardup.evaluation.runs import LINE_BYTES_MAX
+from neardup.evaluation.pairs.runs import LINE_BYTES_MAX
 from neardup.report import environment
 from streams.commands.tables import must_be_writable, write_table
 from streams.commands.terminal import safe

@@ -8,18 +8,18 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.evaluation.audits import audit_section, read_audits
-from neardup.evaluation.corpus import PAGES_MAX, Corpus, corpus_of
-from neardup.evaluation.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
-from neardup.evaluation.label_tables import agreement
-from neardup.evaluation.labels import Label, join_labels, lines_of, read_labels, united
+from neardup.evaluation.henzinger.label_tables import agreement
+from neardup.evaluation.pairs.corpus import PAGES_MAX, Corpus, corpus_of
+from neardup.evaluation.pairs.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
+from neardup.evaluation.pairs.labels import Label, join_labels, lines_of, read_labels, united
+from neardup.evaluation.pairs.runs import LINE_BYTES_MAX, Run, read_run, run_of, stream
+from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.texts import ReadPage, Texts
+from neardup.evaluation.pairs.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, beside, thinned
 from neardup.evaluation.report import Evaluation, evaluate_run, make_folder, write
 from neardup.evaluation.report import evaluate as evaluate_study
+from neardup.evaluation.rules.audits import audit_section, read_audits
 from neardup.evaluation.run_tables import RunPages, RunStudy
-from neardup.evaluation.runs import LINE_BYTES_MAX, Run, read_run, run_of, stream
-from neardup.evaluation.study import Study
-from neardup.evaluation.texts import ReadPage, Texts
-from neardup.evaluation.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, beside, thinned
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
@@ -160,7 +160,7 @@ def natural_labels(
     """Labels by natural truth of pairs of the graphs, pairs that the run merged, pairs of one item, and of others.
 
     Each label says from which of these samples its pair was drawn. Without the run's own pairs nobody would see what
-    it alone merges. said: what people said, which comes first; see `neardup.evaluation.truth.beside`.
+    it alone merges. said: what people said, which comes first; see `neardup.evaluation.pairs.truth.beside`.
     """
     truth = NaturalTruth(crawl.corpus, crawl.texts, editions, ratio_min)
     if isinstance(editions, Items):

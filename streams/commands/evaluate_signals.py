@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.evaluation.corpus import Counts
-from neardup.evaluation.judges import judges_section
+from neardup.evaluation.huffman import SignalStudy, signal_sections
+from neardup.evaluation.labelling.judges import judges_section
+from neardup.evaluation.pairs.corpus import Counts
+from neardup.evaluation.pairs.truth import Editions
 from neardup.evaluation.report import HUFFMAN, Evaluation, make_folder, write
-from neardup.evaluation.signals import SignalStudy, signal_sections
-from neardup.evaluation.truth import Editions
 from neardup.pairs.scoring import compare
 from neardup.rules import rules_for
 from neardup.signals.learning import FOLDS, LEARNERS, SEEDS, require_learners

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import orjson
 
-from neardup.evaluation import tlcs
-from neardup.evaluation.corpus import Counts
+from neardup.evaluation import huang
+from neardup.evaluation.pairs.corpus import Counts
+from neardup.evaluation.pairs.truth import Editions, Items
 from neardup.evaluation.report import HUANG, Evaluation, make_folder, write
-from neardup.evaluation.truth import Editions, Items
 from neardup.partition.parameters import Parameters
 from streams.batch.duck import documents_of, sampled_pairs
 from streams.batch.engine import Progress
@@ -55,22 +55,22 @@ def evaluate_tlcs(
     sites = {url: site for url, _, site in documents}
     items = {url: item for url in sites if (item := item_of(url))}
     systems = {
-        "tlcs": tlcs.SystemSets({url: family for url, family, _ in documents}, made.seconds),
-        "cosine": tlcs.SystemSets(
+        "tlcs": huang.SystemSets({url: family for url, family, _ in documents}, made.seconds),
+        "cosine": huang.SystemSets(
             {url: family for url, family, _ in documents_of(wanted.out / "cosine", "family")}, baseline.seconds
         ),
-        "simhash64": tlcs.SystemSets(_sets(wanted.out / "simhash64" / "sets.jsonl", sites), online.seconds),
+        "simhash64": huang.SystemSets(_sets(wanted.out / "simhash64" / "sets.jsonl", sites), online.seconds),
     }
     progress("measure", 0, 0)
     pairs = [
-        tlcs.TextPair(a, b, near, _same(item_of(one), item_of(other)))
+        huang.TextPair(a, b, near, _same(item_of(one), item_of(other)))
         for one, other, near, a, b in sampled_pairs(wanted.out / "tlcs", wanted.pairs)
     ]
     sections = [
-        tlcs.signature_section(pairs),
-        tlcs.window_section(pairs),
-        tlcs.slope_section(pairs),
-        tlcs.system_section(systems, items, sites),
+        huang.signature_section(pairs),
+        huang.window_section(pairs),
+        huang.slope_section(pairs),
+        huang.system_section(systems, items, sites),
     ]
     counts = Counts(fetches=made.counts.documents, pages=made.counts.documents - made.counts.repeats)
     counts.repeats, counts.rejected = made.counts.repeats, made.refused

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from neardup.evaluation.difference import common_ratio
-from neardup.evaluation.texts import page_tokens
+from neardup.evaluation.pairs.difference import common_ratio
+from neardup.evaluation.pairs.texts import page_tokens
 from neardup.page import Page
 from neardup.pairs.scoring import compare
 from neardup.report.prose import percent

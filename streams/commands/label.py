@@ -3,7 +3,7 @@
 The views are plain aiohttp handlers that another application can mount under a prefix. Every request must name a host
 that is expected (a foreign name that resolves to this machine is refused), every form must carry the token of this
 process and come from the page itself. Pages are shown as text, and in frames as a visitor sees them: nothing of them
-runs, and nothing they name is loaded (`neardup.evaluation.visitor`).
+runs, and nothing they name is loaded (`neardup.evaluation.labelling.visitor`).
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from aiohttp import web
 from multidict import MultiDictProxy
 
 from neardup.errors import BadInput, NeardupError
-from neardup.evaluation import visitor
-from neardup.evaluation.audits import drawn_of, read_audits
-from neardup.evaluation.graphs import b_graph, c_graph
-from neardup.evaluation.labelling import Labelling, checked_name
-from neardup.evaluation.labelling_page import HEADERS, asset, home_html, pair_html, pair_view
-from neardup.evaluation.labels import Label, parse_label, read_labels
-from neardup.evaluation.sampling import check, draw
-from neardup.evaluation.texts import Texts
+from neardup.evaluation.labelling import visitor
+from neardup.evaluation.labelling.page import HEADERS, asset, home_html, pair_html, pair_view
+from neardup.evaluation.labelling.rounds import Labelling, checked_name
+from neardup.evaluation.pairs.graphs import b_graph, c_graph
+from neardup.evaluation.pairs.labels import Label, parse_label, read_labels
+from neardup.evaluation.pairs.sampling import check, draw
+from neardup.evaluation.pairs.texts import Texts
+from neardup.evaluation.rules.audits import drawn_of, read_audits
 from streams.commands.evaluate import Progress, check_crawl, open_crawl, silent
 
 PORT = 8378
@@ -291,9 +291,9 @@ def label_command(
 ) -> None:
     """Draws pairs of a crawl and serves them on 127.0.0.1 until SIGINT or SIGTERM. Labels are appended to `labels`.
 
-    rule, count, by, seed: as `neardup.evaluation.sampling.draw` has them. audits: files of an audit, whose pairs are
-    shown instead, at most `count`. port: 0 for any free one. ready: told the address once it answers. told: messages
-    for the operator. Raises BadInput, for options and files before the crawl is read.
+    rule, count, by, seed: as `neardup.evaluation.pairs.sampling.draw` has them. audits: files of an audit, whose pairs
+    are shown instead, at most `count`. port: 0 for any free one. ready: told the address once it answers.
+    told: messages for the operator. Raises BadInput, for options and files before the crawl is read.
     """
     check(rule, count, by)
     audit = read_audits(audits) if audits else None

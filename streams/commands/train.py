@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from neardup.errors import BadInput
-from neardup.evaluation.truth import Editions
+from neardup.evaluation.pairs.truth import Editions
 from neardup.signals.idf import Idf
 from neardup.signals.learning import (
     FOLDS,

@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from neardup.errors import BadInput
-from neardup.evaluation.labels import join_labels, read_labels
-from neardup.evaluation.measures import Interval
-from neardup.evaluation.study import score
-from neardup.evaluation.tuning import Tuning, told, tune
+from neardup.evaluation.pairs.labels import join_labels, read_labels
+from neardup.evaluation.pairs.measures import Interval
+from neardup.evaluation.pairs.study import score
+from neardup.evaluation.rules.tuning import Tuning, told, tune
 from streams.commands import diff
 from streams.commands.evaluate import Progress, open_crawl, silent
 from streams.commands.replay import replay_scan

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from neardup.errors import BadInput, BadPage
-from neardup.evaluation.labels import lines_of
+from neardup.evaluation.pairs.labels import lines_of
 from neardup.page import Page, normalise_url
 from neardup.signals.pages import Body, Result
 from streams.files.sources import open_sources

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 
 from neardup.errors import NeardupError
-from neardup.evaluation.audits import AuditPair
+from neardup.evaluation.rules.audits import AuditPair
 from streams.config.settings import Settings
 from streams.kafka import Reader
 from streams.roles.runtime import connect

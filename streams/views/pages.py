@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from neardup.decider import Decider
 from neardup.errors import BadPage, NeardupError
-from neardup.evaluation.audits import SAMPLES
+from neardup.evaluation.rules.audits import SAMPLES
 from neardup.page import normalise_url
 from neardup.report import environment, prose
 from neardup.report.samples import instant

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from neardup.evaluation.plots import STANDALONE_STYLE, Axes, Series, plot
+from neardup.evaluation.figures.plots import STANDALONE_STYLE, Axes, Series, plot
 from neardup.report.charts import HEIGHT, WIDTH, compact
 
 _Rows = Sequence[Mapping[str, str]]

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from neardup.evaluation.texts import page_tokens
+from neardup.evaluation.pairs.texts import page_tokens
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages

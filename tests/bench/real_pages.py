@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from neardup.evaluation.difference import common_ratio, ratio_at_most
-from neardup.evaluation.texts import page_tokens
-from neardup.evaluation.truth import LAYOUTS, RATIO_MIN, Releases
+from neardup.evaluation.pairs.difference import common_ratio, ratio_at_most
+from neardup.evaluation.pairs.texts import page_tokens
+from neardup.evaluation.pairs.truth import LAYOUTS, RATIO_MIN, Releases
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
@@ -27,8 +27,8 @@ _Tokens = npt.NDArray[np.uint64]
 def real(folders: Sequence[Path], functions: int, scheme: Scheme) -> tuple[Mixture, list[bytes]]:
     """Pages of folders of HTML, each folder a site, without exact duplicates and thin pages; and their records.
 
-    Pages of one item in several releases, in the folders whose layout is known (`neardup.evaluation.truth.LAYOUTS`),
-    are repeats if |LCS| / (|A| + |B| - |LCS|) of their full texts is at least .75; the first of them founds the
+    Pages of one item in several releases, in folders of a known layout (`neardup.evaluation.pairs.truth.LAYOUTS`), are
+    repeats if |LCS| / (|A| + |B| - |LCS|) of their full texts is at least .75; the first of them founds the
     cluster.
     """
     rows = _Rows(functions, scheme)

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from neardup.decider import Decider
-from neardup.evaluation.choice_tables import combined_section
-from neardup.evaluation.corpus import corpus_of
-from neardup.evaluation.figures import by_name
-from neardup.evaluation.graphs import b_graph, c_graph
-from neardup.evaluation.label_tables import b_judged, c_judged
-from neardup.evaluation.labels import join_labels
-from neardup.evaluation.pairs_tables import between_section
-from neardup.evaluation.rule_tables import rules_section
-from neardup.evaluation.runs import stream
-from neardup.evaluation.study import Study
-from neardup.evaluation.texts import Texts
-from neardup.evaluation.truth import Items
+from neardup.evaluation.figures.sections import by_name
+from neardup.evaluation.henzinger.choice_tables import combined_section
+from neardup.evaluation.henzinger.label_tables import b_judged, c_judged
+from neardup.evaluation.henzinger.pairs_tables import between_section
+from neardup.evaluation.pairs.corpus import corpus_of
+from neardup.evaluation.pairs.graphs import b_graph, c_graph
+from neardup.evaluation.pairs.labels import join_labels
+from neardup.evaluation.pairs.runs import stream
+from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.texts import Texts
+from neardup.evaluation.pairs.truth import Items
+from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.page import Page, hen_site, host_of
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages

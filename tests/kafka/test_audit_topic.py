@@ -11,7 +11,7 @@ from line import Line, story
 from rich.console import Console
 
 from neardup.errors import BadInput
-from neardup.evaluation.audits import read_audits
+from neardup.evaluation.rules.audits import read_audits
 from neardup.index.memory import MemoryStore
 from neardup.matching.shadow import Counts
 from streams.commands.tail import show

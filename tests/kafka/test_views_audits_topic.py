@@ -14,8 +14,8 @@ from test_audit_topic import told
 from test_views import Worker
 
 from neardup.errors import NeardupError
-from neardup.evaluation.audits import read_audits
-from neardup.evaluation.labels import read_labels
+from neardup.evaluation.pairs.labels import read_labels
+from neardup.evaluation.rules.audits import read_audits
 from streams.views import audit_topic
 from streams.views.audit_topic import TopicAudits
 from tests.streams.views.test_views_audits import line as audit_line

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.evaluation.corpus import Corpus, corpus_of
-from neardup.evaluation.graphs import b_graph, c_graph, c_graph_of_all
-from neardup.evaluation.labels import Label, join_labels
-from neardup.evaluation.study import Study
-from neardup.evaluation.texts import Texts
+from neardup.evaluation.pairs.corpus import Corpus, corpus_of
+from neardup.evaluation.pairs.graphs import b_graph, c_graph, c_graph_of_all
+from neardup.evaluation.pairs.labels import Label, join_labels
+from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.texts import Texts
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages

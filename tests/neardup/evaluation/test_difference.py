@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from neardup.evaluation import difference
-from neardup.evaluation.difference import common_ratio, common_tokens, ratio_at_most, term_difference
+from neardup.evaluation.pairs import difference
+from neardup.evaluation.pairs.difference import common_ratio, common_tokens, ratio_at_most, term_difference
 
 pytestmark = pytest.mark.kernel
 

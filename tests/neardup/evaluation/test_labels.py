@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.judges import judges_section
-from neardup.evaluation.labels import (
+from neardup.evaluation.labelling.judges import judges_section
+from neardup.evaluation.pairs.labels import (
     REASONS,
     Judgement,
     Label,

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 import neardup
-from neardup.evaluation import difference_tables, pairs_tables
 from neardup.evaluation.answer import answer
-from neardup.evaluation.choice_tables import combined_section
-from neardup.evaluation.choices import find_knee
-from neardup.evaluation.figures import Cell, Table, by_name
-from neardup.evaluation.labels import Judgement, Label, join_labels, label_of
-from neardup.evaluation.pairs_tables import graph_section, levels_section
-from neardup.evaluation.plots import Axes, Series, plot
-from neardup.evaluation.rule_tables import rules_section
+from neardup.evaluation.figures.plots import Axes, Series, plot
+from neardup.evaluation.figures.sections import Cell, Table, by_name
+from neardup.evaluation.henzinger import difference_tables, pairs_tables
+from neardup.evaluation.henzinger.choice_tables import combined_section
+from neardup.evaluation.henzinger.choices import find_knee
+from neardup.evaluation.henzinger.pairs_tables import graph_section, levels_section
+from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
+from neardup.evaluation.pairs.labels import Judgement, Label, join_labels, label_of
+from neardup.evaluation.pairs.runs import Run, stream
+from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunPages, RunStudy, run_section, run_sections
-from neardup.evaluation.runs import Run, stream
-from neardup.evaluation.site_tables import hosts_section, worst_sites
-from neardup.evaluation.study import Study
 from neardup.page import host_of
 from neardup.report.reasons import Reason
 from tests.neardup.evaluation.crawl import Crawl, crawl_of, manual, page, words

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.labels import Judgement
-from neardup.evaluation.truth import LAYOUTS, Items, NaturalTruth, Releases
+from neardup.evaluation.pairs.labels import Judgement
+from neardup.evaluation.pairs.truth import LAYOUTS, Items, NaturalTruth, Releases
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
 

@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from neardup.evaluation.ablation_tables import ablation_section
-from neardup.evaluation.labels import Judgement, label_of
-from neardup.evaluation.texts import page_tokens
-from neardup.evaluation.variants import B, C, as_set, chosen_tokens, jaccard
+from neardup.evaluation.henzinger.ablation_tables import ablation_section
+from neardup.evaluation.henzinger.variants import B, C, as_set, chosen_tokens, jaccard
+from neardup.evaluation.pairs.labels import Judgement, label_of
+from neardup.evaluation.pairs.texts import page_tokens
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch

@@ -1,0 +1,61 @@
+"""A distribution of whole numbers, such as degrees, on two logarithmic axes, with the power law fitted to it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.evaluation.figures import powerlaw
+from neardup.evaluation.figures.plots import Axes, Series, plot
+from neardup.evaluation.figures.sections import Cell, Plot
+
+
+def log_log(
+    name: str, of: str, numbers: npt.NDArray[np.int64], law: powerlaw.PowerLaw | None, number: str, things: str
+) -> Plot | None:
+    """How many things have each number > 0. number, things: what they are, as "degree" and "pages". None for none."""
+    values, counts = np.unique(numbers[numbers > 0], return_counts=True)
+    if not len(values):
+        return None
+    points = list(zip(values.tolist(), counts.tolist(), strict=True))
+    series = [Series(things, points, "dots", [f"{number} {d:,}: {n:,} {things}" for d, n in points])]
+    legend = [("s0", things)]
+    if law is not None:
+        scale = law.nodes / powerlaw.hurwitz_zeta(law.alpha, law.d_min)
+        ends = (float(law.d_min), float(values[-1]))
+        series.append(Series("fit", [(d, scale * d**-law.alpha) for d in np.geomspace(*ends, 30)], "curve"))
+        legend.append(("s1", f"fitted power law, exponent {law.alpha:.2f}"))
+    svg = plot(f"{of}: {things} by {number}", series, Axes(number, things, x_log=True, y_log=True))
+    if svg is None:
+        return None
+    columns, note = (number, things), "Both axes are logarithmic."
+    return Plot(name, f"{of}: {things} by {number}", svg, columns, points, note, legend)
+
+
+def law_rows(laws: Sequence[powerlaw.PowerLaw | None], number: str, things: str) -> list[list[Cell]]:
+    """The fitted power laws, one a column; of none, that there is none."""
+    exponents: list[Cell] = ["power-law exponent", *[round(law.alpha, 3) if law else None for law in laws]]
+    if not any(laws):
+        return [exponents]
+    return [
+        exponents,
+        ["its standard error", *[round(law.error, 3) if law else None for law in laws]],
+        [f"fitted from {number}", *[law.d_min if law else None for law in laws]],
+        [f"{things} of at least that {number}", *[law.nodes if law else None for law in laws]],
+        ["Kolmogorov-Smirnov distance of the fit", *[round(law.distance, 3) if law else None for law in laws]],
+    ]
+
+
+def law_note(laws: Sequence[powerlaw.PowerLaw | None]) -> str:
+    """How exponents are estimated, and why there is none."""
+    note = (
+        "The exponent is the discrete maximum-likelihood estimate above the number that makes the Kolmogorov-Smirnov "
+        "distance smallest (Clauset, Shalizi, Newman 2009)."
+    )
+    if not all(laws):
+        note += (
+            f" A dash: less than {powerlaw.NODES_MIN} to fit, less than {powerlaw.DISTINCT_MIN} different numbers or "
+            f"a factor of {powerlaw.SPAN_MIN} between them, a distance over {powerlaw.DISTANCE_MAX:g}, or a greatest "
+            "number that the fit would hardly ever give: no power law."
+        )
+    return note

@@ -1,0 +1,226 @@
+"""Table 10 and its plots, and the choice of t (Henzinger 2006, sections 3.1 to 3.5)."""
+
+import numpy as np
+
+from neardup.evaluation.figures.plots import Axes, Series, plot
+from neardup.evaluation.figures.sections import Cell, Plot, Section, Table, ratio
+from neardup.evaluation.henzinger import paper
+from neardup.evaluation.henzinger.choices import (
+    KEPT_MIN,
+    LABELS_MIN,
+    Cutoff,
+    Knee,
+    curve,
+    equal_correct,
+    estimates,
+    find_knee,
+    together,
+)
+from neardup.evaluation.henzinger.label_tables import drawn_evenly, judged_table
+from neardup.evaluation.pairs import levels
+from neardup.evaluation.pairs.labels import Judgement
+from neardup.evaluation.pairs.study import NO_LABELS, Study
+
+
+def combined_section(study: Study) -> Section:
+    """10. The combined algorithm: its cutoff by S1, its result on S2."""
+    section = Section(
+        "10",
+        "The combined algorithm",
+        "B-similar pairs whose C-similarity reaches a cutoff. The labelled B pairs are split at random in halves: on "
+        "S1 the cutoff is picked at the knee of precision against R (correct pairs kept, of all correct ones); on S2 "
+        "it is judged. The knee is the point farthest above the straight line between the ends of the curve, both "
+        f"axes scaled to 0..1; cutoffs that keep fewer than {KEPT_MIN} pairs do not count.",
+    )
+    similar = study.of_b
+    if not len(study.labels) or not similar.any():
+        section.missing = NO_LABELS if not len(study.labels) else "No labelled pair is B-similar."
+        return section
+    section.text += drawn_evenly(study, "B")
+    everything = curve(study, similar)
+    knee = find_knee(study)
+    section.plots += [made for made in (_precision_plot(everything, knee), _r_plot(knee)) if made is not None]
+    section.tables.append(_cutoffs(knee))
+    cutoff = levels.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
+    kept = knee.s2 & (study.c_similarity >= cutoff)
+    masks = {"all": kept, "same site": kept & study.same_site, "different sites": kept & ~study.same_site}
+    name = f"Pairs of S2 that cutoff {cutoff} keeps"
+    if knee.chosen is None:
+        section.missing = "S1's curve has no knee (too few labelled B pairs, or of one kind); the paper's 355 is used."
+    section.tables.append(judged_table(study, "10-s2", name, masks, paper.COMBINED_ROWS))
+    section.tables.append(_alternatives(study, knee, cutoff))
+    section.tables.append(_site_split(study, knee, cutoff))
+    return section
+
+
+def _alternatives(study: Study, knee: Knee, cutoff: int) -> Table:
+    """Ways to filter B, on S2: precision, and R of all pairs and by site."""
+    correct = knee.s2 & study.judged(Judgement.CORRECT)
+    rows: list[list[Cell]] = []
+    for text, mask, theirs in (
+        ("B alone", study.of_b, None),
+        ("B with B-similarity of at least 3", study.b_similarity >= 3, None),
+        (f"combined, cutoff {cutoff}", study.c_similarity >= cutoff, paper.COMBINED_R),
+        (f"combined, cutoff {levels.COMBINED_CUTOFF}", study.c_similarity >= levels.COMBINED_CUTOFF, paper.COMBINED_R),
+    ):
+        n = int((knee.s2 & mask).sum())
+        r = [
+            ratio(int((mask & correct & where).sum()), int((correct & where).sum()))
+            for where in (correct, study.same_site, ~study.same_site)
+        ]
+        rows.append([text, n, ratio(int((mask & correct).sum()), n), *r, theirs])
+    columns = ("", "pairs kept", "precision", "R", "R, same site", "R, different sites", "paper: R")
+    kinds = ("text", "count", "share", "share", "share", "share", "share")
+    return Table("10-alternatives", "Ways to filter B, on S2", columns, kinds, rows, paper=(6,))
+
+
+def _site_split(study: Study, knee: Knee, cutoff: int) -> Table:
+    """What would be if pairs on one site were left to the combined algorithm, and pairs on two sites to C."""
+    found = estimates(study, knee.s2, cutoff)
+    split = {
+        f"on one site by the combined algorithm, cutoff {cutoff}": found["combined"][0],
+        "on two sites by algorithm C": found["C"][1],
+        "site split": together(found["combined"][0], found["C"][1]),
+    }
+    beside = {
+        "algorithm B": together(*found["B"]),
+        "algorithm C": together(*found["C"]),
+        f"combined, cutoff {cutoff}": together(*found["combined"]),
+    }
+    by_b = beside["algorithm B"].correct
+    rows: list[list[Cell]] = [
+        [
+            name,
+            one.pairs,
+            one.labelled,
+            None if one.correct is None else ratio(one.correct, one.pairs),
+            one.correct,
+            None if one.correct is None or by_b is None else ratio(one.correct, by_b),
+        ]
+        for name, one in (split | beside).items()
+    ]
+    columns = ("", "pairs of the crawl", "labelled", "precision", "correct pairs", "of B's correct pairs")
+    note = (
+        "Estimates: all pairs on one site and on two, times the share of correct ones among the labelled (for the "
+        "combined algorithm of S2). A dash: none of a part is labelled. More than B's correct pairs are those that B "
+        "misses."
+    )
+    kinds = ("text", "count", "count", "share", "number", "share")
+    return Table("10-site-split", "The site split, estimated", columns, kinds, rows, note)
+
+
+def _cutoffs(knee: Knee) -> Table:
+    middle = levels.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
+    near = {levels.COMBINED_CUTOFF, *range(middle - 6, middle + 7)}
+    rows: list[list[Cell]] = [
+        [str(p.cutoff) + (" (knee)" if p.cutoff == knee.chosen else ""), p.kept, p.precision, p.r]
+        for p in knee.curve
+        if p.cutoff in near
+    ]
+    columns = ("cutoff", "pairs of S1 kept", "precision", "R")
+    return Table("10-cutoffs", "Cutoffs around the knee, on S1", columns, ("text", "count", "share", "share"), rows)
+
+
+def _precision_plot(points: list[Cutoff], knee: Knee) -> Plot | None:
+    told = [(float(p.cutoff), p.precision) for p in points if p.precision is not None]
+    kept = [(float(p.cutoff), p.r) for p in points if p.precision is not None and p.r is not None]
+    mark = knee.chosen if knee.chosen is not None else levels.COMBINED_CUTOFF
+    text = f"knee {mark}" if knee.chosen is not None else f"paper {mark}"
+    axes = Axes("cutoff (C-similarity)", "share", y_range=(0, 1), marks=[(mark, text)])
+    svg = plot("Precision for every cutoff", [Series("precision", told), Series("R", kept)], axes)
+    if svg is None:
+        return None
+    rows = [[p.cutoff, p.kept, p.precision, p.r] for p in points]
+    return Plot(
+        "10-precision",
+        "Precision of the combined algorithm for every cutoff",
+        svg,
+        ("cutoff", "pairs kept", "precision", "R"),
+        rows,
+        "All labelled B pairs.",
+        [("s0", "precision"), ("s1", "R")],
+    )
+
+
+def _r_plot(knee: Knee) -> Plot | None:
+    told = [p for p in knee.curve if p.precision is not None and p.r is not None]
+    points = [(float(p.r or 0), float(p.precision or 0)) for p in told]
+    hints = [f"cutoff {p.cutoff}: precision {p.precision:.2f}, R {p.r:.2f}, {p.kept} pairs" for p in told]
+    series = [Series("cutoffs", points, "dots", hints)]
+    legend = [("s0", "one cutoff each")]
+    chosen = [(p, i) for i, p in enumerate(told) if p.cutoff == knee.chosen]
+    if chosen:
+        series.append(Series("knee", [points[chosen[0][1]]], "dots", [hints[chosen[0][1]]]))
+        legend.append(("s1", f"the knee, {knee.chosen}"))
+    least = min((int(10 * y) / 10 for _, y in points), default=0.0)
+    axes = Axes("R", "precision", x_range=(0, 1), y_range=(min(least, 0.9), 1))
+    svg = plot("Precision against R on S1", series, axes)
+    if svg is None:
+        return None
+    rows = [[p.cutoff, p.r, p.precision] for p in told]
+    return Plot("10-r", "Precision against R on S1", svg, ("cutoff", "R", "precision"), rows, "", legend)
+
+
+def t_section(study: Study) -> Section:
+    """The choice of t."""
+    section = Section(
+        "t",
+        "The choice of t",
+        "Algorithm C's threshold at which it returns as many correct pairs as algorithm B. Correct pairs are "
+        "estimated: pairs of each level of similarity in the whole graph, times the share of correct ones among its "
+        f"labelled pairs; a level with fewer than {LABELS_MIN} goes with the next. The paper found 372 this way.",
+    )
+    if not len(study.labels):
+        section.missing = NO_LABELS
+        return section
+    found = equal_correct(study)
+    summary: list[list[Cell]] = [
+        ["estimated correct pairs of the B graph", found.b_correct, None],
+        ["t for as many correct pairs", found.t, 372],
+    ]
+    section.tables.append(
+        Table(
+            "t-choice",
+            "t for equal correct pairs",
+            ("", "here", "paper"),
+            ("text", "number", "number"),
+            summary,
+            paper=(2,),
+        )
+    )
+    near = [row for row in found.table if row[0] % 3 == 0 or row[0] == found.t or row[0] >= 382]
+    rows: list[list[Cell]] = [[level, total, right] for level, total, right in near]
+    section.tables.append(
+        Table(
+            "t-pairs",
+            "Pairs of at least a C-similarity",
+            ("C-similarity", "pairs", "estimated correct"),
+            ("text", "count", "number"),
+            rows,
+            "A dash: a level above has too few labelled pairs to estimate from.",
+        )
+    )
+    points = [(float(level), right) for level, _, right in found.table if right is not None]
+    if np.ptp([right for _, right in points] or [0]) > 0:
+        series = [Series("C", points)]
+        if found.b_correct is not None:
+            series.append(Series("B", [(points[-1][0], found.b_correct), (points[0][0], found.b_correct)]))
+        axes = Axes(
+            "t (C-similarity)", "estimated correct pairs", marks=[(found.t, f"t = {found.t}")] if found.t else []
+        )
+        svg = plot("Correct pairs of algorithm C by t", series, axes)
+        if svg is not None:
+            section.plots.append(
+                Plot(
+                    "t-correct",
+                    "Estimated correct pairs by t",
+                    svg,
+                    ("t", "pairs", "estimated correct"),
+                    found.table,
+                    "",
+                    [("s0", "algorithm C with t"), ("s1", "algorithm B")],
+                )
+            )
+    if found.t is None:
+        section.missing = f"No t can be told: {found.why_not}."
+    return section

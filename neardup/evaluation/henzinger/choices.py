@@ -1,0 +1,288 @@
+"""How the paper's thresholds are found: t for algorithm C, and the cutoff of the combined algorithm.
+
+Henzinger 2006, sections 3.1 to 3.5.
+
+**t**: the C-similarity at which algorithm C returns as many correct pairs as algorithm B. Both numbers are estimated:
+pairs of each level of similarity in the whole graph, times the share of correct ones among that level's labelled pairs.
+Where as many pairs were drawn of one site as of two, pairs on one site and on two are estimated apart. A level with
+fewer than LABELS_MIN labelled pairs is taken together with the next ones.
+
+**Cutoff**: the labelled B pairs are split at random into halves S1 and S2. On S1 each cutoff has a precision (correct
+among the pairs kept, undecided ones included) and R (correct pairs kept, of all correct ones of S1). The knee is the
+cutoff whose point (R, precision), both scaled to 0..1 between the least and the greatest of the curve, lies farthest
+above the straight line between the curve's ends; among equals the lowest. Only cutoffs that keep at least KEPT_MIN
+pairs count. What the cutoff does is then told on S2, which had no part in choosing it.
+
+**Site split**: no pairs were drawn for it, so it is estimated from its parts: the pairs of each part in the whole
+graph, times the share of correct ones among the part's labelled pairs (of the combined algorithm's those of S2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.evaluation.figures.sections import ratio
+from neardup.evaluation.pairs.graphs import Graph
+from neardup.evaluation.pairs.labels import Judgement
+from neardup.evaluation.pairs.levels import C_LEVELS, C_MIN
+from neardup.evaluation.pairs.sampling import SAME_SITE, TWO_SITES
+from neardup.evaluation.pairs.study import Study
+from neardup.kernels import joins
+
+#: A precision over fewer pairs is noise.
+KEPT_MIN = 10
+#: Labelled pairs that a level of similarity needs before its own share of correct ones is used.
+LABELS_MIN = 5
+#: Cutoffs that are tried.
+CUTOFFS = range(300, 385)
+_Mask = npt.NDArray[np.bool_]
+
+
+class Cutoff(NamedTuple):
+    """One cutoff on one half: pairs kept, their precision, R; None where nothing is left to divide by."""
+
+    cutoff: int
+    kept: int
+    precision: float | None
+    r: float | None
+
+
+@dataclass(frozen=True)
+class Knee:
+    """s1, s2: masks over the labelled pairs. curve: S1's cutoffs in order. chosen: the knee's, None without a knee."""
+
+    s1: _Mask
+    s2: _Mask
+    curve: list[Cutoff]
+    chosen: int | None
+
+
+def halves(study: Study) -> tuple[_Mask, _Mask]:
+    """The labelled B pairs in two halves, by a hash of pages and seed."""
+    similar = study.of_b
+    words = [
+        int(joins.chosen(a, b, np.uint64(study.seed ^ 0x51)))
+        for a, b in zip(study.labels.a, study.labels.b, strict=True)
+    ]
+    one = np.zeros(len(words), bool)
+    places = np.flatnonzero(similar)
+    ranked = sorted(places.tolist(), key=lambda place: words[place])
+    one[ranked[: (len(ranked) + 1) // 2]] = True
+    return one, similar & ~one
+
+
+def curve(study: Study, mask: _Mask) -> list[Cutoff]:
+    """What each cutoff keeps of the labelled pairs in mask."""
+    correct = study.judged(Judgement.CORRECT)
+    whole = int((mask & correct).sum())
+    out = []
+    for cutoff in CUTOFFS:
+        kept = mask & (study.c_similarity >= cutoff)
+        n, right = int(kept.sum()), int((kept & correct).sum())
+        out.append(Cutoff(cutoff, n, ratio(right, n), ratio(right, whole)))
+    return out
+
+
+def find_knee(study: Study) -> Knee:
+    """The cutoff by S1, as the module says; none where a curve of fewer than three distinct points has no knee."""
+    s1, s2 = halves(study)
+    points = curve(study, s1)
+    usable = [p for p in points if p.kept >= KEPT_MIN and p.precision is not None and p.r is not None]
+    return Knee(s1, s2, points, _knee(usable))
+
+
+def _knee(points: list[Cutoff]) -> int | None:
+    distinct = {(p.precision, p.r) for p in points}
+    if len(distinct) < 3:
+        return None
+    r = np.array([p.r for p in points], dtype=float)
+    precision = np.array([p.precision for p in points], dtype=float)
+    if np.ptp(r) == 0 or np.ptp(precision) == 0:
+        return None
+    x = (r - r.min()) / np.ptp(r)
+    y = (precision - precision.min()) / np.ptp(precision)
+    # signed distance from the line through both ends; above it both are better than a mixture of the ends
+    along = np.array([x[-1] - x[0], y[-1] - y[0]])
+    if not along.any():
+        return None
+    across = along[0] * (y - y[0]) - along[1] * (x - x[0])
+    if x[-1] < x[0]:
+        across = -across  # the curve runs from great R to small R
+    best = int(np.argmax(across))
+    return points[best].cutoff if across[best] > 1e-12 else None
+
+
+class Estimate(NamedTuple):
+    """Pairs of a crawl, the labelled ones among them, and how many of all are correct; None where none is labelled."""
+
+    pairs: int
+    labelled: int
+    correct: float | None
+
+
+def together(one: Estimate, other: Estimate) -> Estimate:
+    """Two parts as one."""
+    both = None if one.correct is None or other.correct is None else one.correct + other.correct
+    return Estimate(one.pairs + other.pairs, one.labelled + other.labelled, both)
+
+
+def estimates(study: Study, s2: _Mask, cutoff: int) -> dict[str, tuple[Estimate, Estimate]]:
+    """Of algorithm B, algorithm C and the combined one: their pairs on one site, and on two."""
+    correct = study.judged(Judgement.CORRECT)
+
+    def one(graph: Graph, drawn: _Mask, same: bool, least: int = 0) -> Estimate:
+        labelled = drawn & (study.same_site == same) & (study.c_similarity >= least)
+        pairs, n = int(graph.joint[int(same), :, least:].sum()), int(labelled.sum())
+        share = ratio(int((labelled & correct).sum()), n)
+        return Estimate(pairs, n, 0.0 if not pairs else None if share is None else pairs * share)
+
+    return {
+        "B": (one(study.b, study.of_b, True), one(study.b, study.of_b, False)),
+        "C": (one(study.c, study.of_c, True), one(study.c, study.of_c, False)),
+        "combined": (one(study.b, s2, True, cutoff), one(study.b, s2, False, cutoff)),
+    }
+
+
+@dataclass(frozen=True)
+class EqualCorrect:
+    """t: the C-similarity at which C has as many correct pairs as B, None if it cannot be told, with the reason.
+
+    b_correct: estimated correct pairs of the B graph. table: (t, pairs of C-similarity >= t, estimated correct ones).
+    """
+
+    t: int | None
+    b_correct: float | None
+    table: list[tuple[int, int, float | None]]
+    why_not: str = ""
+
+
+def equal_correct(study: Study) -> EqualCorrect:
+    """t, from the labelled pairs of both graphs."""
+    graph = study.wide or study.c
+    for name, samples in (("B", ("B",)), ("C", ("C", "wide"))):
+        if not study.stands_for(*samples):
+            reason = f"no labelled pair was drawn from the {name} graph as such, so none can stand for it"
+            return EqualCorrect(None, None, [], reason)
+    # Where as many pairs were drawn of each level, they are no sample of several levels.
+    uniform = not any("-similarity" in label.sample for label in study.labels.labels)
+    b_correct, found = _b_correct(study, uniform), _c_correct(study, graph, uniform)
+    counts = graph.joint.sum(axis=(0, 1))
+    table: list[tuple[int, int, float | None]] = []
+    total, correct = 0, 0.0
+    known = True
+    for level in range(384, graph.least - 1, -1):
+        total += int(counts[level])
+        known = known and None not in found[level]
+        correct += sum(right or 0.0 for right in found[level])
+        table.append((level, total, correct if known else None))
+    return _equal(b_correct, table)
+
+
+def _b_correct(study: Study, uniform: bool) -> float | None:
+    """Correct pairs of the B graph."""
+    drawn = study.drawn("B")
+    correct: float | None = 0.0
+    for sites, joint in _strata(study, study.b):
+        levels = [
+            _Level(int(joint[level].sum()), drawn & sites & (study.b_similarity == level))
+            for level in range(study.b.least, 7)
+        ]
+        for level, right in zip(levels, _shares(study, levels, uniform), strict=True):
+            correct = None if right is None or correct is None else correct + level.pairs * right
+    return correct
+
+
+def _c_correct(study: Study, graph: Graph, uniform: bool) -> dict[int, list[float | None]]:
+    """Correct pairs of each C-similarity, of each part within which pairs were drawn evenly."""
+    drawn = study.drawn("C", "wide")
+    out: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
+    for sites, joint in _strata(study, graph):
+        by_level = joint.sum(axis=0)
+        # From C_MIN on pairs come from both samples, below from one: there each range stands for itself alone, and a
+        # range across it would count the upper ones too much.
+        for ranges, together in zip(_ranges(graph.least), (uniform, False), strict=True):
+            levels = [
+                _Level(
+                    int(by_level[low : high + 1].sum()),
+                    drawn & sites & (study.c_similarity >= low) & (study.c_similarity <= high),
+                )
+                for low, high in ranges
+            ]
+            for (low, high), right in zip(ranges, _shares(study, levels, together), strict=True):
+                for level in range(low, high + 1):
+                    out[level].append(None if right is None else int(by_level[level]) * right)
+    return out
+
+
+def _strata(study: Study, graph: Graph) -> list[tuple[_Mask, npt.NDArray[np.int64]]]:
+    """Parts of a graph within which pairs were drawn evenly: labelled pairs, and pairs by B- and C-similarity."""
+    if any(SAME_SITE in label.sample or TWO_SITES in label.sample for label in study.labels.labels):
+        return [(study.same_site, graph.joint[1]), (~study.same_site, graph.joint[0])]
+    return [(np.ones(len(study.labels), bool), graph.joint.sum(axis=0))]
+
+
+def _ranges(least: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Ranges of C-similarity from 384 down to `least`: those of the paper, and below C_MIN."""
+    upper = [(low, high) for low, high in (*C_LEVELS[:-1], (C_MIN, C_LEVELS[-1][1])) if high >= least]
+    lower = [(max(low, least), low + 2) for low in range(C_MIN - 3, least - 3, -3)]
+    return [(max(low, least), high) for low, high in upper], lower
+
+
+class _Level(NamedTuple):
+    """Pairs of a level of similarity in a whole graph, and which labelled pairs stand for them."""
+
+    pairs: int
+    labelled: _Mask
+
+
+def _enough(levels: Sequence[_Level]) -> bool:
+    """Where every pair is labelled, there are never too few."""
+    labelled = sum(int(level.labelled.sum()) for level in levels)
+    return labelled >= min(LABELS_MIN, sum(level.pairs for level in levels))
+
+
+def _shares(study: Study, levels: Sequence[_Level], together: bool) -> list[float | None]:
+    """The share of correct pairs of each level by the labelled ones, 0 for a level without pairs; None for too few.
+
+    together: levels with too few labelled pairs go with the next, the last ones with those before. A rare level does
+    not keep the whole from being told then.
+    """
+    groups: list[list[int]] = [[]]
+    for place in (place for place, level in enumerate(levels) if level.pairs):
+        groups[-1].append(place)
+        if not together or _enough([levels[i] for i in groups[-1]]):
+            groups.append([])
+    last = groups.pop()
+    while groups and not _enough([levels[i] for i in last]):
+        last = groups.pop() + last
+    correct = study.judged(Judgement.CORRECT)
+    out: list[float | None] = [None if level.pairs else 0.0 for level in levels]
+    for group in [*groups, last]:
+        if not _enough([levels[i] for i in group]):
+            continue
+        labelled = sum(int(levels[i].labelled.sum()) for i in group)
+        right = sum(int((levels[i].labelled & correct).sum()) for i in group)
+        for place in group:
+            out[place] = ratio(right, labelled)
+    return out
+
+
+def _equal(b_correct: float | None, table: list[tuple[int, int, float | None]]) -> EqualCorrect:
+    told = [(level, right) for level, _, right in table if right is not None]
+    if b_correct is None:
+        why = f"too few labelled pairs stand for the B graph: a level needs {LABELS_MIN}"
+        return EqualCorrect(None, None, table, why)
+    if not b_correct:
+        return EqualCorrect(None, b_correct, table, "algorithm B has no correct pair")
+    if not told or told[-1][1] < b_correct:
+        least = told[-1][0] if told else 384
+        return EqualCorrect(
+            None, b_correct, table, f"down to C-similarity {least}, as far as labels reach, C has fewer correct pairs"
+        )
+    reached = next(i for i, (_, right) in enumerate(told) if right >= b_correct)
+    if reached and b_correct - told[reached - 1][1] < told[reached][1] - b_correct:
+        reached -= 1
+    return EqualCorrect(told[reached][0], b_correct, table)

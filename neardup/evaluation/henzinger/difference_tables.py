@@ -1,0 +1,114 @@
+"""Table 7: term differences, the sizes of `diff` of two token sequences (Henzinger 2006, sections 3.1 to 3.4)."""
+
+from collections import Counter
+from statistics import mean, median
+
+from neardup.evaluation.figures.plots import Axes, Series, plot
+from neardup.evaluation.figures.sections import Cell, Plot, Section, Table, ratio
+from neardup.evaluation.pairs.graphs import Graph
+from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.truth import thinned
+
+FAR = 200
+
+
+def term_differences(study: Study) -> Section:
+    """7. Histogram of term differences of the B pairs and of the C pairs."""
+    rows: dict[str, list[Cell]] = {
+        name: [name]
+        for name in (
+            "pairs looked at",
+            "pairs whose texts are gone or too long",
+            "mean",
+            "median",
+            "share of 2 (one word replaced)",
+            "share below 10",
+            f"number over {FAR}",
+            f"share over {FAR}",
+        )
+    }
+    section = Section(
+        "7",
+        "Term differences",
+        "Words that diff of the two token sequences prints, inserted and deleted ones; one replaced word counts 2. "
+        "Exact: an O(ND) difference, for distant pairs the longest common subsequence by bits.",
+    )
+    for graph in (study.b, study.c):
+        found, lost = _sampled(study, graph)
+        n = len(found)
+        far = sum(size > FAR for size in found)
+        values: list[Cell] = [
+            n,
+            lost,
+            mean(found) if found else None,
+            median(found) if found else None,
+            ratio(sum(size == 2 for size in found), n),
+            ratio(sum(size < 10 for size in found), n),
+            far,
+            ratio(far, n),
+        ]
+        for row, value in zip(rows.values(), values, strict=True):
+            row.append(value)
+        made = _histogram(graph.name, found)
+        if made is not None:
+            section.plots.append(made)
+    section.tables.append(
+        Table(
+            "7-differences",
+            "Term differences",
+            ("", "B graph", "C graph"),
+            ("text", "number", "number"),
+            list(rows.values()),
+        )
+    )
+    if max(study.b.edges, study.c.edges) > study.differences_max:
+        section.tables[0] = _noted(section.tables[0], study.differences_max)
+    if not section.plots:
+        section.missing = "There is no similar pair whose two texts can be read: nothing to measure."
+    return section
+
+
+def _noted(table: Table, most: int) -> Table:
+    note = f"Of a larger graph {most:,} pairs are read, chosen by a hash of pages and seed."
+    return Table(table.name, table.caption, table.columns, table.kinds, table.rows, note)
+
+
+def _sampled(study: Study, graph: Graph) -> tuple[list[int], int]:
+    """Term differences of at most differences_max pairs, and how many could not be told."""
+    pairs = list(zip(graph.a.tolist(), graph.b.tolist(), strict=True))
+    if len(pairs) > study.differences_max:
+        pairs = thinned(pairs, study.differences_max, study.seed)
+    found = study.differences(pairs)
+    sizes = [size for size in found if size is not None]
+    return sizes, len(found) - len(sizes)
+
+
+def _histogram(name: str, sizes: list[int]) -> Plot | None:
+    counts = Counter(sizes)
+    if not counts:
+        return None
+    shown = Counter({size: n for size, n in counts.items() if size <= FAR})
+    # Two sizes a bar, an even one last: a replaced word counts 2. Equal sequences are no pair, so there is no 0.
+    totals = Counter((size + 1) // 2 * 2 for size in shown.elements())
+    points = [(float(size - 1), float(n)) for size, n in sorted(totals.items())]
+    hints = [f"{x:.0f} to {x + 1:.0f} terms: {n:,.0f} pairs" for x, n in points]
+    axes = Axes("term difference", "pairs", x_range=(0, FAR + 1))
+    svg = (
+        plot(f"Term differences of the {name} graph", [Series("pairs", points, "steps", hints, step=2)], axes)
+        if points
+        else None
+    )
+    if svg is None:
+        return None
+    beyond = len(sizes) - sum(shown.values())
+    note = "The data hold every size."
+    if beyond:
+        note = f"{beyond:,} pairs lie beyond {FAR} terms. " + note
+    return Plot(
+        f"7-differences-{name.lower()}",
+        f"{name} graph: pairs by term difference",
+        svg,
+        ("term difference", "pairs"),
+        sorted(counts.items()),
+        note,
+    )

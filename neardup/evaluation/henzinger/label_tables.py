@@ -1,0 +1,253 @@
+"""Tables 3 to 6 and 8: what labels say of algorithms B and C (Henzinger 2006, sections 3.1 to 3.4)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import compress
+
+import numpy as np
+
+from neardup.evaluation.figures.sections import Cell, Section, Table, ratio
+from neardup.evaluation.henzinger import paper
+from neardup.evaluation.pairs import levels
+from neardup.evaluation.pairs.labels import Judgement, Label, kappa
+from neardup.evaluation.pairs.study import NO_LABELS, LabelledStudy, Mask, Study
+from neardup.report.reasons import Reason
+
+_COLUMNS = ("", "labelled pairs", "correct", "not correct", "undecided", "(forms)", "correct with forms")
+_KINDS = ("text", "count", "share", "share", "share", "share", "share")
+_PAPER_COLUMNS = (
+    *("paper: pairs", "paper: correct", "paper: not correct", "paper: undecided", "paper: (forms)"),
+    "paper: correct with forms",
+)
+#: Pairs for which an automatic draft is made: it aligns words in Python, some 20 ms a pair.
+DRAFTS_MAX = 1000
+
+
+def b_judged(study: LabelledStudy) -> Section:
+    """3. Algorithm B, judged."""
+    similar = study.of_b
+    masks = {
+        "all": similar,
+        "same site": similar & study.same_site,
+        "different sites": similar & ~study.same_site,
+        **{f"B-similarity {level}": similar & (study.b_similarity == level) for level in range(2, 7)},
+    }
+    caption = f"Labelled pairs {study.graph_words.format('B')}"
+    table = judged_table(study, "3-b-judged", caption, masks, paper.B_ROWS)
+    return Section("3", "Algorithm B, judged", _shares(study, "B"), [table], missing=_missing(study, similar, "B"))
+
+
+def c_judged(study: LabelledStudy) -> Section:
+    """4. Algorithm C, judged."""
+    similar = study.of_c
+    masks = {
+        "all": similar,
+        "same site": similar & study.same_site,
+        "different sites": similar & ~study.same_site,
+    }
+    for low, high in levels.C_LEVELS:
+        in_range = similar & (study.c_similarity >= low) & (study.c_similarity <= high)
+        masks[levels.c_level_name(low, high)] = in_range
+    caption = f"Labelled pairs {study.graph_words.format('C')}"
+    table = judged_table(study, "4-c-judged", caption, masks, paper.C_ROWS)
+    return Section("4", "Algorithm C, judged", _shares(study, "C"), [table], missing=_missing(study, similar, "C"))
+
+
+def _shares(study: LabelledStudy, name: str) -> str:
+    """How far the rows stand for the whole graph."""
+    samples: set[str] = set().union(*(label.samples for label in study.labels.labels))
+    text = "Shares of the labelled pairs of each row; no row is weighted."
+    if name in samples:
+        text += f" Only pairs that were drawn from the {name} graph count, as others would not stand for it."
+        return text + drawn_evenly(study, name)
+    if samples:
+        return text + f" None of them was drawn from the {name} graph as such, so they need not stand for it."
+    return text
+
+
+def drawn_evenly(study: LabelledStudy, name: str) -> str:
+    """A warning where pairs of algorithm `name` were drawn by level of similarity or by site."""
+    if not any(f"{name}: " in label.sample for label in study.labels.labels):
+        return ""
+    return " They were drawn evenly over levels or sites: what mixes these need not stand for the graph."
+
+
+def _missing(study: LabelledStudy, mask: Mask, name: str) -> str:
+    if not len(study.labels):
+        return NO_LABELS
+    return "" if mask.any() else f"None of the {len(study.labels):,} labelled pairs is {name}-similar."
+
+
+def judged_table(
+    study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.Row]
+) -> Table:
+    """Shares of the judgements for each mask, with the paper's row of the same name."""
+    columns, kinds = (*_COLUMNS, *_PAPER_COLUMNS), (*_KINDS, *_KINDS[1:])
+    rows: list[list[Cell]] = []
+    for row, mask in masks.items():
+        theirs = beside.get(row)
+        more: tuple[Cell, ...] = (*theirs, theirs.with_forms) if theirs else (None,) * len(_PAPER_COLUMNS)
+        rows.append([row, *judged(study, mask), *more])
+    return Table(name, caption, columns, kinds, rows, paper=range(len(_COLUMNS), len(columns)))
+
+
+def judged(study: LabelledStudy, mask: Mask) -> list[Cell]:
+    """Of the labelled pairs in `mask` the number, and the shares of correct, incorrect, undecided ones and forms.
+
+    Forms: undecided pairs of prefilled, erasable forms. The last share is of correct pairs with these counted as
+    correct: an index that drops such a page loses nothing.
+    """
+    chosen = list(compress(study.labels.labels, mask.tolist()))
+    tally = Counter(label.label for label in chosen)
+    n = len(chosen)
+    forms = sum(label.label is Judgement.UNDECIDED and Reason.PREFILLED_FORM in label.reasons for label in chosen)
+    kinds = (Judgement.CORRECT, Judgement.INCORRECT, Judgement.UNDECIDED)
+    shares = [ratio(tally[kind], n) for kind in kinds]
+    return [n, *shares, ratio(forms, n), ratio(tally[Judgement.CORRECT] + forms, n)]
+
+
+_DIFFERENCE_ROWS: tuple[tuple[str, Reason], ...] = (
+    ("URL only", Reason.OWN_URL),
+    ("time stamp only", Reason.TIME_STAMP),
+    ("combination", Reason.COMBINATION),
+    ("execution time only", Reason.EXECUTION_TIME),
+    ("visitor count only", Reason.VISITOR_COUNT),
+    ("message id only", Reason.MESSAGE_ID),
+    ("session id only", Reason.SESSION_ID),
+    ("server name only", Reason.SERVER_NAME),
+    ("invisible", Reason.INVISIBLE),
+    ("entry pages", Reason.ENTRY_PAGES),
+    ("rest", Reason.REST),
+)
+
+
+def kinds_of_difference(study: LabelledStudy) -> Section:
+    """5. What differs in correct pairs."""
+    tables, drafted = [], 0
+    correct = study.judged(Judgement.CORRECT)
+    groups = {
+        "B": correct & study.of_b,
+        "C": correct & study.of_c,
+    }
+    kinds: dict[int, Reason] = {}
+    silent: list[int] = []
+    for place in np.flatnonzero(groups["B"] | groups["C"]).tolist():
+        said = study.labels.labels[place].reasons
+        if said:
+            kinds[place] = said[0] if len(said) == 1 else Reason.COMBINATION
+        else:
+            silent.append(place)
+    for place in study.chosen(silent, DRAFTS_MAX):
+        made = study.draft(place)
+        if made is not None:
+            kinds[place] = made.kind
+            drafted += 1
+    for name, mask in groups.items():
+        places = [place for place in np.flatnonzero(mask).tolist() if place in kinds]
+        here = [place for place in places if study.same_site[place]]
+        counts, same = (Counter(kinds[place] for place in some) for some in (places, here))
+        rows: list[list[Cell]] = [
+            [row, counts[kind], ratio(counts[kind], len(places)), same[kind], ratio(same[kind], len(here))]
+            for row, kind in _DIFFERENCE_ROWS
+        ]
+        rows.append(["all", len(places), 1.0 if places else None, len(here), 1.0 if here else None])
+        columns = ("what differs", "pairs", "share", "same site", "same site: share")
+        tables.append(
+            Table(
+                f"5-differences-{name.lower()}",
+                f"Correct pairs of algorithm {name}",
+                columns,
+                ("text", "count", "share", "count", "share"),
+                rows,
+            )
+        )
+    text = (
+        "The labellers' reasons; for a pair without any, the automatic draft, which patterns on differing words make."
+    )
+    if drafted:
+        text += f" {drafted:,} of these pairs have only the draft."
+    if len(silent) > DRAFTS_MAX:
+        text += f" Of {len(silent):,} pairs without a reason {DRAFTS_MAX:,} are looked at, chosen by seed."
+    return Section("5", "Kinds of difference of the correct pairs", text, tables, missing=_none(study, correct))
+
+
+def _none(study: LabelledStudy, mask: Mask) -> str:
+    if not len(study.labels):
+        return NO_LABELS
+    return "" if mask.any() else "No labelled pair is of this kind."
+
+
+def reasons_of_undecided(study: LabelledStudy) -> Section:
+    """6. Why pairs are undecided."""
+    undecided = study.judged(Judgement.UNDECIDED)
+    rows: list[list[Cell]] = []
+    groups = {
+        "B": undecided & study.of_b,
+        "C": undecided & study.of_c,
+    }
+    for name, mask in groups.items():
+        chosen = list(compress(study.labels.labels, mask.tolist()))
+        here = list(compress(study.labels.labels, (mask & study.same_site).tolist()))
+        for text, reason in (
+            ("prefilled, erasable form", Reason.PREFILLED_FORM),
+            ("different minor item", Reason.MINOR_ITEM),
+            ("cannot be evaluated", Reason.CANNOT_EVALUATE),
+            ("other, or no reason given", None),
+        ):
+            counts = [_with(some, reason) for some in (chosen, here)]
+            rows.append(
+                [f"{name}: {text}", counts[0], ratio(counts[0], len(chosen)), counts[1], ratio(counts[1], len(here))]
+            )
+    table = Table(
+        "6-undecided",
+        "Undecided pairs",
+        ("reason", "pairs", "share", "same site", "same site: share"),
+        ("text", "count", "share", "count", "share"),
+        rows,
+    )
+    return Section("6", "Reasons of the undecided pairs", "", [table], missing=_none(study, undecided))
+
+
+def _with(labels: Sequence[object], reason: Reason | None) -> int:
+    known = (Reason.PREFILLED_FORM, Reason.MINOR_ITEM, Reason.CANNOT_EVALUATE)
+    reasons = [getattr(label, "reasons", ()) for label in labels]
+    if reason is None:
+        return sum(not any(one in known for one in said) for said in reasons)
+    return sum(reason in said for said in reasons)
+
+
+def far_apart(study: Study, least: int = 200) -> Section:
+    """8. Pairs whose token sequences differ a lot."""
+    similar = study.of_b | study.of_c
+    far = np.zeros(len(study.labels), bool)
+    places = study.chosen(np.flatnonzero(similar).tolist(), study.differences_max)
+    found = study.differences((study.labels.a[place], study.labels.b[place]) for place in places)
+    far[places] = [size is not None and size > least for size in found]
+    rows: list[list[Cell]] = []
+    for name, mask in (("B", study.of_b & far), ("C", study.of_c & far)):
+        for text, part in (
+            ("all", mask),
+            ("same site", mask & study.same_site),
+            ("different sites", mask & ~study.same_site),
+        ):
+            rows.append([f"{name}: {text}", *judged(study, part)])
+    table = Table("8-far-apart", f"Labelled pairs with a term difference over {least}", _COLUMNS, _KINDS, rows)
+    text = ""
+    if len(places) < int(similar.sum()):
+        text = f"Of {int(similar.sum()):,} labelled similar pairs {len(places):,} are read, chosen by seed."
+    missing = _none(study, similar) or ("" if far.any() else f"No labelled pair has a term difference over {least}.")
+    return Section("8", f"Pairs with a term difference over {least}", text, [table], missing=missing)
+
+
+def agreement(labels: Sequence[Label]) -> Section | None:
+    """How far every two labellers agree, before any is outvoted. None for fewer than two labellers."""
+    names = sorted({label.labeller for label in labels})
+    if len(names) < 2:
+        return None
+    rows: list[list[Cell]] = [
+        [" and ".join(name or "(no name)" for name in pair), n, value] for pair, (n, value) in kappa(labels).items()
+    ]
+    columns, kinds = ("labellers", "pairs both labelled", "Cohen's kappa"), ("text", "count", "share")
+    note = "A dash: no common pairs, or both always say the same one thing. Undecided is a label like the others."
+    table = Table("labellers", "Agreement of labellers", columns, kinds, rows, note)
+    return Section("labellers", "How far the labellers agree", "", [table])

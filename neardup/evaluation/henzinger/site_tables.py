@@ -1,0 +1,115 @@
+"""Pages by host, and table 11: sites that cause the most incorrect pairs (Henzinger 2006, sections 3.1 to 3.4)."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from neardup.evaluation.figures import powerlaw
+from neardup.evaluation.figures.distributions import law_note, law_rows, log_log
+from neardup.evaluation.figures.sections import Cell, Section, Table, ratio
+from neardup.evaluation.pairs.corpus import Corpus
+from neardup.evaluation.pairs.graphs import Graph
+from neardup.evaluation.pairs.labels import Judgement
+from neardup.evaluation.pairs.study import NO_LABELS, LabelledStudy, Mask, Study
+from neardup.page import host_of
+
+SITES_TOLD = 20
+
+
+def hosts_section(urls: Sequence[str]) -> Section:
+    """How many pages each host has. urls: normalised, one a page."""
+    pages = Counter(host_of(url) for url in urls)
+    sizes = np.array(sorted(pages.values(), reverse=True), dtype=np.int64)
+    law = powerlaw.fit(sizes)
+    rows: list[list[Cell]] = [
+        ["hosts", len(sizes)],
+        ["pages", len(urls)],
+        ["pages a host, on average", ratio(len(urls), len(sizes))],
+        ["median", float(np.median(sizes)) if len(sizes) else None],
+        ["pages of the largest host", int(sizes.max(initial=0))],
+        ["share of the hosts with one page", ratio(int((sizes == 1).sum()), len(sizes))],
+        ["share of the pages that are on the ten largest hosts", ratio(int(sizes[:10].sum()), len(urls))],
+        *law_rows([law], "size", "hosts"),
+    ]
+    largest: list[list[Cell]] = [[host, n, ratio(n, len(urls))] for host, n in _most(pages)]
+    tables = [
+        Table("hosts", "Hosts", ("", "here"), ("text", "number"), rows, law_note([law])),
+        Table("hosts-largest", "The largest hosts", ("host", "pages", "share"), ("text", "count", "share"), largest),
+    ]
+    text = "Hosts, not sites: www.a.example and a.example are two. Of identity sets one page counts."
+    section = Section("hosts", "Pages by host", text, tables)
+    made = log_log("hosts", "The crawl", sizes, law, "pages", "hosts") if len(sizes) > 1 else None
+    if made is not None:
+        section.plots.append(made)
+    elif len(sizes):
+        section.missing = "All pages are on one host: there is nothing to plot."
+    else:
+        section.missing = "There is no page."
+    return section
+
+
+def _most(counts: Counter[str]) -> list[tuple[str, int]]:
+    """The greatest counts, among equals by name."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SITES_TOLD]
+
+
+def worst_sites(study: LabelledStudy) -> Section:
+    """11. Where the incorrect pairs come from; and, where the graphs are known, all of their pairs."""
+    incorrect = study.judged(Judgement.INCORRECT)
+    groups = {
+        "b": ("labelled pairs of algorithm B", study.of_b),
+        "c": ("labelled pairs of algorithm C", study.of_c),
+        "all": ("all labelled pairs, however they were drawn", np.ones(len(study.labels), bool)),
+    }
+    tables = [_worst(study, f"11-sites-{name}", words, mask, incorrect) for name, (words, mask) in groups.items()]
+    if isinstance(study, Study):
+        tables += [_busiest(study, graph, mask) for graph, mask in ((study.b, study.of_b), (study.c, study.of_c))]
+    missing = NO_LABELS if not len(study.labels) else "" if incorrect.any() else "No pair is labelled incorrect."
+    return Section("11", "Sites that cause the most incorrect pairs", "", tables, missing=missing)
+
+
+def _by_site(study: LabelledStudy, mask: Mask) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for place in np.flatnonzero(mask).tolist():
+        counts.update(study.sites(place))
+    return counts
+
+
+_BOTH = "A pair of two sites counts for both."
+
+
+def _worst(study: LabelledStudy, name: str, words: str, mask: Mask, incorrect: Mask) -> Table:
+    n, wrong = int(mask.sum()), int((mask & incorrect).sum())
+    labelled = _by_site(study, mask)
+    rows: list[list[Cell]] = [
+        [site, count, ratio(count, wrong), labelled[site], ratio(count, labelled[site]), ratio(count, n)]
+        for site, count in _most(_by_site(study, mask & incorrect))
+    ]
+    columns = ("site", "incorrect pairs", "share of them", "its labelled pairs", "incorrect of these")
+    kinds = ("text", "count", "share", "count", "share", "share")
+    caption = f"Incorrect pairs by site: {words}"
+    return Table(name, caption, (*columns, "share of all labelled pairs"), kinds, rows, _BOTH)
+
+
+def _busiest(study: Study, graph: Graph, mask: Mask) -> Table:
+    """Sites by all pairs of a graph: what a few of them do to the figures of the whole."""
+    pairs = _pairs_by_site(study.corpus, graph)
+    labelled, wrong = (_by_site(study, some) for some in (mask, mask & study.judged(Judgement.INCORRECT)))
+    rows: list[list[Cell]] = [
+        [site, count, ratio(count, len(graph.a)), labelled[site], ratio(wrong[site], labelled[site])]
+        for site, count in _most(pairs)
+    ]
+    columns = ("site", "pairs", "share of all", "its labelled pairs", "incorrect of these")
+    kinds = ("text", "count", "share", "count", "share")
+    note = _BOTH if graph.whole else f"{_BOTH} Of {graph.edges:,} pairs {len(graph.a):,} are looked at, chosen by seed."
+    return Table(
+        f"11-pairs-{graph.name.lower()}", f"All pairs of the {graph.name} graph by site", columns, kinds, rows, note
+    )
+
+
+def _pairs_by_site(corpus: Corpus, graph: Graph) -> Counter[str]:
+    one, other = corpus.site[graph.a], corpus.site[graph.b]
+    numbers = np.concatenate([one, other[other != one]])
+    names = dict(zip(corpus.site.tolist(), corpus.sites, strict=True))
+    return Counter({names[site]: n for site, n in enumerate(np.bincount(numbers).tolist()) if n})

@@ -1,0 +1,1 @@
+"""Labelling by people: rounds, pages, criteria, and how far labellers agree."""

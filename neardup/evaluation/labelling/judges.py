@@ -1,0 +1,40 @@
+"""Single judges beside the label that counts in the end, as Huffman 2007 had several of them label each pair."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neardup.evaluation.figures.sections import Cell, Section, Table
+from neardup.evaluation.henzinger.label_tables import agreement
+from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs
+from neardup.signals.learning import measured
+
+_DECIDED = (Judgement.CORRECT, Judgement.INCORRECT)
+
+
+def judges_section(said: Sequence[Label], joined: LabelledPairs) -> Section | None:
+    """What each judge would be worth as a classifier, and how far they agree. None for fewer than two judges.
+
+    said: every judge's labels. joined: the final one of each pair.
+    """
+    section = agreement(said)
+    if section is None:
+        return None
+    final = {label.pair: label.label for label in joined.labels}
+    rows: list[list[Cell]] = []
+    for name in sorted({label.labeller for label in said}):
+        own = {label.pair: label.label for label in said if label.labeller == name}
+        pairs = [pair for pair, label in own.items() if label in _DECIDED and final.get(pair) in _DECIDED]
+        found = np.array([own[pair] is Judgement.CORRECT for pair in pairs], np.bool_)
+        truth = np.array([final[pair] is Judgement.CORRECT for pair in pairs], np.bool_)
+        shares: tuple[Cell, ...] = measured(found, found.astype(np.float64), truth)[:3] if pairs else (None, None, None)
+        rows.append([name or "(no name)", len(pairs), int(truth.sum()), *shares])
+    columns = ("judge", "pairs", "duplicates", "precision", "recall", "F")
+    kinds = ("text", "count", "count", "share", "share", "share")
+    note = (
+        "Pairs that the judge decided, and that are decided in the end. A judge's own vote is part of the final label."
+    )
+    section.tables.insert(0, Table("judges", "Each judge against the final label", columns, kinds, rows, note))
+    section.key, section.title = "judges", "Single judges"
+    section.text = "What a classifier can be asked for: a single judge does no better than this."
+    return section

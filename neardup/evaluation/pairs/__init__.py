@@ -1,0 +1,1 @@
+"""What is evaluated: pages, pairs of them, their labels and graphs, what runs decided, and measures with intervals."""

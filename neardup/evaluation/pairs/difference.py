@@ -1,0 +1,71 @@
+"""How far apart two token sequences are: Henzinger's term difference, and the ratio that natural truth rests on."""
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.kernels import token_difference
+
+_Words = npt.NDArray[np.uint64]
+#: Up to so many edits Myers' algorithm counts them; beyond, the subsequence is found with bits.
+_EDITS = 400
+#: Words of 64 places touched for one pair: some two seconds. Sequences of 350,000 tokens each reach it.
+STEPS_MAX = 2_000_000_000
+
+
+def common_tokens(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | None:
+    """Length of the longest common subsequence of two token sequences uint64[n], uint64[m]; exact.
+
+    None where it would take more than steps_max steps.
+    """
+    before = _equal_run(a, b)
+    a, b = a[before:], b[before:]
+    after = _equal_run(a[::-1], b[::-1])
+    a, b = np.ascontiguousarray(a[: len(a) - after]), np.ascontiguousarray(b[: len(b) - after])
+    equal = before + after
+    if not len(a) or not len(b):
+        return equal
+    count = int(token_difference.edits(a, b, _EDITS))
+    if count >= 0:
+        return equal + (len(a) + len(b) - count) // 2
+    if len(a) * (len(b) / 64) > steps_max:
+        return None
+    names, place = np.unique(a, return_inverse=True)
+    order = np.argsort(place, kind="stable")  # the places of a token one after another
+    following = np.full(len(a), -1, np.int64)
+    same = place[order[1:]] == place[order[:-1]]
+    following[order[:-1][same]] = order[1:][same]
+    first = order[np.searchsorted(place[order], np.arange(len(names)))]
+    at = np.minimum(np.searchsorted(names, b), len(names) - 1)
+    known = np.where(names[at] == b, at, -1).astype(np.int64)
+    return equal + int(token_difference.common(first, following, known, np.int64(len(a))))
+
+
+def ratio_at_most(a: _Words, b: _Words) -> float:
+    """What `common_ratio` cannot exceed, from the tokens and how often they occur alone."""
+    names, counts = np.unique(np.concatenate([a, b]), return_counts=True)
+    in_a = np.zeros(len(names), np.int64)
+    mine, times = np.unique(a, return_counts=True)
+    in_a[np.searchsorted(names, mine)] = times
+    both = int(np.minimum(in_a, counts - in_a).sum())
+    return both / (len(a) + len(b) - both) if both else 0.0
+
+
+def term_difference(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | None:
+    """Tokens that `diff` of the two sequences would print: inserted and deleted ones; one replaced token counts 2."""
+    both = common_tokens(a, b, steps_max)
+    return None if both is None else len(a) + len(b) - 2 * both
+
+
+def common_ratio(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> float | None:
+    """|LCS| / (|A| + |B| - |LCS|), 0 to 1, of the full token sequences; 0 for an empty one."""
+    both = common_tokens(a, b, steps_max)
+    if both is None:
+        return None
+    return both / (len(a) + len(b) - both) if both else 0.0
+
+
+def _equal_run(a: _Words, b: _Words) -> int:
+    """Length of the common beginning."""
+    n = min(len(a), len(b))
+    different = np.flatnonzero(a[:n] != b[:n])
+    return int(different[0]) if len(different) else n

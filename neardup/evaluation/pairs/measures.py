@@ -1,0 +1,114 @@
+"""Precision, recall and F1 of a yes/no rule on labelled pairs, with bootstrap intervals."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.evaluation.figures.sections import ratio
+
+ROUNDS = 2000
+#: Blocks that are drawn from; more groups share them, to bound time and memory.
+BLOCKS_MAX = 2000
+_Mask = npt.NDArray[np.bool_]
+
+
+class Interval(NamedTuple):
+    """A figure with the 2.5 and 97.5 percent points of its bootstrap; None where it is not defined."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Measured(NamedTuple):
+    """A rule on pairs that are correct or not (incorrect or undecided). accepted: pairs it calls similar."""
+
+    pairs: int
+    correct: int
+    accepted: int
+    precision: Interval
+    recall: Interval
+    f1: Interval
+
+
+def measure(
+    accepted: _Mask, correct: _Mask, seed: int, rounds: int = ROUNDS, groups: npt.NDArray[np.int64] | None = None
+) -> Measured:
+    """Precision, recall, F1 with 95% percentile intervals over `rounds` resamplings, by seed.
+
+    groups: int64[pairs], equal for pairs that hang together, as releases of one page do: they are drawn together, for
+    36 pairs of nine releases are not 36 independent looks at a rule. By default each pair stands alone.
+
+    Half a pair of each kind (right, wrong, missed, rightly refused) is drawn from, too. Without these halves a rule
+    that made no error in ten pairs would never make one in any resampling, and its interval would be the point 1; in
+    simulations plain intervals of few errors covered the truth in 36 to 85 of 100 samples, these in 93 to 99.
+    Precision needs accepted pairs, recall correct ones; where all pairs are correct there is no precision to speak of,
+    and none is told.
+    """
+    kinds = np.where(correct, np.where(accepted, 0, 2), np.where(accepted, 1, 3))
+    counts = np.bincount(kinds, minlength=4)
+    n, positives, taken = int(counts.sum()), int(counts[0] + counts[2]), int(counts[0] + counts[1])
+    one_class = positives in (0, n)
+    nothing = Interval(None)
+    if not n:
+        return Measured(0, 0, 0, nothing, nothing, nothing)
+    drawn = _resampled(kinds, counts, groups, seed, rounds)
+    right, wrong, missed = drawn[:, 0], drawn[:, 1], drawn[:, 2]
+    precision = nothing if one_class else _interval(ratio(int(counts[0]), taken), right, right + wrong)
+    recall = _interval(ratio(int(counts[0]), positives), right, right + missed)
+    f1 = nothing
+    if not one_class:
+        value = ratio(2 * int(counts[0]), 2 * int(counts[0]) + int(counts[1]) + int(counts[2]))
+        f1 = _interval(value, 2 * right, 2 * right + wrong + missed)
+    return Measured(n, positives, taken, precision, recall, f1)
+
+
+def _resampled(
+    kinds: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    groups: npt.NDArray[np.int64] | None,
+    seed: int,
+    rounds: int,
+) -> npt.NDArray[np.float64]:
+    """float64[rounds, 4]: how many pairs of each kind each resampling holds.
+
+    With replacement. Where each pair stands alone the four numbers have a multinomial distribution: it is drawn from.
+    """
+    n = len(kinds)
+    blocks = None if groups is None else _blocks(groups, seed)
+    if blocks is None or int(blocks.max()) + 1 == n:
+        shares = (counts + 0.5) / (n + 2)
+        return np.random.default_rng(seed).multinomial(n, shares, size=rounds).astype(float)
+    table = np.zeros((int(blocks.max()) + 5, 4))
+    np.add.at(table, (blocks, kinds), 1)
+    table[-4:] = np.eye(4)
+    drawn: npt.NDArray[np.float64] = _weights(len(table) - 4, seed, rounds) @ table
+    return drawn
+
+
+def _blocks(groups: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
+    """Groups numbered from 0; of very many, several at random make one block: that widens nothing."""
+    _, numbers = np.unique(groups, return_inverse=True)
+    count = int(numbers.max(initial=-1)) + 1
+    if count > BLOCKS_MAX and count < len(groups):
+        numbers = np.random.default_rng(seed).permutation(count)[numbers] % BLOCKS_MAX
+    found: npt.NDArray[np.int64] = numbers
+    return found
+
+
+@lru_cache(maxsize=4)
+def _weights(blocks: int, seed: int, rounds: int) -> npt.NDArray[np.float64]:
+    """How often each resampling holds each block, and each of the four halves of a pair."""
+    shares = np.append(np.ones(blocks), np.full(4, 0.5)) / (blocks + 2)
+    drawn: npt.NDArray[np.float64] = np.random.default_rng(seed).multinomial(blocks, shares, size=rounds).astype(float)
+    return drawn
+
+
+def _interval(value: float | None, part: npt.NDArray[np.float64], whole: npt.NDArray[np.float64]) -> Interval:
+    defined = whole > 0
+    if value is None or not defined.any():
+        return Interval(value)
+    low, high = np.quantile(part[defined] / whole[defined], [0.025, 0.975])
+    return Interval(value, min(value, float(low)), max(value, float(high)))

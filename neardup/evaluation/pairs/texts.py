@@ -1,0 +1,158 @@
+"""Token sequences and texts of a corpus's pages, read again from their sources when asked for."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.errors import BadInput, NeardupError
+from neardup.evaluation.pairs.corpus import Corpus
+from neardup.evaluation.pairs.difference import common_tokens
+from neardup.kernels.facts import TITLE_END, TITLE_START
+from neardup.kernels.fingerprint import KEY_WORDS
+from neardup.kernels.tokens import tokenise
+from neardup.page import Page, host_of
+from neardup.scheme import Scheme
+from neardup.sketch.content import article, main_content
+from neardup.sketch.header import Header
+from neardup.text.decoding import decode
+from neardup.text.extraction import extract_page
+from neardup.text.html import text_of
+from neardup.text.tables import tables
+from neardup.verdict import Coordinates
+
+#: Where a page was read -> the page that is there now.
+ReadPage = Callable[[Coordinates], Page | None]
+#: Token sequences kept for the next question.
+CACHE_BYTES_MAX = 256 << 20
+PROBLEMS_MAX = 50
+#: Pairs whose common subsequence is remembered.
+COMMON_MAX = 500_000
+
+
+@dataclass(frozen=True)
+class PageTokens:
+    """One page as the sketches saw it: fp uint64[n], with the places of its tokens in `text` (UTF-8)."""
+
+    fp: npt.NDArray[np.uint64]
+    flags: npt.NDArray[np.uint8]
+    block: npt.NDArray[np.int32]
+    start: npt.NDArray[np.uint32]
+    end: npt.NDArray[np.uint32]
+    text: npt.NDArray[np.uint8]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The tokens themselves."""
+        data = self.text.tobytes()
+        ends = self.end.tolist()
+        return [data[a:b].decode("utf-8", "replace") for a, b in zip(self.start.tolist(), ends, strict=True)]
+
+    @cached_property
+    def content(self) -> npt.NDArray[np.bool_]:
+        """bool[n]: which tokens are of the main content."""
+        return main_content(self.flags, self.block, self.text, self.start, self.end)
+
+    @cached_property
+    def article(self) -> npt.NDArray[np.bool_]:
+        """bool[n]: which tokens are of the article."""
+        return article(self.flags, self.block, self.text, self.start, self.end)
+
+
+def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
+    """The tokens of a page, by the scheme's seed. None at all for a page that is neither HTML nor text."""
+    body = (page.body or b"")[: scheme.body_bytes_max]
+    decoded = decode(body, page.content_type, scheme.body_bytes_max)
+    extracted = extract_page(b"" if decoded.opaque else decoded.utf8, decoded.mode, host_of(page.url))
+    room = min(extracted.n_text // 2 + 2, scheme.tokens_max)
+    fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
+    start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
+    title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
+    key = scheme.constants("token", KEY_WORDS)
+    n = tokenise(extracted.text, extracted.n_text, *title, key, tables(), fp, flags, block, start, end)
+    text = extracted.text[: extracted.n_text].copy()
+    return PageTokens(fp[:n].copy(), flags[:n].copy(), block[:n].copy(), start[:n].copy(), end[:n].copy(), text)
+
+
+class Texts:
+    """Reads pages of a corpus again. problems: what could not be read, a line each, at most PROBLEMS_MAX."""
+
+    def __init__(self, corpus: Corpus, read_page: ReadPage, scheme: Scheme, bytes_max: int = CACHE_BYTES_MAX) -> None:
+        self.corpus = corpus
+        self.scheme = scheme
+        self.problems: list[str] = []
+        self._read_page = read_page
+        self._bytes_max, self._bytes = bytes_max, 0
+        self._kept: OrderedDict[int, PageTokens | None] = OrderedDict()
+        self._common: dict[tuple[int, int], int | None] = {}
+
+    def page(self, number: int) -> Page:
+        """Reads one page again, under its normalised URL. Raises BadInput where it is gone or has changed."""
+        header = Header(self.corpus.records[number])
+        try:
+            page = self._read_page(header.coordinates)
+        except OSError as error:
+            raise BadInput(f"{header.url}: cannot be read any more: {error.strerror or error}") from error
+        if page is None:
+            raise BadInput(f"{header.url}: its source is gone")
+        return Page(header.url, page.body, page.content_type)
+
+    def tokens(self, number: int) -> PageTokens | None:
+        """The page's tokens, None where it cannot be read any more as it was sketched."""
+        if number in self._kept:
+            self._kept.move_to_end(number)
+            return self._kept[number]
+        found: PageTokens | None = None
+        try:
+            found = page_tokens(self.page(number), self.scheme)
+            if len(found.fp) != Header(self.corpus.records[number]).tokens:
+                raise BadInput(f"{self.corpus.urls[number]}: holds another text than the one that was sketched")
+        except NeardupError as error:
+            found = None
+            if len(self.problems) < PROBLEMS_MAX:
+                self.problems.append(str(error))
+        self._kept[number] = found
+        self._bytes += _cost(found)
+        while self._bytes > self._bytes_max and len(self._kept) > 2:
+            self._bytes -= _cost(self._kept.popitem(last=False)[1])
+        return found
+
+    def common(self, a: int, b: int) -> tuple[int, int, int] | None:
+        """(tokens of a, tokens of b, length of their longest common subsequence), remembered for the next question.
+
+        None where a text cannot be read, or the two are too long to compare.
+        """
+        key = (min(a, b), max(a, b))
+        if key not in self._common:
+            if len(self._common) >= COMMON_MAX:
+                self._common.clear()
+            one, other = self.tokens(key[0]), self.tokens(key[1])
+            self._common[key] = None if one is None or other is None else common_tokens(one.fp, other.fp)
+        both = self._common[key]
+        if both is None:
+            return None
+        sizes = [Header(self.corpus.records[number]).tokens for number in (a, b)]
+        return sizes[0], sizes[1], both
+
+    def ratio(self, a: int, b: int) -> float | None:
+        """`neardup.evaluation.pairs.difference.common_ratio` of two pages, None as in `common`."""
+        found = self.common(a, b)
+        if found is None:
+            return None
+        n, m, both = found
+        return both / (n + m - both) if both else 0.0
+
+    def text(self, number: int) -> str:
+        """The text of a page for people, a line for each block. Raises BadInput where it cannot be read."""
+        page = self.page(number)
+        most = self.scheme.body_bytes_max
+        decoded = decode((page.body or b"")[:most], page.content_type, most)
+        return "" if decoded.opaque else text_of(decoded.utf8, decoded.mode, terms=True)
+
+
+def _cost(tokens: PageTokens | None) -> int:
+    """Bytes, without the words as strings: few pages are asked for them."""
+    return 200 if tokens is None else len(tokens.text) + 21 * len(tokens.fp)

@@ -1,0 +1,236 @@
+"""Labels by natural truth, for crawls of several releases, architectures or language variants of the same pages.
+
+Two pages of one item (the same URL but for the release) are *correct* if they differ little by an oracle that no rule
+uses: |LCS| / (|A| + |B| - |LCS|) of their full token sequences is at least `ratio_min` (.75); else *incorrect*, as are
+pages of different items. Limits, to be kept in mind with every figure made so: aliases of one page under two paths
+count as incorrect; a page rewritten between releases counts as incorrect though it is the same document; an item that
+moved to another path is missed; nothing is ever undecided; and pages that differ in one decisive word (a price, a
+name) under one path count as correct. People's labels have none of these faults and others.
+
+Where a generator or an archive knows what each page is about, a file of items says so, and its word is taken.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import numpy as np
+import orjson
+
+from neardup.errors import BadInput, BadPage
+from neardup.evaluation.pairs.corpus import Corpus
+from neardup.evaluation.pairs.difference import ratio_at_most
+from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, join_labels, label_of, lines_of, united
+from neardup.evaluation.pairs.texts import Texts
+from neardup.kernels import joins
+from neardup.page import normalise_url
+from neardup.report.reasons import Reason
+
+RATIO_MIN = 0.75
+#: Pages of one item that are paired: a parked domain's provider may have thousands.
+ITEM_PAGES_MAX = 100
+#: The first folder of a path that reads as a release.
+FIRST_RELEASE = re.compile(
+    r"(?<=/)(?:[vr]?\d+(?:[._-]\d+)*(?:[._-]?(?:rc|alpha|beta|dev|final|ga|m)\d*)?|latest|stable|current|main|master|devel?"
+    r"|snapshot|nightly|lts|next)(?=/)",
+    re.IGNORECASE,
+)
+LABELLER = "natural truth"
+
+
+class Editions(Protocol):
+    """Tells what a page is about, and which edition of it the page is."""
+
+    def split(self, url: str) -> tuple[str, str]:
+        """(item, edition). An empty item: nothing is known. An empty edition: not one of several, or not known."""
+        ...
+
+
+@dataclass(frozen=True)
+class Releases:
+    """Tells the item of a URL from its release: what `pattern` matches in the path (first_only: its first match)."""
+
+    pattern: re.Pattern[str] = FIRST_RELEASE
+    first_only: bool = True
+
+    @classmethod
+    def by(cls, pattern: str | None) -> "Releases":
+        """pattern: a regular expression; None: folders that read as releases. Raises BadInput for a bad one."""
+        if pattern is None:
+            return cls()
+        try:
+            return cls(re.compile(pattern), first_only=False)
+        except re.error as error:
+            raise BadInput(f"{pattern!r} is no regular expression: {error}") from error
+
+    def split(self, url: str) -> tuple[str, str]:
+        """(item, release); the release is empty where the URL names none."""
+        parts = urlsplit(url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        found = [match[0] for match in self.pattern.finditer(path)]
+        if self.first_only:
+            found = found[:1]
+        return f"{parts.netloc}{self.pattern.sub('*', path, count=int(self.first_only))}", " ".join(found)
+
+
+#: How the public corpora of this project are laid out, below the folder they are unpacked to.
+LAYOUTS: dict[str, str] = {
+    "kafka_site_3x": r"(?<=/)3\d(?=/)",
+    "installation_guide_9arch_19lang": r"installation-guide-[a-z0-9]+",
+    "libreoffice_help_enUS_enGB": r"libreoffice-help-en-[a-z]{2}[^/]*|(?<=/)en-[A-Z]{2}(?=/)",
+}
+
+
+@dataclass(frozen=True)
+class Items:
+    """What a file says that pages are about: normalised URL -> (item, edition)."""
+
+    items: dict[str, tuple[str, str]]
+
+    @classmethod
+    def read(cls, path: Path) -> "Items":
+        """JSON lines {"url": ..., "item": ..., "edition": ...}; without an edition, pages of one item say the same.
+
+        Raises BadInput, naming file and line, for what cannot be read, is no such line, or says two things of a URL.
+        """
+        held: dict[str, tuple[str, str]] = {}
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
+                    if line.strip():
+                        url, said = _item(line, f"{path}:{number}")
+                        if held.setdefault(url, said) != said:
+                            raise BadInput(f"{path}:{number}: {url} is another item than a line before it says")
+        except OSError as error:
+            raise BadInput(f"cannot read items {path}: {error.strerror or error}") from error
+        if not held:
+            raise BadInput(f'{path} names no page; a line is {{"url": ..., "item": ...}}')
+        return cls(held)
+
+    def split(self, url: str) -> tuple[str, str]:
+        return self.items.get(url, ("", ""))
+
+
+def _item(line: bytes, place: str) -> tuple[str, tuple[str, str]]:
+    try:
+        if len(line) > LINE_BYTES_MAX:
+            raise ValueError(f"a line of more than {LINE_BYTES_MAX} bytes")
+        value = orjson.loads(line)
+        url, item, edition = value["url"], value["item"], value.get("edition", "")
+        if not isinstance(item, str) or not item or not isinstance(edition, str):
+            raise ValueError("item and edition must be texts, and item not empty")
+        return normalise_url(url), (item, edition)
+    except (ValueError, TypeError, KeyError, AttributeError, BadPage) as error:
+        raise BadInput(f'{place}: a line is {{"url": ..., "item": ...}}: {error}') from error
+
+
+class NaturalTruth:
+    """Labels pairs of a corpus. ratio_min: the least LCS ratio of two editions of one item that count as correct."""
+
+    def __init__(self, corpus: Corpus, texts: Texts, editions: Editions, ratio_min: float = RATIO_MIN) -> None:
+        self._corpus, self._texts, self._ratio_min = corpus, texts, ratio_min
+        self._sure = isinstance(editions, Items)
+        self._split = [editions.split(url) for url in corpus.urls]
+
+    @property
+    def editions(self) -> set[str]:
+        return {edition for _, edition in self._split if edition}
+
+    @property
+    def known(self) -> int:
+        """Pages of which it is known what they are about."""
+        return sum(bool(item) for item, _ in self._split)
+
+    def label(self, a: int, b: int, sample: str = "") -> Label | None:
+        """The label of a pair of pages; None where nothing is known, or texts cannot be read or are too long."""
+        urls = self._corpus.urls
+        (item, edition), (other_item, other_edition) = self._split[a], self._split[b]
+        if not item or not other_item:
+            return None
+        if item != other_item:
+            return label_of(
+                urls[a], urls[b], Judgement.INCORRECT, reasons=(Reason.MAIN_ITEM,), labeller=LABELLER, sample=sample
+            )
+        if self._sure and (not edition or not other_edition or edition == other_edition):
+            return label_of(urls[a], urls[b], Judgement.CORRECT, labeller=LABELLER, sample=sample)
+        one, other = self._texts.tokens(a), self._texts.tokens(b)
+        if one is None or other is None:
+            return None
+        ratio: float | None = ratio_at_most(one.fp, other.fp)
+        if ratio is not None and ratio >= self._ratio_min:
+            ratio = self._texts.ratio(a, b)
+        if ratio is None:
+            return None
+        judgement = Judgement.CORRECT if ratio >= self._ratio_min else Judgement.INCORRECT
+        return label_of(urls[a], urls[b], judgement, labeller=LABELLER, sample=sample)
+
+    def labels(self, samples: Mapping[tuple[int, int], str]) -> list[Label]:
+        """Labels of pairs a < b with the samples that they are of, sorted by item: so each page is read about once."""
+        ordered = sorted(samples, key=lambda pair: (self._split[pair[0]][0], pair))
+        found = (self.label(a, b, samples[a, b]) for a, b in ordered)
+        return [label for label in found if label is not None]
+
+    def items(self) -> Iterator[tuple[int, int]]:
+        """All pairs of pages of one item, in order; of pages that are one of several editions, or surely known.
+
+        Of an item of more than ITEM_PAGES_MAX pages the first ones.
+        """
+        groups: dict[str, list[int]] = {}
+        for page, (item, edition) in enumerate(self._split):
+            if item and (edition or self._sure):
+                groups.setdefault(item, []).append(page)
+        for pages in groups.values():
+            yield from combinations(pages[:ITEM_PAGES_MAX], 2)
+
+    def others(self, count: int, seed: int) -> list[tuple[int, int]]:
+        """About `count` pairs of different items on one site, drawn by seed; fewer where there are few."""
+        rng = np.random.default_rng(seed)
+        site, n = self._corpus.site, len(self._corpus)
+        order = np.argsort(site, kind="stable")
+        starts = np.searchsorted(site[order], site)
+        sizes = np.bincount(site, minlength=1)[site] if n else np.zeros(0, np.int64)
+        out: set[tuple[int, int]] = set()
+        for _ in range(20 * count if n > 1 else 0):
+            if len(out) >= count:
+                break
+            a = int(rng.integers(n))
+            b = int(order[starts[a] + rng.integers(sizes[a])])
+            one, other = self._split[a][0], self._split[b][0]
+            if one and other and one != other:
+                out.add((min(a, b), max(a, b)))
+        return sorted(out)
+
+
+def beside(
+    said: Sequence[Label], made: Sequence[Label], samples: Mapping[tuple[int, int], str], corpus: Corpus
+) -> list[Label]:
+    """What people said, and of the pairs on which they settled nothing what natural truth makes of them.
+
+    samples: what natural truth drew, pages a < b. People's pairs are of these samples, too, or every pair that somebody
+    looked at would be missing from the tables of its graph.
+    """
+    joined = join_labels(said, corpus)
+    settled = set(zip(joined.a, joined.b, strict=True))
+    out = []
+    for label in said:
+        pair = _pages(label, corpus)
+        drawn = "" if pair is None else samples.get(pair, "")
+        out.append(replace(label, sample=united(label.sample, drawn)))
+    return out + [label for label in made if _pages(label, corpus) not in settled]
+
+
+def _pages(label: Label, corpus: Corpus) -> tuple[int, int] | None:
+    a, b = corpus.find(label.a), corpus.find(label.b)
+    return None if a is None or b is None else (min(a, b), max(a, b))
+
+
+def thinned(pairs: Iterable[tuple[int, int]], count: int, seed: int) -> list[tuple[int, int]]:
+    """`count` of the pairs, chosen by a hash of pages and seed: which they are does not depend on their order."""
+    table = np.unique(np.array(list(pairs), dtype=np.uint32).reshape(-1, 2), axis=0)
+    ranks = joins.ranks(table[:, 0], table[:, 1], np.uint64(seed & ((1 << 64) - 1)))
+    kept = np.sort(np.argsort(ranks, kind="stable")[:count])
+    return [(a, b) for a, b in table[kept].tolist()]

@@ -1,0 +1,250 @@
+"""Audits of a live run: pairs drawn around its threshold and where a shadow rule disagreed, to label and to show."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from neardup.errors import BadInput, BadPage
+from neardup.evaluation.figures.sections import Cell, Section, Table, ratio
+from neardup.evaluation.pairs.corpus import Corpus
+from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_of
+from neardup.evaluation.pairs.sampling import Drawn
+from neardup.matching.shadow import AUDIT_VERSION, Disagreement, Stratum
+from neardup.page import normalise_url
+from neardup.verdict import Kind
+
+#: Pairs that the table of samples shows; all are counted.
+SHOWN_MAX = 100
+_NEAR = Kind.NEAR_DUPLICATE
+#: Why a pair was drawn, in words.
+SAMPLES: dict[str, str] = {
+    Disagreement.LIVE_MERGES: "the live rule merges, the shadow does not",
+    Disagreement.SHADOW_MERGES: "the shadow rule merges, the live one does not",
+    Disagreement.OTHER_REPRESENTATIVE: "both merge, with another page",
+    Disagreement.OTHER_CONTENT: "the main content of another page",
+    Stratum.ACCEPTED: "merged, close to the threshold",
+    Stratum.REJECTED: "not merged, close below the threshold",
+    Stratum.REFUSED: "above the threshold and not merged: a veto or another step",
+}
+_COUNTS = {"pages": "pages with candidates", "pairs": "their candidates"} | {
+    name: SAMPLES[name] for name in Disagreement
+}
+
+
+class AuditPair(NamedTuple):
+    """One drawn pair. a, b: normalised URLs, a the earlier page. sample: of SAMPLES. live, shadow: (kind, step).
+
+    numbers: B-similarity, C-similarity, tape score. shadow: None where there was none. page_ids: of a and b; -1: not
+    told.
+    """
+
+    a: str
+    b: str
+    sample: str
+    live: tuple[str, str]
+    shadow: tuple[str, str] | None
+    numbers: tuple[int, int, float]
+    page_ids: tuple[int, int] = (-1, -1)
+
+    @property
+    def urls(self) -> tuple[str, str]:
+        """As a label has them."""
+        return min(self.a, self.b), max(self.a, self.b)
+
+
+@dataclass
+class Audit:
+    """What some files hold. pairs: the last line of each two URLs, in the order of the first. counts: sums of all runs.
+
+    unreadable: lines that are none of an audit, as a crash may leave one.
+    """
+
+    pairs: list[AuditPair] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    unreadable: int = 0
+
+
+def read_audits(paths: Iterable[Path]) -> Audit:
+    """Raises BadInput for a file that cannot be read, is of another version, or holds no line of an audit."""
+    out = Audit()
+    held: dict[tuple[str, str], AuditPair] = {}
+    for path in paths:
+        read = 0
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
+                    try:
+                        read += _take(line, held, out.counts)
+                    except _NotRead:
+                        out.unreadable += 1
+                    except BadInput as error:
+                        raise BadInput(f"{path}:{number}: {error}") from error
+        except OSError as error:
+            raise BadInput(f"cannot read the audit {path}: {error.strerror or error}") from error
+        if not read:
+            raise BadInput(f"{path} holds no line of an audit; make one with: neardup scan --audit {path}")
+    out.pairs = list(held.values())
+    return out
+
+
+def audited(line: bytes) -> AuditPair | None:
+    """The pair of a line; None of any other line, also one that is none of an audit. Raises BadInput: its version."""
+    held: dict[tuple[str, str], AuditPair] = {}
+    try:
+        _take(line, held, Counter())
+    except _NotRead:
+        return None
+    return next(iter(held.values()), None)
+
+
+class _NotRead(Exception):
+    """A line that is none of an audit."""
+
+
+def _take(line: bytes, held: dict[tuple[str, str], AuditPair], counts: Counter[str]) -> bool:
+    if not line.strip():
+        return False
+    if len(line) > LINE_BYTES_MAX:
+        raise _NotRead
+    try:
+        value = orjson.loads(line)
+        what = value["audit"]
+        if value["version"] != AUDIT_VERSION:
+            raise BadInput(f"version {value['version']!r}; this program reads version {AUDIT_VERSION}")
+        if what == "counts":
+            counts.update({name: int(value.get(name, 0)) for name in _COUNTS})
+        elif what == "pair":
+            pair = _pair(value)
+            held[pair.urls] = pair
+        else:
+            raise _NotRead
+    except (ValueError, TypeError, KeyError, AttributeError, BadPage) as error:
+        raise _NotRead from error
+    return True
+
+
+def _pair(value: dict[str, Any]) -> AuditPair:
+    numbers, shadow = value["pair"], value.get("shadow")
+    if value["sample"] not in SAMPLES:
+        raise ValueError
+    return AuditPair(
+        normalise_url(value["a"]["url"]),
+        normalise_url(value["b"]["url"]),
+        value["sample"],
+        _ruling(value["live"]),
+        None if shadow is None else _ruling(shadow),
+        (int(numbers["b_similarity"]), int(numbers["c_similarity"]), float(numbers["tape_score"])),
+        (int(value["a"].get("page_id", -1)), int(value["b"].get("page_id", -1))),
+    )
+
+
+def _ruling(value: dict[str, Any]) -> tuple[str, str]:
+    kind = value["kind"]
+    return ("" if kind is None else str(Kind(kind)), str(value["by"])[:100])
+
+
+def drawn_of(audit: Audit, corpus: Corpus) -> list[Drawn]:
+    """The pairs to be labelled: those whose pages the corpus holds, in the order of the audit.
+
+    Left out: pages of equal words, of which the corpus keeps one. Raises BadInput where no pair is left.
+    """
+    out: dict[tuple[int, int], Drawn] = {}
+    for pair in audit.pairs:
+        a, b = corpus.find(pair.a), corpus.find(pair.b)
+        if a is not None and b is not None and a != b:
+            out.setdefault((min(a, b), max(a, b)), Drawn(min(a, b), max(a, b), f"audit: {pair.sample}"))
+    if not out:
+        raise BadInput(f"of the {len(audit.pairs):,} pairs of the audit none is of two pages of this crawl")
+    return list(out.values())
+
+
+def audit_section(audit: Audit, labels: Sequence[Label]) -> Section:
+    """Live accuracy: what was drawn, how it was labelled, and what a shadow rule disagreed about."""
+    said: dict[tuple[str, str], Counter[Judgement]] = {}
+    for label in labels:
+        said.setdefault(label.pair, Counter())[label.label] += 1
+    judged = {pair: votes.most_common(1)[0][0] for pair, votes in said.items() if _settled(votes)}
+    tables = [_samples(audit, judged)]
+    if audit.counts:
+        tables.insert(0, _counts(audit))
+    tables.append(_shown(audit, judged))
+    missing = "" if audit.pairs else "No pair was drawn: no page had a candidate near the threshold, or the rate is 0."
+    if audit.unreadable:
+        missing = f"{missing} {audit.unreadable:,} lines are none of an audit, and were passed over.".strip()
+    return Section(
+        "audit",
+        "Live accuracy: pairs drawn by the matcher, and its shadow rule",
+        "The shadow rule judges the live rule's candidates in the live rule's index. A pair is right if it is labelled "
+        "correct and the rule merges it, or labelled incorrect and the rule does not.",
+        tables,
+        [],
+        missing,
+    )
+
+
+def _settled(votes: Counter[Judgement]) -> bool:
+    most = votes.most_common(2)
+    return len(most) == 1 or most[0][1] > most[1][1]
+
+
+def _counts(audit: Audit) -> Table:
+    pages = audit.counts["pages"]
+    rows: list[list[Cell]] = [
+        [words, audit.counts[name], None if name == "pairs" else ratio(audit.counts[name], pages)]
+        for name, words in _COUNTS.items()
+    ]
+    note = "All pages that were weighed, drawn or not; to a file a run that was killed writes none."
+    kinds = ("text", "count", "share")
+    return Table("audit-counts", "What the shadow rule disagrees about", ("", "count", "share"), kinds, rows, note)
+
+
+def _samples(audit: Audit, judged: dict[tuple[str, str], Judgement]) -> Table:
+    rows: list[list[Cell]] = []
+    for sample, words in SAMPLES.items():
+        here = [pair for pair in audit.pairs if pair.sample == sample]
+        if not here:
+            continue
+        labels = [judged.get(pair.urls) for pair in here]
+        rows.append(
+            [
+                words,
+                len(here),
+                labels.count(Judgement.CORRECT),
+                labels.count(Judgement.INCORRECT),
+                _right([pair.live for pair in here], labels),
+                _right([pair.shadow for pair in here], labels),
+            ]
+        )
+    columns = ("drawn because", "pairs", "labelled correct", "incorrect", "live rule right", "shadow rule right")
+    kinds = ("text", "count", "count", "count", "share", "share")
+    note = "A dash: nothing is labelled, or there was no shadow rule."
+    return Table("audit-samples", "Pairs drawn", columns, kinds, rows, note)
+
+
+def _right(rulings: Sequence[tuple[str, str] | None], labels: Sequence[Judgement | None]) -> float | None:
+    wanted = {Judgement.CORRECT: True, Judgement.INCORRECT: False}
+    right = [
+        (ruling[0] == _NEAR) is wanted[label]
+        for ruling, label in zip(rulings, labels, strict=True)
+        if ruling is not None and label in wanted
+    ]
+    return ratio(sum(right), len(right))
+
+
+def _shown(audit: Audit, judged: dict[tuple[str, str], Judgement]) -> Table:
+    by_sample = (pair for sample in SAMPLES for pair in audit.pairs if pair.sample == sample)
+    apart = [pair for pair in by_sample if pair.sample in set(Disagreement)]
+    rest = [pair for pair in audit.pairs if pair.sample not in set(Disagreement)]
+    rows: list[list[Cell]] = []
+    for pair in list(chain(apart, rest))[:SHOWN_MAX]:
+        told = [said and f"{said[0] or 'no'} ({said[1]})" for said in (pair.live, pair.shadow)]
+        rows.append([pair.sample, pair.a, pair.b, *pair.numbers, *told, judged.get(pair.urls)])
+    columns = ("sample", "earlier page", "page", "B-similarity", "C-similarity", "tape", "live", "shadow", "label")
+    kinds = ("text", "text", "text", "count", "count", "share", "text", "text", "text")
+    note = f"At most {SHOWN_MAX} of {len(audit.pairs):,} pairs, disagreements first."
+    return Table("audit-pairs", "Samples", columns, kinds, rows, note)

@@ -1,0 +1,259 @@
+"""Which numbers of the decider labelled pairs ask for: chosen on one half of the pairs, told of the other.
+
+Pairs whose pages hang together are in one half, so that no article speaks on both sides. On the first half (S1) the one
+change of one number that raises F1 most is taken, then the next, as long as the gain is above 0 in 95 of 100
+resamplings of S1. What the changes together are worth is told of the second half (S2), which had no part in choosing.
+
+Pairs are judged by their numbers alone, as in an evaluation: how many pages of a site go by one name is not known, so
+numbers that speak of that cannot be tuned here. Nothing is changed: what comes out is a proposal.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from neardup.decider import Decider
+from neardup.errors import BadInput
+from neardup.evaluation.pairs.labels import Judgement, LabelledPairs
+from neardup.evaluation.pairs.measures import Interval, Measured, measure
+from neardup.evaluation.pairs.study import Mask, groups_of
+from neardup.pairs.pair import Pair
+from neardup.rules import rule_of
+from neardup.verdict import Kind
+
+ROUNDS = 1000
+#: Numbers that are changed together at most.
+CHANGES_MAX = 4
+_NO_NUMBERS = ("scheme", "rule", "rule_version", "model", "sites")
+#: Labelled pairs of each kind that are needed: below, a half says nothing.
+PAIRS_MIN = 20
+#: Values of one number that are tried beside the one in force.
+_SHARES = tuple(round(0.5 + 0.02 * step, 2) for step in range(25))
+_BITS = tuple(range(300, 385, 4))
+TRIED: dict[str, tuple[float, ...]] = {
+    "b_min": tuple(range(1, 7)),
+    "c_min": _BITS,
+    "combined_c_min": _BITS,
+    "simhash64_min": tuple(range(48, 65)),
+    "tape_min": _SHARES,
+    "short_tape_min": _SHARES,
+    "strict_tape_min": _SHARES,
+    "content_tape_min": _SHARES,
+    "length_share_min": tuple(round(0.1 * step, 1) for step in range(8)),
+    "stamp_words_max": tuple(range(0, 11, 2)),
+    "retitled_veto": (False, True),
+    "heading_veto": (False, True),
+    "letters_veto": (False, True),
+    "path_tape_max": (0.0, 0.9, 0.95, 0.978, 1.0),
+    "record_veto": (False, True),
+    "elsewhere_veto": (False, True),
+}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """One number that is proposed. low, high: between them the best value lay in 95 of 100 resamplings of S1.
+
+    gain: of F1 on S1, with 95% interval; told of the pairs that it was chosen on, so it flatters.
+    """
+
+    name: str
+    now: float
+    then: float
+    low: float
+    high: float
+    gain: Interval
+
+
+@dataclass
+class Tuning:
+    """What labelled pairs ask for. S2's figures: under the decider in force, under the proposed one, and F1's gain.
+
+    changes: in the order in which they were chosen. asked: numbers that change any ruling on S1, whether or not another
+    value of theirs would be better.
+    """
+
+    decider: Decider
+    proposed: Decider
+    changes: list[Tuned]
+    asked: list[str]
+    chosen_on: int
+    now: Measured
+    then: Measured
+    gain: Interval
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the pairs that had no part in choosing say the same: F1 is no lower there."""
+        return bool(self.changes) and (self.gain.value or 0.0) >= 0
+
+    @property
+    def sure(self) -> bool:
+        """Whether their whole interval says so."""
+        return bool(self.changes) and self.gain.low is not None and self.gain.low > 0
+
+    @property
+    def flags(self) -> list[str]:
+        """What makes the proposed decider of its rule's usual one, on a command line; none where S2 says otherwise."""
+        usual = Decider(self.decider.scheme)
+        numbers = (
+            (one.name, getattr(self.proposed, one.name)) for one in fields(Decider) if one.name not in _NO_NUMBERS
+        )
+        changed = [(name, value) for name, value in numbers if value != getattr(usual, name)]
+        return [part for name, value in changed for part in ("--set", f"{name}={told(value)}") if self.holds]
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines: plain values only."""
+        return {
+            "rule": self.decider.rule,
+            "chosen_on": self.chosen_on,
+            "told_of": self.now.pairs,
+            "changes": [{**asdict(one), "gain": one.gain._asdict()} for one in self.changes],
+            "asked": self.asked,
+            "now": {name: getattr(self.now, name)._asdict() for name in ("precision", "recall", "f1")},
+            "then": {name: getattr(self.then, name)._asdict() for name in ("precision", "recall", "f1")},
+            "f1_gain": self.gain._asdict(),
+            "holds": self.holds,
+            "sure": self.sure,
+            "flags": self.flags,
+            "problems": self.problems,
+        }
+
+
+def told(value: float) -> str:
+    """A number as settings read it."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+
+
+class _Half:
+    """Labelled pairs with what resamplings of their groups weigh: float64[rounds, groups]."""
+
+    def __init__(
+        self, pairs: Sequence[Pair], correct: Mask, groups: npt.NDArray[np.int64], seed: int, content: bool
+    ) -> None:
+        self.pairs, self.correct, self._content = pairs, correct, content
+        names, self._of = np.unique(groups, return_inverse=True)
+        shares = np.full(len(names), 1 / max(1, len(names)))
+        self._weights = np.random.default_rng(seed).multinomial(len(names), shares, size=ROUNDS).astype(float)
+
+    def taken(self, decider: Decider) -> Mask:
+        """bool[pairs]: which are called duplicates."""
+        decide = rule_of(decider).decide
+        kinds = [decide(pair, decider).kind for pair in self.pairs]
+        return np.array([kind is Kind.NEAR_DUPLICATE or (self._content and kind is not None) for kind in kinds], bool)
+
+    def f1(self, taken: Mask) -> float:
+        return _f1(np.array([(taken & self.correct).sum(), taken.sum(), self.correct.sum()], dtype=float))
+
+    def resampled(self, taken: Mask) -> npt.NDArray[np.float64]:
+        """float64[rounds]: F1 of each resampling; the same resamplings at every call."""
+        table = np.zeros((self._weights.shape[1], 3))
+        np.add.at(table, self._of, np.stack([taken & self.correct, taken, self.correct], axis=1).astype(float))
+        counts = self._weights @ table
+        whole = counts[:, 1] + counts[:, 2]
+        return np.divide(2 * counts[:, 0], whole, out=np.zeros(len(counts)), where=whole > 0)
+
+    def gain(self, before: Mask, after: Mask) -> Interval:
+        """Of F1, with the 95% interval of its resamplings: both rules see the same pairs in each."""
+        low, high = np.quantile(self.resampled(after) - self.resampled(before), [0.025, 0.975])
+        return Interval(self.f1(after) - self.f1(before), float(low), float(high))
+
+
+def _f1(counts: npt.NDArray[np.float64]) -> float:
+    right, taken, correct = counts.tolist()
+    return 2 * right / (taken + correct) if taken + correct else 0.0
+
+
+def tune(
+    labels: LabelledPairs, pairs: Sequence[Pair], decider: Decider, *, seed: int = 0, content: bool = False
+) -> Tuning:
+    """What the labels ask of the decider's rule. pairs: the numbers of each labelled pair, in the labels' order.
+
+    content: same content counts as a duplicate, too. Undecided pairs count as not correct, as in an evaluation. Raises
+    BadInput for a rule that has no numbers to tune, and for fewer than PAIRS_MIN pairs of either kind.
+    """
+    if decider.rule == "signals":
+        raise BadInput("the rule signals was learned: `neardup train` learns it anew")
+    correct = np.array([label.label is Judgement.CORRECT for label in labels.labels], bool)
+    if min(int(correct.sum()), int((~correct).sum())) < PAIRS_MIN:
+        raise BadInput(
+            f"{int(correct.sum()):,} pairs labelled correct and {int((~correct).sum()):,} others: at least {PAIRS_MIN} "
+            "of each are needed; `neardup label` draws more"
+        )
+    groups = groups_of(labels)
+    first = _first_half(groups, seed)
+    s1, s2 = (
+        _Half(
+            [pair for pair, here in zip(pairs, mask, strict=True) if here], correct[mask], groups[mask], seed, content
+        )
+        for mask in (first, ~first)
+    )
+    proposed, changes, asked = _chosen(s1, decider)
+    before, after = s2.taken(decider), s2.taken(proposed)
+    measured = [measure(taken, s2.correct, seed, groups=groups[~first]) for taken in (before, after)]
+    return Tuning(
+        *(decider, proposed, changes, asked, int(first.sum()), measured[0], measured[1]),
+        s2.gain(before, after),
+        labels.problems(),
+    )
+
+
+def _first_half(groups: npt.NDArray[np.int64], seed: int) -> Mask:
+    """Half of the groups, by the seed."""
+    names, of = np.unique(groups, return_inverse=True)
+    half: Mask = np.random.default_rng(seed).permutation(len(names))[of] < (len(names) + 1) // 2
+    return half
+
+
+def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[str]]:
+    """(the proposed decider, its changes, the numbers that change any ruling)"""
+    proposed, changes = decider, list[Tuned]()
+    asked: list[str] = []
+    while len(changes) < CHANGES_MAX:
+        before = half.taken(proposed)
+        tried = {name: _tried(half, proposed, name) for name in TRIED if name not in {one.name for one in changes}}
+        moving = [name for name, masks in tried.items() if any((mask != before).any() for mask in masks.values())]
+        asked = asked or moving
+        best = max(
+            ((name, *_best(half, proposed, name, tried[name])) for name in moving), key=lambda one: one[2], default=None
+        )
+        if best is None or best[2] <= half.f1(before):
+            break
+        name, value, _ = best
+        gain = half.gain(before, tried[name][value])
+        if gain.low is None or gain.low <= 0:
+            break
+        changes.append(Tuned(name, getattr(decider, name), value, *_interval(half, value, tried[name]), gain))
+        proposed = _with(proposed, name, value)
+    return proposed, changes, asked
+
+
+def _tried(half: _Half, decider: Decider, name: str) -> dict[float, Mask]:
+    """What is called duplicates with each value of a number, by the values."""
+    values = sorted({*TRIED[name], getattr(decider, name)})
+    return {value: half.taken(_with(decider, name, value)) for value in values}
+
+
+def _with(decider: Decider, name: str, value: Any) -> Decider:
+    return replace(decider, **{name: value})
+
+
+def _best(half: _Half, decider: Decider, name: str, tried: dict[float, Mask]) -> tuple[float, float]:
+    """The value with the greatest F1, of equals the nearest to the one in force, and its F1."""
+    now = getattr(decider, name)
+    return max(
+        ((value, half.f1(taken)) for value, taken in tried.items()), key=lambda one: (one[1], -abs(one[0] - now))
+    )
+
+
+def _interval(half: _Half, chosen: float, tried: dict[float, Mask]) -> tuple[float, float]:
+    """Between which values the best one lay in 95 of 100 resamplings; of equals the nearest to the chosen one."""
+    values = sorted(tried, key=lambda value: abs(value - chosen))
+    scores = np.stack([half.resampled(tried[value]) for value in values])
+    best = np.array(values, dtype=float)[scores.argmax(axis=0)]
+    low, high = np.quantile(best, [0.025, 0.975], method="nearest")
+    return float(low), float(high)
