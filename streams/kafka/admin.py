@@ -14,7 +14,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from streams.errors import BrokerError, TopicError
 from streams.kafka.connection import (
@@ -199,6 +199,27 @@ class Admin:
             return self._client.describe_configs([resource], request_timeout=self._try_s)[resource].result()
 
         return {key: entry.value for key, entry in self._ask(f"settings of topic {name}", describe).items()}
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Gives a topic so many partitions, if it has fewer. Returns when they can be seen. Raises TopicError,
+        BrokerError."""
+        if self.topic(name).partitions >= partitions:
+            return
+
+        def grow() -> None:
+            try:
+                self._client.create_partitions([NewPartitions(name, partitions)])[name].result()
+            except KafkaException as error:
+                # Another process was faster.
+                if error_of(error).code() != KafkaError.INVALID_PARTITIONS:
+                    raise
+
+        self._ask(f"add partitions to topic {name}", grow)
+        deadline = time.monotonic() + self._request_s
+        while self.topic(name).partitions < partitions:
+            if time.monotonic() > deadline:
+                raise BrokerError(f"partitions were added to topic {name}, but do not appear at {self._bootstrap}")
+            time.sleep(0.02)
 
     def forget(self, group: str, topics: Sequence[str]) -> None:
         """Deletes a consumer group's offsets and topics, as far as they exist; returns when they are gone.

@@ -25,7 +25,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from streams.commands.label import LabelFile
 from streams.config.settings import Settings
-from streams.errors import BrokerError
+from streams.errors import BrokerError, TopicError
 from streams.kafka import Admin, Topic
 from streams.process import logs
 from streams.roles.runtime import connect
@@ -106,7 +106,7 @@ def _key(text: str) -> bytes:
 
 
 class StreamSource:
-    """The tables as a source of pages. where: the topic. partitions: those of the topic."""
+    """The tables as a source of pages. where: the topic. partitions: how many the topic had at the start."""
 
     def __init__(self, settings: Settings, topic: Topic, address: str) -> None:
         """address: this worker's, for the others. Raises BadInput where the folder of the tables cannot be made."""
@@ -214,7 +214,7 @@ class StreamSource:
     async def look(self, watch: Watch) -> None:
         """Never returns; the views stop where they stand still."""
         try:
-            await watch.look(self.own_lag, lambda: (self._taken, self._changes.restored))
+            await watch.look(self._own_lag_of_all, lambda: (self._taken, self._changes.restored))
         except Exception as error:  # noqa: BLE001  # nobody else looks at what becomes of this task
             self._fail(error)
 
@@ -280,6 +280,18 @@ class StreamSource:
             out[place.partition] = max(0, ends[place.partition] - min([position, *waiting]))
         return out
 
+    async def _own_lag_of_all(self) -> Mapping[int, int]:
+        """`own_lag`; the views stop where the topic was given more partitions than they follow."""
+        now = (await asyncio.to_thread(self._admin.topics, [self._topic.name])).get(self._topic.name)
+        if now is not None and now.id == self._topic.id and now.partitions > self.partitions:
+            self._fail(
+                TopicError(
+                    f"topic {now.name} has {now.partitions} partitions now, and these views follow {self.partitions}; "
+                    "started again, they follow all of them"
+                )
+            )
+        return await self.own_lag()
+
     async def own(self) -> Mapping[str, Any]:
         lag = {str(partition): count for partition, count in (await self.own_lag()).items()}
         # Also what it keeps copies of.
@@ -344,10 +356,14 @@ def changelogs(name: str) -> list[str]:
 
 
 def make_changelogs(settings: Settings, topic: Topic) -> None:
-    """Before Faust does: topics that it has just made it may not see for minutes, and takes no verdict meanwhile."""
+    """Before Faust does: topics that it has just made it may not see for minutes, and takes no verdict meanwhile.
+
+    Each has as many partitions as the topic of verdicts, also after some were added there: Faust refuses others.
+    """
     admin = Admin(connect(settings, "views"))
     for each in changelogs(name_of(settings, topic)):
-        admin.create(each, topic.partitions, topic.replicas, {"cleanup.policy": "compact"})
+        if not admin.create(each, topic.partitions, topic.replicas, {"cleanup.policy": "compact"}):
+            admin.grow(each, topic.partitions)
 
 
 def forget(settings: Settings, topic: Topic) -> None:

@@ -30,6 +30,8 @@ from streams.views.lists import Closeness, Row, Verdict
 TABLES = ("urls", "clusters", "counts", "lists")
 #: Kinds that say what the page is beside others; those that come later speak of the standing one.
 JUDGEMENTS = ("unique", "exact_duplicate", "near_duplicate", "same_content")
+#: Kinds that a fetch has whose page could be read.
+_READ = (*JUDGEMENTS, "unchanged", "edited")
 #: No registrable domain has a star.
 EVERYTHING = "*"
 
@@ -107,7 +109,7 @@ def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
     history = [entry, *(row["history"] if row else ())]
     judged = dict(verdict) if kind in JUDGEMENTS else row["judged"] if row else None
     own = row["own"] if row else {}
-    if not verdict["n"] and kind in (*JUDGEMENTS, "unchanged", "edited"):
+    if not verdict["n"] and kind in _READ:
         own = {name: verdict[name] for name in ("rel_canonical", "score") if verdict.get(name) is not None}
     first = row["first"] if row else verdict["page_id"]
     return {
@@ -164,8 +166,24 @@ def day_key(site: str, day: int) -> str:
 
 
 def url_of(rows: Iterable[Row]) -> Row | None:
-    """A URL's row from those of all partitions: the newest, should the topic have been given more partitions."""
-    return max(rows, key=lambda row: row["last"], default=None)
+    """A URL's row from those of all partitions: it has several once the topic was given more partitions."""
+    held = list(rows)
+    if len(held) < 2:
+        return held[0] if held else None
+    judged = [row["judged"] for row in held if row["judged"]]
+    history = sorted((entry for row in held for entry in row["history"]), key=lambda entry: entry[:2], reverse=True)
+    return {
+        **max(held, key=lambda row: row["last"]),
+        "judged": max(judged, key=lambda verdict: (verdict["page_id"], verdict["n"]), default=None),
+        "history": history[:HISTORY_KEPT],
+        "first": min(row["first"] for row in held),
+        "own": max(held, key=_read_last)["own"],
+    }
+
+
+def _read_last(row: Row) -> int:
+    """Page id of the URL's newest fetch that could be read, as far as its history is kept."""
+    return max((page_id for page_id, n, kind, _ in row["history"] if not n and kind in _READ), default=-1)
 
 
 def cluster_of(rows: Sequence[Row]) -> Row | None:

@@ -243,3 +243,15 @@ def test_what_is_no_verdict_is_refused_whole(broken: Any) -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
         apply(broken, kept)
     assert not any(kept.tables.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_url_that_added_partitions_moved_has_one_row(seed: int) -> None:
+    chance, verdicts = random.Random(seed), said(300, seed)
+    parts, whole = [MemoryRows() for _ in range(PARTITIONS)], MemoryRows()
+    for verdict in verdicts:
+        for held in (chance.choice(parts), whole):
+            apply(verdict, held, said_at(verdict), CLOSENESS)
+    for url in {verdict["url"] for verdict in verdicts}:
+        held = [row for part in parts if (row := part.get("urls", url)) is not None]
+        assert rows.url_of(held) == whole.get("urls", url)
