@@ -25,7 +25,7 @@ def forget_scan(path: Path, takedown: Takedown) -> Done:
 
 
 def forget_stream(settings: Settings, takedown: Takedown) -> int:
-    """Writes the word into the stream's log, and returns its offset. Raises BrokerError, TopicError, WrongScheme."""
+    """Writes the takedown into the logs of all generations; its offset in the settings' own. Raises as `forget`."""
     from streams.roles import forget
     from streams.roles.runtime import greet
 
@@ -52,5 +52,4 @@ def unreached(settings: Settings, scan: Path | None) -> list[str]:
         "compacted and nothing else; `neardup views --rebuild` behind that; and the index that was told: take them "
         "out there",
         "checkpoints of before: they are removed when the next one is made",
-        "other generations that have sketchers of their own: say it to each, with --generation",
     ]

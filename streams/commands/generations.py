@@ -8,7 +8,7 @@ from rich.table import Table
 from neardup.errors import BadInput, StateError
 from streams.config.settings import Settings
 from streams.kafka import Admin, Generation, Generations, Stage
-from streams.roles.generations import control_topic, shown
+from streams.roles.generations import control_topic, settings_of, shown
 from streams.roles.runtime import connect
 
 #: A live crawl is never quite still: so many records and messages behind count as caught up.
@@ -50,7 +50,7 @@ def described_by(settings: Settings, admin: Admin, said: Generations) -> list[De
 
 def _described(settings: Settings, admin: Admin, said: Generations, name: str) -> Described:
     known = said.known.get(name)
-    pages, messages = _behind(_of(settings, name, known), admin)
+    pages, messages = _behind(settings_of(settings, said, name), admin)
     return Described(
         name=name,
         stage="live" if name == said.live else known.stage if known else "",
@@ -63,10 +63,6 @@ def _described(settings: Settings, admin: Admin, said: Generations, name: str) -
         pages_behind=pages,
         messages_behind=messages,
     )
-
-
-def _of(settings: Settings, name: str, known: Generation | None) -> Settings:
-    return replace(settings, generation=name, sketches_of=known.sketches_of if known else None)
 
 
 def sketchers_of(settings: Settings) -> Settings:
@@ -105,7 +101,7 @@ def cut_over(settings: Settings, name: str, *, force: bool = False) -> str:
         raise BadInput(f"generation {shown(name)} is live already")
     known = said.known.get(name)
     admin = Admin(connect(settings, "topics"))
-    own = _of(settings, name, known)
+    own = settings_of(settings, said, name)
     if known is None and own.topics.verdicts not in admin.topics([own.topics.verdicts]):
         raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
     if not force:
@@ -115,14 +111,14 @@ def cut_over(settings: Settings, name: str, *, force: bool = False) -> str:
     control.create()
     before = said.known.get(said.live)
     control.cut_over(name, said.live)  # from here on it is done, whatever becomes of what follows
-    if before is not None:
+    if before is not None and not before.filling:  # else its backfill has still to go on
         control.describe(before.at(Stage.RETIRED))
     return said.live
 
 
 def _must_have_caught_up(settings: Settings, admin: Admin, known: Generation | None) -> None:
     name = shown(settings.generation)
-    if known is not None and known.stage in (Stage.MADE, Stage.FILLING):
+    if known is not None and known.filling:
         raise StateError(
             f"generation {name} has not caught up ({known.stage}): let neardup backfill --generation "
             f"{settings.generation} go on until it says so, or add --force"
@@ -168,7 +164,7 @@ def removed(settings: Settings, name: str) -> list[str]:
     users = [other for other, each in said.known.items() if each.sketches_of == name]
     if users:
         raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these before")
-    own = _of(settings, name, known)
+    own = settings_of(settings, said, name)
     topics = [own.topics.verdicts]
     if known is None or known.sketches_of is None:
         topics += [own.topics.rejected, own.topics.sketches]

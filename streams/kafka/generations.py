@@ -1,11 +1,12 @@
-"""The control topic: which generations there are, what each was made with, how far it is, and which one is live; and
-which page of a cluster an index should show.
+"""The control topic: which generations there are, what each was made with, how far it is, and which one is live; what
+was taken down; and which page of a cluster an index should show.
 
-One partition, compacted, with three kinds of keys. `live` names the generation that clients read: a cut-over is this
-one record, so that it happens at once for everybody, or not at all. `generation/NAME` describes one. `canonical` is the
-policy by which everybody chooses canonical pages (`neardup.canonical`), of all generations. Values are JSON; a null
-value removes. Where there is no such topic, or no word about it, the generation without a name is live, and a verdict's
-own `canonical` holds.
+One partition, compacted, with four kinds of keys. `live` names the generation that clients read: a cut-over is this
+one record, so that it happens at once for everybody, or not at all. `generation/NAME` describes one.
+`takedown/WHAT/HASH/LENGTH` keeps a takedown, by its hash: it outlives the sketch logs, and backfills repeat it from
+here, since archives and `pages` reach further back. `canonical` is the policy by which everybody chooses
+canonical pages (`neardup.canonical`), of all generations. Values are JSON; a null value removes. Where there is no such
+topic, or no word about it, the generation without a name is live, and a verdict's own `canonical` holds.
 """
 
 import time
@@ -18,6 +19,7 @@ from typing import Any
 import orjson
 
 from neardup.errors import CorruptRecord
+from neardup.sketch.takedown import Named, Takedown
 from streams.errors import TopicError
 from streams.kafka.admin import Admin
 from streams.kafka.connection import Connection
@@ -27,6 +29,7 @@ from streams.kafka.writer import Writer
 _LIVE = b"live"
 _PREFIX = b"generation/"
 _CANONICAL = b"canonical"
+_TAKEDOWN = b"takedown/"
 _FORMAT = 1
 #: A wait for records that are there.
 _READ_SECONDS = 0.2
@@ -46,7 +49,8 @@ class Generation:
     """One generation. scheme, decider: digests. sketches_of: the generation whose sketches it judges; None: its own.
 
     archives: what it read before `pages`. created_ms, staged_ms: when it was made, and came to its stage, in ms since
-    the epoch. version: of the program that made it.
+    the epoch. version: of the program that made it. takedowns_at: offset of its own log behind the takedowns that its
+    backfill has repeated there; None: not yet.
     """
 
     name: str
@@ -58,6 +62,12 @@ class Generation:
     created_ms: int = 0
     staged_ms: int = 0
     version: str = ""
+    takedowns_at: int | None = None
+
+    @property
+    def filling(self) -> bool:
+        """Whether its backfill has not caught up yet."""
+        return self.stage in (Stage.MADE, Stage.FILLING)
 
     def at(self, stage: Stage) -> "Generation":
         """The same, come to a stage now."""
@@ -69,6 +79,7 @@ class Generations:
     """What the topic says. live: a name, "" where nothing was said. before: who was live before; None: nobody said.
 
     since_ms: of the cut-over; 0: there was none. canonical: the policy of canonical pages, as `policy_of` reads it.
+    takedowns: all of all generations, each once.
     """
 
     live: str = ""
@@ -76,6 +87,12 @@ class Generations:
     since_ms: int = 0
     known: Mapping[str, Generation] = field(default_factory=dict)
     canonical: str = ""
+    takedowns: tuple[Takedown, ...] = ()
+
+    def log_of(self, name: str) -> str:
+        """The generation whose sketch log this one judges: itself, unless it judges another one's sketches."""
+        known = self.known.get(name)
+        return name if known is None or known.sketches_of is None else known.sketches_of
 
 
 def now_ms() -> int:
@@ -138,6 +155,12 @@ class ControlTopic:
         """Makes a generation the live one, for everybody at once. Raises BrokerError."""
         self._say(_LIVE, _encoded({"generation": name, "before": before, "since_ms": now_ms()}))
 
+    def keep_takedown(self, takedown: Takedown) -> None:
+        """Keeps a takedown for all backfills to come. Raises BrokerError."""
+        what, digest, length = takedown.what.value, takedown.hash.hex(), takedown.length
+        value = {"what": what, "hash": digest, "length": length, "since_ms": now_ms()}
+        self._say(_TAKEDOWN + f"{what}/{digest}/{length}".encode(), _encoded(value))
+
     def choose_canonical(self, policy: str) -> None:
         """Says by which policy canonical pages are chosen, for everybody at once; empty: as verdicts have it.
 
@@ -182,7 +205,7 @@ def _encoded(value: Mapping[str, Any]) -> bytes:
 
 def _told(said: Mapping[bytes, bytes], topic: str) -> Generations:
     live: dict[str, Any] = {"generation": "", "before": None, "since_ms": 0}
-    known, canonical = {}, ""
+    known, canonical, takedowns = {}, "", []
     for key, value in said.items():
         try:
             fields = orjson.loads(value)
@@ -192,10 +215,13 @@ def _told(said: Mapping[bytes, bytes], topic: str) -> Generations:
                 live = {name: fields[name] for name in live}
             elif key == _CANONICAL:
                 canonical = str(fields["policy"])
+            elif key.startswith(_TAKEDOWN):
+                takedowns.append(Takedown(Named(fields["what"]), bytes.fromhex(fields["hash"]), int(fields["length"])))
             elif key.startswith(_PREFIX):
                 fields |= {"archives": tuple(fields["archives"]), "stage": Stage(fields["stage"])}
                 known[fields["name"]] = Generation(**fields)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             name = key.decode("utf-8", "replace")
             raise CorruptRecord(f"topic {topic}: what it says of {name!r} cannot be read: {error}") from error
-    return Generations(str(live["generation"]), live["before"], int(live["since_ms"]), known, canonical)
+    since_ms = int(live["since_ms"])
+    return Generations(str(live["generation"]), live["before"], since_ms, known, canonical, tuple(takedowns))

@@ -5,9 +5,11 @@ Where the sketches of the live generation can be used, its log is folded by anot
 serve the live stream: what is committed is never read again, what is not is sent again and dropped by its marks. So it
 may be stopped and killed at any moment, and the same call goes on. Once it has caught up it follows the live topic.
 
-What was taken down stays down: once history is read, the live log's takedowns are said again behind it.
+What was taken down stays down: once history is read, all takedowns that the control topic keeps are repeated behind
+it, at one position of the log, which the control topic then holds. Without them it has not caught up.
 
-The control topic says what the generation was made with, so that a call that goes on is held to it.
+The control topic says what the generation was made with, so that a call that goes on is held to it. It may go on once
+the generation is live, too.
 """
 
 import threading
@@ -19,16 +21,15 @@ from importlib.metadata import version
 from neardup.errors import BadInput, CorruptRecord, NeardupError, StateError
 from streams.config.settings import Settings
 from streams.formats.codecs import fetch_time
-from streams.formats.message import Forget, decode_entry
+from streams.formats.message import decode_entry
 from streams.kafka import Admin, Connection, ControlTopic, Generation, Generations, KafkaLog, MergedPages, Stage, Topic
 from streams.kafka.generations import now_ms
 from streams.kafka.topics import Sizes, compacted, create
-from streams.line.operator_words import words_among
 from streams.process import logs
 from streams.roles.archives import ArchivesRole, known_of, open_archives
 from streams.roles.both import run_both
-from streams.roles.generations import check_own, control_topic, shown
-from streams.roles.operator import forget
+from streams.roles.generations import check_own, control_topic, settings_of, shown
+from streams.roles.operator import repeat_takedowns
 from streams.roles.runtime import Runtime, connect, serving
 from streams.roles.telling import Shown, Telling
 from streams.roles.wiring import run_matcher, run_sketcher
@@ -57,9 +58,9 @@ def run_backfill(
     """Fills `settings.generation` until it is stopped, or, with `once`, has caught up; whether it has.
 
     settings: of the new generation: its scheme, decider and state directory. runtime: by default one with logs, metrics
-    and signals of its own. shown: tells a person how far it is; by default the log does. Raises BadInput for the live
-    generation, or one that exists and was not begun so; StateError where it was begun with another scheme or decider;
-    and what the roles raise.
+    and signals of its own. shown: tells a person how far it is; by default the log does. Raises BadInput for a
+    generation that is live, or exists, and was not begun by a backfill; StateError where it was begun with another
+    scheme or decider; and what the roles raise.
     """
     if runtime is None:
         with serving(settings, "backfill") as made:
@@ -99,12 +100,16 @@ def _begun(settings: Settings, wishes: Wishes, archives: tuple[str, ...]) -> tup
     admin = Admin(connect(settings, "topics"))
     control = control_topic(settings, "topics")
     said = control.read()
-    if said.live == name:
-        raise BadInput(
-            f"generation {name} is the live one: each page would be judged a copy of itself; name another one (to go "
-            f"on serving it: neardup run --generation {name})"
-        )
     known = said.known.get(name)
+    if known is None and said.live == name:
+        own = replace(settings, sketches_of=None)
+        roles = f"run --generation {name}"
+        if own.topics.sketches not in admin.topics([own.topics.sketches]):
+            roles = f"match --generation {name} --sketches-of OTHER, the one whose sketches it judges"
+        raise BadInput(
+            f"generation {name} is the live one, and no backfill began it: each page would be judged a copy of itself; "
+            f"name another one (to go on serving it: neardup {roles})"
+        )
     if known is None:
         _must_be_new(admin, replace(settings, sketches_of=None))
         known = replace(_described(settings, said, wishes), archives=archives)
@@ -146,8 +151,7 @@ def _described(settings: Settings, said: Generations, wishes: Wishes) -> Generat
     scheme = settings.scheme()
     of = settings.sketches_of
     if of is None:
-        live = said.known.get(said.live)
-        of = said.live if live is None or live.sketches_of is None else live.sketches_of
+        of = said.log_of(said.live)
         asked = wishes.read_pages or wishes.archives
         why = "so it was asked for" if asked else _why_not_reused(settings, of, scheme.digest)
         if why:
@@ -181,7 +185,7 @@ def _why_not_reused(settings: Settings, of: str, scheme: str) -> str:
 
 def _sizes(admin: Admin, settings: Settings, said: Generations) -> Sizes:
     """As the topics of the live generation are."""
-    live = replace(settings, generation=said.live, sketches_of=None).topics
+    live = settings_of(settings, said, said.live).topics
     pages = admin.topic(settings.topics.pages)
     sizes = Sizes(
         partitions=pages.partitions,
@@ -234,18 +238,22 @@ class _Watch:
         return self._reader
 
     def run(self) -> None:
+        warned = ""
         while not self._runtime.stop.wait(LOOK_SECONDS):
             try:
                 self._look()
+                warned = ""
             except NeardupError as error:  # whoever does the work says so, too
-                _log.warning("it cannot be told how far the backfill is", reason=str(error))
+                if str(error) != warned:
+                    _log.warning("it cannot be told how far the backfill is", reason=str(error))
+                warned = str(error)
 
     def _look(self) -> None:
         judged, end = self._judged()
         if not self.caught_up:
             read = self._all_read()
             if read and not self._settings.judges_anew and not self._taken_down:
-                self._take_down_again()
+                self._repeat_takedowns()
                 return  # the end is another one now
             if read and 0 <= self._end <= judged:
                 self._catch_up()
@@ -272,18 +280,24 @@ class _Watch:
         committed = self._admin.all_committed(self._settings.group_of("sketch"), reader.topic.name, stops)
         return all((known.offset if known else 0) >= stops[partition] for partition, known in committed.items())
 
-    def _take_down_again(self) -> None:
-        """Pages that were taken down may have been read again: they lie in `pages`, or in archives. Said twice, after a
-        kill, it is no other."""
-        live = replace(self._settings, generation=self._control.read().live, sketches_of=None)
-        if self._admin.topics([live.topics.sketches]):
-            with closing(KafkaLog(connect(live, "match", reading=True), live.topics.sketches)) as log:
-                words = words_among(log.messages(log.begin()))
-                takedowns = [word.takedown for _, word in words if isinstance(word, Forget)]
-            for takedown in takedowns:
-                forget(self._settings, takedown)
-            if takedowns:
-                _log.info("takedowns are said again", count=len(takedowns))
+    def _repeat_takedowns(self) -> None:
+        """Pages that were taken down may have been read again: they lie in `pages`, or in archives.
+
+        A kill between the two steps repeats them once more behind what came meanwhile: (1) write them into the log;
+        (2) remember their position. Raises StateError where the control topic does not know the generation: then it
+        does not know the takedowns either.
+        """
+        said, name = self._control.read(), self._generation.name
+        known = said.known.get(name)
+        if known is None:
+            raise StateError(
+                f"topic {self._control.name} knows nothing of generation {name}, nor of takedowns: it was removed, or "
+                "the topic was made anew; the generation has not caught up"
+            )
+        if known.takedowns_at is None:
+            at = repeat_takedowns(self._settings, said.takedowns)  # (1)
+            self._control.describe(replace(known, takedowns_at=at))  # (2)
+            _log.info("takedowns are repeated", count=len(said.takedowns), offset=at)
         self._taken_down = True
 
     def _tell_progress(self, judged: int, end: int) -> None:
@@ -300,7 +314,7 @@ class _Watch:
     def _catch_up(self) -> None:
         name = self._generation.name
         known = self._control.read().known.get(name, self._generation)
-        if known.stage in (Stage.MADE, Stage.FILLING):
+        if known.filling:
             self._control.describe(known.at(Stage.CAUGHT_UP))
         self.caught_up = True
         then = "ends" if self._wishes.once else "follows the live topic"

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from neardup.errors import NeardupError, StateError
 from streams.config.settings import Role, Settings
@@ -28,6 +29,17 @@ def control_topic(settings: Settings, role: Role) -> ControlTopic:
     return ControlTopic(connect(settings, role), settings.generations_topic)
 
 
+def settings_of(settings: Settings, said: Generations, name: str) -> Settings:
+    """The settings with which a generation's topics and groups are named, as the control topic describes it.
+
+    One that the control topic does not know is as the settings say, if it is theirs, and else has a log of its own.
+    """
+    if name == settings.generation and name not in said.known:
+        return settings
+    log = said.log_of(name)
+    return replace(settings, generation=name, sketches_of=None if log == name else log)
+
+
 def check_own(settings: Settings, known: Generation | None) -> None:
     """Raises StateError where the settings are not those that the generation was made with. known: None: not said."""
     if known is None:
@@ -48,13 +60,15 @@ def check_own(settings: Settings, known: Generation | None) -> None:
 
 
 @contextmanager
-def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Iterator[None]:
-    """Checks the role's own generation, and tells health and metrics meanwhile which one is live.
+def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Iterator[Generation | None]:
+    """Checks the role's own generation, and reports to health and metrics meanwhile which one is live. Yields what the
+    control topic knows of the role's own.
 
     Raises StateError as `check_own`, CorruptRecord, BrokerError.
     """
     said = _said(settings, role)
-    check_own(settings, said.known.get(settings.generation))
+    known = said.known.get(settings.generation)
+    check_own(settings, known)
     _tell(settings, runtime, said.live)
     over = threading.Event()
     watch = threading.Thread(
@@ -62,7 +76,7 @@ def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Itera
     )
     watch.start()
     try:
-        yield
+        yield known
     finally:
         over.set()
         watch.join(_LOOK_SECONDS)

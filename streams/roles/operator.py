@@ -1,12 +1,14 @@
 """An operator's words, written into the log so that every later fold repeats them."""
 
+from collections.abc import Sequence
 from contextlib import closing
 
 from neardup.errors import BadInput
 from neardup.sketch.takedown import Takedown
 from streams.config.settings import Settings
-from streams.formats.message import Control, Decision, Forget, Word, encode_control
-from streams.kafka import KafkaLog, Writer
+from streams.formats.message import Control, Decision, Forget, Word, decode_entry, encode_control
+from streams.kafka import Admin, KafkaLog, Writer
+from streams.roles.generations import control_topic, settings_of
 from streams.roles.runtime import connect
 from streams.roles.sketch import check_scheme
 
@@ -33,24 +35,62 @@ def _decide(settings: Settings, decision: Decision, offset: int) -> int:
         begin, end = log.begin(), log.end()
     if not begin <= offset < end:
         raise BadInput(f"topic {settings.topics.sketches} holds offsets {begin} to {end - 1}, and not {offset}")
-    return _say(settings, Control(bytes.fromhex(settings.scheme().digest), decision, offset))
+    control = Control(bytes.fromhex(settings.scheme().digest), decision, offset)
+    return _write(settings, settings.topics.sketches, [control])
 
 
 def forget(settings: Settings, takedown: Takedown) -> int:
-    """Takes pages down: whoever folds the log drops what the index holds of them, from the place of this word on.
+    """Takes pages down, in all generations: each fold of a log drops what the index holds of them, from this record on.
 
-    Returns the offset of the word. Raises BrokerError, TopicError, WrongScheme where the log is another seed's: the
-    word would stop the line.
+    Each step may be the last, and calling it again is safe: (1) into the control topic, from where backfills that have
+    not caught up repeat it; (2) into the log of the settings' generation; (3) into the logs of all others. So no
+    generation is left out: one that has caught up, or was repeated the takedowns, before (1) is known to (3).
+
+    Returns the offset of the record in the settings' log. Raises BrokerError, TopicError, CorruptRecord, WrongScheme
+    where that log is another seed's: the record would stop the line.
     """
-    scheme, name = settings.scheme(), settings.topics.sketches
-    with closing(KafkaLog(connect(settings, "match"), name)) as log:
+    scheme, admin = settings.scheme(), Admin(connect(settings, "match"))
+    control = control_topic(settings, "topics")
+    said = control.read()
+    own = settings_of(settings, said, settings.generation).topics.sketches
+    check_scheme(own, _newest(settings, own), scheme)
+    control.create(admin.topic(own).replicas)
+    control.keep_takedown(takedown)  # (1)
+    offset = _write(settings, own, [Forget(bytes.fromhex(scheme.digest), takedown)])  # (2)
+    said = control.read()
+    others = {settings_of(settings, said, name).topics.sketches: name for name in (*said.known, said.live, "")}
+    for topic, name in others.items():
+        if topic != own and admin.topics([topic]) and (newest := _newest(settings, topic)) is not None:
+            known = said.known.get(name)
+            digest = bytes.fromhex(known.scheme) if known else decode_entry(newest[1], newest[0]).scheme
+            _write(settings, topic, [Forget(digest, takedown)])  # (3)
+    return offset
+
+
+def repeat_takedowns(settings: Settings, takedowns: Sequence[Takedown]) -> int:
+    """Writes takedowns into the log of the settings' generation alone; the offset behind them, or the log's end.
+
+    Raises BrokerError, TopicError.
+    """
+    topic = settings.topics.sketches
+    if takedowns:
+        scheme = bytes.fromhex(settings.scheme().digest)
+        return _write(settings, topic, [Forget(scheme, takedown) for takedown in takedowns]) + 1
+    with closing(KafkaLog(connect(settings, "match"), topic)) as log:
+        return log.end()
+
+
+def _newest(settings: Settings, topic: str) -> tuple[int, bytes] | None:
+    """The newest message of a log, with its offset."""
+    with closing(KafkaLog(connect(settings, "match"), topic)) as log:
         newest = log.last().get(0)
-    check_scheme(name, None if newest is None else (newest.offset(), newest.value() or b""), scheme)
-    return _say(settings, Forget(bytes.fromhex(scheme.digest), takedown))
+    return None if newest is None else (newest.offset(), newest.value() or b"")
 
 
-def _say(settings: Settings, word: Word) -> int:
-    with closing(Writer(connect(settings, "match"), settings.topics.sketches)) as writer:
-        writer.send(encode_control(word))
+def _write(settings: Settings, topic: str, words: Sequence[Word]) -> int:
+    """The offset of the last of them."""
+    with closing(Writer(connect(settings, "match"), topic)) as writer:
+        for word in words:
+            writer.send(encode_control(word))
         writer.flush()
         return writer.last_offset

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from neardup.decider import Decider
-from neardup.errors import BadInput, CorruptRecord
+from neardup.errors import BadInput, CorruptRecord, StateError
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.formats.verdicts import decode_verdict
@@ -56,7 +56,13 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: 
     admin = Admin(connection)
     require(admin, names, names.pages, names.rejected, names.sketches)
     with ExitStack() as held:
-        held.enter_context(generation_served(settings, "sketch", runtime))
+        known = held.enter_context(generation_served(settings, "sketch", runtime))
+        if known is not None and known.filling and reader is None:
+            raise StateError(
+                f"generation {known.name} is still being filled, in the order of fetch times and with all takedowns "
+                f"repeated behind it, which its backfill alone does: neardup backfill --generation {known.name}, with "
+                "the options that it was begun with"
+            )
         sketches = KafkaLog(connection, names.sketches)
         with closing(sketches):
             newest, empty = sketches.last().get(0), not sketches.end()

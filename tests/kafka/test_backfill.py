@@ -19,6 +19,7 @@ from neardup.page import Page
 from neardup.sketch.header import Header
 from neardup.sketch.takedown import of_url
 from streams.commands import inspect as look
+from streams.commands.generations import cut_over
 from streams.commands.replay import replay_stream
 from streams.config.settings import Topics
 from streams.files.sources import open_sources
@@ -192,6 +193,17 @@ def test_where_only_the_rule_is_new_the_sketches_are_judged_anew_and_followed(ma
     assert second == other.expected() != first
     assert [v["page_id"] for v in first if not v["n"]] == [v["page_id"] for v in second if not v["n"]]
     assert diff(lambda: first, lambda: second).changed > 0
+    # Live by now, it is started again by a supervisor, by the same command: it serves on.
+    cut_over(line.settings, "second")
+    assert other.start("backfill", once=True, settings={"sketches_of": None}).wait() == 0
+    line.start("sketch")
+    other.start("backfill", settings={"sketches_of": None})
+    line.publish(story(3))
+    line.settle(judged=False)
+    wanted = line.ends(line.names.sketches)
+    eventually(lambda: other.committed("match", line.names.sketches, 1) == wanted, "judged by the live generation")
+    line.stop()
+    assert other.verdicts() == other.expected()
 
 
 def test_generations_never_mix(make: Make) -> None:
@@ -219,8 +231,12 @@ def test_generations_never_mix(make: Make) -> None:
     eventually(lambda: line.ends(names.sketches)[0] > 0, "its sketches")
     line.stop()
     assert "knows of no generation unknown" in other.start("backfill", settings=unknown).refused()
-    control(line).cut_over("second", "")
-    assert "is the live one" in other.start("backfill").refused()
+    control(line).cut_over("unknown", "")
+    assert "neardup run --generation unknown)" in other.start("backfill", settings=unknown).refused()
+    third = beside(line, "unknown")
+    third.start("run", settings=unknown)
+    eventually(lambda: third.committed("match", names.sketches, 1) == third.ends(names.sketches), "served, as it says")
+    line.stop()
     assert line.verdicts() == line.expected()
 
 

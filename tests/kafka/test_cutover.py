@@ -122,7 +122,7 @@ def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None
     assert rows[""].live
     assert {name: (row.stage, row.sketches_of) for name, row in rows.items()} == {
         "": ("live", None),
-        "second": (Stage.RETIRED, ""),
+        "second": (Stage.FILLING, ""),
         "third": (Stage.CAUGHT_UP, None),
         "fourth": (Stage.CAUGHT_UP, "third"),
     }

@@ -1,0 +1,149 @@
+"""Takedowns and generations: what was taken down comes back in no generation, whichever one is live."""
+
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from broker import eventually
+from line import Line, Make, story
+from test_backfill import beside, control, live
+
+from neardup.errors import BadInput, StateError
+from neardup.sketch.takedown import of_url
+from streams.commands import inspect as look
+from streams.commands.generations import cut_over
+from streams.formats.message import Forget, decode_entry
+from streams.kafka import KafkaLog, Reader, Stage, Writer
+from streams.roles import forget
+
+RULE = {"decider_values": {"rule": "tape"}}
+
+
+def holds(line: Line, url: str) -> bool:
+    """Whether the index of a generation, whose matcher is stopped, holds a page."""
+    with ExitStack() as held:
+        store = look.open_index(Path(line.settings.state), held).store
+        try:
+            look.of_url(store, url)
+        except BadInput as error:
+            if "nothing is held of it" not in str(error):
+                raise
+            return False
+    return True
+
+
+def takedowns_in(line: Line) -> list[int]:
+    """Offsets of the takedowns in a generation's log."""
+    with closing(KafkaLog(line.connection, line.names.sketches)) as log:
+        found = [(offset, decode_entry(data, offset)) for offset, data in log.messages(log.begin())]
+    return [offset for offset, entry in found if isinstance(entry, Forget)]
+
+
+def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: Make) -> None:
+    """The walk of the README: another rule, cutover, then history anew. And the page is fetched anew after that."""
+    pages = story(10)
+    line = live(make, pages, partitions=1)
+    line.alter(line.names.sketches, "retention.ms", "-1")
+    url = pages[0].url
+    forget(line.settings, of_url(url))
+    second = beside(line, "second", **RULE)
+    assert second.start("backfill", once=True).wait() == 0
+    cut_over(line.settings, "second")
+    third = beside(line, "third")
+    role = third.start("backfill", read_pages=True)
+    eventually(lambda: '"caught up' in role.said(), "caught up")
+    eventually(lambda: len(takedowns_in(third)) == 1, "the takedown in its log")
+    role.stop()
+    assert not holds(third, url)
+    assert line.admin.settings(third.names.sketches)["retention.ms"] == "-1"
+    cut_over(line.settings, "third")
+    # Live by now, and started again by a supervisor: it serves on, and repeats no takedown.
+    line.publish([page for page in pages if page.url == url])
+    again = third.start("backfill", read_pages=True)
+    eventually(lambda: again.said().count('"caught up') == 1, "caught up again")
+    again.stop()
+    assert len(takedowns_in(third)) == 1
+    assert holds(third, url)
+    assert third.verdicts() == third.expected()
+
+
+def test_behind_one_that_went_live_while_it_was_filled_and_a_log_that_was_trimmed(make: Make) -> None:
+    pages = story(10)
+    line = live(make, pages, partitions=1)
+    url = pages[0].url
+    offset = forget(line.settings, of_url(url))
+    third = beside(line, "third")
+    third.start("backfill", step="match 4 written", call=1, read_pages=True).dead()
+    cut_over(line.settings, "third", force=True)
+    line.delete_before(line.names.sketches, 0, offset + 1)  # the takedown's record is gone with its log
+    fourth = beside(line, "fourth")
+    assert fourth.start("backfill", once=True, read_pages=True).wait() == 0
+    assert not holds(fourth, url)
+    # The live one: no other role than its backfill may fill it.
+    assert "neardup backfill --generation third" in third.start("run").refused()
+    assert control(line).read().known["third"].stage is Stage.FILLING
+    assert third.start("backfill", once=True, read_pages=True).wait() == 0
+    assert not holds(third, url)
+    assert control(line).read().known["third"].stage is Stage.CAUGHT_UP
+
+
+def test_it_is_not_caught_up_while_takedowns_cannot_be_read(make: Make) -> None:
+    pages = story(6)
+    line = live(make, pages, partitions=1)
+    forget(line.settings, of_url(pages[0].url))
+    third = beside(line, "third")
+    role = third.start("backfill", read_pages=True, rate=2.0, once=True)
+    eventually(lambda: third.names.sketches in line.admin.topics([third.names.sketches]), "its topics")
+    eventually(lambda: "third" in control(line).read().known, "the record of it")
+    key = next(iter(_takedown_keys(line)))
+
+    def say(value: bytes | None) -> None:
+        with closing(Writer(line.connection, line.settings.generations_topic, linger_ms=0)) as writer:
+            writer.send(value, key=key)
+            writer.flush()
+
+    say(b"damaged")
+    eventually(lambda: "cannot be read" in role.said(), "a warning")
+    assert role.running
+    say(None)
+    forget(line.settings, of_url(pages[0].url))
+    assert role.wait() == 0
+    assert not holds(third, pages[0].url)
+
+
+def _takedown_keys(line: Line) -> set[bytes]:
+    with closing(Reader(line.connection, line.settings.generations_topic, committed_only=False)) as reader:
+        reader.assign(reader.begins())
+        found: set[bytes] = set()
+        while reader.positions() != reader.ends():
+            found |= {record.key() or b"" for record in reader.read(100, wait_s=0.2)}
+    return {key for key in found if key.startswith(b"takedown/")}
+
+
+def test_a_takedown_reaches_the_log_of_every_generation(make: Make) -> None:
+    """Of another scheme, too; and it may be given to any of them."""
+    pages = story(6)
+    line = live(make, pages, partitions=1)
+    second = beside(line, "second", **RULE)
+    assert second.start("backfill", once=True).wait() == 0
+    third = beside(line, "third", body_bytes_max=50_000)
+    assert third.start("backfill", once=True).wait() == 0
+    forget(line.settings, of_url(pages[0].url))
+    assert (len(takedowns_in(line)), len(takedowns_in(third))) == (1, 1)
+    # As with --generation alone: whose sketches it judges is in the control topic.
+    forget(replace(second.settings, sketches_of=None), of_url(pages[1].url))
+    assert (len(takedowns_in(line)), len(takedowns_in(third))) == (2, 2)
+    assert third.start("backfill", once=True).wait() == 0
+    assert not holds(third, pages[0].url)
+    assert not holds(third, pages[1].url)
+
+
+def test_one_that_was_cut_away_while_it_was_filled_has_still_to_be_filled(make: Make) -> None:
+    line = live(make, story(6), partitions=1)
+    third = beside(line, "third")
+    third.start("backfill", step="match 4 written", call=1, read_pages=True).dead()
+    cut_over(line.settings, "third", force=True)
+    cut_over(line.settings, "")
+    with pytest.raises(StateError, match="has not caught up"):
+        cut_over(line.settings, "third")
