@@ -268,6 +268,17 @@ class KafkaLog(Reader):
     def position(self) -> int:
         return self.positions()[0]
 
+    def first(self) -> tuple[int, bytes] | None:
+        """(offset, message) of the oldest message, None if there is none. Assigns anew."""
+        begin, end = self.begin(), self.end()
+        if begin == end:
+            return None
+        self.follow(begin)
+        while self.position() < end:
+            for found in self.poll(1, bytes_max=1, wait_s=TRY_SECONDS_MAX):
+                return found
+        return None
+
     def lag(self) -> int:
         """Messages behind the position, as far as the last fetch told; no request is made."""
         _, end = self._consumer.get_watermark_offsets(self._at(0), cached=True)

@@ -259,18 +259,18 @@ class SketchRole:
         self._commit()
 
 
-def check_scheme(topic: str, last: tuple[int, bytes] | None, scheme: Scheme) -> None:
-    """Raises WrongScheme if the log's last message (offset, bytes) has another scheme: ours would stop the matcher."""
-    if last is None:
+def check_scheme(topic: str, message: tuple[int, bytes] | None, scheme: Scheme) -> None:
+    """Raises WrongScheme if a message (offset, bytes) of the log has another scheme. None: the log has no message."""
+    if message is None:
         return
-    offset, data = last
+    offset, data = message
     try:
         held = decode_entry(data, offset).scheme.hex()
     except CorruptRecord:
         return  # the matcher says what to do with it
     if held != scheme.digest:
         raise WrongScheme(
-            f"topic {topic} holds sketches of scheme {held} (offset {offset}), and this sketcher has {scheme.digest}: "
+            f"topic {topic} holds sketches of scheme {held} (offset {offset}), and {scheme.digest} is set: "
             f"their pages would never meet; {SET_THE_SCHEME} that the log was begun with, or "
             f"{NEW_GENERATION}"
         )

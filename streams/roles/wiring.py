@@ -100,9 +100,9 @@ def run_matcher(
     runtime: by default one with logs, metrics and signals of its own. new_decider: where the log says that another
     decider than that of the settings decides, say there that it is this one from here on. accept_lost_verdicts: go on
     although verdicts that were told are gone from their topic. standby: wait while another one with it is at work.
-    Raises what MatchRole.run raises, TopicError if its
-    topics are not as they must be, and StateError or PositionLost where state, log and verdicts do not fit together;
-    the text says what to do.
+    Raises what MatchRole.run raises, TopicError if its topics are not as they must be, WrongScheme if the log was begun
+    with another scheme, and StateError or PositionLost where state, log and verdicts do not fit together; the text says
+    what to do.
     """
     if runtime is None:
         with serving(settings, "match") as made:
@@ -119,9 +119,12 @@ def run_matcher(
         admin = Admin(connect(settings, "match"))
         require(admin, names, *[name for name in (names.sketches, names.verdicts, names.audit) if name])
         log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
+        held.callback(log.close)
+        # Before all else: another seed also makes another decider and another index, and the directory keeps it. The
+        # first message decides: a later one may be another sketcher's mistake, which its own turn settles.
+        check_scheme(names.sketches, log.first(), scheme)
         if runtime.traces is not None:
             log.hear = runtime.traces.hear
-        held.callback(log.close)
         directory = MatcherDirectory(Path(settings.state), scheme, restore=restoring(settings, log, wishes.decider))
         held.callback(directory.close)
         verdicts = KafkaVerdicts(

@@ -155,7 +155,7 @@ def test_another_scheme_is_kept_out_and_refused(make: Make) -> None:
     foreign = line.append(encode_message(Message(b"\7" * 16, (), ())))
     said = matcher.refused()
     assert f"WrongScheme: the message at offset {foreign} " in said
-    assert "was made with scheme" in line.start("match", settings={"seed": 8}).refused()
+    assert "holds sketches of scheme" in line.start("match", settings={"seed": 8}).refused()
     skip_record(line.settings, foreign)
     line.leave_out(foreign)
     line.start("sketch")
