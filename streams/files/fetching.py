@@ -5,9 +5,12 @@ once, and whole.
 """
 
 import hashlib
+import lzma
 import shutil
+import struct
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -17,8 +20,12 @@ from neardup.errors import BadInput
 from streams.config.settings import without_credentials
 
 _PIECE_BYTES = 1 << 20
-#: A member that unpacks to more than so many times its size is not unpacked: archives in a WACZ are compressed already.
+#: Members that unpack to more than so many times their size are refused: archives in a WACZ are compressed already.
 _EXPANDS_MAX = 100
+#: Of the end of a member's name, in the name of its copy.
+_NAME_CHARS_MAX = 60
+#: What the standard library raises for a damaged ZIP file.
+_DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, struct.error)
 #: By what a store says of a file: other values, another file.
 _VERSION = ("size", "ETag", "etag", "md5Hash", "LastModified", "mtime", "created", "generation")
 
@@ -116,17 +123,15 @@ def _unpacked(path: Path, folder: Path, on_bytes: Callable[[int], None]) -> list
     try:
         status = path.stat()
         where = f"{path.absolute()} {status.st_size} {status.st_mtime_ns}"
-        digest = hashlib.blake2b(where.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
         folder.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(path) as packed:
             members = [one for one in packed.infolist() if one.filename.startswith("archive/") and not one.is_dir()]
             if not members:
                 raise BadInput(f"{path}: a WACZ file without anything in archive/")
+            _must_be_of_their_size(path, members, status.st_size)
             copies = []
             for member in sorted(members, key=lambda one: one.filename):
-                if member.file_size > _EXPANDS_MAX * max(member.compress_size, 1):
-                    raise BadInput(f"{path}: {member.filename} would unpack to {member.file_size:,} bytes")
-                copy = folder / f"{digest}-{PurePosixPath(member.filename).name}"
+                copy = folder / _copy_name(where, member)
                 if not copy.exists():
                     with packed.open(member) as source:
                         _write(source, copy, on_bytes)
@@ -134,8 +139,24 @@ def _unpacked(path: Path, folder: Path, on_bytes: Callable[[int], None]) -> list
             return copies
     except FileNotFoundError as error:
         raise BadInput(f"{path}: no such file or folder") from error
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (*_DAMAGED, NotImplementedError, RuntimeError) as error:
         raise BadInput(f"{path}: cannot be read as WACZ: {error}") from error
+
+
+def _must_be_of_their_size(path: Path, members: Sequence[zipfile.ZipInfo], size: int) -> None:
+    """Raises BadInput for members that unpack to much more than they are. size: of the file: members may overlap."""
+    for member in members:
+        if member.file_size > _EXPANDS_MAX * max(member.compress_size, 1):
+            raise BadInput(f"{path}: {member.filename[:200]} would unpack to {member.file_size:,} bytes")
+    if (total := sum(member.file_size for member in members)) > _EXPANDS_MAX * size:
+        raise BadInput(f"{path}: its archives would unpack to {total:,} bytes")
+
+
+def _copy_name(where: str, member: zipfile.ZipInfo) -> str:
+    """The end of a member's name, after a digest of its place: two folders may have members of one name."""
+    place = f"{where} {member.filename} {member.header_offset}".encode("utf-8", "surrogateescape")
+    digest = hashlib.blake2b(place, digest_size=6).hexdigest()
+    return f"{digest}-{PurePosixPath(member.filename).name[-_NAME_CHARS_MAX:]}"
 
 
 def _write(source: IO[bytes], target: Path, on_bytes: Callable[[int], None]) -> str:

@@ -33,7 +33,7 @@ from streams.line.audit import Audit
 from streams.line.matcher import Mark
 from streams.ports import SourcedPage
 from streams.process.signals import stopped_by_signals
-from streams.state.locked_folder import state_error
+from streams.state.locked_folder import state_error, written_alone
 
 #: Messages between the two threads: 0.9 MB each.
 QUEUE_MESSAGES = 4
@@ -119,13 +119,12 @@ class Verdicts:
     """`--out`: the verdict lines of some sources, in the log's order. `-` is standard output."""
 
     def __init__(self, target: str, sources: set[bytes], state: State) -> None:
-        """Starts the file anew with what is decided of these sources already. Raises StateError."""
+        """Starts the file anew with what is decided of these sources already. Raises StateError: another process has
+        the file as its `out`, or it cannot be written.
+        """
         self._sources = sources
         self._path = Path("standard output" if target == "-" else target)
-        try:
-            self._file: BinaryIO = sys.stdout.buffer if target == "-" else self._path.open("wb")
-        except OSError as error:
-            raise state_error("write", self._path, error) from error
+        self._file: BinaryIO = sys.stdout.buffer if target == "-" else written_alone(self._path)
         try:
             for offset, frame in state.verdict_log.log.read():
                 if (source := verdicts_source(frame)) in sources or source == MANY_SOURCES:

@@ -3,9 +3,11 @@
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
 from neardup.errors import StateError
 
@@ -57,6 +59,31 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
         os.write(handle, b"%d\n" % os.getpid())
     except OSError as error:
         raise state_error("open the state directory", path, error) from error
+
+
+def written_alone(file: Path) -> BinaryIO:
+    """Opens `file`, emptied, for a process that writes it alone: a regular file is locked until it is closed.
+
+    Raises StateError: another process writes it so, or it cannot be written.
+    """
+    try:
+        # Emptied only once it is locked: another process may be writing it.
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            if stat.S_ISREG(os.fstat(handle).st_mode):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.ftruncate(handle, 0)
+        except BlockingIOError:
+            os.close(handle)
+            raise StateError(
+                f"{file} is being written by another process; wait for it to end, or name another file", path=str(file)
+            ) from None
+        except OSError:
+            os.close(handle)
+            raise
+        return os.fdopen(handle, "wb")
+    except OSError as error:
+        raise state_error("write", file, error) from error
 
 
 def write_whole(file: Path, text: str, mode: int = 0o644) -> None:

@@ -2,8 +2,10 @@
 
 import io
 import json
+import random
 import zipfile
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,6 +101,33 @@ def test_the_archives_of_a_wacz_file_are_read(tmp_path: Path) -> None:
         assert scan([tmp_path / "crawl.wacz"], state).pages == 5
         url = next(state.verdicts())["url"]
     assert url == "http://a.example/page0.html"
+
+
+def test_members_of_a_wacz_file_in_two_folders_may_have_one_name(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "crawl.wacz", "w") as packed:
+        for number in (1, 2):
+            base = f"http://{number}.example/"
+            part = write_warc(tmp_path / "data.warc.gz", crawl(number), base=base)
+            packed.write(part, f"archive/{number}/data.warc.gz")
+        packed.write(part, f"archive/{'n' * 300}.warc.gz")
+    copies = fetched([tmp_path / "crawl.wacz"], tmp_path / "inputs")
+    assert len({copy.read_bytes() for copy in copies}) == 2
+    assert len(set(copies)) == 3
+    with opened(None) as state:
+        assert scan([tmp_path / "crawl.wacz"], state).pages == len(crawl(1)) + len(crawl(2))
+
+
+def test_members_of_a_wacz_file_that_overlap_are_refused(tmp_path: Path) -> None:
+    """Each is no bomb, and all of them are the same bytes."""
+    with zipfile.ZipFile(tmp_path / "overlapping.wacz", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("archive/a.warc", b"wool" * 10_000 + bytes(random.Random(1).randbytes(2_000)))
+        (member,) = packed.filelist
+        for number in range(200):
+            other = copy(member)
+            other.filename = f"archive/{number}.warc"
+            packed.filelist.append(other)
+    with pytest.raises(BadInput, match="would unpack to 8,"):
+        fetched([tmp_path / "overlapping.wacz"], tmp_path / "inputs")
 
 
 def test_a_wacz_file_that_is_none_or_a_bomb_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from streams.files.state import VerdictLog
 from streams.formats.compressed import Stream
 from streams.line import judging
 from streams.process.signals import stopped_by_signals
-from tests.streams.archives import crawl, opened, records, small_messages, write_folder, write_warc
+from streams.state.locked_folder import written_alone
+from tests.streams.archives import crawl, opened, records, small_messages, told, write_folder, write_warc
 
 
 def test_a_damaged_archive_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -211,3 +212,31 @@ def test_the_second_signal_ends_the_process_at_once() -> None:
         assert stop.wait(10)
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == [signal.SIG_DFL] * 2
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_two_scans_do_not_write_one_file(tmp_path: Path) -> None:
+    """The second one is refused, and the first one's verdicts are all there."""
+    first = write_warc(tmp_path / "a.warc", crawl(10))
+    second = write_warc(tmp_path / "b.warc", crawl(10), base="http://b.example/")
+    out = tmp_path / "out"
+    refused: list[str] = []
+
+    def both(now: Progress) -> None:
+        if now.phase == "scan" and not refused:
+            with opened(tmp_path / "other") as state, pytest.raises(StateError) as caught:
+                scan([second], state, out=str(out))
+            refused.append(str(caught.value))
+
+    with opened(tmp_path / "state") as state:
+        result = scan([first], state, out=str(out), progress=both)
+    assert "is being written by another process; wait for it to end, or name another file" in refused[0]
+    assert len(told(out)) == result.pages == len(crawl(10))
+    with opened(tmp_path / "other") as state:
+        scan([second], state, out=str(out))
+    assert len(told(out)) == len(crawl(10))
+
+
+def test_scans_may_share_an_out_that_is_no_file(tmp_path: Path) -> None:
+    archive = write_warc(tmp_path / "a.warc", crawl(3))
+    with written_alone(Path(os.devnull)), opened(None) as state:
+        assert scan([archive], state, out=os.devnull).pages == len(crawl(3))
