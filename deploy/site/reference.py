@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -41,25 +41,22 @@ def exit_codes() -> str:
 
 def settings() -> str:
     """Every setting except those of the decider."""
+    from streams.config import load
     from streams.config.settings import OPTIONS
 
     rows = [
         (
-            f"`{option.name}`",
-            "" if option.kind.secret else f"`{option.flag}`",
-            f"`{option.env}`",
-            option.kind.allowed,
+            "<br>".join(
+                f"`{name}`" for name in (option.name, "" if option.kind.secret else option.flag, option.env) if name
+            ),
             _value(option.default, secret=option.kind.secret),
-            option.help,
+            f"{option.help} ({option.kind.allowed})",
         )
         for option in OPTIONS.values()
         if not option.name.startswith("decider.")
     ]
-    return (
-        "# Settings\n\nA setting comes from a flag, else from an environment variable, else from the file that "
-        "`--config` names. `neardup config` shows the value and its origin. Any setting of librdkafka can be set as "
-        "`kafka.NAME` (`NEARDUP_KAFKA__NAME`).\n\n"
-        + _table(("setting", "flag", "variable", "values", "default", "description"), rows)
+    return f"# Settings\n\n{_text(load.__doc__)}\n\n" + _table(
+        ("setting, flag, variable", "default", "description"), rows
     )
 
 
@@ -69,12 +66,7 @@ def decider() -> str:
     from streams.config.settings import OPTIONS
 
     rows = [
-        (
-            f"`{option.parameter}`",
-            option.kind.allowed,
-            _value(option.default),
-            option.help,
-        )
+        (f"`{option.parameter}`", _value(option.default), f"{option.help} ({option.kind.allowed})")
         for option in OPTIONS.values()
         if option.name.startswith("decider.")
     ]
@@ -82,7 +74,7 @@ def decider() -> str:
     return (
         f"# Decider\n\n{_text(inspect.getdoc(Decider))}\n\nSet a number by `--set NAME=VALUE` (scan, partition), by "
         "its flag, or by `NEARDUP_DECIDER__NAME`.\n\n"
-        + _table(("number", "values", "default", "description"), rows)
+        + _table(("number", "default", "description"), rows)
         + f"\nSettings of a single site (`sites`): {overrides}.\n"
     )
 
@@ -175,14 +167,24 @@ def _methods(found: Any) -> Iterator[str]:
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         if not name.startswith("_") and inspect.isfunction(function) and function.__doc__:
             text = _text(inspect.getdoc(function)).replace("\n", "\n  ")
-            yield f"* `{name}{_signature(function)}`: {text}\n"
+            yield f"* `{name}{_signature(function, wide=10_000)}`: {text}\n"
 
 
-def _signature(found: Any) -> str:
+def _signature(found: Any, wide: int = 88) -> str:
+    """Without the metadata of annotations; a parameter per line if one line is not wide enough."""
     try:
-        return re.sub(r"\s+", " ", str(inspect.signature(found)))
+        signature = inspect.signature(found)
     except (TypeError, ValueError):
         return ""
+    plain = [
+        each.replace(annotation=get_args(each.annotation)[0]) if get_origin(each.annotation) is Annotated else each
+        for each in signature.parameters.values()
+    ]
+    text = str(signature.replace(parameters=plain))
+    if len(text) <= wide:
+        return text
+    _, mark, returned = text.rpartition(") -> ")
+    return "(\n" + "".join(f"    {each},\n" for each in plain) + f"){' -> ' + returned if mark else ''}"
 
 
 def _text(doc: str | None) -> str:

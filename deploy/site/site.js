@@ -18,11 +18,12 @@
     return loading;
   }
 
-  // Every word must occur. Words of headings and titles weigh more than words of the text.
+  // Every word must occur. Words of headings and titles weigh more than words of the text, and the
+  // whole query in a heading weighs most.
   function score(words, [page, heading, , text]) {
     const head = `${page} ${heading}`.toLowerCase();
     const body = text.toLowerCase();
-    let total = 0;
+    let total = head.includes(words.join(" ")) ? 20 : 0;
     for (const word of words) {
       const inHead = head.includes(word);
       if (!inHead && !body.includes(word)) return 0;
@@ -77,5 +78,8 @@
   document.addEventListener("click", (event) => {
     if (!input.form.contains(event.target) || event.target.closest("#hits a")) found.hidden = true;
   });
+  const groups = document.querySelector("nav.groups");
+  const current = groups.querySelector("[aria-current]");
+  if (current && current.offsetTop > groups.clientHeight - 60) groups.scrollTop = current.offsetTop - groups.clientHeight / 2;
   if (matchMedia("(max-width: 48rem)").matches) document.querySelector("nav.groups details").open = false;
 })();
