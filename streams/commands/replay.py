@@ -17,7 +17,7 @@ from streams.errors import PositionLost, TopicError
 from streams.files.state import State
 from streams.history.replay import Stretch, replayed
 from streams.line.deciders import words_in
-from streams.line.matcher import Matcher
+from streams.line.matcher import Matcher, folded_to
 from streams.line.operator_words import Decisions
 from streams.process import logs
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore
@@ -93,11 +93,13 @@ def replay_stream(
     the settings name another scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
     """
     from streams.kafka import Admin, KafkaLog, Writer  # not for who replays a scan, and may have no client of Kafka
+    from streams.roles.generations import control_topic, settings_of
     from streams.roles.restart import check_said_by
     from streams.roles.runtime import connect, greet
     from streams.roles.wiring import ahead_of, newest_verdicts
 
     greet(settings, "match")
+    settings = settings_of(settings, control_topic(settings, "match").read(), settings.generation)
     done = Replayed()
     scheme = settings.scheme()
     with ExitStack() as held:
@@ -110,22 +112,27 @@ def replay_stream(
         ahead = partial(ahead_of, settings)
         state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-replay-"))) / "state"
         before = _before(settings, log, stretch, state)
-        words = words_in(ahead(log.begin()))
-        first = words[0][1].before if words else kept_decider(Path(settings.state)) or settings.decider(scheme)
-        first = (kept_decider(state) if before is not None else None) or first
-        known = Admin(connection).committed(settings.group_of("match"), settings.topics.sketches, 0)
-        check_said_by(log.topic.id.hex(), first, words, newest_verdicts(settings), known)
-        writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
         store = held.enter_context(_scratch_store(state))
+        # A generation that judges another one's sketches is judged by one decider: control records of it do not count.
+        words = () if settings.judges_anew else words_in(ahead(max(folded_to(store), log.begin())))
+        if before is not None:
+            first = kept_decider(state) or settings.decider(scheme)
+        else:
+            first = words[0][1].before if words else kept_decider(Path(settings.state)) or settings.decider(scheme)
         name, end = log.topic.id.hex(), log.end()
         matcher = Matcher(
             store,
             first,
             settled=Decisions(ahead),
             threads=settings.threads,
+            heeds=not settings.judges_anew,
             log=name,
             generation=settings.generation,
         )
+        log.follow(matcher.next_offset)  # a log that begins behind it is to be named first
+        known = Admin(connection).committed(settings.group_of("match"), settings.topics.sketches, 0)
+        check_said_by(name, first, matcher, words, newest_verdicts(settings), known)
+        writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
         for verdicts in replayed(
             log.messages(matcher.next_offset), matcher, stretch, lambda offset: progress(offset, end)
         ):

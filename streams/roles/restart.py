@@ -17,6 +17,7 @@ from neardup.errors import StateError
 from neardup.limits import PLACE_BITS
 from streams.errors import LOG_LOST, NEW_GENERATION, PositionLost, TopicError
 from streams.line.deciders import Words, after_words
+from streams.line.matcher import Matcher
 from streams.ports import Committed, Hop
 
 #: The flag of `neardup match` that says so.
@@ -126,10 +127,13 @@ def resume_at(found: Standing, *, scheme: str, first: str, decider: str, accept_
     return committed
 
 
-def check_said_by(log: str, first: Decider, words: Words, newest: Newest, known: Committed | None) -> None:
-    """Raises StateError unless this log, `first`, and the words behind it made what was said: for who says it again.
+def check_said_by(
+    log: str, first: Decider, matcher: Matcher, words: Words, newest: Newest, known: Committed | None
+) -> None:
+    """Raises StateError unless this log, `first`, and the control records made the committed verdicts: for a replay.
 
-    log: its topic id.
+    log: its topic id. matcher: before it folds on; a checkpoint has told it the decider at its offset. words: control
+    records from that offset on; retention may have removed those before it.
     """
     logs = set(newest.logs)
     held = []
@@ -141,8 +145,8 @@ def check_said_by(log: str, first: Decider, words: Words, newest: Newest, known:
             f"what was said was said of the log of topic id {min(logs - {log})}, and it has {log}: it was deleted and "
             f"made anew, and says nothing of that; {NEW_GENERATION}"
         )
-    if newest.told is not None:
-        then = after_words(first, words, newest.told.next_offset)
+    if newest.told is not None and newest.told.next_offset >= matcher.next_offset:
+        then = after_words(matcher.decider, words, newest.told.next_offset)
         held += [("scheme", newest.told.scheme, then.scheme), ("decider", newest.told.decider, then.digest)]
     for what, was, now in held:
         if was != now:

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from broker import eventually
 from line import Line, Make, story
+from test_backfill import beside
 
 from neardup.errors import StateError
 from neardup.limits import PLACE_BITS
 from streams.commands.replay import replay_stream
 from streams.errors import PositionLost, TopicError
+from streams.formats.message import NewDecider
 from streams.history.replay import Stretch
 from streams.kafka.reader import Reader
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore
@@ -119,3 +121,54 @@ def test_a_log_whose_begin_is_gone_is_said_again_from_a_checkpoint(make: Make, t
         replay_stream(line.settings, Stretch(), out=io.BytesIO())
     assert Stretch(5, since_ms=100).begins_behind(9, 99)
     assert not Stretch(5, since_ms=100).begins_behind(9, 100)
+
+
+STRICT = {"decider_values": {"tape_min": 0.999}}
+
+
+def with_another_decider(line: Line) -> None:
+    """Judged by two deciders, the second from a control record on, with a checkpoint before and behind that."""
+    line.start("sketch")
+    line.start("match")
+    line.publish(story(12))
+    line.settle()
+    line.stop()
+    strict = replace(line.settings, **STRICT)
+    line.settings = strict
+    line.start("sketch")
+    line.start("match", new_decider=True)
+    for part in (story(20)[:10], story(20)[10:]):
+        line.publish(part)
+        line.settle()
+        if line.settings.checkpoints:
+            end = line.ends(line.names.sketches)[0]
+            eventually(lambda end=end: checkpoints(line)[0].manifest.offset >= end, "a checkpoint")
+    line.stop()
+
+
+def test_behind_a_control_record_of_the_decider_that_retention_has_removed(make: Make, tmp_path: Path) -> None:
+    line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=1, checkpoints_kept=99, flush_ms=1)
+    with_another_decider(line)
+    told, end = kept(line), line.ends(line.names.sketches)[0]
+    (word,) = [offset for offset, entry in line._entries() if isinstance(entry, NewDecider)]
+    behind = min(one.manifest.offset for one in checkpoints(line) if word < one.manifest.offset)
+    assert behind < end
+    line.delete_before(line.names.sketches, 0, behind)
+    for state in (line.settings.state, str(tmp_path / "none")):
+        out = io.BytesIO()
+        replay_stream(replace(line.settings, state=state), Stretch(behind), out=out)
+        again = [text for text in told if json.loads(text)["page_id"] >> PLACE_BITS >= behind]
+        assert out.getvalue().splitlines() == again != []
+    with pytest.raises(PositionLost, match="is to be read, and the topic holds"):
+        replay_stream(replace(line.settings, checkpoints=""), Stretch(behind), out=io.BytesIO())
+
+
+def test_of_a_generation_that_judges_a_log_with_such_a_record(make: Make) -> None:
+    """By the one decider of its own; whose sketches it judges is in the control topic."""
+    line = make(flush_ms=1)
+    with_another_decider(line)
+    second = beside(line, "second", decider_values={"rule": "tape"})
+    assert second.start("backfill", once=True).wait() == 0
+    out = io.BytesIO()
+    replay_stream(replace(second.settings, sketches_of=None), Stretch(), out=out)
+    assert out.getvalue().splitlines() == kept(second) != []

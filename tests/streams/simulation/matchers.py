@@ -82,7 +82,6 @@ class Matchers(Sketchers):
         words = words_in(log.messages(0))
         first = words[0][1].before if words else self.folder.kept or self.decider
         known = self.broker.committed(self.settings.group_of("match"), log.topic.name, 0)
-        check_said_by(log.topic.id.hex(), first, words, self.newest(), known)
         judge = Matcher(
             MemoryStore(),
             first,
@@ -90,6 +89,7 @@ class Matchers(Sketchers):
             log=log.topic.id.hex(),
             generation=self.settings.generation,
         )
+        check_said_by(log.topic.id.hex(), first, judge, words, self.newest(), known)
         if topic.id in self.asked_again or (known is not None and known.hop is None):
             # By an offset that was set by hand, and now by this: with another index each tells them.
             self.asked_again.setdefault(topic.id, []).append(range(start, stop))
