@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import unicodedata
 from types import TracebackType
 from typing import Any
 
@@ -18,12 +19,30 @@ ANSWER_SECONDS = 10
 _PIECE_BYTES = 1 << 16
 
 
+#: Networks whose addresses end with an IPv4 address: mapped, compatible, translated, NAT64.
+_IPV4_AT_END = tuple(map(ipaddress.IPv6Network, ("::ffff:0:0/96", "::/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+
+
 def is_public(address: str) -> bool:
-    """Whether an address is one of the public network: not of this machine, a local network, or a cloud's inside."""
+    """Whether an address is one of the public network: not of this machine, a local network, or a cloud's inside.
+
+    Of an IPv6 address that stands for an IPv4 address, that one counts. Raises ValueError for what is no address.
+    """
     found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
+    if isinstance(found, ipaddress.IPv6Address):
+        if (inner := _ipv4_in(found)) is not None:
+            return is_public(str(inner))
+        if found not in _GLOBAL_UNICAST:
+            return False
     return found.is_global and not found.is_multicast
+
+
+def _ipv4_in(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 address stands for: at its end, as 6to4, Teredo's client, or ISATAP."""
+    if any(address in network for network in _IPV4_AT_END) or int(address) >> 32 & 0xFDFF_FFFF == 0x5EFE:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.sixtofour or (address.teredo[1] if address.teredo is not None else None)
 
 
 class _PublicResolver(AbstractResolver):
@@ -89,8 +108,20 @@ class Network:
 
 
 def _is_private_literal(url: str) -> bool:
-    """Whether a URL names such an address itself: no resolver is asked then."""
+    """Whether a URL names such an address itself, so that no resolver is asked; or in a form that no site has.
+
+    A client, or the system below it, takes `127.1`, `2130706433` and `0x7f.1` for addresses.
+    """
     try:
-        return not is_public((URL(url, encoded=True).host or "").strip("[]"))
+        host = unicodedata.normalize("NFKC", (URL(url, encoded=True).host or "").strip("[]"))
     except ValueError:
-        return False
+        return True
+    try:
+        return not is_public(host)
+    except ValueError:
+        plain = host.rstrip(".")
+    try:
+        socket.inet_aton(plain)
+    except OSError:
+        return ":" in plain or plain.replace(".", "").isdigit()
+    return True
