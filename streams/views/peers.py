@@ -1,7 +1,16 @@
-"""Other workers of the same views: each has the rows of its own partitions, and is asked for them over HTTP."""
+"""Other workers of the same views: each has the rows of its own partitions, and is asked for them over HTTP.
 
+The group of the views names the workers' URLs, and any member of the group may name any URL. So no request carries the
+token: it is signed with a key made from the token, for this host, this path and this minute. A worker that has the same
+token checks the signature; another host, or one that reads along, can use it for nothing else.
+"""
+
+import hashlib
+import hmac
 import http.client
+import re
 import socket
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
@@ -18,12 +27,41 @@ ANSWER_SECONDS_MAX = 5.0
 ANSWER_BYTES_MAX = 64 << 20
 
 
+#: The scheme of the Authorization header of requests between workers.
+SCHEME = "Neardup-Worker"
+#: How far the clocks of two workers may differ.
+SIGNED_SECONDS_MAX = 300
+
+
+class Signer:
+    """Signs requests of one worker to another, and checks signatures. token: the views' own, the same on all."""
+
+    def __init__(self, token: str) -> None:
+        # Slow on purpose: a host that got a signature must not find a short token by trying.
+        self._key = hashlib.scrypt(token.encode(), salt=b"neardup views: workers", n=1 << 14, r=8, p=1, dklen=32)
+
+    def header(self, host: str, path: str) -> str:
+        """The Authorization header of a request now. host: with its port; path: with its query."""
+        at = int(time.time())
+        return f"{SCHEME} {at}:{self._signature(host, path, at)}"
+
+    def holds(self, header: str, host: str, path: str) -> bool:
+        """Whether a request's Authorization header was made for it, and lately."""
+        found = re.fullmatch(rf"{SCHEME} (\d{{1,12}}):([0-9a-f]{{64}})", header)
+        if found is None or abs(time.time() - int(found[1])) > SIGNED_SECONDS_MAX:
+            return False
+        return hmac.compare_digest(found[2], self._signature(host, path, int(found[1])))
+
+    def _signature(self, host: str, path: str, at: int) -> str:
+        return hmac.new(self._key, f"{host}\n{path}\n{at}".encode(), "sha256").hexdigest()
+
+
 class Peers:
-    """Asks the others. own: this worker's URL. token: what they want to be borne, which is what this one wants."""
+    """Requests to the other workers. own: this worker's URL. token: of the views, None where they have none."""
 
     def __init__(self, own: str, token: str | None) -> None:
         self._own = own.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._signer = None if token is None else Signer(token)
 
     def others(self, held: Mapping[str, Collection[int]]) -> dict[str, Collection[int]]:
         """held: partitions by worker, as Faust's assignor tells them."""
@@ -39,11 +77,12 @@ class Peers:
 
     def _ask(self, url: str, parts: Collection[int], path: str) -> Any:
         try:
+            host = urlsplit(url).netloc
             found = get(
                 f"{url.rstrip('/')}{path}",
                 seconds_max=ANSWER_SECONDS_MAX,
                 bytes_max=ANSWER_BYTES_MAX,
-                headers=self._headers,
+                headers={"Host": host} | ({"Authorization": self._signer.header(host, path)} if self._signer else {}),
             )
             return orjson.loads(found)
         except (OSError, http.client.HTTPException, ValueError) as error:

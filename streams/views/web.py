@@ -1,8 +1,8 @@
 """The web pages over a `Source`: guarded, nothing loaded from elsewhere.
 
 Every request must name a host that is expected (a foreign name that resolves to this machine is refused), must not come
-from another site, and carries the token where there is one. Two kinds of forms change something: one sends a rejected
-page again, others label audited pairs.
+from another site, and carries the token where there is one; other workers sign theirs. Two kinds of forms change
+something: one sends a rejected page again, others label audited pairs.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from streams.views import comparing, counting, pages
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling
 from streams.views.openapi import description
+from streams.views.peers import Signer
 from streams.views.rows import TABLES
 from streams.views.source import Source
 
@@ -66,6 +67,7 @@ class Views:
         self._source, self._decider = source, decider
         self._labelling = AuditLabelling(source, labels, hosts) if labels is not None and token is not None else None
         self._hosts, self._token = frozenset(hosts), token
+        self._signer = None if token is None else Signer(token)
         self._style = pages.style()
         self._form_token, self._sent = secrets.token_urlsafe(24), deque[int](maxlen=SENT_KEPT)
         self._reading = asyncio.Lock()  # pages are read again by one thread at a time
@@ -80,7 +82,7 @@ class Views:
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
         app.router.add_get("/openapi.json", self._guarded(self._described))
         for name, tell in (("own", self._own), ("own-rows", self._own_rows)):  # for other workers
-            app.router.add_get(f"/{name}.json", self._guarded(tell))
+            app.router.add_get(f"/{name}.json", self._guarded(tell, for_workers=True))
         app.router.add_post("/send-again", self._guarded(self._send_again))
         for method in ("GET", "POST"):
             app.router.add_route(method, f"{PREFIX}/{{name:[a-z.]*}}", self._guarded(self._label))
@@ -98,10 +100,10 @@ class Views:
             "audits": self._audits,
         }
 
-    def _guarded(self, handler: _Handler) -> _Handler:
+    def _guarded(self, handler: _Handler, *, for_workers: bool = False) -> _Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:
             try:
-                self._check(request)
+                self._check(request, for_workers)
                 response = await handler(request)
             except web.HTTPException as answer:  # refusals get the headers as well
                 _headed(answer)
@@ -111,13 +113,16 @@ class Views:
 
         return guarded
 
-    def _check(self, request: web.Request) -> None:
-        if request.headers.get("Host", "") not in self._hosts:
+    def _check(self, request: web.Request, for_workers: bool) -> None:
+        host, authorization = request.headers.get("Host", ""), request.headers.get("Authorization", "")
+        if host not in self._hosts:
             raise web.HTTPForbidden(text="Host: this server answers to its own name only; others: --name")
         if request.headers.get("Sec-Fetch-Site", "none") == "cross-site":
             raise web.HTTPForbidden(text="from another site")
+        if for_workers and self._signer is not None and self._signer.holds(authorization, host, request.raw_path):
+            return
         if self._token is not None:
-            given = _token_of(request.headers.get("Authorization", ""))
+            given = _token_of(authorization)
             if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
                 asked = {"WWW-Authenticate": 'Basic realm="neardup: any user, the token as password", charset="UTF-8"'}
                 raise web.HTTPUnauthorized(

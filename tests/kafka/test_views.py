@@ -34,7 +34,10 @@ CLUSTERS = range(9)
 class Worker:
     """`neardup views` as a process of its own, with its tables in `folder`."""
 
-    def __init__(self, broker: str, names: Topics, folder: Path, *more: str, before: str = "") -> None:
+    def __init__(
+        self, broker: str, names: Topics, folder: Path, *more: str, before: str = "", token: str | None = None
+    ) -> None:
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._log = (folder.parent / "views.log").open("ab+")
         self._log.seek(0, os.SEEK_END)
         began = self._log.tell()
@@ -42,7 +45,8 @@ class Worker:
         self.metrics_port = kafka.free_ports(1)[0]
         arguments += ["--views-state", str(folder), "--port", "0", "--metrics-port", str(self.metrics_port), *more]
         main = [sys.executable, "-c", before + "from streams.cli import main; main()", "views"]
-        self.process = subprocess.Popen([*main, *arguments], stdout=self._log, stderr=self._log)
+        environment = {**os.environ, **({"NEARDUP_VIEWS_TOKEN": token} if token else {})}
+        self.process = subprocess.Popen([*main, *arguments], stdout=self._log, stderr=self._log, env=environment)
         self.port = int(eventually(lambda: self._port(began), "the views serve"))
 
     def _port(self, began: int) -> str:
@@ -54,7 +58,7 @@ class Worker:
     def __call__(self, path: str) -> dict[str, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=self.headers)
             return dict(orjson.loads(connection.getresponse().read()))
         finally:
             connection.close()

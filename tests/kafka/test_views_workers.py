@@ -14,6 +14,8 @@ from tests.streams.views.said import said
 
 pytest.importorskip("faust", reason="faust-streaming is not installed")
 
+TOKEN = "0123456789abcdef"
+
 
 def parts_of(worker: Worker) -> set[str]:
     return set(worker("/own.json")["lag"])
@@ -27,10 +29,10 @@ def test_two_workers_answer_for_each_other(broker: str, made: Topics, tmp_path: 
     publish(producer, made.verdicts, verdicts[:200], committed=True)
     (tmp_path / "1").mkdir()
     (tmp_path / "2").mkdir()
-    one = Worker(broker, made, tmp_path / "1" / "tables")
+    one = Worker(broker, made, tmp_path / "1" / "tables", token=TOKEN)
     try:
         one.takes(200)
-        two = Worker(broker, made, tmp_path / "2" / "tables")
+        two = Worker(broker, made, tmp_path / "2" / "tables", token=TOKEN)
         try:
             eventually(lambda: (len(parts_of(one)), len(parts_of(two))) == (1, 1), "a partition each")
             assert parts_of(one) | parts_of(two) == {"0", "1"}
@@ -57,7 +59,7 @@ def assert_told(worker: Worker) -> None:
     """Until the other one is missed, its rows are not to be had, and in words."""
     connection = http.client.HTTPConnection("127.0.0.1", worker.port, timeout=60)
     try:
-        connection.request("GET", "/site?name=site1.example")
+        connection.request("GET", "/site?name=site1.example", headers=worker.headers)
         answer = connection.getresponse()
         text = answer.read().decode()
         assert answer.status == 503
