@@ -113,6 +113,28 @@ def test_the_program_takes_the_commands_of_a_page(page: Path) -> None:
             command.make_context(name, given, resilient_parsing=False)
 
 
+def _options(group: Any = COMMANDS) -> Iterator[str]:
+    for command in group.commands.values():
+        if hasattr(command, "commands"):
+            yield from _options(command)
+        else:
+            yield from (option for each in command.params for option in each.opts)
+
+
+OPTIONS_OF_COMMANDS = {*_options(), "--version", "--help", "--install-completion"}
+
+
+@every_page
+def test_options_that_a_page_names_exist(page: Path) -> None:
+    for code in re.findall(r"`(neardup [^`]*)`", prose(page.read_text())):
+        assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", code)) <= OPTIONS_OF_COMMANDS, code
+
+
+@every_page
+def test_no_figure_of_a_page_was_measured_under_load(page: Path) -> None:
+    assert re.findall(r"under load|busy machine|others? used", page.read_text()) == []
+
+
 @every_page
 def test_targets_of_make_exist(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()

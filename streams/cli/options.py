@@ -83,7 +83,7 @@ class Grouped(TyperCommand):
                     formatter.write_dl(records)
 
 
-#: The end of `neardup --help`; README has the same.
+#: The end of `neardup --help`; the reference page of exit codes is made from it.
 EXIT_CODES = """\b
 Exit codes:
     0  done

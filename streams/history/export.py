@@ -20,7 +20,7 @@ Name = Literal["urls", "clusters", "verdicts"]
 _PLACE = {"source": "VARCHAR", "partition": "INTEGER", "offset": "BIGINT", "position": "BIGINT"}
 #: Columns of each table with their types, in SQL's words.
 TABLES: Mapping[Name, Mapping[str, str]] = {
-    # shown: whether an index should show it (README, "Scan a crawl"). verdict: the one that holds now, `gone` and
+    # shown: whether an index should show it (`scan-a-crawl.md`). verdict: the one that holds now, `gone` and
     # `rejected` among them. canonical: of its cluster's last verdict. last: kind of its last verdict. kept_apart: where
     # that is one of a page that stands for itself, the step that told it from the page `alike`, which is alike enough.
     # id: of a document whose id is no URL, as it was given; representative_id: likewise.

@@ -1,0 +1,65 @@
+"""The commands of the pages that need no broker run on a small crawl, block by block, in one folder."""
+
+import json
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.streams.archives import Sample, crawl, html, text, write_warc
+from tests.streams.shell import Shell, site
+
+pytest.importorskip("duckdb")
+
+ROOT = Path(__file__).parents[2]
+PAGES = (
+    "README.md",
+    "streams/files/scan-a-crawl.md",
+    "streams/history/export-and-index.md",
+    "streams/history/replay-and-backfill.md",
+    "neardup/rules/tune-the-rule.md",
+    "neardup/evaluation/evaluate-and-label.md",
+    "neardup/partition/partition-an-archive.md",
+)
+#: Commands that need a broker, a store, a browser or a person; other tests run those of the stream.
+ELSEWHERE = re.compile(
+    r"s3://|topic:|neardup (topics|run|publish|verdicts|backfill|match|cutover|generations|audit|label|views)\b"
+    r"|replay --since|--audit|--verdicts -"
+)
+
+
+def commands(page: str) -> list[str]:
+    """The commands of a page that run here, without comments and without what a pipe does with their output."""
+    lines = "\n".join(re.findall(r"(?ms)^```\n(.*?)^```$", (ROOT / page).read_text())).splitlines()
+    found = [re.sub(r"\s{2,}#.*| \| .*", "", line) for line in lines if line.startswith("neardup ")]
+    return [line for line in found if not ELSEWHERE.search(line)]
+
+
+@pytest.mark.slow
+def test_commands_of_the_pages_run(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEARDUP_SEED", "7")
+    samples = crawl(84)
+    for release in (2, 8):
+        samples += [
+            Sample(f"1.3.{release}/doc/page{n}.html", html(f"Part {n}", f"{text(500 + n)} release {release}"))
+            for n in range(12)
+        ]
+    for name, some in (("crawl", samples), ("more", samples[:3])):
+        write_warc(shell.folder / f"{name}.warc.gz", some, f"https://{name}.example/")
+    site(shell.folder / "site")
+    assert shell("scan", "crawl.warc.gz").code == 0
+    urls = [f"https://crawl.example/{sample.path}" for sample in samples]
+    pairs = [
+        {"a": {"url": a}, "b": {"url": b}, "label": "correct" if "edit" in b or "copy" in b else "incorrect"}
+        for a, b in pairwise(urls)
+    ]
+    (shell.folder / "labels.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    ran = 0
+    for page in PAGES:
+        for command in commands(page):
+            ended = shell(*shlex.split(command)[1:])
+            assert ended.code == 0, (page, command, ended)
+            ran += 1
+    assert ran >= 20
