@@ -164,10 +164,10 @@ def test_behind_a_control_record_of_the_decider_that_retention_has_removed(make:
 
 
 def test_of_a_generation_that_judges_a_log_with_such_a_record(make: Make) -> None:
-    """By the one decider of its own; whose sketches it judges is in the control topic."""
+    """By one decider, here the first one of that log; whose sketches it judges is in the control topic."""
     line = make(flush_ms=1)
     with_another_decider(line)
-    second = beside(line, "second", decider_values={"rule": "tape"})
+    second = beside(line, "second", decider_values={})
     assert second.start("backfill", once=True).wait() == 0
     out = io.BytesIO()
     replay_stream(replace(second.settings, sketches_of=None), Stretch(), out=out)
