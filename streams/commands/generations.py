@@ -8,7 +8,7 @@ from rich.table import Table
 from neardup.errors import BadInput, StateError
 from streams.config.settings import Settings
 from streams.kafka import Admin, Generation, Generations, Stage
-from streams.roles.generations import control_topic, settings_of, shown
+from streams.roles.generations import control_topic, presence_of, settings_of, shown
 from streams.roles.runtime import connect
 
 #: A live crawl is never quite still: so many records and messages behind count as caught up.
@@ -149,10 +149,10 @@ def _must_be_whole(settings: Settings, admin: Admin) -> None:
 
 
 def removed(settings: Settings, name: str) -> list[str]:
-    """Deletes a generation's topics and offsets, then the word about it; the topics' names.
+    """Deletes a generation's topics and offsets, then the record of it; the topics' names.
 
-    Raises BadInput for the live one, one whose sketches another one judges, and one that is not known; BrokerError
-    where its roles run.
+    Raises, before anything is deleted, BadInput for the live one, one whose sketches another one judges, and one that
+    is not known; StateError where its roles run. BrokerError.
     """
     control = control_topic(settings, "topics")
     said = control.read()
@@ -169,9 +169,16 @@ def removed(settings: Settings, name: str) -> list[str]:
     if known is None or known.sketches_of is None:
         topics += [own.topics.rejected, own.topics.sketches]
     admin = Admin(connect(settings, "topics"))
-    for role in ("match", "sketch"):
-        admin.forget(own.group_of(role), [])
-    admin.forget(own.group_of("views"), topics)
+    groups = own.group_of("sketch"), own.group_of("views"), presence_of(own), own.group_of("match")
+    served = [f"{member.client_id} at {member.host}" for group in groups for member in admin.members(group)]
+    if served:
+        raise StateError(
+            f"generation {shown(name)} is served by {', '.join(served)}: stop its roles before (one that was killed "
+            "counts until Kafka misses it, 10 s later)"
+        )
+    for group in groups:
+        admin.forget(group, [])
+    admin.forget(own.group_of("match"), topics)
     control.forget(name)
     return topics
 

@@ -9,6 +9,7 @@ from neardup.errors import NeardupError, StateError
 from streams.config.settings import Role, Settings
 from streams.errors import SET_THE_SCHEME, BrokerError
 from streams.kafka import ControlReader, ControlTopic, Generation, Generations
+from streams.kafka.leader import Leader
 from streams.process import logs
 from streams.roles.runtime import Runtime, connect
 
@@ -40,6 +41,12 @@ def settings_of(settings: Settings, said: Generations, name: str) -> Settings:
     return replace(settings, generation=name, sketches_of=None if log == name else log)
 
 
+def presence_of(settings: Settings) -> str:
+    """The group whose members are the matchers of a generation that run, standbys too: their offsets are committed by
+    transactions, in a group that has no members."""
+    return f"{settings.group_of('match')}:present"
+
+
 def check_own(settings: Settings, known: Generation | None) -> None:
     """Raises StateError where the settings are not those that the generation was made with. known: None: not said."""
     if known is None:
@@ -62,7 +69,7 @@ def check_own(settings: Settings, known: Generation | None) -> None:
 @contextmanager
 def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Iterator[Generation | None]:
     """Checks the role's own generation, and reports to health and metrics meanwhile which one is live. Yields what the
-    control topic knows of the role's own.
+    control topic knows of the role's own. A matcher is a member of `presence_of` meanwhile.
 
     Raises StateError as `check_own`, CorruptRecord, BrokerError.
     """
@@ -71,8 +78,11 @@ def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Itera
     check_own(settings, known)
     _tell(settings, runtime, said.live)
     over = threading.Event()
+    present = None
+    if role == "match":
+        present = Leader(connect(settings, role), settings.topics.sketches, presence_of(settings))
     watch = threading.Thread(
-        target=_watch, args=(settings, role, runtime, over, said.live), name="neardup-generations", daemon=True
+        target=_watch, args=(settings, role, runtime, over, said.live, present), name="neardup-generations", daemon=True
     )
     watch.start()
     try:
@@ -97,11 +107,15 @@ def _tell(settings: Settings, runtime: Runtime, live: str) -> None:
     runtime.health.facts = {"generation": settings.generation, "live": live}
 
 
-def _watch(settings: Settings, role: Role, runtime: Runtime, over: threading.Event, live: str) -> None:
+def _watch(
+    settings: Settings, role: Role, runtime: Runtime, over: threading.Event, live: str, present: Leader | None
+) -> None:
     """A role goes on whatever comes of this: what cannot be read is asked for again."""
     reader: ControlReader | None = None
     missing, said = 0, ""
     while not over.wait(_LOOK_SECONDS):
+        if present is not None:
+            present.look()
         try:
             if reader is None:
                 missing += 1
@@ -121,5 +135,7 @@ def _watch(settings: Settings, role: Role, runtime: Runtime, over: threading.Eve
                 with suppress(NeardupError):
                     reader.close()
             reader = None
+    if present is not None:
+        present.close()
     if reader is not None:
         reader.close()

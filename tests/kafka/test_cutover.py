@@ -135,6 +135,25 @@ def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None
     assert (line.ends(line.names.sketches), line.verdicts()) == (log, told)
 
 
+def test_one_whose_roles_run_is_not_removed_and_loses_nothing(line: Line) -> None:
+    """Neither a matcher alone, which has nothing to do, nor a sketcher alone."""
+    second = beside(line, "second", decider_values={"rule": "tape"})
+    third = beside(line, "third")
+    assert third.start("backfill", once=True, read_pages=True).wait() == 0
+    second.start("backfill")
+    third.start("sketch")
+    eventually(lambda: ("second", Stage.CAUGHT_UP) in [(row.name, row.stage) for row in described(line.settings)], "it")
+    eventually(lambda: third.members() == 1, "the sketcher at work")
+    kept = [(each, each.committed("match", each.names.sketches, 1)) for each in (second, third)]
+    for name in ("third", "second"):
+        with pytest.raises(StateError, match=f"generation {name} is served by .*: stop its roles"):
+            removed(line.settings, name)
+    assert kept == [(each, each.committed("match", each.names.sketches, 1)) for each in (second, third)]
+    line.stop()
+    for name in ("second", "third"):
+        removed(line.settings, name)
+
+
 def test_killed_at_any_step_it_has_happened_or_not_and_can_be_said_again(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
