@@ -1,4 +1,4 @@
-"""The README's pictures of the views: `make demo`'s crawl in a real browser.
+"""The pictures of `streams/views/use-the-views.md`: `make demo`'s crawl in a real browser.
 
     python deploy/demo/pictures.py FOLDER [--out deploy/demo/pictures]
 

@@ -84,7 +84,8 @@ def verdict() -> str:
     from neardup.verdict import schema
 
     document = json.loads(schema())
-    out = [f"# Verdict\n\n{document['description']}\n", "## Fields\n", _fields(document)]
+    kinds = ", ".join(f"`{kind}`" for kind in document["$defs"]["kind"]["enum"])
+    out = [f"# Verdict\n\n{document['description']}\n\nKinds: {kinds}.\n", "## Fields\n", _fields(document)]
     for name in ("evidence", "representative", "coordinates"):
         out += [f"## Fields of {name}\n", _fields(document["$defs"][name])]
     out.append(f"## JSON Schema\n\n`neardup schema` prints it.\n\n```json\n{json.dumps(document, indent=2)}\n```\n")
@@ -108,11 +109,18 @@ def formats() -> str:
     """The bytes of records: modules that define a format document it, and the layout of a sketch."""
     from neardup.sketch.layout import HEADER, RecordFlag, RecordKind, RecordSection
 
-    modules = ("formats.codecs", "formats.raw", "formats.json", "formats.warc", "formats.bodies", "formats.message")
+    titles = {
+        "codecs": "Records of pages",
+        "raw": "Codec raw",
+        "json": "Codec json",
+        "warc": "Codec warc",
+        "bodies": "Bodies outside Kafka",
+        "message": "Messages of the sketch log",
+    }
     out = ["# Formats\n"]
-    for name in modules:
-        module = import_module(f"streams.{name}")
-        out.append(f"## {name.rpartition('.')[2]}\n\n`streams/{name.replace('.', '/')}.py`: {_text(module.__doc__)}\n")
+    for name, title in titles.items():
+        module = import_module(f"streams.formats.{name}")
+        out.append(f"## {title}\n\n{_text(module.__doc__)}\n\nModule: `streams/formats/{name}.py`.\n")
     layout = import_module("neardup.sketch.layout")
     out.append(f"## Sketch record\n\n`neardup/sketch/layout.py`: {_text(layout.__doc__)}\n")
     rows = [
@@ -130,7 +138,7 @@ def metrics() -> str:
     from streams.process.metrics import Metrics
 
     rows = []
-    for family in Metrics().registry.collect():
+    for family in sorted(Metrics().registry.collect(), key=lambda each: each.name.startswith("process_")):
         labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
         name = family.name + ("_total" if family.type == "counter" else "")
         rows.append((f"`{name}`", family.type, ", ".join(f"`{label}`" for label in labels), family.documentation))

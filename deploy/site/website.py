@@ -64,14 +64,16 @@ def page_of(entry: Entry) -> Page:
     pictures: list[Path] = []
     links: list[str] = []
     problems: list[str] = []
-    for token, following in zip(tokens, [*tokens[1:], Token("", "", 0)], strict=True):
+    for before, token, following in zip(
+        [Token("", "", 0), *tokens], tokens, [*tokens[1:], Token("", "", 0)], strict=False
+    ):
         if token.type == "heading_open":
             title = "".join(child.content for child in following.children or ())
             anchor = _free(anchor_of(title), {each.anchor for each in headings})
             headings.append(Heading(int(token.tag[1]), anchor, title))
             token.attrSet("id", anchor)
             sections.append((headings[-1], []))
-        elif token.content and sections and token.type in ("inline", "fence", "code_block"):
+        elif token.content and sections and before.type != "heading_open":
             sections[-1][1].append(re.sub(r"\]\([^)]*\)|[`*\[\]]", " ", token.content))
         for child in token.children or ():
             _aim(child, entry, pictures, links, problems)
