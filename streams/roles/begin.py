@@ -80,7 +80,7 @@ def begin(
     """
     log, verdicts, store, hop = line.log, line.verdicts, directory.store, line.verdicts.hop
     topics, generation = runtime.settings.topics, runtime.settings.generation
-    _same_generation(store, generation, str(directory.path))
+    same_generation(store, generation, str(directory.path))
     verdicts.init()  # (1)
     words = () if runtime.settings.judges_anew else words_in(line.ahead(max(folded_to(store), log.begin())))  # (2)
     first = directory.first_decider(words[0][1].before if words else wishes.decider)
@@ -119,7 +119,7 @@ def begin(
     return role
 
 
-def _same_generation(store: Store, generation: str, state: str) -> None:
+def same_generation(store: Store, generation: str, state: str) -> None:
     """Raises StateError for an index of another generation; one that was made before they were noted is let pass."""
     (held,) = store.get_many(Family.META, [_GENERATION])
     if held is not None and held.decode() != generation:
@@ -146,19 +146,27 @@ def bound_to(store: Store) -> Hop | None:
     return None if log is None or verdicts is None else Hop(*(bytes.fromhex(each.decode()) for each in (log, verdicts)))
 
 
-def _decide_by(wishes: Wishes, held: Decider, settings: Settings, say: Callable[[bytes], int]) -> None:
-    """Raises StateError if the log ends with another decider than is wanted; or says there that it changes."""
+def refusal(wishes: Wishes, held: Decider, settings: Settings) -> str:
+    """Why a matcher must not begin where the log ends with the decider `held`, with what to do; or ""."""
     wanted = wishes.decider
     if wanted.digest == held.digest:
-        return
-    topic, reason = settings.topics.sketches, why_not(held, wanted)
+        return ""
+    reason = why_not(held, wanted)
     if settings.judges_anew:
         reason = "this generation judges another one's sketches by one rule from their begin on"
-    if reason or not wishes.new_decider:
-        advice = f"{reason}: {NEW_GENERATION}" if reason else "add --new-decider: it decides from here on"
-        raise StateError(
-            f"topic {topic} is decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
-            f"({wanted.digest}) is set ({change(held, wanted)}); set what it was, or {advice}"
-        )
-    offset = say(encode_control(NewDecider(held, wanted)))
-    _log.info("a new decider is written into the log", offset=offset, change=change(held, wanted))
+    if wishes.new_decider and not reason:
+        return ""
+    advice = f"{reason}: {NEW_GENERATION}" if reason else "add --new-decider: it decides from here on"
+    return (
+        f"topic {settings.topics.sketches} is decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
+        f"({wanted.digest}) is set ({change(held, wanted)}); set what it was, or {advice}"
+    )
+
+
+def _decide_by(wishes: Wishes, held: Decider, settings: Settings, say: Callable[[bytes], int]) -> None:
+    """Raises StateError if the log ends with another decider than is wanted; or says there that it changes."""
+    if refused := refusal(wishes, held, settings):
+        raise StateError(refused)
+    if wishes.decider.digest != held.digest:
+        offset = say(encode_control(NewDecider(held, wishes.decider)))
+        _log.info("a new decider is written into the log", offset=offset, change=change(held, wishes.decider))

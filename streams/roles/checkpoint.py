@@ -6,16 +6,22 @@ from pathlib import Path
 
 from neardup.decider import Decider
 from neardup.errors import NeardupError, StateError
+from neardup.index.base import Family, Store
 from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
+from streams.errors import NEW_GENERATION
 from streams.kafka import KafkaLog
-from streams.line.matcher import Matcher
+from streams.line.matcher import Matcher, folded_to
 from streams.process import logs
 from streams.process.metrics import Metrics
+from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore, Copied, Manifest
 from streams.state.checkpointer import Checkpointer, manifest_of, restore_newest
 
 _log = logs.get("match")
+
+#: Between two looks of a standby for a checkpoint that fits.
+_LOOK_SECONDS = 2.0
 
 
 def identity(log: KafkaLog) -> str:
@@ -95,34 +101,91 @@ class RoleCheckpoints:
         self._maker.wait(seconds)
 
 
-def restoring(settings: Settings, log: KafkaLog, decider: Decider) -> Callable[[Path], None]:
-    """What fills a state directory without an index: the newest checkpoint of this log that the log still covers."""
+class Restoring:
+    """Fills a state directory from the newest checkpoint of this log that the log still covers.
 
-    def fits(manifest: Manifest) -> str:
-        if manifest.generation != settings.generation:
+    It does so where there is no index, and where the index needs messages that retention has removed from the log. A
+    standby beside an active matcher waits for a checkpoint that fits: the active matcher makes more. active: whether
+    this is a standby, and another matcher is at work.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        log: KafkaLog,
+        decider: Decider,
+        runtime: Runtime,
+        active: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._settings, self._log, self._decider = settings, log, decider
+        self._stop, self._active = runtime.stop, active
+        self._health = runtime.health.role("match")
+
+    def outlived(self, store: Store) -> bool:
+        """Whether an index of this log and generation, or one without any message, needs what the log lacks."""
+        if folded_to(store) >= self._log.begin():
+            return False
+        cluster, topic, generation = store.get_many(Family.META, [b"cluster_id", b"topic_id", b"generation"])
+        held = f"{(cluster or b'').decode()}/{(topic or b'').decode()}", (generation or b"").decode()
+        return not folded_to(store) or held == (identity(self._log), self._settings.generation)
+
+    def restore(self, state: Path) -> None:
+        """Puts a checkpoint into `state`, also in the place of the index there. Without one that fits nothing is done.
+
+        Raises StateError where there is no index, and none can be made: the text says what to do.
+        """
+        begin, url, there = self._log.begin(), self._settings.checkpoints, (state / "index").exists()
+        lacks = f"{state} has no index that topic {self._settings.topics.sketches} can continue, which begins at offset"
+        if not url:
+            if begin and self._active():
+                raise StateError(
+                    f"{lacks} {begin}, and no checkpoints are set: set the same `checkpoints` for all matchers and "
+                    "start them again: this one waits for a checkpoint of the active matcher; or copy here the state "
+                    "folder of the stopped active matcher",
+                    path=str(state),
+                )
+            return
+        store, tried, said = CheckpointStore(url), set[str](), False
+        while not self._stop.is_set():
+            found = restore_newest(store, state, self._fits, _log.warning, self._progress, replace=there, tried=tried)
+            if found is not None:
+                size, offset = found.manifest.size, found.manifest.offset
+                _log.info("index restored", checkpoint=found.name, bytes=size, offset=offset, replaced=there)
+                return
+            if not begin or not self._active():
+                break
+            why = (
+                f"{lacks} {begin}, and no checkpoint at {url} fits: waits for the next one of the active matcher, made "
+                f"every {self._settings.checkpoint_messages} messages"
+            )
+            self._health.not_ready(why)
+            if not said:
+                _log.warning(why)
+            said = True
+            self._health.turned()
+            self._stop.wait(_LOOK_SECONDS)
+        if begin and not there and not self._stop.is_set():
+            raise StateError(
+                f"{state} has no index, topic {self._settings.topics.sketches} begins at offset {begin}, and no "
+                f"checkpoint at {url} fits: see neardup checkpoints; {NEW_GENERATION}",
+                path=str(state),
+            )
+
+    def _progress(self, done: int, total: int) -> None:
+        self._health.turned()
+        self._health.not_ready(f"restores a checkpoint: {done} of {total} bytes")
+
+    def _fits(self, manifest: Manifest) -> str:
+        """Why a checkpoint cannot be used here, or ""."""
+        log = self._log
+        if manifest.generation != self._settings.generation:
             return f"it is of another generation, {manifest.generation or '(unnamed)'}"
         if manifest.log != identity(log):
             return f"it is of another log, {manifest.log}"
-        if manifest.scheme != decider.scheme:
+        if manifest.scheme != self._decider.scheme:
             return f"it is of another scheme, {manifest.scheme}"
-        if settings.judges_anew and manifest.decider != decider.digest:
+        if self._settings.judges_anew and manifest.decider != self._decider.digest:
             return f"it was judged by another decider, {manifest.decider}"
         if not log.begin() <= manifest.offset <= log.end():
             return f"it ends at offset {manifest.offset}, and the log holds {log.begin()} to {log.end() - 1}"
         return ""
-
-    def restore(state: Path) -> None:
-        if not settings.checkpoints:
-            return
-        store = CheckpointStore(settings.checkpoints)
-        found = restore_newest(store, state, fits, _log.warning)
-        if found is not None:
-            _log.info("index restored", checkpoint=found.name, bytes=found.manifest.size, offset=found.manifest.offset)
-        elif log.begin():
-            raise StateError(
-                f"{state} has no index, topic {settings.topics.sketches} begins at offset {log.begin()}, and no "
-                f"checkpoint at {settings.checkpoints} fits: see neardup checkpoints; begin another generation",
-                path=str(state),
-            )
-
-    return restore

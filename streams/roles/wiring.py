@@ -19,7 +19,7 @@ from streams.ports import Hop
 from streams.process import logs
 from streams.process.signals import SystemClock
 from streams.roles.begin import Line, Wishes, begin
-from streams.roles.checkpoint import RoleCheckpoints, identity, restoring
+from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served
 from streams.roles.restart import Newest, newest_of
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
@@ -125,7 +125,11 @@ def run_matcher(
         check_scheme(names.sketches, log.first(), scheme)
         if runtime.traces is not None:
             log.hear = runtime.traces.hear
-        directory = MatcherDirectory(Path(settings.state), scheme, restore=restoring(settings, log, wishes.decider))
+        leaders = f"{settings.group_of('match')}:lead"
+        restoring = Restoring(settings, log, wishes.decider, runtime, lambda: standby and bool(admin.members(leaders)))
+        directory = MatcherDirectory(
+            Path(settings.state), scheme, restore=restoring.restore, outlived=restoring.outlived
+        )
         held.callback(directory.close)
         verdicts = KafkaVerdicts(
             connect(settings, "match"),
@@ -154,7 +158,7 @@ def run_matcher(
         )
         leader = None
         if standby:
-            leader = Leader(connect(settings, "match"), names.sketches, f"{settings.group_of('match')}:lead")
+            leader = Leader(connect(settings, "match"), names.sketches, leaders)
             held.callback(leader.close)
             told = partial(admin.committed, settings.group_of("match"), names.sketches, 0)
             stand_by(line, directory, wishes, runtime, leader, told)

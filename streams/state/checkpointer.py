@@ -172,14 +172,16 @@ def restore_newest(
     progress: Progress = lambda done, total: None,
     *,
     replace: bool = False,
+    tried: set[str] | None = None,
 ) -> Checkpoint | None:
     """Puts the newest good checkpoint that fits into `state`; None if there is none. replace: as for `restore`.
 
+    tried: names of checkpoints that an earlier call has passed over, and this one passes over; gets more.
     fits: why a checkpoint cannot be used here, or "". warn: gets each checkpoint that is passed over, with the reason.
     A checkpoint that is damaged, or that its writer removes meanwhile, is passed over for the newest that is there
     then: a store with a running writer gets newer ones. Raises StateError.
     """
-    tried: set[str] = set()
+    tried = set() if tried is None else tried
     while True:
         checkpoint = _untried(store, tried, fits, warn)
         if checkpoint is None:

@@ -102,8 +102,16 @@ class MatcherDirectory:
 
     store: "RocksStore"
 
-    def __init__(self, path: Path, scheme: Scheme, *, restore: Callable[[Path], None] = lambda path: None) -> None:
-        """Makes the directory if it is missing. restore: may put an index there, where there is none.
+    def __init__(
+        self,
+        path: Path,
+        scheme: Scheme,
+        *,
+        restore: Callable[[Path], None] = lambda path: None,
+        outlived: Callable[["RocksStore"], bool] = lambda store: False,
+    ) -> None:
+        """Makes the directory if it is missing. restore: may put an index there, where there is none, or where it is
+        outlived: the log lacks messages that it needs.
 
         Raises StateError: in use, of another scheme, no state; and what `restore` raises.
         """
@@ -127,6 +135,10 @@ class MatcherDirectory:
             if not (self.path / "index").exists():
                 restore(self.path)
             self.store = RocksStore(self.path / "index")
+            if outlived(self.store):
+                self.store.close()
+                restore(self.path)
+                self.store = RocksStore(self.path / "index")
             self._held.callback(self.store.close)
         except BaseException:
             self.close()

@@ -12,6 +12,7 @@ import random
 import resource
 import signal
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from multiprocessing import forkserver
@@ -269,9 +270,18 @@ class Role:
 
 def readiness(role: str, port: int) -> str:
     """What a role says of itself when it is ready; "" when it is not."""
+    ok, reason = standing(role, port)
+    return reason if ok else ""
+
+
+def standing(role: str, port: int) -> tuple[bool, str]:
+    """Whether a role is ready, and its reason; (False, "") of a process that does not answer."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=30) as answer:
-            reason: str = json.load(answer)["roles"][role]["reason"]
-            return reason
+            roles = json.load(answer)["roles"]
+    except urllib.error.HTTPError as refused:
+        with refused:
+            roles = json.load(refused)["roles"]
     except OSError:
-        return ""
+        return False, ""
+    return bool(role in roles and roles[role]["ok"]), str(roles[role]["reason"] if role in roles else "")

@@ -1,40 +1,48 @@
 """A warm standby: it follows the one at work in silence, and takes over when that one dies, or is too slow."""
 
+import shutil
 import time
 from pathlib import Path
 from signal import Signals
+from typing import Any
 
 from broker import eventually, kafka
 from line import Line, Make, story
-from roles import Role, readiness
+from roles import Role, readiness, standing
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 from neardup.page import Page
+from streams.state.checkpoint_store import CheckpointStore
 
 #: As every matcher with a standby, each in a directory of its own.
 STANDBY = {"standby": True}
 
 
-def started(line: Line, name: str) -> tuple[Role, int]:
+def started(line: Line, name: str, **settings: Any) -> tuple[Role, int]:
     (port,) = kafka.free_ports(1)
-    where = {"state": str(line.folder / name), "metrics_port": port}
+    where = {"state": str(line.folder / name), "metrics_port": port, **settings}
     return line.start("match", settings=where, **STANDBY), port
 
 
-def pair(make: Make) -> tuple[Line, Role, Role]:
+def pair(make: Make, **settings: Any) -> tuple[Line, Role, Role]:
     """One at work, which has told a story, and one that has followed it to its end."""
-    line = make(flush_ms=1)
+    line = make(flush_ms=1, **settings)
     line.publish(story())
     line.start("sketch")
     live, port = started(line, "one")
     eventually(lambda: readiness("match", port) == "judges", "the first is at work")
     other, spare = started(line, "two")
     line.settle()
-    end = max(offset for offset, _ in line.messages()) + 1
-    eventually(lambda: readiness("match", spare) == f"stands by: folded to offset {end}", "the second has followed")
+    follows(line, spare)
     assert readiness("match", port) == "judges"
     return line, live, other
+
+
+def follows(line: Line, port: int) -> None:
+    """Waits until a standby has folded all messages, and is ready."""
+    end = max(offset for offset, _ in line.messages()) + 1
+    eventually(lambda: readiness("match", port) == f"stands by: folded to offset {end}", "the standby has followed")
 
 
 def page(name: str) -> Page:
@@ -62,8 +70,7 @@ def test_it_goes_on_where_the_one_at_work_was_killed(make: Make) -> None:
     print(f"taken over after {time.monotonic() - began:.1f} s")
     third, port = started(line, "one")  # who was killed is the standby now
     line.settle()
-    end = max(offset for offset, _ in line.messages()) + 1
-    eventually(lambda: readiness("match", port) == f"stands by: folded to offset {end}", "it stands by")
+    follows(line, port)
     line.check()
     assert third.wait() == 0
     assert contents(line.folder / "one")[1:] == contents(line.folder / "two")[1:]
@@ -87,3 +94,109 @@ def test_an_orderly_end_is_taken_over_at_once(make: Make) -> None:
     line.publish([page("after")])
     line.check()
     assert other.wait() == 0
+
+
+# What a standby could not begin with.
+
+
+def test_a_standby_with_the_former_decider_is_not_ready(make: Make) -> None:
+    line, _, _ = pair(make)
+    line.stop()
+    strict = {"decider_values": {"tape_min": 0.999}}
+    (port,) = kafka.free_ports(1)
+    where = {"state": str(line.folder / "one"), "metrics_port": port, **strict}
+    live = line.start("match", settings=where, new_decider=True, **STANDBY)
+    eventually(lambda: readiness("match", port) == "judges", "it decides by the new one")
+    line.publish([page("after"), *story(6)])
+    line.start("sketch")
+    line.settle()
+    other, spare = started(line, "two")
+    (ready, why) = eventually(lambda: "decided by" in (found := standing("match", spare))[1] and found, "it says why")
+    assert not ready
+    assert "(tape_min 0.999 -> 0.74); set what it was, or add --new-decider" in why
+    other.stop()  # as it says
+    other, spare = started(line, "two", **strict)
+    follows(line, spare)
+    live.kill()
+    line.publish([page("last")])
+    line.check()
+    assert other.wait() == 0
+
+
+# What retention has taken meanwhile.
+
+
+def newest(line: Line) -> int:
+    """Offset of the newest checkpoint; 0 if there is none."""
+    return next((one.manifest.offset for one in CheckpointStore(line.settings.checkpoints).usable()), 0)
+
+
+def retained(line: Line, offset: int) -> list[dict[str, Any]]:
+    """Retention removes the log's messages before an offset; what their verdicts must be."""
+    wanted = line.expected()
+    line.delete_before(line.names.sketches, 0, offset)
+    return wanted
+
+
+def taken_over(line: Line, live: Role, other: Role, wanted: list[dict[str, Any]]) -> None:
+    """The standby goes on where the active one was killed: nothing is lost, or told twice."""
+    live.kill()
+    line.publish([page("last")])
+    eventually(lambda: is_told(line, "last"), "the standby tells")
+    line.settle()
+    line.stop()
+    found = line.verdicts()
+    assert found[: len(wanted)] == wanted
+    assert len(found) == len(wanted) + 1
+    assert other.wait() == 0
+
+
+def test_a_standby_that_was_off_longer_than_retention(make: Make, tmp_path: Path) -> None:
+    line, live, other = pair(make, checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=2)
+    other.stop()
+    before = newest(line)
+    line.publish(story(12))
+    line.settle()
+    eventually(lambda: newest(line) > before + 2, "a newer checkpoint")
+    wanted = retained(line, newest(line))
+    other, spare = started(line, "two")
+    follows(line, spare)
+    assert "index restored" in other.said()
+    assert "generation" not in other.said().replace('"generation": ""', "")
+    taken_over(line, live, other, wanted)
+
+
+def test_a_standby_waits_for_a_checkpoint_that_it_can_use(make: Make, tmp_path: Path) -> None:
+    line, live, other = pair(make, checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=2)
+    other.stop()
+    shutil.rmtree(line.folder / "two")
+    retained(line, max(offset for offset, _ in line.messages()) + 1)
+    other, spare = started(line, "two")
+    lacks = "no checkpoint at"
+    (ready, why) = eventually(lambda: lacks in (found := standing("match", spare))[1] and found, "it waits")
+    assert not ready
+    assert "waits for the next one of the active matcher" in why
+    line.publish(story(12))
+    line.settle()
+    follows(line, spare)
+    assert other.running
+    live.kill()
+    line.publish([page("last")])
+    eventually(lambda: is_told(line, "last"), "the standby tells")
+    told = [(verdict["page_id"], verdict["n"]) for verdict in line.verdicts()]
+    assert len(set(told)) == len(told)
+
+
+def test_a_standby_without_checkpoints_asks_for_them(make: Make) -> None:
+    line, live, other = pair(make)
+    other.stop()
+    shutil.rmtree(line.folder / "two")
+    retained(line, max(offset for offset, _ in line.messages()) + 1)
+    said = started(line, "two")[0].refused()
+    assert "begin another generation" not in said
+    assert "set the same `checkpoints` for all matchers" in said
+    # Its other way: the folder of the stopped one at work.
+    live.stop()
+    shutil.copytree(line.folder / "one", line.folder / "two", dirs_exist_ok=True)
+    _, spare = started(line, "two")
+    eventually(lambda: readiness("match", spare) == "judges", "it goes on")

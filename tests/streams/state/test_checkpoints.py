@@ -22,7 +22,8 @@ from neardup.scheme import Scheme
 from streams.config.settings import Settings
 from streams.files.scan import scan
 from streams.files.state import State
-from streams.roles.checkpoint import identity, restoring
+from streams.roles.checkpoint import Restoring, identity
+from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore, Manifest
 from streams.state.checkpointer import IMAGE, Checkpointer, make_image, restore, restore_newest
 from tests.streams.archives import crawl, write_warc
@@ -361,7 +362,7 @@ def test_a_generation_starts_from_no_other_ones(state: Path, tmp_path: Path) -> 
         fresh = tmp_path / f"fresh{generation}"
         fresh.mkdir()
         settings = Settings(bootstrap="", generation=generation, checkpoints=str(tmp_path / "kept"))
-        restoring(settings, Log(), decider)(fresh)
+        Restoring(settings, Log(), decider, Runtime.quiet(settings)).restore(fresh)
         assert (fresh / "index").exists() is there
 
 
