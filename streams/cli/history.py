@@ -88,7 +88,8 @@ def replay(
     compared = scan is not None and not settings.decider_values
     kept = f"; {done.told:,} of them are kept, {done.otherwise:,} otherwise" if compared else ""
     begun = f" of a log that neardup {done.program} began" if done.program else ""
-    complain(f"{done.verdicts:,} verdicts{begun}{kept}")
+    held = f"; {done.present:,} more are in the topic already" if done.present else ""
+    complain(f"{done.verdicts:,} verdicts{begun}{kept}{held}")
     if done.otherwise:
         raise typer.Exit(1)
 

@@ -69,13 +69,10 @@ def _topic(topic: str, settings: Settings) -> Iterator[Verdict]:
 
     greet(settings, "verdicts")
     with closing(Reader(connect(settings, "verdicts", reading=True), topic, committed_only=True)) as reader:
-        ends = reader.ends()
-        reader.assign(reader.begins())
-        while any(position < ends[partition] for partition, position in reader.positions().items()):
-            for record in reader.read(4096, wait_s=1.0):
-                if record.offset() < ends[record.partition()] and record.value() is not None:
-                    place = record.partition(), record.offset()
-                    yield decode_verdict(record.value(), topic, *place, needs=("coordinates",))
+        for record in reader.to_end():
+            if record.value() is not None:
+                place = record.partition(), record.offset()
+                yield decode_verdict(record.value(), topic, *place, needs=("coordinates",))
 
 
 def compare(

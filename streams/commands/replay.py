@@ -15,7 +15,8 @@ from neardup.verdict import Verdict
 from streams.config.settings import Settings
 from streams.errors import PositionLost, TopicError
 from streams.files.state import State
-from streams.history.replay import Stretch, replayed
+from streams.formats.verdicts import decode_verdict
+from streams.history.replay import Present, Stretch, replayed
 from streams.line.deciders import words_in
 from streams.line.matcher import Matcher, folded_to
 from streams.line.operator_words import Decisions
@@ -34,11 +35,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class Replayed:
-    """What a replay did. verdicts: given out. told: of these, how many the scan had kept; otherwise: how many of those
-    were kept in other words. program: version that began the log, "" where it does not say.
+    """What a replay did. verdicts: given out. present: left out, since the topic holds them already. told: of those
+    given out, how many the scan had kept; otherwise: how many of those were kept in other words. program: version that
+    began the log, "" where it does not say.
     """
 
     verdicts: int = 0
+    present: int = 0
     told: int = 0
     otherwise: int = 0
     program: str = ""
@@ -86,9 +89,12 @@ def replay_stream(
 ) -> Replayed:
     """Gives the verdicts of the stretch to a file or to a topic, keyed by URL, in the log's order.
 
+    A topic gets the verdicts that it lacks: several matchers may name the same replay, and one that was killed is run
+    again. Two that run at once do not know of each other.
+
     What decides from the log's begin on is read from the matcher's state directory if that is at hand, else it is what
     is set. The index at the stretch is folded from the newest checkpoint before it, else from the log's begin, which
-    must still be there then. Verdicts in a topic may come twice if this process dies: their page ids tell. Raises
+    must still be there then. Raises
     PositionLost, naming what is left, and which checkpoint would serve for a part of it; StateError if
     the settings name another scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
     """
@@ -132,18 +138,34 @@ def replay_stream(
         log.follow(matcher.next_offset)  # a log that begins behind it is to be named first
         known = Admin(connection).committed(settings.group_of("match"), settings.topics.sketches, 0)
         check_said_by(name, first, matcher, words, newest_verdicts(settings), known)
+        present = _present(settings, topic, name, stretch) if topic else None
         writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
         for verdicts in replayed(
             log.messages(matcher.next_offset), matcher, stretch, lambda offset: progress(offset, end)
         ):
-            _give(verdicts, out, writer)
-            done.verdicts += len(verdicts)
+            lacking = verdicts if present is None else present.missing(verdicts)
+            _give(lacking, out, writer)
+            done.verdicts += len(lacking)
+            done.present += len(verdicts) - len(lacking)
         done.program = matcher.log_program
         if writer is not None:
             writer.flush()
         if out is not None:
             out.flush()
     return done
+
+
+def _present(settings: Settings, topic: str, log: str, stretch: Stretch) -> Present:
+    """What the topic holds of the stretch. Raises CorruptRecord for a record that is no verdict."""
+    from streams.kafka.reader import Reader
+    from streams.roles.runtime import connect
+
+    found = Present(log, settings.generation, stretch)
+    with closing(Reader(connect(settings, "match", reading=True), topic, committed_only=True)) as reader:
+        for record in reader.to_end():
+            if record.value() is not None:
+                found.add(decode_verdict(record.value(), topic, record.partition(), record.offset()))
+    return found
 
 
 def _give(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: "Writer | None") -> None:

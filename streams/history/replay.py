@@ -5,12 +5,14 @@ from the log's begin) to the stretch, and aloud in it. Nothing of the live run i
 own, and is given up afterwards.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from neardup.errors import BadInput, CorruptRecord
+from neardup.limits import PLACE_BITS
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost
@@ -101,6 +103,38 @@ def _fold(
         yield prepared.verdicts
     matcher.apply(prepared)
     progress(matcher.next_offset)
+
+
+class Present:
+    """Which verdicts of one log and generation a topic holds already.
+
+    A bit for each page: some hundred bytes for a message of 512 pages, whatever is in its verdicts.
+    """
+
+    def __init__(self, log: str, generation: str, stretch: Stretch) -> None:
+        """log: its topic id in hex. stretch: verdicts beyond its offsets are not kept."""
+        self._line, self._stretch = (log, generation), stretch
+        self._places: dict[tuple[int, int], int] = {}  # (offset of the message, n) -> a bit for each of its pages
+
+    def add(self, verdict: Mapping[str, Any]) -> None:
+        """verdict: as `decode_verdict` gives it; one of another log or generation is left out."""
+        offset, place = divmod(verdict["page_id"], 1 << PLACE_BITS)
+        stop = self._stretch.stop
+        beyond = offset < self._stretch.start or (stop is not None and offset >= stop)
+        if beyond or (str(verdict.get("log", "")), str(verdict.get("generation") or "")) != self._line:
+            return
+        key = offset, verdict["n"]
+        self._places[key] = self._places.get(key, 0) | 1 << place
+
+    def missing(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
+        """Those that the topic lacks."""
+        return [
+            verdict
+            for verdict in verdicts
+            if not self._places.get((verdict.page_id >> PLACE_BITS, verdict.n), 0)
+            >> (verdict.page_id & ((1 << PLACE_BITS) - 1))
+            & 1
+        ]
 
 
 _LOG_TIME = HEADER.fields["log_time"][1]  # type: ignore[index]

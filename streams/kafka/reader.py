@@ -208,6 +208,15 @@ class Reader(TopicClient):
             place.partition: place.offset if place.offset >= 0 else self._starts[place.partition] for place in places
         }
 
+    def to_end(self) -> Iterator[RawRecord]:
+        """All records, up to the end that each partition has now. Assigns anew."""
+        ends = self.ends()
+        self.assign(self.begins())
+        while any(position < ends[partition] for partition, position in self.positions().items()):
+            for record in self.read(4096, wait_s=1.0):
+                if record.offset() < ends[record.partition()]:
+                    yield record
+
     def last(self, counts: Callable[[RawRecord], bool] = lambda record: True) -> dict[int, RawRecord]:
         """The newest record of each partition that has one. Assigns anew. counts: which records are looked at."""
         newest: dict[int, RawRecord] = {}

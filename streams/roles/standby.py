@@ -59,7 +59,7 @@ def stand_by(
         if why and why != said:
             _log.warning("could not take over", reason=why)
         said = why
-        if known is None or known.hop != line.verdicts.hop or not known.offset:
+        if known is None or known.hop != line.verdicts.hop or known.offset < max(1, folded_to(directory.store)):
             continue
         try:
             if matcher is None:
@@ -117,9 +117,11 @@ def _unfit(
 
 def _matcher(line: Line, directory: Held, wishes: Wishes, runtime: Runtime, known: Committed) -> Matcher:
     log, store = line.log, directory.store
-    if folded_to(store) and bound_to(store) != line.verdicts.hop:
+    held = bound_to(store)
+    # Where only the topic of verdicts is another one, the active matcher has settled that: its offset says so.
+    if folded_to(store) and (held is None or held.source != line.verdicts.hop.source):
         raise StateError(
-            f"the index in {directory.path} is of other topics: name another directory", path=directory.path
+            f"the index in {directory.path} is of another log: name another directory", path=directory.path
         )
     words = () if runtime.settings.judges_anew else words_in(line.ahead(max(folded_to(store), log.begin())))
     first = directory.first_decider(words[0][1].before if words else wishes.decider)

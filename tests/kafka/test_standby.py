@@ -9,6 +9,7 @@ from typing import Any
 from broker import eventually, kafka
 from line import Line, Make, story
 from roles import Role, readiness, standing
+from test_made_anew import say_again
 
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
@@ -123,6 +124,28 @@ def test_a_standby_with_the_former_decider_is_not_ready(make: Make) -> None:
     assert other.wait() == 0
 
 
+def test_the_same_replay_named_by_two_standbys_is_run_twice(make: Make) -> None:
+    line, live, other = pair(make)
+    told = line.verdicts()
+    line.recreate(line.names.verdicts)
+    live.refused()
+    assert "was deleted and made anew" in other.refused()
+    # Restarted, one leads and names the replay; the other one leads when that has ended, and names the same.
+    said = [started(line, name)[0].refused() for name in ("one", "two")]
+    for text in said:
+        say_again(line, text)
+    assert line.verdicts() == told
+    (port,) = kafka.free_ports(1)
+    where = {"state": str(line.folder / "one"), "metrics_port": port}
+    line.start("match", settings=where, accept_lost_verdicts=True, **STANDBY)
+    eventually(lambda: readiness("match", port) == "judges", "it goes on")
+    _, spare = started(line, "two")
+    follows(line, spare)
+    line.publish([page("after")])
+    line.start("sketch")
+    line.check()
+
+
 # What retention has taken meanwhile.
 
 
@@ -170,6 +193,7 @@ def test_a_standby_waits_for_a_checkpoint_that_it_can_use(make: Make, tmp_path: 
     line, live, other = pair(make, checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, checkpoints_kept=2)
     other.stop()
     shutil.rmtree(line.folder / "two")
+    shutil.rmtree(line.settings.checkpoints)
     retained(line, max(offset for offset, _ in line.messages()) + 1)
     other, spare = started(line, "two")
     lacks = "no checkpoint at"

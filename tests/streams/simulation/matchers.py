@@ -10,7 +10,7 @@ import orjson
 from neardup.errors import InvariantBroken, NeardupError
 from neardup.index.memory import MemoryStore
 from streams.formats.message import NewDecider, encode_control
-from streams.history.replay import Stretch, replayed
+from streams.history.replay import Present, Stretch, replayed
 from streams.line.deciders import words_in
 from streams.line.matcher import Matcher, folded_to
 from streams.line.operator_words import Decisions
@@ -93,8 +93,14 @@ class Matchers(Sketchers):
         if topic.id in self.asked_again or (known is not None and known.hop is None):
             # By an offset that was set by hand, and now by this: with another index each tells them.
             self.asked_again.setdefault(topic.id, []).append(range(start, stop))
-        for verdicts in replayed(log.messages(0), judge, Stretch(start, stop)):
-            for verdict in verdicts:
+        stretch = Stretch(start, stop)
+        present = Present(log.topic.id.hex(), self.settings.generation, stretch)
+        for held in topic.partitions:
+            for pair in held.records[held.begin :]:
+                if pair:
+                    present.add(orjson.loads(pair[1]))  # type: ignore[index]
+        for verdicts in replayed(log.messages(0), judge, stretch):
+            for verdict in present.missing(verdicts):
                 key = verdict.url.encode()
                 topic.partitions[zlib.crc32(key) % len(topic.partitions)].append((key, verdict.to_json()))
 

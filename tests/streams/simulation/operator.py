@@ -25,6 +25,8 @@ def _tell_again(world: World, said: re.Match[str]) -> None:
         # Asked for the other way round, it says what is wrong, and then that is to be mended first.
         if world.attempt("replay", lambda: world.replay(*stretch, said["topic"])):
             world.accept_lost = True
+            if world.chance.random() < 0.5:  # a second standby has said the same
+                world.attempt("replay", lambda: world.replay(*stretch, said["topic"]))
     else:
         world.next_generation()
 
