@@ -1,18 +1,34 @@
 """Inputs to begin a search with: what each target reads, well made."""
 
 import gzip
+import io
 import json
+import random
+import tempfile
+import zipfile
 import zlib
 from functools import cache
+from pathlib import Path
+
+import duckdb
 
 from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, DigestRow, MemberRow, Note, UrlRow
 from neardup.page import Page
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates, Kind, Verdict
-from streams.formats.message import Control, Decision, Message, NewDecider, encode_control, encode_message
+from streams.formats.message import (
+    Control,
+    Decision,
+    Message,
+    NewDecider,
+    encode_control,
+    encode_message,
+    encode_verdicts,
+)
 from streams.formats.warc import encode
 from streams.ports import Range
+from streams.state.checkpoint_store import Manifest, StoredFile
 from tests.fuzz.targets import DECIDER, SCHEME, SOURCE
 
 _HTML = (
@@ -168,6 +184,89 @@ def json_of_ours() -> list[bytes]:
     return [DECIDER.to_json().encode(), SCHEME.to_json().encode(), model]
 
 
+def body_ref() -> list[bytes]:
+    ok = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwool"
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4;x=y\r\nwool\r\n0\r\nT: x\r\n\r\n"
+    statuses = [b"HTTP/1.0 %d Some words\r\nLocation: /x\r\n\r\n" % status for status in (100, 302, 404, 429, 500)]
+    return [
+        *(b"a/b.html\n" + answer for answer in (ok, chunked, *statuses, b"", b"wool\r\n", ok[:-2])),
+        *(rest + b"\n" + ok for rest in (b"a b", b"%2e%2e/x", b"a%00", b"..\\x", b"a?b#c", b"\xff@x:y@z/", b"")),
+        b"a\nHTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 101 + b"\r\n",
+    ]
+
+
+def wacz() -> list[bytes]:
+    out = []
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", method) as packed:
+            for folder in "ab":
+                packed.writestr(f"archive/{folder}/x.warc", warc_file()[0])
+            packed.writestr("datapackage.json", "{}")
+        out.append(made.getvalue())
+    return out
+
+
+def parquet() -> list[bytes]:
+    with duckdb.connect() as database, tempfile.TemporaryDirectory() as folder:
+        columns = "'http://a.example/' || i AS url, '<p>wool ' || i AS body, 200 AS http_status, i * 1000 AS fetched_at"
+        out = []
+        for codec in ("snappy", "zstd", "uncompressed"):
+            path = Path(folder) / codec
+            how = f"(FORMAT parquet, COMPRESSION {codec})"
+            database.execute(f"COPY (SELECT {columns} FROM range(5) rows(i)) TO '{path}' {how}")
+            out.append(path.read_bytes())
+    return out
+
+
+def json_lines() -> list[bytes]:
+    return [b"\n".join(one[1:] for one in page_message() if one[:1] == b"\1"), b'{"id": 5, "text": "<p>"}\n\n[]\n{']
+
+
+def records_of_ours() -> list[bytes]:
+    manifest = Manifest(5, 6, "s", "d", "l", "1.0", (StoredFile("index/1.sst", 3, "00"),))
+    at = Coordinates(SOURCE.hex(), 0, 1)
+    verdict = Verdict(Kind.UNIQUE, 1, 0, "http://a.example/", 5, at, SCHEME.digest, DECIDER.digest).to_json()
+    told: list[dict[str, object]] = [
+        {"format": 1, "generation": "g", "before": None, "since_ms": 5},
+        {"format": 1, "policy": "shortest"},
+        {"format": 1, "what": "url", "hash": "00" * 16, "length": 16},
+        {"format": 1, "name": "g", "archives": [], "stage": "filling", "scheme": "s", "decider": "d"},
+    ]
+    return [
+        manifest.to_json(),
+        encode_verdicts(SOURCE, verdict + b"\n"),
+        verdict,
+        *(json.dumps(one).encode() for one in told),
+    ]
+
+
+def article() -> list[bytes]:
+    chance = random.Random(1)
+    return [chance.randbytes(size) for size in (40, 200, 1_000, 4_000)]
+
+
+def http_request() -> list[bytes]:
+    url = b"https://www.site1.example/1"
+    pages = (
+        b"",
+        b"overview.json",
+        b"openapi.json",
+        b"views.css",
+        b"sites?from=5",
+        b"rejects",
+        b"health",
+        b"audits.json",
+    )
+    asked = (b"url?url=" + url, b"cluster?id=3", b"site?name=site1.example&count=5", b"close?below=0.9&from=1")
+    return [
+        *(b"\0" + page for page in (*pages, *asked, b"compare?a=" + url + b"&b=" + url, b"own.json")),
+        *(b"\0own-rows.json?table=" + table + b"&key=x" for table in (b"urls", b"none")),
+        b"\3send-again\nform_token=x&reason=y&page_id=5",
+        b"\3label/say\npair=x",
+    ]
+
+
 SEEDS = {
     each.__name__: each
     for each in (
@@ -183,5 +282,12 @@ SEEDS = {
         lines,
         settings_file,
         json_of_ours,
+        body_ref,
+        wacz,
+        parquet,
+        json_lines,
+        records_of_ours,
+        article,
+        http_request,
     )
 }

@@ -5,10 +5,13 @@ A page that cannot be read is data, a damaged record is refused with `CorruptRec
 """
 
 import contextlib
+import http.client
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.request import HTTPHandler, Request
 
 import xxhash
 
@@ -31,17 +34,26 @@ from neardup.verdict import Coordinates
 from streams.commands.diff import history_of
 from streams.config.load import load
 from streams.config.settings import Settings
-from streams.errors import SourceGap, WrongScheme
+from streams.errors import BodiesAway, SourceGap, WrongScheme
+from streams.files.fetching import fetched
 from streams.files.results import decode_result
+from streams.files.rows import Lines, Table, fitted
 from streams.files.warc import WarcReader
+from streams.formats import bodies as formats_bodies
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
-from streams.formats.compressed import decode_body
-from streams.formats.message import decode_entry
+from streams.formats.compressed import Damaged, decode_body
+from streams.formats.documents import Fields
+from streams.formats.message import decode_entry, decode_verdicts
+from streams.formats.verdicts import decode_object
 from streams.formats.warc import page_of
 from streams.history.diff import diff
+from streams.kafka.generations import _told as generations_told
+from streams.line import expiry
 from streams.line.matcher import Matcher
+from streams.state.checkpoint_store import Manifest
 from streams.testing import ScriptedRecord
+from tests.fuzz.requests import http_request
 
 #: Of bodies here: what is bounded shows with little.
 BODY_BYTES_MAX = 1 << 14
@@ -176,6 +188,115 @@ def json_of_ours(data: bytes) -> None:
         model_of(data, "the model")
 
 
+def body_ref(data: bytes) -> None:
+    """A reference below an allowed prefix, and in the next line what its store answers: two errors may come of it."""
+    rest, _, answer = data.partition(b"\n")
+    bodies = Bodies([_PREFIX], BODY_BYTES_MAX)
+    _Answering.answer = answer
+    for url in (_PREFIX + rest.decode("utf-8", "replace"), _SHORT_PREFIX + rest.decode("latin-1")):
+        try:
+            assert len(bodies.read(url)) <= BODY_BYTES_MAX + 1
+        except (BadPage, BodiesAway) as error:
+            told = f"{error} {error.about}"
+            assert _SECRET not in told, told
+    bodies.answers(_SHORT_PREFIX)
+
+
+class _Answering(http.client.HTTPConnection):
+    """A connection to a store that answers one thing."""
+
+    answer = b""
+
+    def connect(self) -> None:
+        here, there = socket.socketpair()
+        with there:
+            there.setblocking(False)
+            with contextlib.suppress(OSError):
+                there.send(self.answer)
+        self.sock = here
+
+
+class _Handler(HTTPHandler):
+    def http_open(self, request: Request) -> http.client.HTTPResponse:
+        return self.do_open(_Answering, request)
+
+
+_SECRET = "t3asel w,l"
+_PREFIX, _SHORT_PREFIX = f"http://carder:{_SECRET}@store.example/bodies/", "http://store.example/bodies/"
+formats_bodies._OPENER.handle_open["http"] = [_Handler()]
+_Handler.parent = formats_bodies._OPENER  # type: ignore[attr-defined]
+
+
+def wacz(data: bytes) -> None:
+    """Members are copied, within a bound of what the file has."""
+    with tempfile.TemporaryDirectory(dir=_MEMORY) as folder:
+        path = Path(folder) / "a.wacz"
+        path.write_bytes(data)
+        with contextlib.suppress(BadInput):
+            copies = fetched([path], Path(folder) / "in")
+            assert sum(copy.stat().st_size for copy in copies) <= 100 * len(data)
+
+
+def parquet(data: bytes) -> None:
+    """Bytes between the two marks of the format; and with the length of the foot that they have."""
+    foot = data.rpartition(b"\n")[2]
+    for made in (data, b"PAR1" + data + len(foot).to_bytes(4, "little") + b"PAR1"):
+        with _file(made) as path:
+            with contextlib.suppress(BadInput):
+                fitted(path, "parquet", Fields(), BODY_BYTES_MAX)
+            with contextlib.suppress(Damaged):
+                for page, _ in Table(path, Fields()).read(0):
+                    sketched(page)
+
+
+def json_lines(data: bytes) -> None:
+    with _file(data) as path:
+        with contextlib.suppress(BadInput):
+            fitted(path, "jsonl", Fields(), BODY_BYTES_MAX)
+        with contextlib.suppress(Damaged):
+            for page, _ in Lines(path, Fields(), BODY_BYTES_MAX).read(0):
+                sketched(page)
+
+
+def records_of_ours(data: bytes) -> None:
+    """What processes leave for each other: manifests, control records, takedowns, verdicts."""
+    with contextlib.suppress(CorruptRecord):
+        assert Manifest.from_json(Manifest.from_json(data, "a").to_json(), "b").to_json()
+    for key in (b"live", b"canonical", b"generation/g", b"takedown/1"):
+        with contextlib.suppress(CorruptRecord):
+            generations_told({key: data}, "control")
+    with contextlib.suppress(CorruptRecord):
+        list(decode_verdicts(data, 3))
+    with contextlib.suppress(CorruptRecord):
+        decode_object(data, "verdicts", 0, 1, "a verdict")
+    with contextlib.suppress(CorruptRecord):
+        expiry.decode(data)
+
+
+def article(data: bytes) -> None:
+    """A page of some thousand pieces of markup and text: longer than what `html` is given."""
+    html(b"".join(_PIECES[byte % len(_PIECES)] for byte in data))
+
+
+_PIECES = (
+    *(b"<p>", b"</p>", b"<div>", b"</div>", b"<a href=/x>", b"</a>", b"<article>", b"</article>", b"<nav>", b"</nav>"),
+    *(b"<h1>", b"</h1>", b"<title>", b"</title>", b"<li>", b"<table><tr><td>", b"</table>", b"<br>", b"<b>", b"</b>"),
+    *(b"<main>", b"</main>", b"<footer>", b"<!--", b"-->", b"<script>", b"</script>", b"<img src=/a.png>", b"&nbsp;"),
+    *(
+        b"wool ",
+        b"teasel ",
+        b"carding of long staple ",
+        b"1 ",
+        b". ",
+        b"\xe7\xbe\x8a\xe6\xaf\x9b",
+        b"\xff",
+        b"\n\n",
+        b"x" * 90,
+    ),
+    *(b" ".join(b"word%d" % (7 * n) for n in range(60)) + b" ", b" ".join(b"long%d" % n for n in range(400)) + b" "),
+)
+
+
 @contextlib.contextmanager
 def _file(data: bytes) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix="neardup-fuzz-", dir=_MEMORY)
@@ -205,5 +326,12 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         lines,
         settings_file,
         json_of_ours,
+        body_ref,
+        wacz,
+        parquet,
+        json_lines,
+        records_of_ours,
+        article,
+        http_request,
     )
 }
