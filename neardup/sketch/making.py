@@ -177,7 +177,7 @@ def _headers(
     h["version"] = SKETCH_VERSION
     h["kind"] = named.kinds
     h["score"] = [score_code(page.score) for page in pages]
-    h["log_time"] = times
+    h["log_time"] = [min(max(time, 0), _INT64[1]) for time in times]
     h["fetched_at"] = [
         time if page.fetched_at is None else min(max(page.fetched_at, _INT64[0]), _INT64[1])
         for page, time in zip(pages, times, strict=True)

@@ -1,13 +1,19 @@
+import random
+import time
 import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.sketch.making import sketch_pages
 from neardup.text import decoding
 from neardup.text.decoding import HTML, PLAIN, decode
 from tests.neardup.hostile import EXAMPLES, JIT_OFF
 
+SCHEME = Scheme(seed=7)
 RUSSIAN = "Съешь ещё этих мягких французских булок, да выпей чаю. Мощный толчок подъёму сельского хозяйства. "
 FRENCH = "Voilà où les élèves étudiaient déjà à côté de l'hôpital, être ou ne pas être. "
 JAPANESE = "日本語の文章を判定するための試験です。これは非常に重要な機能であり、多くのページで使われています。"
@@ -327,3 +333,34 @@ def test_what_triples_as_utf8_takes_no_more_memory_than_others(byte: int, charse
     assert decoded.cut
     assert len(body) - 3 < len(decoded.utf8) <= len(body)
     assert peak < 3 * len(body)
+
+
+HIGH = bytes(0x80 | byte for byte in random.Random(1).randbytes(200_000))
+#: Random bytes at which each decoder takes its slow paths.
+SLOWEST = {
+    **{f"text/html; charset={name}": HIGH for name in ("gb18030", "shift_jis", "big5", "euc-jp", "euc-kr", "utf-7")},
+    "text/html; charset=iso-2022-jp": b"\x1b$B\x1b(B" * 33_000,
+    "text/html; charset=big5": b"\x81a" * 100_000,
+    "text/html": b"\xff\xfe" + random.Random(1).randbytes(200_000),
+    "text/plain": HIGH,
+}
+
+
+def fastest_s(body: bytes, content_type: str) -> float:
+    """CPU seconds of a page's sketch, of five tries."""
+    out = []
+    for _ in range(5):
+        began = time.process_time()
+        sketch_pages([Page("http://a.example/", body, content_type)], SCHEME)
+        out.append(time.process_time() - began)
+    return min(out)
+
+
+@pytest.mark.skipif(JIT_OFF, reason="compiled kernels are meant")
+def test_no_charset_makes_bytes_much_slower_than_the_slowest_of_utf8() -> None:
+    """Random Chinese is the slowest of UTF-8, as each character makes a token: legacy charsets took 1.4 of it."""
+    chance = random.Random(1)
+    chinese = "".join(chr(chance.randrange(0x4E00, 0x9FA5)) for _ in range(66_000)).encode()
+    most = fastest_s(chinese, "text/html; charset=utf-8")
+    for content_type, body in SLOWEST.items():
+        assert fastest_s(body, content_type) < 4 * most, content_type

@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.sketch.header import Header
+from neardup.sketch.making import sketch_pages
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, fitting
 from streams.testing import ScriptedRecord
@@ -168,3 +171,12 @@ def test_nothing_else_is_read(tmp_path: Path, name: str) -> None:
 def test_other_places_are_not_allowed(reference: str) -> None:
     assert "not under an allowed prefix" in page("raw", b"", prefix="s3://bucket/", body_ref=reference.encode()).problem
     assert "not under an allowed prefix" in page("raw", b"", body_ref=reference.encode()).problem
+
+
+@pytest.mark.parametrize("when", [-(1 << 63), -1, 1 << 63, (1 << 64) - 1])
+def test_a_fetch_time_that_no_clock_has_is_sketched(when: int) -> None:
+    """Also where no log time is given, as in the library: it does not fit into a record."""
+    made = page("json", json.dumps({"url": "http://a.example/", "body": "<p>wool", "fetched_at": when}).encode())
+    assert not made.problem
+    (record,) = sketch_pages([made], Scheme(seed=7))
+    assert Header(record).problem() == ""
