@@ -1,8 +1,13 @@
 """The command line: its modules are imported when it is called."""
 
+import os
+
 
 def main() -> None:
     """The entry point of `neardup`."""
+    # Nothing here multiplies large matrices. OpenBLAS takes memory for each of its threads when it is imported, and
+    # where a limit of memory leaves no room for them it tries for ever.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from streams.cli import app
 
     app.main()

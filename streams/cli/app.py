@@ -213,22 +213,32 @@ def scan(
 
     from streams.commands.report import write_report
     from streams.commands.terminal import bar, sizes, state_line, summary
+    from streams.files.scan import Progress
     from streams.files.scan import scan as run
     from streams.files.state import State
     from streams.formats.documents import Fields
     from streams.line.audit import open_audit
     from streams.line.audit import shadow_numbers as numbers_of
+    from streams.process.last_words import LastWords
 
     others = numbers_of(shadow_numbers or [])
     announce_compiler(quiet=quiet)
     told = Console(stderr=out == "-" or as_json)
     quiet = quiet or as_json or out == "-"
     where = None if memory else state
-    with State.open(where, scheme=scheme, decider=decider, new_decider=new_decider) as opened:
+    with (
+        LastWords() as last,
+        State.open(where, scheme=scheme, decider=decider, new_decider=new_decider) as opened,
+    ):
         for message in opened.messages:
             complain(message)
         looking = open_audit(opened.decider, file=audit, rate=audit_rate, shadow=shadow, numbers=others, warn=complain)
         with looking or nullcontext(), bar(shown=not quiet) as shown:
+
+            def progress(now: Progress) -> None:
+                last.reading = now.path
+                shown.update(now)
+
             result = run(
                 paths,
                 opened,
@@ -240,7 +250,7 @@ def scan(
                 written=outputs,
                 again=again,
                 threads=threads,
-                progress=shown.update,
+                progress=progress,
                 audit=looking,
             )
         if report is not None:
@@ -438,6 +448,9 @@ def main() -> None:
         if error.name not in _EXTRAS:
             raise
         complain(f"{error.name} is not installed; this command needs: pip install 'neardup[{_EXTRAS[error.name]}]'")
+        sys.exit(EXIT_ERROR)
+    except MemoryError as error:
+        complain("".join(["out of memory", *getattr(error, "__notes__", ())]))
         sys.exit(EXIT_ERROR)
     except BrokenPipeError:  # the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

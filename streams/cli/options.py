@@ -92,6 +92,8 @@ Exit codes:
     3  done, but some input could not be read, or no page of it
    75  a call to Kafka hung and the process ended itself; start it again
   130  interrupted; the same command goes on from there
+  134  aborted by a library, as a rule for want of memory: a scan names its limits; the same command goes on
+  137  killed by SIGKILL, as a rule by the kernel for want of memory; likewise
   143  ended by SIGTERM in the middle (a role: by the second one); likewise"""
 
 
