@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -145,16 +146,21 @@ def test_targets_of_make_exist(page: Path) -> None:
     assert named <= targets
 
 
-@every_page
-def test_variables_of_settings_exist(page: Path) -> None:
+@cache
+def _variables() -> set[str]:
     known = {option.env for option in OPTIONS.values()} | OTHER_VARIABLES
     known |= {f"{option.env}_FILE" for option in OPTIONS.values() if option.kind.secret}
     known |= set(re.findall(r"NEARDUP_[A-Z_]+", (ROOT / "streams" / "scrapy.py").read_text()))
     for folder in ("tests", "streams", "neardup", "Makefile"):
         files = [ROOT / folder] if (ROOT / folder).is_file() else (ROOT / folder).rglob("*.py")
         known |= {found for file in files for found in re.findall(r"NEARDUP_(?:TEST|GATE|TRACE)\w+", file.read_text())}
+    return known
+
+
+@every_page
+def test_variables_of_settings_exist(page: Path) -> None:
     named = set(re.findall(rf"\b{PREFIX}[A-Z_]+[A-Z]", page.read_text()))
-    assert {name for name in named if not name.startswith("NEARDUP_KAFKA__")} <= known
+    assert {name for name in named if not name.startswith("NEARDUP_KAFKA__")} <= _variables()
 
 
 @every_page

