@@ -230,13 +230,21 @@ class LabelViews:
         raise web.HTTPSeeOther(f"{self._prefix}/pair?labeller={quote(labeller)}{at}")
 
     async def _form(self, request: web.Request) -> MultiDictProxy[str | bytes | bytearray | web.FileField]:
-        form = await request.post()
+        form = await posted(request)
         if not hmac.compare_digest(str(form.get("token", "")).encode(), self._token.encode()):
             raise web.HTTPForbidden(text="the form is of another run of this server: go back and load it again")
         return form
 
     def _page(self, html: str, status: int = 200) -> web.Response:
         return web.Response(text=html, content_type="text/html", status=status)
+
+
+async def posted(request: web.Request) -> MultiDictProxy[str | bytes | bytearray | web.FileField]:
+    """The form of a request. Raises HTTPBadRequest for bytes that are none in the charset that they name."""
+    try:
+        return await request.post()
+    except (ValueError, LookupError) as error:
+        raise web.HTTPBadRequest(text=f"no form: {error}") from error
 
 
 def _number(values: Mapping[str, object], name: str) -> int | None:

@@ -24,7 +24,7 @@ from aiohttp import web
 from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
-from streams.commands.label import LabelFile
+from streams.commands.label import LabelFile, posted
 from streams.views import comparing, counting, pages
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling
@@ -237,7 +237,7 @@ class Views:
 
     async def _send_again(self, request: web.Request) -> web.Response:
         """Sends a rejected page down the line once more, for whoever has the token and means it."""
-        form = await request.post()
+        form = await posted(request)
         if not self._sends_again:
             raise web.HTTPForbidden(text="only views of a stream that ask for a token (NEARDUP_VIEWS_TOKEN) send pages")
         self._check_form(request, str(form.get("form_token", "")))

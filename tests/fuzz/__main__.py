@@ -37,7 +37,10 @@ def search(target: str) -> None:
     kernels = [f"neardup.kernels.{path.stem}" for path in (ROOT / "neardup" / "kernels").glob("*.py")]
     compiled = [] if os.environ.get("NUMBA_DISABLE_JIT") else kernels
     with atheris.instrument_imports(include=["neardup", "streams"], exclude=compiled, enable_loader_override=False):
+        from tests.fuzz.seeds import SEEDS
         from tests.fuzz.targets import TARGETS
+    for seed in SEEDS[target]():
+        TARGETS[target](seed)  # compiles what it needs: no input is to wait for that
     atheris.Setup(sys.argv, TARGETS[target])
     atheris.Fuzz()
     return None

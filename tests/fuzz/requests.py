@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections import defaultdict
 from functools import cache
 from typing import Any
 from urllib.parse import quote_from_bytes
@@ -13,6 +14,14 @@ from tests.streams.views.said import DECIDER, Held, said
 
 TOKEN = "0123456789abcdef"
 _METHODS = ("GET", "GET", "GET", "POST", "HEAD")
+_KINDS = defaultdict(
+    lambda: "application/x-www-form-urlencoded",
+    {
+        b"\1": "application/x-www-form-urlencoded; charset=utf-16",
+        b"\2": "application/x-www-form-urlencoded; charset=none",
+        b"\3": "multipart/form-data; boundary=b",
+    },
+)
 _SAFE = "/?&=%.:+-_~,;@!$'()*"
 
 
@@ -48,12 +57,14 @@ def _server() -> Server:
 
 
 def http_request(data: bytes) -> None:
-    """The first byte chooses the method; the rest of the first line is the path, what follows a form."""
+    """The first byte chooses the method; the rest of the first line is the path, what follows a form, whose first byte
+    chooses its kind.
+    """
     method = _METHODS[data[0] % len(_METHODS)] if data else "GET"
     path, _, form = data[1:].partition(b"\n")
     head = (
         f"{method} /{quote_from_bytes(path, safe=_SAFE)} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
-        f"Authorization: Bearer {TOKEN}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        f"Authorization: Bearer {TOKEN}\r\nContent-Type: {_KINDS[form[:1]]}\r\n"
         f"Content-Length: {len(form)}\r\n\r\n"
     )
     answer = _server().answer(head.encode() + form)

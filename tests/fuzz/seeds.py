@@ -264,6 +264,7 @@ def http_request() -> list[bytes]:
         *(b"\0own-rows.json?table=" + table + b"&key=x" for table in (b"urls", b"none")),
         b"\3send-again\nform_token=x&reason=y&page_id=5",
         b"\3label/say\npair=x",
+        b'\3send-again\n\3--b\r\nContent-Disposition: form-data; name="reason"\r\n\r\nx\r\n--b--\r\n',
     ]
 
 
