@@ -121,7 +121,8 @@ def _must_have_caught_up(settings: Settings, admin: Admin, known: Generation | N
     if known is not None and known.filling:
         raise StateError(
             f"generation {name} has not caught up ({known.stage}): let neardup backfill --generation "
-            f"{settings.generation} go on until it says so, or add --force"
+            f"{settings.generation} go on until it says so, or add --force (then pages that were taken down show again "
+            "until it has)"
         )
     pages, messages = _behind(settings, admin)
     if pages is None or messages is None:

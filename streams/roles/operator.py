@@ -30,6 +30,7 @@ def skip_record(settings: Settings, offset: int) -> int:
 
 
 def _decide(settings: Settings, decision: Decision, offset: int) -> int:
+    settings = settings_of(settings, control_topic(settings, "match").read(), settings.generation)
     connection = connect(settings, "match")
     with closing(KafkaLog(connection, settings.topics.sketches)) as log:
         begin, end = log.begin(), log.end()

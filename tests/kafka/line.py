@@ -258,6 +258,10 @@ class Line:
             if isinstance(entry, Message):
                 yield offset, entry
 
+    def takedowns(self) -> list[int]:
+        """Offsets of the takedowns in the log."""
+        return [offset for offset, entry in self._entries() if isinstance(entry, Forget)]
+
     def _entries(self) -> Iterator[tuple[int, Any]]:
         with closing(KafkaLog(self.connection, self.names.sketches)) as log:
             for offset, data in log.messages(log.begin()):

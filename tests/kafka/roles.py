@@ -29,7 +29,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
-from streams.roles import run_backfill, run_both, run_matcher, run_sketcher
+from streams.roles import backfill, run_backfill, run_both, run_matcher, run_sketcher
 from streams.roles.backfill import Wishes
 from streams.roles.match import MatchRole
 from streams.roles.sketch import SketchRole
@@ -127,6 +127,7 @@ def _at_other_speeds(seed: int, how: How) -> None:
 #: A backfill has the steps of both.
 BACKFILL_STEPS: dict[str, Callable[[int, How], None]] = {
     "reads at other speeds": _at_other_speeds,
+    "takedowns repeated": lambda n, how: dying(backfill, "repeat_takedowns", n, before=False, how=how),
     **{f"{role} {step}": arm for (role, step), arm in STEPS.items()},
 }
 

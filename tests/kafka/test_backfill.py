@@ -259,6 +259,8 @@ def test_archives_are_read_before_the_pages_and_go_on_after_a_kill(make: Make, t
     assert [url.rpartition("/")[2] for url in urls[: len(samples)]] == [sample.path for sample in samples]
     assert {source for source, _, _ in order[len(samples) :]} == {line.admin.topic(line.names.pages).id.hex()}
     assert other.verdicts() == other.expected()
+    cut_over(line.settings, "second")  # as the README does; a supervisor may start it again
+    assert other.start("backfill", once=True, archives=tuple(paths)).wait() == 0
 
 
 def test_it_catches_up_behind_control_records(make: Make) -> None:
@@ -291,9 +293,14 @@ def test_what_was_taken_down_stays_down(make: Make) -> None:
     line.settle()
     line.stop()
     other = beside(line)
-    role = other.start("backfill", step="match 4 written", call=2, read_pages=True)
-    role.dead()
-    assert other.start("backfill", once=True, read_pages=True).wait() == 0
+    for step, call in (("match 4 written", 2), ("takedowns repeated", 1)):
+        other.start("backfill", step=step, call=call, read_pages=True).dead()
+    assert control(line).read().known["second"].takedowns_at is None
+    for _ in range(2):
+        assert other.start("backfill", once=True, read_pages=True).wait() == 0
+        # After the kill once more, and then remembered.
+        assert control(line).read().known["second"].takedowns_at == 1 + max(other.takedowns())
+        assert len(other.takedowns()) == 2
     assert other.verdicts() == other.expected()
     with ExitStack() as held:
         store = look.open_index(Path(other.settings.state), held).store

@@ -13,8 +13,7 @@ from neardup.errors import BadInput, StateError
 from neardup.sketch.takedown import of_url
 from streams.commands import inspect as look
 from streams.commands.generations import cut_over
-from streams.formats.message import Forget, decode_entry
-from streams.kafka import KafkaLog, Reader, Stage, Writer
+from streams.kafka import Reader, Stage, Writer
 from streams.roles import forget
 
 RULE = {"decider_values": {"rule": "tape"}}
@@ -33,13 +32,6 @@ def holds(line: Line, url: str) -> bool:
     return True
 
 
-def takedowns_in(line: Line) -> list[int]:
-    """Offsets of the takedowns in a generation's log."""
-    with closing(KafkaLog(line.connection, line.names.sketches)) as log:
-        found = [(offset, decode_entry(data, offset)) for offset, data in log.messages(log.begin())]
-    return [offset for offset, entry in found if isinstance(entry, Forget)]
-
-
 def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: Make) -> None:
     """The walk of the README: another rule, cutover, then history anew. And the page is fetched anew after that."""
     pages = story(10)
@@ -53,7 +45,7 @@ def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: 
     third = beside(line, "third")
     role = third.start("backfill", read_pages=True)
     eventually(lambda: '"caught up' in role.said(), "caught up")
-    eventually(lambda: len(takedowns_in(third)) == 1, "the takedown in its log")
+    eventually(lambda: len(third.takedowns()) == 1, "the takedown in its log")
     role.stop()
     assert not holds(third, url)
     assert line.admin.settings(third.names.sketches)["retention.ms"] == "-1"
@@ -63,7 +55,7 @@ def test_behind_a_live_generation_that_judges_the_sketches_of_another_one(make: 
     again = third.start("backfill", read_pages=True)
     eventually(lambda: again.said().count('"caught up') == 1, "caught up again")
     again.stop()
-    assert len(takedowns_in(third)) == 1
+    assert len(third.takedowns()) == 1
     assert holds(third, url)
     assert third.verdicts() == third.expected()
 
@@ -130,10 +122,10 @@ def test_a_takedown_reaches_the_log_of_every_generation(make: Make) -> None:
     third = beside(line, "third", body_bytes_max=50_000)
     assert third.start("backfill", once=True).wait() == 0
     forget(line.settings, of_url(pages[0].url))
-    assert (len(takedowns_in(line)), len(takedowns_in(third))) == (1, 1)
+    assert (len(line.takedowns()), len(third.takedowns())) == (1, 1)
     # As with --generation alone: whose sketches it judges is in the control topic.
     forget(replace(second.settings, sketches_of=None), of_url(pages[1].url))
-    assert (len(takedowns_in(line)), len(takedowns_in(third))) == (2, 2)
+    assert (len(line.takedowns()), len(third.takedowns())) == (2, 2)
     assert third.start("backfill", once=True).wait() == 0
     assert not holds(third, pages[0].url)
     assert not holds(third, pages[1].url)
