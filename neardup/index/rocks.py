@@ -9,6 +9,8 @@ What its options really do was tried on rocksdict 0.3.29; each of these had surp
   compaction of a range that lies in memory first flushes all families atomically: `flush` compacts one tiny key.
 * `WriteOptions.disable_wal` is an attribute, whatever the type stubs say.
 * The LOCK is released with the last handle, not by `close`: handles are dropped here, and no iterator outlives a call.
+* `items` ends without an error at a block with a wrong checksum, as if no rows followed. Only `RdictIter.status` tells
+  the two apart: an iteration that ends early is checked here.
 * On a full disk a flush that somebody asked for fails, and so does all that follows until the database is opened again;
   it then stands at its last flush. But if a flush of its own accord fails, writes wait for room without end, with the
   interpreter's lock held. So writes must not wait (`no_slowdown`): here they are tried again while nothing has failed.
@@ -157,6 +159,8 @@ class RocksStore:
         rows = self._open(family)
         with _explained("read", self.path):
             pairs = list(islice(rows.items(from_key=start), limit))
+            if len(pairs) < limit:
+                _check_end(rows, pairs[-1][0] + b"\0" if pairs else start)
         return pairs
 
     def _apply(self, changes: list[tuple[Any, Mapping[bytes, bytes | None], list[bytes]]]) -> None:
@@ -219,6 +223,15 @@ class RocksStore:
         gc.collect()
 
 
+def _check_end(rows: Any, start: bytes) -> None:
+    """Raises unless the family ends before `start`, where an iteration has ended: it also ends at a damaged block."""
+    end = rows.iter()
+    end.seek(start)
+    if end.valid():
+        raise OSError(f"corruption: an iteration ended before {start.hex()}, and there are rows from there on")
+    end.status()
+
+
 def _options(family: Family, cache: Any, write_bytes: int) -> Any:
     """What the store needs to be right, and room for what `_tune` adds to make it fast."""
     options = rocksdict.Options(raw_mode=True)
@@ -268,8 +281,17 @@ def _refuse_strangers(path: Path) -> None:
         names = os.listdir(path)
     strangers = sorted(name for name in names if not _UNFINISHED.fullmatch(name))
     if strangers and "CURRENT" not in names:
-        raise StateError(f"{path} holds {strangers[0]!r} and no index; name another directory")
+        raise StateError(
+            f"{path} holds {strangers[0]!r} and no index; name another directory; or, if it is an index that lacks its "
+            f"file CURRENT, {_DAMAGED}"
+        )
 
+
+#: Of a damaged index. RocksDB's checksums notice it where it is read; a checkpoint may have been made of it before.
+_DAMAGED = (
+    "it is damaged, or not of this version; set it aside: it comes from a checkpoint (neardup restore takes an older "
+    "one if the newest has the same damage), or is rebuilt from the log"
+)
 
 #: Signs in what RocksDB or the operating system say; what to do about it.
 _ADVICE = (
@@ -291,7 +313,7 @@ _ADVICE = (
     ),
     (
         ("corruption", "does not exist", "no such file", "not opened"),
-        "it is damaged, or not of this version; set it aside: it comes from a checkpoint, or is rebuilt from the log",
+        _DAMAGED,
     ),
 )
 

@@ -60,6 +60,23 @@ def test_a_lost_disk_without_a_good_checkpoint_is_refused_and_nothing_is_judged(
     assert line.verdicts() == before
 
 
+def test_an_index_with_flipped_bits_is_set_aside(line: Line) -> None:
+    """As the error says; the next start takes a checkpoint, and no verdict is another one."""
+    line.stop()
+    index = Path(line.settings.state, "index")
+    for table in index.glob("*.sst"):
+        data = bytearray(table.read_bytes())
+        data[len(data) // 2] ^= 4
+        table.write_bytes(data)
+    line.publish(story(6))
+    line.start("sketch")
+    said = line.start("match").refused()
+    assert "it is damaged, or not of this version; set it aside: it comes from a checkpoint" in said
+    index.rename(index.with_name("index.damaged"))
+    line.start("match")
+    line.check()
+
+
 def test_what_the_newest_checkpoint_lacks_is_told_and_outlives_the_process(make: Make, tmp_path: Path) -> None:
     """In intervals: an alert on more than two fires although a matcher that begins again has made none itself."""
     line = make(checkpoints=str(tmp_path / "kept"), checkpoint_messages=2, flush_ms=1)
