@@ -1,15 +1,19 @@
-"""Requests to the web pages of views, whose table holds hostile verdicts: what a handler raises is a defect."""
+"""Requests to the web pages of views and of labelling: what a handler raises is a defect."""
 
 import asyncio
 import socket
 from collections import defaultdict
 from functools import cache
-from typing import Any
 from urllib.parse import quote_from_bytes
 
 from aiohttp import web
 
+from neardup.evaluation.labelling.rounds import Labelling
+from neardup.evaluation.pairs.graphs import b_graph, c_graph
+from neardup.evaluation.pairs.sampling import draw
+from streams.commands.label import LabelViews
 from streams.views.web import Views
+from tests.neardup.evaluation.crawl import crawl_of, manual
 from tests.streams.views.said import DECIDER, Held, said
 
 TOKEN = "0123456789abcdef"
@@ -26,12 +30,13 @@ _SAFE = "/?&=%.:+-_~,;@!$'()*"
 
 
 class Server:
-    """The pages in one loop with the requests to them, without a port."""
+    """The pages in one loop with the requests to them, without a port. token: what a form must have."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, pages: Views | LabelViews, token: str = "") -> None:
+        self.token = token
         self._loop = asyncio.new_event_loop()
         app = web.Application()
-        Views(source, DECIDER, hosts=["h"], token=TOKEN).add_to(app)
+        pages.add_to(app)
         self._runner = web.AppRunner(app, access_log=None)
         self._loop.run_until_complete(self._runner.setup())
 
@@ -52,22 +57,41 @@ class Server:
 
 
 @cache
-def _server() -> Server:
-    return Server(Held(said(60)))
+def _views() -> Server:
+    return Server(Views(Held(said(60)), DECIDER, hosts=["h"], token=TOKEN))
+
+
+@cache
+def _labels() -> Server:
+    crawl = crawl_of(manual(items=6))
+    pairs = draw(crawl.corpus, b_graph(crawl.corpus), c_graph(crawl.corpus), count=4)
+    labelling = Labelling(pairs, crawl.corpus, {}, lambda label: None)
+    pages = LabelViews(labelling, crawl.texts, hosts=["h"], prefix="")
+    return Server(pages, pages._token)
 
 
 def http_request(data: bytes) -> None:
-    """The first byte chooses the method; the rest of the first line is the path, what follows a form, whose first byte
-    chooses its kind.
+    """To views. The first byte chooses the method; the rest of the first line is the path, what follows a form, whose
+    first byte chooses its kind.
     """
+    _asked(_views(), data)
+
+
+def label_request(data: bytes) -> None:
+    """The same to labelling."""
+    _asked(_labels(), data)
+
+
+def _asked(server: Server, data: bytes) -> None:
     method = _METHODS[data[0] % len(_METHODS)] if data else "GET"
     path, _, form = data[1:].partition(b"\n")
+    form = form.replace(b"TOKEN", server.token.encode())
     head = (
         f"{method} /{quote_from_bytes(path, safe=_SAFE)} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
         f"Authorization: Bearer {TOKEN}\r\nContent-Type: {_KINDS[form[:1]]}\r\n"
         f"Content-Length: {len(form)}\r\n\r\n"
     )
-    answer = _server().answer(head.encode() + form)
+    answer = server.answer(head.encode() + form)
     status = answer.split(b" ", 2)[1] if answer.startswith(b"HTTP/1.") else b""
     assert status.isdigit(), answer[:200]
     assert status != b"500", answer[:500]

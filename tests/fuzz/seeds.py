@@ -268,6 +268,18 @@ def http_request() -> list[bytes]:
     ]
 
 
+def label_request() -> list[bytes]:
+    said = b"token=TOKEN&labeller=ana&place=0&judgement="
+    return [
+        *(
+            b"\0" + page
+            for page in (b"", b"pair?labeller=ana", b"pair?labeller=ana&place=2", b"page?place=0&of=b", b"label.js")
+        ),
+        *(b"\3label\n" + said + judgement for judgement in (b"duplicate&reasons=title", b"distinct", b"none")),
+        *(b"\3undo\ntoken=TOKEN&labeller=" + who for who in (b"ana", b"%00", b"", b"%ff")),
+    ]
+
+
 SEEDS = {
     each.__name__: each
     for each in (
@@ -290,5 +302,6 @@ SEEDS = {
         records_of_ours,
         article,
         http_request,
+        label_request,
     )
 }

@@ -53,7 +53,7 @@ from streams.line import expiry
 from streams.line.matcher import Matcher
 from streams.state.checkpoint_store import Manifest
 from streams.testing import ScriptedRecord
-from tests.fuzz.requests import http_request
+from tests.fuzz.requests import http_request, label_request
 
 #: Of bodies here: what is bounded shows with little.
 BODY_BYTES_MAX = 1 << 14
@@ -333,5 +333,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         records_of_ours,
         article,
         http_request,
+        label_request,
     )
 }
