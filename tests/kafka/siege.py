@@ -184,6 +184,7 @@ class Siege(Soak):
     def _copy(self, state: Path, copy: Path) -> None:
         files = sorted(path for path in state.rglob("*") if path.is_file() and path.name != "LOCK")
         self.chance.shuffle(files)
+        copy.mkdir()  # of a matcher that has only just started there are no files
         for path in files:
             self._publish_ahead(self.chance.randrange(20))
             target = copy / path.relative_to(state)
