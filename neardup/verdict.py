@@ -11,6 +11,8 @@ import orjson
 
 #: Version of the verdict's JSON. Fields are only ever added within one version.
 VERDICT_VERSION = 1
+#: Reason of a verdict `gone` whose page an operator took down. Persisted: it never changes.
+TAKEN_DOWN = "taken down"
 
 
 def schema() -> str:
@@ -60,7 +62,7 @@ class Representative:
 @dataclass(slots=True)
 class Verdict:
     """One verdict. Verdict id = (page_id, n): n = 0 is the page's own; others that it causes count from 1: `promoted`
-    ones, and of a page that had taken this one's place in its cluster, and gives it back.
+    ones, `gone` ones of a takedown, and of a page that had taken this one's place in its cluster, and gives it back.
 
     Times are milliseconds since the epoch. `evidence` holds the numbers of the winning pair, see `neardup.matching`.
     """
@@ -73,7 +75,7 @@ class Verdict:
     coordinates: Coordinates
     scheme: str
     decider: str
-    reason: str | None = None  # rejected: why
+    reason: str | None = None  # rejected: why; gone: TAKEN_DOWN if an operator took the page down
     standing: dict[str, Any] | None = None
     representative: Representative | None = None
     cluster: int | None = None

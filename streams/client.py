@@ -55,6 +55,8 @@ generation is part of the row's key. `neardup cutover` changes which generation 
 `batch.complete` tells when the rows of the live generation can be shown. Delete a generation's rows once `neardup
 generations remove` has removed it: a later generation of that name is another one.
 
+A verdict `gone` with the reason `taken down` (`neardup forget`) asks for more than to hide the page: delete its text.
+
 VerdictConsumer reads the verdicts of one topic alone, whichever generation is live.
 """
 

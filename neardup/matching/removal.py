@@ -2,7 +2,8 @@
 
 What goes: the URL's row, its place in its cluster, its sketch, postings and digest, and the row of its name if it bore
 it alone. A cluster whose representative goes is taken over by its earliest member that stays, with one verdict
-`promoted`. Of the page itself nothing is told, and a later fetch of its URL goes as unknown.
+`promoted`. A later fetch of the page's URL is judged as that of an unknown one. A takedown has one verdict `gone` for
+each live page that goes, so that indexes drop it; a page that goes for its age has none.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from neardup.matching import clusters
 from neardup.matching.batch import Pages
 from neardup.matching.overlay import Overlay
 from neardup.matching.reads import Missing, Needs, ReadSet
-from neardup.matching.verdicts import promoted
+from neardup.matching.verdicts import promoted, taken_down
 from neardup.rules.siblings import NO_SIBLINGS
 from neardup.sketch.header import Header
 from neardup.sketch.takedown import Named, Takedown
@@ -33,10 +34,14 @@ _SCAN_ROWS = 1024
 
 @dataclass(slots=True)
 class Removed:
-    """What was taken out. pages: URLs. promoted: clusters that another page took over. verdicts: of these, if told."""
+    """What was taken out. pages: URLs; live: those of them that were not gone before. promoted: clusters that another
+    page took over. told: how many verdicts that has. verdicts: these, where they are asked for.
+    """
 
     pages: int = 0
+    live: int = 0
     promoted: int = 0
+    told: int = 0
     verdicts: list[Verdict] = field(default_factory=list)
 
 
@@ -68,7 +73,7 @@ def take_down(
             beat()
             if takedown.names(header.url, header.site_name):
                 leaving.append((hashed, not url.member))
-    return _remove(leaving, index, decider, cause, 1, tell, beat)
+    return _remove(leaving, index, decider, cause, 1, tell, beat, says_gone=True)
 
 
 def expire(
@@ -116,33 +121,46 @@ def _remove(
     first: int,
     tell: bool,
     beat: Callable[[], None],
+    says_gone: bool = False,
 ) -> Removed:
-    """Members go before representatives: so nobody takes a cluster over who is about to leave it."""
-    done = Removed(len(leaving))
+    """Members go before representatives: so nobody takes a cluster over who is about to leave it.
+
+    says_gone: whether each live page that goes has a verdict. They come last: an index shows the page that takes over
+    before it hides the one that goes.
+    """
+    done, gone = Removed(len(leaving)), list[Verdict]()
     for representing in (False, True):
         hashes = [hashed for hashed, represents in leaving if represents is representing]
         for at in range(0, len(hashes), _TOGETHER):
             beat()
             some = hashes[at : at + _TOGETHER]
-            writes, taken_over, verdicts = _removed(some, index, decider, cause, first + done.promoted, tell)
+            writes, left, removed = _removed(some, index, decider, cause, first + done.promoted, tell)
             index.add(writes)
-            done.promoted += taken_over
-            done.verdicts += verdicts
+            done.promoted += removed.promoted
+            done.told += removed.promoted + (removed.live if says_gone else 0)
+            done.live += removed.live
+            done.verdicts += removed.verdicts
+            gone += left if says_gone else []
+    for n, verdict in enumerate(gone, first + done.promoted):
+        verdict.n = n
+    done.verdicts += gone
     return done
 
 
 def _removed(
     hashes: Sequence[bytes], index: Reader, decider: Decider, cause: int, first: int, tell: bool
-) -> tuple[Writes, int, list[Verdict]]:
+) -> tuple[Writes, list[Verdict], Removed]:
+    """What is to be written, verdicts `gone` that are not numbered yet, and the rest."""
     reads = _read_ahead(hashes, index, decider)
     while True:
         try:
             overlay = Overlay(reads, decider)
-            taken_over = _retire(overlay, hashes)
-            verdicts = []
+            live, taken_over = _retire(overlay, hashes)
+            done, gone = Removed(len(hashes), len(live), len(taken_over)), list[Verdict]()
             if tell:
-                verdicts = [promoted(overlay, one, cause, n) for n, one in enumerate(taken_over, first)]
-            return overlay.writes(), len(taken_over), verdicts
+                done.verdicts = [promoted(overlay, one, cause, n) for n, one in enumerate(taken_over, first)]
+                gone = [taken_down(header, decider, cause) for header in live]
+            return overlay.writes(), gone, done
         except Missing as missing:
             if not reads.read(index, missing.needs):
                 raise InvariantBroken("removing pages asks again for what was read") from missing
@@ -175,13 +193,17 @@ def _read_ahead(hashes: Sequence[bytes], index: Reader, decider: Decider) -> Rea
     return reads
 
 
-def _retire(overlay: Overlay, hashes: Sequence[bytes]) -> list[int]:
-    """Ids of the clusters that others took over. Raises Missing with all that it came upon."""
-    taken_over, needs = [], Needs()
+def _retire(overlay: Overlay, hashes: Sequence[bytes]) -> tuple[list[Header], list[int]]:
+    """Sketches of the live pages, and ids of the clusters that others took over. Raises Missing with all that it came
+    upon."""
+    gone: list[Header] = []
+    taken_over: list[int] = []
+    needs = Needs()
     for hashed in hashes:
         try:
             row = overlay.urls.need(hashed)
             if row.live:
+                gone.append(overlay.header(row.page_id))
                 _forget_name(overlay, row)
                 cluster = clusters.retire(overlay, hashed, row)
                 taken_over += [] if cluster is None else [cluster]
@@ -195,7 +217,7 @@ def _retire(overlay: Overlay, hashes: Sequence[bytes]) -> list[int]:
                 raise
     if needs:
         raise Missing(needs)
-    return taken_over
+    return gone, taken_over
 
 
 def _forget_name(overlay: Overlay, row: UrlRow) -> None:

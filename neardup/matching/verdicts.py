@@ -1,11 +1,13 @@
 """Verdicts of a batch's pages: what they say of their pages alone is taken by columns, not page by page."""
 
+from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, UrlRow, id_key
 from neardup.matching import evidence
 from neardup.matching.evidence import Evidence
 from neardup.matching.overlay import Overlay
+from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection, score_of
-from neardup.verdict import Coordinates, Kind, Representative, Verdict
+from neardup.verdict import TAKEN_DOWN, Coordinates, Kind, Representative, Verdict
 
 #: Id, size, canonical URL (empty: the page's own) and revision, as a verdict has them.
 _Cluster = tuple[int | None, int | None, str | None, int | None]
@@ -148,6 +150,18 @@ def promoted(overlay: Overlay, cluster_id: int, cause: int, n: int) -> Verdict:
     """The page that took a cluster over. cause, n: the verdict's id."""
     founding = overlay.clusters.need(id_key(cluster_id)).founding
     return _caused(overlay, Kind.PROMOTED, cause, n, founding, cluster_id)
+
+
+def taken_down(header: Header, decider: Decider, cause: int) -> Verdict:
+    """A page that a takedown removed; its number is still to be set. header: of its sketch. cause: page id.
+
+    It has the URL, by which consumers find their row, and nothing else that the page said.
+    """
+    return Verdict(
+        *(Kind.GONE, cause, 0, header.url, header.fetched_at, header.coordinates, decider.scheme, decider.digest),
+        reason=TAKEN_DOWN,
+        site=header.site_name or None,
+    )
 
 
 def _caused(overlay: Overlay, kind: Kind, cause: int, n: int, page_id: int, cluster_id: int) -> Verdict:

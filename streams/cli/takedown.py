@@ -1,7 +1,7 @@
 """The command that takes pages down."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,21 +41,34 @@ def forget(
     """Take a page down, or those of a site, or those whose URLs begin alike: what the index holds of them goes.
 
     The decision goes into the sketch log as a hash, so that whoever folds the log repeats it; it holds for pages that
-    were fetched before it. Where a page that goes stands for others, the next of them takes its place (a verdict
-    `promoted`). What it does not reach, it says.
+    were fetched before it. Each page that goes has a verdict `gone` with the reason `taken down`, so that indexes and
+    views drop it; where it stands for others, the next of them takes its place (a verdict `promoted`). It says how many
+    pages are taken down, and what it does not reach.
     """
     from streams.commands.forget import forget_scan, forget_stream, takedown_of, unreached
 
     takedown = takedown_of(url, site, prefix)
+    told: dict[str, Any]
+    pages: int | None
+    promoted: int | None
     if scan is not None and not (scan / "log").is_dir():
         raise WrongUsage(f"{scan} is no scan's state directory; without --scan it is the stream's log")
     if scan is not None:
         done = forget_scan(scan, takedown)
-        told, said = done.to_json(), f"{done.pages:,} pages are taken down, {done.promoted:,} others took their place"
+        told, pages, promoted, said = done.to_json(), done.pages, done.promoted, ""
     else:
-        offset = forget_stream(settings, takedown)
-        told = {"offset": offset}
-        said = f"written at offset {offset} of the log; the matcher takes them down when it gets there"
+        written = forget_stream(settings, takedown)
+        told = {"offset": written.offset, "pages": written.pages, "promoted": written.promoted}
+        pages, promoted, said = written.pages, written.promoted, f"written at offset {written.offset} of the log; "
+    if pages is None:
+        said += (
+            "the matcher takes pages down when it gets there; verdicts `gone` with page id "
+            f"{written.cause} then say which"
+        )
+    elif pages:
+        said += f"{pages:,} pages are taken down, {promoted:,} others took their place"
+    else:
+        said += "no page is taken down: the index holds none of that name; compare the spelling with that in a verdict"
     if as_json:
         print_json({**told, "unreached": unreached(settings, scan)})
         return

@@ -135,10 +135,11 @@ class State:
         return self.matcher.decider
 
     def verdicts(self) -> Iterator[dict[str, Any]]:
-        """All verdicts as JSON objects, in the order of the log; without those that name what was taken down since."""
+        """All verdicts as JSON objects, in the order of the log; without those that name what was taken down there or
+        since: a directory is read whole, so nothing has to be told that it is gone."""
         done = list(takedowns_of(self.store))
         for offset, frame in self.verdict_log.log.read():
-            later = [one.takedown for one in done if one.offset > offset]
+            later = [one.takedown for one in done if one.offset >= offset]
             for verdict in decode_verdicts(frame, offset):
                 if not later or not names_any(later, verdict):
                     yield verdict

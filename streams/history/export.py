@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from neardup.errors import BadInput
+from neardup.verdict import TAKEN_DOWN
 from streams.formats.documents import id_of
 
 Verdict = Mapping[str, Any]
@@ -109,7 +110,8 @@ _PUT_URL = f"""
 INSERT INTO urls VALUES ({", ".join("?" * 19)}) ON CONFLICT (url) DO UPDATE SET page_id = excluded.page_id,
     n = excluded.n, last = excluded.last, verdict = excluded.verdict, site = excluded.site, cluster = excluded.cluster,
     representative = excluded.representative, content_of = excluded.content_of,
-    title = coalesce(excluded.title, title), lang = coalesce(excluded.lang, lang), reason = excluded.reason,
+    title = iif(excluded.reason = '{TAKEN_DOWN}', NULL, coalesce(excluded.title, title)),
+    lang = iif(excluded.reason = '{TAKEN_DOWN}', NULL, coalesce(excluded.lang, lang)), reason = excluded.reason,
     fetched_at = excluded.fetched_at, source = excluded.source, "partition" = excluded."partition",
     "offset" = excluded."offset", position = excluded.position, kept_apart = excluded.kept_apart,
     alike = excluded.alike

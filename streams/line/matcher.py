@@ -214,7 +214,7 @@ class Matcher:
             elif isinstance(entry, Forget):
                 removed = work.forget(entry.takedown, offset)
                 prepared.takedowns.append(Done.of(offset, prepared.log_time, entry.takedown, removed))
-                if removed.promoted:
+                if removed.told:
                     prepared.told = offset + 1
             elif isinstance(entry, NewDecider):
                 if offset + 1 != next_offset:

@@ -4,7 +4,8 @@ Four tables, whose rows are JSON objects:
 
 urls      URL -> {last, verdict: the latest one, judged: the latest that weighed the page against others, or null,
           history: [[page_id, n, kind, fetched_at], ...] newest first, first: page id of the first one,
-          own: {rel_canonical, score} by its newest fetch that could be read}
+          own: {rel_canonical, score} by its newest fetch that could be read,
+          forgot: id of the verdict by which the page was taken down last: nothing older is kept. Absent: never}
 clusters  cluster -> {last, members: [URL, ...] ever told to be in it, more: left out,
           told: {canonical, size, revision} or null, told_at: the id of the verdict that did}
 counts    site -> {last, at: when the newest was said, kinds: {kind: verdicts}, reasons: {reason: verdicts}}; under
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from neardup.report.prose import reason_kind
+from neardup.verdict import TAKEN_DOWN
 from streams.views import hot, lists, suppressed
 from streams.views.lists import Closeness, Row, Verdict
 
@@ -106,6 +108,11 @@ def cluster_id(verdict: Verdict) -> int | None:
 
 def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
     entry = [verdict["page_id"], verdict["n"], kind, verdict.get("fetched_at")]
+    if kind == "gone" and verdict.get("reason") == TAKEN_DOWN:
+        forgot = {"forgot": entry[:2]}
+        row = None
+    else:
+        forgot = {"forgot": row["forgot"]} if row and "forgot" in row else {}
     history = [entry, *(row["history"] if row else ())]
     judged = dict(verdict) if kind in JUDGEMENTS else row["judged"] if row else None
     own = row["own"] if row else {}
@@ -118,6 +125,7 @@ def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:
         "history": history[:HISTORY_KEPT],
         "first": first,
         "own": own,
+        **forgot,
     }
 
 
@@ -168,15 +176,18 @@ def day_key(site: str, day: int) -> str:
 def url_of(rows: Iterable[Row]) -> Row | None:
     """A URL's row from those of all partitions: it has several once the topic was given more partitions."""
     held = list(rows)
+    forgot = max((row["forgot"] for row in held if "forgot" in row), default=[-1, 0])
+    held = [row for row in held if row["last"] >= forgot]
     if len(held) < 2:
         return held[0] if held else None
-    judged = [row["judged"] for row in held if row["judged"]]
-    history = sorted((entry for row in held for entry in row["history"]), key=lambda entry: entry[:2], reverse=True)
+    judged = [told for row in held if (told := row["judged"]) and [told["page_id"], told["n"]] >= forgot]
+    entries = [entry for row in held for entry in row["history"] if entry[:2] >= forgot]
+    history = sorted(entries, key=lambda entry: entry[:2], reverse=True)
     return {
         **max(held, key=lambda row: row["last"]),
         "judged": max(judged, key=lambda verdict: (verdict["page_id"], verdict["n"]), default=None),
         "history": history[:HISTORY_KEPT],
-        "first": min(row["first"] for row in held),
+        "first": max(min(row["first"] for row in held), forgot[0]),
         "own": max(held, key=_read_last)["own"],
     }
 

@@ -1,5 +1,6 @@
 """A page is to be taken down: as the README says, on a running line, whatever is killed, and from checkpoints, too."""
 
+import runpy
 import shutil
 from contextlib import ExitStack
 from dataclasses import replace
@@ -12,9 +13,12 @@ from line import Line, Make, story
 from neardup.errors import BadInput
 from neardup.sketch.takedown import of_prefix, of_url
 from streams.commands import inspect as look
+from streams.commands.forget import forget_stream
 from streams.errors import WrongScheme
 from streams.roles import forget
 from streams.state.checkpoint_store import CheckpointStore
+
+FULLTEXT = Path(__file__).parents[2] / "deploy" / "demo" / "fulltext.py"
 
 
 @pytest.fixture
@@ -44,8 +48,9 @@ def test_a_page_is_taken_down(line: Line, tmp_path: Path) -> None:
     eventually(lambda: {one.manifest.forgot for one in store.usable()} == {offset + 1}, "stale checkpoints gone")
     line.publish([page for page in story() if page.url == url])
     found = line.check()
-    (promoted,) = [verdict for verdict in found if verdict["page_id"] >> 12 == offset]
+    promoted, gone = [verdict for verdict in found if verdict["page_id"] >> 12 == offset]
     assert (promoted["verdict"], promoted["n"]) == ("promoted", 1)
+    assert (gone["verdict"], gone["n"], gone["url"], gone["reason"]) == ("gone", 2, url, "taken down")
     again = next(verdict for verdict in found if verdict["page_id"] >> 12 > offset and verdict["url"] == url)
     assert again["verdict"] in ("exact_duplicate", "near_duplicate", "unique")
     other = forget(line.settings, of_url(url))
@@ -115,3 +120,33 @@ def test_a_word_with_another_seed_is_refused_before_it_stops_the_line(line: Line
     with pytest.raises(WrongScheme):
         forget(replace(line.settings, seed=8), of_url("http://a.example/"))
     assert line.ends(line.names.sketches) == before
+
+
+def test_forget_says_how_many_pages_and_an_index_drops_them(
+    line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = representative_of(line)
+    names = runpy.run_path(str(FULLTEXT))
+    index = names["Index"](str(tmp_path / "index.db"))
+    with index.db:
+        texts = [(verdict["url"], "wool") for verdict in line.verdicts()]
+        index.db.executemany("INSERT OR IGNORE INTO fetched (url, text) VALUES (?, ?)", texts)
+
+    def shown() -> set[str]:
+        arguments = [line.bootstrap, line.names.verdicts, str(tmp_path / "index.db"), "--group", line.settings.group]
+        names["main"](arguments)
+        return set(index.find("wool"))
+
+    before = shown()
+    assert url in before
+    done = forget_stream(line.settings, of_url(url))
+    assert (done.pages, done.promoted) == (1, 1)
+    (over,) = shown() - before
+    assert before - shown() == {url}
+    assert over in {v["url"] for v in line.verdicts() if v["verdict"] == "promoted" and v["page_id"] == done.cause}
+    nobody = forget_stream(line.settings, of_url("http://nobody.example/"))
+    assert (nobody.pages, nobody.promoted) == (0, 0)
+    line.check()
+    monkeypatch.setattr("streams.commands.forget.MATCHER_SECONDS_MAX", 0.5)
+    assert forget_stream(line.settings, of_url(over)).pages is None  # no matcher runs
+    index.db.close()

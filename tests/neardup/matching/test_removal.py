@@ -16,7 +16,7 @@ from neardup.matching.fold import fold
 from neardup.matching.removal import expire, take_down
 from neardup.sketch.header import url_hash
 from neardup.sketch.takedown import Named, of_prefix, of_site, of_url
-from neardup.verdict import Kind
+from neardup.verdict import TAKEN_DOWN, Kind
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.invariants import Checked
 from tests.neardup.matching.test_matching import crawl
@@ -49,7 +49,10 @@ def test_a_page_alone_leaves_nothing():
     _, store = folded([record(A, text(), title="Wool")], endless(1))
     assert A.encode() in everything(store)
     found = removed(store, of_url(A))
-    assert (found.pages, found.promoted, found.verdicts) == (1, 0, [])
+    assert (found.pages, found.promoted) == (1, 0)
+    (told,) = found.verdicts
+    assert (told.verdict, told.page_id, told.n, told.url, told.reason) == (Kind.GONE, 10**6, 1, A, TAKEN_DOWN)
+    assert "Wool" not in told.to_json().decode()
     assert everything(store) == b""
     assert fetched(store, 2, record(A, text(), title="Wool")) == ["unique"]
 
@@ -65,8 +68,9 @@ def test_the_next_member_takes_over_with_one_verdict():
     _, store = folded([record(A, text(), at=10), record(B, NEAR), record(C, text())], endless(9))
     found = removed(store, of_url(A), cause=4 << 12)
     assert (found.pages, found.promoted) == (1, 1)
-    (told,) = found.verdicts
+    told, gone = found.verdicts
     assert (told.verdict, told.page_id, told.n, told.url) == (Kind.PROMOTED, 4 << 12, 1, B)
+    assert (gone.verdict, gone.page_id, gone.n, gone.url) == (Kind.GONE, 4 << 12, 2, A)
     assert (told.cluster, told.cluster_size) == (1, 2)
     assert A.encode() not in everything(store)
     assert fetched(store, 5, record(A, text(), at=5)) == ["exact_duplicate"]  # of C, whatever the time of the fetch
@@ -96,7 +100,8 @@ def test_nothing_is_left_of_a_page_that_was_gone_or_edited_before():
     stream = [record(A, text()), record(B, text()), tombstone(A, at=1), record(C, FAR), record(D, FAR)]
     _, store = folded([*stream, record(C, NEARER, at=2, log_time=2)], endless(1))
     for url in (A, C):
-        removed(store, of_url(url))
+        found = removed(store, of_url(url))
+        assert [told.url for told in found.verdicts] == ([C] if url == C else []), "of A its tombstone told"
         assert url.encode() not in everything(store)
         assert url_hash(url) not in everything(store)
 
@@ -106,7 +111,9 @@ def test_a_site_goes_with_all_its_pages_and_nobody_of_it_takes_over():
     _, store = folded([record(url, text()) for url in urls], endless(99))
     found = removed(store, of_site("a.org"))
     assert (found.pages, found.promoted) == (6, 1)
-    assert [told.url for told in found.verdicts] == ["http://b.org/0"]
+    assert [told.url for told in found.verdicts if told.verdict == Kind.PROMOTED] == ["http://b.org/0"]
+    own = {url for url in urls if "a.org" in url}
+    assert {told.url for told in found.verdicts if told.verdict == Kind.GONE} == own
     assert {row.page_id for row in Checked(store, SMALL).urls.values()} == {3, 6, 9}
 
 
@@ -170,7 +177,7 @@ def test_against_a_plain_dictionary(seed):
             found, after = expire(index, decider, after=b"", rows=10**4, before=before, cause=page_id, first=2)
             store.write(index.changes)
             old = {url for url, when in seen.items() if when < before}
-            assert (found.pages, after) == (len(old), b"")
+            assert (found.pages, found.told, after) == (len(old), found.promoted, b"")
             seen = {url: when for url, when in seen.items() if url not in old}
         gone &= seen.keys()
         held = Checked(store, decider).urls
@@ -183,8 +190,9 @@ def _take_out(store, decider, takedown):
     index = Layered(store)
     found = take_down(takedown, index, decider, cause=1)
     store.write(index.changes)
-    assert len(found.verdicts) == found.promoted
-    assert [verdict.n for verdict in found.verdicts] == list(range(1, found.promoted + 1))
+    assert len(found.verdicts) == found.told
+    assert [verdict.n for verdict in found.verdicts] == list(range(1, found.told + 1))
+    assert [verdict.verdict for verdict in found.verdicts].count(Kind.PROMOTED) == found.promoted
     return found.pages
 
 

@@ -160,3 +160,17 @@ def test_lines_that_are_no_verdicts_leave_no_file(shell: Shell) -> None:
         told = shell("export", "x.jsonl", "--table", table, "--out", "y.csv")
         assert (told.code, "not a verdict of neardup" in told.err) == (1, True), told.err
     assert sorted(path.name for path in Path().iterdir() if "y.csv" in path.name) == []
+
+
+def test_a_page_that_was_taken_down_has_no_title_any_more() -> None:
+    secret = {**said(1)[0], "url": "http://site1.example/1", "verdict": "unique", "title": "Secret", "lang": "en"}
+    place = dict.fromkeys(("partition", "offset", "position"), 0) | {"source": "0" * 32}
+    secret = {**secret, "coordinates": place}
+    kept = ("url", "fetched_at", "scheme", "decider", "coordinates")
+    gone = {**{name: secret[name] for name in kept}, "page_id": 9 << 12, "n": 1, "verdict": "gone"}
+    gone["reason"] = "taken down"
+    (row,) = rows("urls", [secret, gone])
+    found = dict(zip(TABLES["urls"], row, strict=True))
+    assert (found["shown"], found["verdict"], found["reason"]) == (False, "gone", "taken down")
+    assert "Secret" not in row
+    assert found["lang"] is None

@@ -255,3 +255,24 @@ def test_a_url_that_added_partitions_moved_has_one_row(seed: int) -> None:
     for url in {verdict["url"] for verdict in verdicts}:
         held = [row for part in parts if (row := part.get("urls", url)) is not None]
         assert rows.url_of(held) == whole.get("urls", url)
+
+
+def test_a_page_that_was_taken_down_leaves_its_url_alone() -> None:
+    secret = {**said(1)[0], "url": "http://site1.example/1", "verdict": "unique", "title": "Secret", "cluster": 3}
+    gone = {"version": 1, "verdict": "gone", "page_id": 9 << 12, "n": 1, "url": secret["url"], "reason": "taken down"}
+    gone |= {name: secret[name] for name in ("fetched_at", "scheme", "decider")}
+    again = {**secret, "page_id": 10 << 12, "title": "Wool"}
+    one, other = MemoryRows(), MemoryRows()
+    for held, verdict in ((one, secret), (one, again), (other, gone)):  # `again` came by a partition that had `secret`
+        apply(verdict, held)
+    plain = MemoryRows()
+    for verdict in (secret, gone):
+        apply(verdict, plain)
+    row = rows.url_of([plain.tables["urls"][secret["url"]]])
+    assert row is not None
+    assert (row["judged"], row["history"]) == (None, [[9 << 12, 1, "gone", secret["fetched_at"]]])
+    assert "Secret" not in str(plain.tables["urls"])
+    apply(again, plain)
+    assert plain.get("urls", secret["url"]) == rows.url_of(
+        [held.tables["urls"][secret["url"]] for held in (one, other)]
+    ) | {"forgot": [9 << 12, 1]}
