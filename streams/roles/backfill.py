@@ -55,7 +55,8 @@ class Wishes:
 def run_backfill(
     settings: Settings, wishes: Wishes = Wishes(), runtime: Runtime | None = None, *, shown: Shown | None = None
 ) -> bool:
-    """Fills `settings.generation` until it is stopped, or, with `once`, has caught up; whether it has.
+    """Fills `settings.generation` until it is stopped, or, with `once`, has caught up; whether it has: without `once`
+    also if an earlier call has.
 
     settings: of the new generation: its scheme, decider and state directory. runtime: by default one with logs, metrics
     and signals of its own. shown: tells a person how far it is; by default the log does. Raises BadInput for a
@@ -89,7 +90,7 @@ def run_backfill(
     finally:
         runtime.stop.set()
         thread.join(LOOK_SECONDS + connect(settings, "match").request_s)
-    return watch.caught_up
+    return watch.caught_up or not (wishes.once or generation.filling)
 
 
 def _begun(settings: Settings, wishes: Wishes, archives: tuple[str, ...]) -> tuple[Settings, Generation, ControlTopic]:

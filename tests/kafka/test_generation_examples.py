@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from broker import PATIENCE_SECONDS, eventually
 from line import Line, Make, story
 
+from neardup.errors import BadInput
 from streams.client import LiveVerdicts
+from streams.commands import inspect as look
 from tests.processes import start
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Ended, Shell
@@ -57,6 +60,11 @@ class Typist:
     def generations(self) -> dict[str, dict[str, Any]]:
         return {row["name"]: row for row in json.loads(self._shell("generations", "--json").out)}
 
+    def kill(self, name: str) -> None:
+        process = self.behind.pop(name)
+        process.kill()
+        process.wait()
+
     def stop(self, name: str) -> None:
         process = self.behind.pop(name)
         process.send_signal(signal.SIGINT)
@@ -68,7 +76,8 @@ def test_another_rule_and_the_history_again_as_the_page_has_them(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = make()
-    line.publish(story(12))
+    pages = story(12)
+    line.publish(pages)
     for role in ("sketch", "match"):
         line.start(role)
     line.settle()
@@ -76,7 +85,9 @@ def test_another_rule_and_the_history_again_as_the_page_has_them(
     archived = crawl(9)
     write_warc(tmp_path / "old.warc.gz", archived)
     (backfill, diff, match, cutover, listing), (again, list_again, diff_pages, cutover_again, remove) = walks()
+    taken_down = pages[-1].url
     try:
+        typist(f"neardup forget {taken_down}")
         typist(backfill)
         typist(diff)
         assert "verdicts.second" in (tmp_path / "diff.html").read_text()
@@ -86,6 +97,10 @@ def test_another_rule_and_the_history_again_as_the_page_has_them(
         assert said is not None
         assert "second" in said.out
         assert typist.generations()["second"]["live"]
+        # A supervisor starts both again, now that their generation is live.
+        typist.kill("match")
+        typist(backfill)
+        typist(match)
 
         typist(again)
         typist(list_again)
@@ -93,6 +108,8 @@ def test_another_rule_and_the_history_again_as_the_page_has_them(
         typist(diff_pages)
         assert (tmp_path / "changed.parquet").stat().st_size > 0
         typist(cutover_again)
+        typist.stop("backfill")
+        typist(again)
         line.publish(story(2))
         typist.stop("match")
         typist(remove)
@@ -106,6 +123,11 @@ def test_another_rule_and_the_history_again_as_the_page_has_them(
         urls = {verdict["url"].rpartition("/")[2] for batch in batches for verdict in batch.verdicts}
         assert {sample.path for sample in archived} <= urls
         typist.stop("backfill")
+        with ExitStack() as held:
+            store = look.open_index(tmp_path / "of.third", held).store
+            assert look.of_url(store, pages[0].url)
+            with pytest.raises(BadInput, match="nothing is held of it"):
+                look.of_url(store, taken_down)
     finally:
         for process in typist.behind.values():
             process.kill()
