@@ -26,7 +26,12 @@ RULE_VERSION = 1
 
 
 #: Numbers of steps that did not pay on pages they were not made on: what they did is done no more.
-_GONE = frozenset(("content_apart_max", "figure_gaps_min", "noise_tape_min", "path_veto", "sessions_max"))
+_GONE = frozenset(
+    (
+        *("contained_length_max", "contained_share_min", "contained_tape_min"),
+        *("content_apart_max", "figure_gaps_min", "noise_tape_min", "path_veto", "sessions_max"),
+    )
+)
 
 #: A number from 0 to 1.
 Share = Annotated[float, (0, 1)]
@@ -116,14 +121,10 @@ class Decider:
         0.95, neutral=0.95
     )
     middle_c_min: Annotated[int, (0, 384), "Agreeing bits that are asked of such simhashes"] = later(360, neutral=360)
-    # whoever adds to a stranger's page, and is crawled first, would hide it
-    contained_tape_min: Annotated[
-        Share, "Tape score of a page that stands in a longer, older one of another site; 0: as of others"
-    ] = later(0.9, neutral=0.0)
-    contained_share_min: Annotated[Share, "Share of it that stands there at least"] = later(0.95, neutral=0.95)
-    contained_length_max: Annotated[Share, "Its length as a share of the older page's, at most"] = later(
-        0.85, neutral=0.85
-    )
+    # a copy with spam added that is crawled before its original would hide it
+    added_max: Annotated[
+        Share, "Share of a page that an older page of another owner may add to it and hide it, at most; 1: any"
+    ] = later(0.16, neutral=1.0)
     # one article on two sites: each puts its own name, menus, comments and teasers about it
     syndicated_tokens_min: Annotated[
         int, (0, 10_000), "Tokens of one stretch that the articles of two sites have in common at least; 0: off"

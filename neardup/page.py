@@ -103,6 +103,17 @@ def host_of(url: str) -> str:
     return authority.partition(":")[0]
 
 
+def owner_of(url: str) -> str:
+    """Who writes below a normalised URL, as far as it says so: its host, "www." left out, and the user that it names.
+
+    Sites whose users have hosts (`ann.example.com`) or folders (`/@ann/`, `/~ann/`) have as many owners. The public
+    suffix list knows few of them.
+    """
+    host, path = host_of(url), url[url.index("://") + 3 :].partition("?")[0].partition("/")[2]
+    user = path.partition("/")[0] if path[:1] in ("@", "~") else ""
+    return f"{host.removeprefix('www.')}/{user}"
+
+
 def hen_site(host: str) -> str:
     """Henzinger 2006, section 1: the host if it has at most one dot, else the host without its first label.
 

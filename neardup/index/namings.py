@@ -1,8 +1,10 @@
-"""Rows of `neardup.rules.siblings`: a row of the `keys` family under site and naming."""
+"""Rows of `neardup.rules.siblings`: a row of the `keys` family under owner and naming."""
 
+import hashlib
 import struct
 
 from neardup.errors import CorruptRecord
+from neardup.page import owner_of
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import COUNT_MAX, Siblings
 from neardup.sketch.header import Header
@@ -33,6 +35,32 @@ def decode(row: bytes) -> Siblings:
     return Siblings(*_ROW.unpack(row)[1:])
 
 
+#: Fingerprints of owners by site and by what of a URL names one; emptied when there are so many.
+_OWNERS: dict[tuple[int, bytes], int] = {}
+_OWNERS_MAX = 1 << 16
+
+
+def owner(site: int, url: bytes) -> int:
+    """Fingerprint of a page's owner (`neardup.page.owner_of`): 64 bits, keyed by that of its site.
+
+    site: the fingerprint in its record. url: in normal form.
+    """
+    _, _, host, user, *_ = url.split(b"/", 4)
+    known = site, host if user[:1] not in (b"@", b"~") else b"/".join((host, user.partition(b"?")[0]))
+    found = _OWNERS.get(known)
+    if found is None:
+        if len(_OWNERS) >= _OWNERS_MAX:
+            _OWNERS.clear()
+        name, key = owner_of(url.decode()).encode(), site.to_bytes(8, "little")
+        found = int.from_bytes(hashlib.blake2b(name, digest_size=8, key=key).digest(), "little")
+        _OWNERS[known] = found
+    return found
+
+
 def key_of(header: Header) -> bytes:
-    """17 bytes: site and naming of a page."""
-    return _KEY.pack(KeyFamily.NAMING, header.site, header.naming)
+    """17 bytes: owner and naming of a page."""
+    return key(owner(header.site, header.url.encode()), header.naming)
+
+
+def key(owner: int, naming: int) -> bytes:
+    return _KEY.pack(KeyFamily.NAMING, owner, naming)

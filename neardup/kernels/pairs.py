@@ -18,7 +18,7 @@ from neardup.kernels.names import (
     is_saturated,
 )
 from neardup.kernels.record import ARTICLE_HEADER_BYTES, OWN_URL
-from neardup.kernels.urls import deeper, same_but_digits, same_but_numbers, same_but_sessions
+from neardup.kernels.urls import deeper, same_but_digits, same_but_numbers, same_but_sessions, same_owner
 
 U64 = np.uint64
 U8 = np.uint8
@@ -63,7 +63,7 @@ GAPS, GAP_DIGITS, LOOSE_WORDS, END_DIFFERS, GAP_WORDS, SAME_ADDRESS, SAME_HEADIN
 OWN_URLS, SAME_BUT_SESSIONS, SAME_CANONICAL, SAME_LETTERS, PATH_VETO, NAMED, RECORDS = range(32, 39)
 NUMBERED, OWN_WORDS = range(39, 41)
 ARTICLE_TOKENS_A, ARTICLE_TOKENS_B, ARTICLE_A, ARTICLE_B, ARTICLE_SCORE, ARTICLE_RUN, ARTICLE_LEVEL = range(41, 48)
-COMMON_NAMES, FEWEST_NAMES, COLUMNS = range(48, 51)
+COMMON_NAMES, FEWEST_NAMES, SAME_OWNER, COLUMNS = range(48, 52)
 _OWN_URL = U8(OWN_URL)
 #: A token names what a page is about if it occurs this often: in its title, in its head.
 _TITLE_TWICE, _HEAD_THRICE = 2, 3
@@ -453,7 +453,8 @@ def score_pair(buf, a, b, at, header, scratch, out):
             out[OWN_WORDS] = _told_apart(mine, theirs, words, other_words, more)
     text_a, text_b = start_a + url_a + _half(buf, a + at[_HOST]), start_b + url_b + _half(buf, b + at[_HOST])
     out[SAME_LETTERS] = _alike(buf, text_a, _half(buf, a + at[_TEXT]), text_b, _half(buf, b + at[_TEXT]))
-    out[ARTICLE_TOKENS_A:COLUMNS] = 0
+    out[ARTICLE_TOKENS_A:SAME_OWNER] = 0
+    out[SAME_OWNER] = same_site and same_owner(buf, start_a, start_a + url_a, start_b, start_b + url_b)
     if not same_site:
         out[COMMON_NAMES], out[FEWEST_NAMES] = _common_names(buf, names_a, title_a, names_b, title_b)
         # last, as most pairs of two sites have no word of a headline in common

@@ -27,6 +27,7 @@ def _classes():
 
 _CLASSES = _classes()
 _SLASH, _DOT, _PERCENT, _QUESTION, _COLON, _SEMICOLON, _AMPERSAND = 0x2F, 0x2E, 0x25, 0x3F, 0x3A, 0x3B, 0x26
+_AT, _TILDE, _BRACKET, _W = 0x40, 0x7E, 0x5B, 0x77
 _HTTP = np.frombuffer(b"http", np.uint8).copy()
 
 
@@ -316,6 +317,50 @@ def deeper(text, a, a_end, b, b_end):
         more -= text[b] == _SLASH
         b += 1
     return more
+
+
+@lean_kernel
+def _owner(text, start, end):
+    """Of the URL text[start:end]: (first, end) of the host without "www.", (first, end) of the user's segment."""
+    at = start
+    while at < end and text[at] != _COLON:
+        at += 1
+    at = min(at + 3, end)
+    first = stop = at
+    while at < end and text[at] != _SLASH and text[at] != _QUESTION:
+        at += 1
+        if text[at - 1] == _AT:
+            first = at
+    bracket = first < at and text[first] == _BRACKET
+    stop = first
+    while stop < at and (bracket or text[stop] != _COLON):
+        bracket = bracket and text[stop] != _BRACKET + 2
+        stop += 1
+    if stop - first > 4 and text[first + 3] == _DOT and text[first] == text[first + 1] == text[first + 2] == _W:
+        first += 4
+    user = at + 1
+    if user >= end or text[at] != _SLASH or (text[user] != _AT and text[user] != _TILDE):
+        return first, stop, end, end
+    at = user
+    while at < end and text[at] != _SLASH and text[at] != _QUESTION:
+        at += 1
+    return first, stop, user, at
+
+
+@lean_kernel
+def same_owner(text, a, a_end, b, b_end):
+    """Whether the URLs text[a:a_end], text[b:b_end] are of one owner: see `neardup.page.owner_of`."""
+    host_a, stop_a, user_a, last_a = _owner(text, a, a_end)
+    host_b, stop_b, user_b, last_b = _owner(text, b, b_end)
+    if stop_a - host_a != stop_b - host_b or last_a - user_a != last_b - user_b:
+        return False
+    for i in range(stop_a - host_a):
+        if text[host_a + i] != text[host_b + i]:
+            return False
+    for i in range(last_a - user_a):  # noqa: SIM110  (numba has no generator expressions)
+        if text[user_a + i] != text[user_b + i]:
+            return False
+    return True
 
 
 @lean_kernel

@@ -1,10 +1,12 @@
 """The records of a batch, their headers side by side, each decoded further only when somebody asks for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from neardup.errors import CorruptRecord, InvariantBroken
+from neardup.index import namings
 from neardup.limits import PAGE_ID_MAX
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import Traits
@@ -20,8 +22,8 @@ from neardup.sketch.layout import (
 )
 
 _DIGEST_KEY = np.dtype([("family", "u1"), ("digest", "V16")])
-_NAMING_KEY = np.dtype([("family", "u1"), ("site", "<u8"), ("naming", "<u8")])
 _NO_DIGEST = bytes(16)
+_PAGE = int(RecordKind.PAGE)
 
 #: Page ids and sketch records, in the order of the log.
 Records = Sequence[tuple[int, bytes]]
@@ -31,7 +33,7 @@ class Pages(Mapping[int, Header]):
     """Pages of a batch by page id, in their order; most is asked for by a page's place in that order, `at`.
 
     ids int64[pages], page_ids: the same as a list; headers HEADER[pages]; records: bytes of each; kinds: values of
-    RecordKind. url_hashes, digest_keys (b"" for none), naming_keys: keys of the rows of each; named bool[pages]: see
+    RecordKind. url_hashes, digest_keys (b"" for none): keys of the rows of each; named bool[pages]: see
     `Header.named`. counted: values of `Traits`, which are counted under its naming; sites: fingerprints. log_times,
     newest: log time, and the fetch time that counts, ms. names_canonical: whether it has a rel=canonical. id_keys: page
     ids as keys. starts: of the records' sections, int64[pages] each; middles: what `neardup.index.sharing` takes.
@@ -56,9 +58,6 @@ class Pages(Mapping[int, Header]):
         self.url_hashes: list[bytes] = headers["url_hash"].tolist()
         self.named: list[bool] = ((headers["kind"] != RecordKind.REJECTED) | (headers["url_bytes"] > 0)).tolist()
         self.digest_keys = _digest_keys(headers)
-        namings = np.empty(len(batch), dtype=_NAMING_KEY)
-        namings["family"], namings["site"], namings["naming"] = KeyFamily.NAMING, headers["site"], headers["naming"]
-        self.naming_keys: list[bytes] = namings.view(f"V{_NAMING_KEY.itemsize}").tolist()
         self.counted = list(zip(*(headers[name].tolist() for name in Traits._fields), strict=True))
         self.sites: list[int] = headers["site"].tolist()
         self.log_times: list[int] = headers["log_time"].tolist()
@@ -69,6 +68,16 @@ class Pages(Mapping[int, Header]):
         shared = (self.starts[section].tolist() for section in middle)
         self.middles: list[tuple[int, int, int]] = list(zip(*shared, strict=True))
         self.names_canonical: list[bool] = (headers["canonical_bytes"] > 0).tolist()
+
+    @cached_property
+    def naming_keys(self) -> list[bytes]:
+        """`neardup.index.namings.key_of` of each page; b"" for records of another kind."""
+        urls = (self.starts[section].tolist() for section in (RecordSection.URL, RecordSection.SITE))
+        every = zip(self.records, *urls, self.sites, self.headers["naming"].tolist(), self.kinds, strict=True)
+        return [
+            namings.key(namings.owner(site, record[start:end]), naming) if kind == _PAGE else b""
+            for record, start, end, site, naming, kind in every
+        ]
 
     def __getitem__(self, page_id: int) -> Header:
         at = self._at[page_id]

@@ -47,6 +47,9 @@ class Pair(NamedTuple):
     have an article: article_tokens_a, article_tokens_b: its tokens; article_a, article_b: bytes of its tape at
     article_level, the level compared; article_score: LJ of both; article_run: bytes of the stretch that both have most
     of in common and in one order, whatever stands before and after it.
+
+    same_owner: on one site the hosts are equal, "www." left out, and so are the users that the paths name, if any: see
+    `neardup.page.owner_of`.
     """
 
     same_digest: bool
@@ -99,3 +102,4 @@ class Pair(NamedTuple):
     article_level: int
     common_names: int
     fewest_names: int
+    same_owner: bool

@@ -1,4 +1,7 @@
-"""How many pages of a site go by one name: where many do, their title and heading do not tell them apart.
+"""How many pages of an owner go by one name: where many do, their title and heading do not tell them apart.
+
+Owners are what hosts and users of a site are (`neardup.page.owner_of`), so that no user of a platform adds to what
+another one's pages are counted by.
 
 Counts only grow, and only with first sightings of URLs whose content is new, so they are a function of the log's prefix
 however it is cut. They end at COUNT_MAX pages: more tell no more. Kept by `neardup.index.namings`.
@@ -29,7 +32,7 @@ class Traits(NamedTuple):
 
 
 class Siblings(NamedTuple):
-    """Pages of one site and one naming. tail, titling, place: the first one's; alike: pages of its tail; others: the
+    """Pages of one owner and one naming. tail, titling, place: the first one's; alike: pages of its tail; others: the
     other pages; retitled, moved: pages of another titling, of another place (see `neardup.sketch.layout.HEADER`).
 
     Releases and languages of one page end alike; pages about different things, of one template, do not.

@@ -17,7 +17,7 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
 from neardup.rules import syndicated, tape
-from neardup.rules.base import Columns, Evidence, Posts, Refusal, Rule, Ruling, evidence_of, refused
+from neardup.rules.base import Columns, Evidence, Posts, Refusal, Rule, Ruling, evidence_of, refused, score_and_demand
 from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.sketch.header import Header
@@ -32,8 +32,8 @@ def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO
     ruling = syndicated.ruled(pair, decider, _on_names(pair, decider, crowd, siblings))
     if ruling.kind is not None and ruling.by != syndicated.BY and _padded(pair, decider, ruling.kind):
         return refused("length", pair.tape_score, tape.demanded_of(pair, decider, crowd))
-    if ruling.kind is Kind.NEAR_DUPLICATE and _is_contained(pair, decider):
-        return refused("contained", pair.tape_score, decider.contained_tape_min)
+    if ruling.kind is Kind.NEAR_DUPLICATE and _adds_too_much(pair, decider):
+        return refused("added", pair.tape_score, tape.demanded_of(pair, decider, crowd))
     return ruling
 
 
@@ -45,18 +45,20 @@ def _padded(pair: Pair, decider: Decider, kind: Kind) -> bool:
     return min(a, b) < decider.length_share_min * max(a, b)
 
 
-def _is_contained(pair: Pair, decider: Decider) -> bool:
-    """Whether the older page, of another site, is the new one and more: the new one may be what it was made of."""
-    if pair.same_site or pair.tape_score >= decider.contained_tape_min:
-        return False
-    longer = pair.tape_a <= decider.contained_length_max * pair.tape_b
-    return longer and contained(pair) >= decider.contained_share_min
+def _adds_too_much(pair: Pair, decider: Decider) -> bool:
+    """Whether the older page is another owner's, and so much more than the new one that it may be made of it."""
+    return not pair.same_owner and decider.added_max < 1 and added(pair) > decider.added_max
 
 
-def contained(pair: Pair) -> float:
-    """Share of the new page's tape that stands in the older one's, in order: |LCS| / |A|."""
+def added(pair: Pair) -> float:
+    """How much the older page adds to what both have in common, as a share of the new page: |B| / |A| - |LCS| / |A|.
+
+    |A| and |B| are the lengths of the tapes, or the numbers of tokens if the share is greater with these: a tape holds
+    8 occurrences of a token, so a keyword that is repeated 100 times hardly shows there.
+    """
     common = pair.tape_score * (pair.tape_a + pair.tape_b) / (1.0 + pair.tape_score)
-    return min(1.0, common / pair.tape_a) if pair.tape_a else 0.0
+    longer = max(pair.tape_b / max(1, pair.tape_a), pair.tokens_b / max(1, pair.tokens_a))
+    return longer - min(1.0, common / max(1, pair.tape_a))
 
 
 def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> Ruling:
@@ -282,7 +284,7 @@ _REFUSALS = {
         "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
     ),
     "lengths": Refusal("the texts differ in length, and in many places, so a closer match was demanded"),
-    "contained": Refusal("all of it stands in a longer, older page of another site, so a closer match was demanded"),
+    "added": Refusal("an older page of another owner adds too much to this one, and may be made of it", veto=True),
     "length": Refusal("one page is much longer: words repeated many times, which the samples leave out"),
     **tape.REFUSALS,
 }
@@ -296,12 +298,12 @@ _ACCEPTED = {
 
 
 def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
+    more = {"added": round(added(pair), 4)} if ruling.by == "added" else {}
     if not pair.same_site:
-        numbers = {"contained": round(contained(pair), 4)} if ruling.by == "contained" else {}
-        numbers |= syndicated.evidence(pair, ruling)
+        numbers = more | syndicated.evidence(pair, ruling)
         return evidence_of(pair, ruling, numbers, {"heading": int(ruling.by == "heading veto")})
     gaps = [pair.gaps, pair.gap_digits, pair.loose_words]
-    return evidence_of(pair, ruling, {"gaps": gaps}, {"heading": int(_headings_apart(pair))})
+    return evidence_of(pair, ruling, more | {"gaps": gaps}, {"heading": int(_headings_apart(pair))})
 
 
 def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
@@ -314,7 +316,6 @@ def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
         "renamed": max(decider.renamed_tape_min, demand),
         "lengths": decider.middle_tape_max,
         "middle": decider.middle_tape_min,
-        "contained": decider.contained_tape_min,
     }
     return score, demands.get(str(evidence.get("by")), demand)
 
@@ -323,6 +324,9 @@ def _told(evidence: Evidence, decider: Decider) -> list[str]:
     if article := syndicated.told(evidence, decider):
         return article
     told = tape.told_of(_held(evidence, decider), evidence, decider, _REFUSALS)
+    if (share := evidence.get("added")) is not None:
+        shown, most = score_and_demand(float(share), decider.added_max)
+        told.insert(1, f"What the older page adds is {shown} of this one; at most {most} may be.")
     return _ACCEPTED.get(str(evidence.get("by")), []) + told
 
 

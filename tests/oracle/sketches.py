@@ -548,6 +548,12 @@ def same_heading(a, b):
     return bool(x) and x == y
 
 
+def owner(url):
+    """Its host, and the user that its path begins with."""
+    found = re.match(r"[a-z]+://(?:[^/?]*@)?(?:www\.)?(\[[^]]*\]|[^/?:]*)[^/?]*(?:/([@~][^/?]*))?", url)
+    return found[1], found[2] or ""
+
+
 def pair(a, b, *, same_site=True, same_hen_site=True):
     """The fields of a pair, in their order."""
     full = a["tokens"] > 0 and b["tokens"] > 0
@@ -595,4 +601,5 @@ def pair(a, b, *, same_site=True, same_hen_site=True):
         numbered(a, b) if same_site else False,
         own_words(a, b) if same_site else 0,
         *((0, 0, 0, 0, 0.0, 0, 0, 0, 0) if same_site else one_article(a, b)),
+        same_site and owner(a["url"]) == owner(b["url"]),
     )

@@ -309,3 +309,33 @@ def test_pages_without_names_may_differ_in_figures() -> None:
         ]
         with open_index(scheme=Scheme(seed=7)) as index:  # with one seed of 80 no key of theirs is equal
             assert index.add(pages)[1].verdict == "near_duplicate"
+
+
+#: Where one user's page lies, where it is repeated, and where another user has a page of the same name.
+USERS = {
+    "hosts": ("https://ann.tumblr.com/a", "https://ann.tumblr.com/b", "https://bob.tumblr.com/z"),
+    "hosts, www": ("https://ann.substack.com/a", "https://www.ann.substack.com/b", "https://bob.substack.com/z"),
+    "users": ("https://medium.com/@ann/a", "https://medium.com/@ann/b", "https://medium.com/@bob/z"),
+    "homes": ("http://www.uni.example/~ann/a", "http://uni.example/~ann/b", "http://uni.example/~bob/z"),
+}
+
+
+@pytest.mark.parametrize("urls", USERS.values(), ids=USERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_user_of_a_site_keeps_another_ones_repeats_apart(urls: tuple[str, str, str], seed: int) -> None:
+    own, again, other = urls
+    words = [f"w{(17 + seed) * i % 401}" for i in range(300)]
+
+    def page(url: str, text: list[str]) -> Page:
+        return Page(url, f"<title>My photos</title><p>{' '.join(text)}".encode(), "text/html")
+
+    def told(*pages: Page) -> Kind:
+        with open_index(scheme=SCHEME) as index:
+            return index.add(pages)[-1].verdict
+
+    repeat = page(again, [*words[:150], "changed", *words[151:]])
+    assert told(page(own, words), repeat) is Kind.NEAR_DUPLICATE
+    others = [page(f"{other}{i}", [f"v{i}x{j}" for j in range(300)]) for i in range(3)]
+    assert told(*others, page(own, words), repeat) is Kind.NEAR_DUPLICATE
+    siblings = [page(f"{own}/{i}", [f"v{i}x{j}" for j in range(300)]) for i in range(3)]
+    assert told(*siblings, page(own, words), repeat) is Kind.UNIQUE, "her own pages of this name do"

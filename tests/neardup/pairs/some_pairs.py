@@ -57,6 +57,7 @@ SAME = Pair(
     article_level=2,
     common_names=5,
     fewest_names=5,
+    same_owner=True,
 )
 
 _TOKENS = (10, 19, 20, 49, 50, 200, 500, 1000, 1001)

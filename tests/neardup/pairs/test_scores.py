@@ -56,6 +56,7 @@ def test_no_rule_accepts_what_is_called_impossible(rule):
             strict_tape_min=rng.choice([0.45, 0.95]),
             content_tape_min=rng.choice([0.2, 0.74]),
             crowd_min=rng.choice([0, 2]),
+            added_max=rng.choice([0.16, 1.0]),
             model=LEARNED if rule == "signals" else "",
             sites=rng.choice([{}, {"s1.org": SiteOverride(tape_min=0.9)}]),
         )

@@ -1,0 +1,135 @@
+"""A page of another owner that is crawled first hides no page that it may be made of: what it adds is bounded."""
+
+import random
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+
+from neardup import Page, Scheme, open_index
+from neardup.decider import Decider
+from neardup.page import owner_of
+
+SCHEME = Scheme(seed=12)
+DEFAULT = Decider(SCHEME.digest)
+#: Victim and copier, each pair of two owners.
+OWNERS = {
+    "two sites": ("https://a.example/wool", "https://b.test/wool"),
+    "two hosts of a site": ("https://ann.tumblr.com/wool", "https://bob.tumblr.com/wool"),
+    "two users of a host": ("https://medium.com/@ann/wool", "https://medium.com/@bob/wool"),
+    "two homes": ("https://www.uni.example/~ann/wool.html", "https://www.uni.example/~bob/wool.html"),
+}
+
+
+def words(count, name, seed=1, many=3000):
+    rng = random.Random(f"{name} {seed}")
+    return [f"{name}{rng.randrange(many)}" for _ in range(count)]
+
+
+def article(count, seed):
+    """A text of which a third are frequent words."""
+    rng = random.Random(seed)
+    return [f"the{rng.randrange(40)}" if rng.random() < 0.3 else f"word{rng.randrange(9000)}" for _ in range(count)]
+
+
+def page(url, *texts):
+    body = "<title>Wool keeps warm</title><p>" + " ".join(word for text in texts for word in text)
+    return Page(url, body.encode(), "text/html", 1000)
+
+
+TEXT = words(400, "word")
+ORIGINAL = page("https://a.example/wool", TEXT)
+
+
+def spammed(share, url="https://b.test/wool"):
+    """The text with spam in its middle, as much as a share of it."""
+    return page(url, TEXT[:200], words(int(share * len(TEXT)), "spam", 2), TEXT[200:])
+
+
+def judged(*pages, decider=DEFAULT):
+    with open_index(scheme=SCHEME, decider=decider) as index:
+        return index.add(pages)[-1]
+
+
+@pytest.mark.parametrize("share", [0.2, 0.25, 0.3])
+def test_an_older_page_with_spam_added_hides_no_original(share):
+    told = judged(spammed(share), ORIGINAL)
+    assert told.verdict == "unique"
+    nearest = told.evidence["nearest"]
+    assert (nearest["by"], nearest["url"]) == ("added", "https://b.test/wool")
+    assert nearest["added"] == pytest.approx(share, abs=0.02)
+    assert nearest["score"] > 0.74
+
+
+class Attack(NamedTuple):
+    """What a copier does with a text. drop: share of it that goes, in one block; add: as much as a share of it, of
+    other words, at the end; keywords: so many words, each repeated so often, spread over the text."""
+
+    tokens: int
+    drop: float = 0.0
+    add: float = 0.0
+    keywords: tuple[int, int] = (0, 0)
+
+    def copy(self, text, seed):
+        rng = random.Random(seed)
+        dropped = int(self.drop * len(text))
+        at = rng.randrange(len(text) // 4, len(text) // 2)
+        out = text[:at] + text[at + dropped :] + words(int(self.add * len(text)), "spam", seed)
+        many, times = self.keywords
+        for word in words(many, "keyword", seed) * times:
+            out.insert(rng.randrange(len(out) // 4, len(out)), word)
+        return out
+
+
+ATTACKS = [
+    *(Attack(tokens, *shares) for tokens in (400, 3000) for shares in [(0.055, 0.26), (0.08, 0.22), (0.1, 0.2)]),
+    *(Attack(3000, 0.06, 0.1, (5, 60)), Attack(3000, 0.13, 0.0, (10, 60))),
+    *(Attack(1500, keywords=(6, 60)), Attack(3000, keywords=(10, 60)), Attack(3000, keywords=(20, 140))),
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=str)
+def test_no_way_to_add_more_hides_a_page(attack):
+    """Of several victims, whatever owners' pages are."""
+    for seed, urls in enumerate(OWNERS.values()):
+        text = article(attack.tokens, seed)
+        original, copy = page(urls[0], text), page(urls[1], attack.copy(text, seed))
+        assert judged(copy, original).verdict in ("unique", "same_content"), (urls, seed)
+    assert judged(original, page("https://c.test/wool", text)).verdict == "exact_duplicate"
+
+
+@pytest.mark.parametrize("urls", OWNERS.values(), ids=OWNERS)
+def test_the_other_way_round_it_is_a_copy(urls):
+    assert judged(ORIGINAL, spammed(0.25)).verdict == "near_duplicate"
+    assert judged(page(urls[0], TEXT), spammed(0.25, "https://c.test/wool")).verdict == "near_duplicate"
+
+
+@pytest.mark.parametrize("share", [0.05, 0.15])
+def test_little_more_is_no_reason(share):
+    """A date, lines at the foot: whoever adds no more than that is taken for a copy, whoever came first."""
+    assert judged(spammed(share), ORIGINAL).verdict == "near_duplicate"
+
+
+@pytest.mark.parametrize("url", ["https://www.a.example/wool", "https://a.example/wool?print=1"])
+def test_a_page_of_one_owner_may_have_been_longer(url):
+    assert judged(spammed(0.25, url), ORIGINAL).verdict == "near_duplicate"
+
+
+def test_how_much_may_be_added_is_a_number_of_the_decider():
+    told = judged(spammed(0.25), ORIGINAL, decider=replace(DEFAULT, added_max=1.0))
+    assert (told.verdict, told.evidence["by"]) == ("near_duplicate", "tape")
+
+
+@pytest.mark.parametrize(
+    ("url", "owner"),
+    [
+        ("https://ann.tumblr.com/post/17", "ann.tumblr.com/"),
+        ("https://www.a.example:8080/@ann/wool?x=/~bob", "a.example/@ann"),
+        ("http://user@a.example/~ann", "a.example/~ann"),
+        ("http://[::1]:80/a/@ann", "[::1]/"),
+        ("http://www.a/", "a/"),
+        ("file:///home/x", "/"),
+    ],
+)
+def test_owners_of_urls(url, owner):
+    assert owner_of(url) == owner
