@@ -47,16 +47,20 @@ class Note(NamedTuple):
     """A cluster that a URL has stood for, and does not any more.
 
     since: the cluster's `promoted` when it did: of two that stood for a cluster, the earlier one has the smaller. left:
-    log time at which it ceased to, ms. digest: of the content that it had last, zeros for none.
+    log time at which it ceased to, ms; shown: for how long it had, ms. digest, naming, simhash: of the content that it
+    had last, as in the header of its sketch; digest: zeros for none.
     """
 
     cluster: int
     since: int
     left: int
+    shown: int
     digest: bytes
+    naming: int
+    simhash: bytes
 
 
-_NOTE = struct.Struct(">QQq16s")
+_NOTE = struct.Struct(">QQqq16sQ48s")
 
 
 class UrlRow(NamedTuple):
@@ -65,7 +69,7 @@ class UrlRow(NamedTuple):
     member: page id at joining its cluster; 0 for a representative (no member has it: its founder came before). Of a
     `gone` URL cluster and member are 0 and mean nothing. standing: of a member as it was when it was last verified
     (`neardup.matching.clusters.standing_of`). newest: greatest clamped fetch time; seen: log time, both ms. notes: see
-    `neardup.matching.reclaiming`, the oldest first; only a row with some has room for them, and format 2.
+    `neardup.matching.reclaiming`, the oldest first; only a row with some has room for them, and format 3.
     """
 
     page_id: int
@@ -82,7 +86,7 @@ class UrlRow(NamedTuple):
 
     def encode(self) -> bytes:
         row = encode_url(*self[:6])
-        return b"".join((b"\2", row[1:], *(_NOTE.pack(*note) for note in self.notes))) if self.notes else row
+        return b"".join((b"\3", row[1:], *(_NOTE.pack(*note) for note in self.notes))) if self.notes else row
 
 
 def encode_url(page_id: int, cluster: int, member: int, standing: Kind, newest: int, seen: int) -> bytes:
@@ -96,7 +100,7 @@ _SEEN = struct.Struct(">q")  # the last of these
 
 def decode_url(row: bytes) -> UrlRow:
     noted, rest = divmod(len(row) - _URL.size, _NOTE.size)
-    known = bool(row) and row[0] == (2 if noted else 1) and not rest and 0 <= noted <= NOTES_MAX
+    known = bool(row) and row[0] == (3 if noted else 1) and not rest and 0 <= noted <= NOTES_MAX
     if not known or row[1] not in _STANDINGS:
         raise CorruptRecord(f"not a URL row of a known format: {row.hex()}")
     _, code, page_id, cluster, member, newest, seen = _URL.unpack_from(row)
@@ -106,7 +110,7 @@ def decode_url(row: bytes) -> UrlRow:
 
 def seen_of(row: bytes) -> int:
     """`seen` of a URL's row, at a tenth of the price of all of it. Raises CorruptRecord for what is no such row."""
-    if len(row) < _URL.size or row[0] not in (1, 2):
+    if len(row) < _URL.size or row[0] not in (1, 3):
         raise CorruptRecord(f"not a URL row of a known format: {row.hex()}")
     (seen,) = _SEEN.unpack_from(row, _URL.size - _SEEN.size)
     return int(seen)

@@ -1,19 +1,23 @@
-"""Who comes back takes his cluster over again: else whoever copies a page has only to wait for its outage.
+"""A URL that comes back takes its cluster over again: else a copy had only to wait for its original's outage.
 
-A URL that ceases to stand for a cluster, as it is gone or shows something else, keeps a note of it (`Note`). Comes it
-back within the decider's grace, with a content that is still that cluster's, it stands for it again, and who took its
-place becomes a member. The same with its former content, word for word, where another page has founded a cluster with
-that content meanwhile. Of two that have a right to a cluster, the earlier one has it, whoever comes back first.
+A URL that ceases to stand for a cluster, as it is gone or shows something else, keeps a note of it (`Note`). If the URL
+comes back within the decider's grace, with a content that is still that cluster's, it stands for the cluster again, and
+the page that took its place becomes a member. The same with the URL's former content, where another page has founded a
+cluster with that content meanwhile. Former content is the same words; or the same naming, and a simhash that agrees as
+the combined algorithm asks, since the sketch itself is gone. Whether page and cluster are one, the rule decides. Of two
+URLs that have a right to a cluster, the earlier one has it, whichever comes back first.
 """
 
 from typing import NamedTuple
 
+from neardup.decider import Decider
 from neardup.index.rows import NO_PAGE, NOTES_MAX, ClusterRow, MemberRow, Note, UrlRow, id_key, member_key
 from neardup.limits import DAY_MS
 from neardup.matching import choice, clusters, digests
 from neardup.matching.overlay import Overlay
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
+from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
 _NO_DIGEST = bytes(16)
@@ -38,13 +42,29 @@ def notes_of(overlay: Overlay, at: int, row: UrlRow) -> tuple[Note, ...]:
     now = overlay.reads.batch.log_times[at]
     kept = [note for note in row.notes if now - note.left <= overlay.decider.reclaim_days * DAY_MS]
     if row.live and not row.member:
-        since = overlay.clusters.need(id_key(row.cluster)).promoted
-        digest = overlay.header(row.page_id).digest or _NO_DIGEST
+        cluster, header = overlay.clusters.need(id_key(row.cluster)), overlay.header(row.page_id)
+        shown = now - overlay.header(cluster.founding).log_time
+        digest = header.digest or _NO_DIGEST
         # By what right it stood for the cluster, it may again.
         others = [note._replace(left=now) if note.digest == digest else note for note in kept]
         kept = [note for note in others if note.cluster != row.cluster]
-        kept.append(Note(row.cluster, since, now, digest))
-    return tuple(kept[-NOTES_MAX:])
+        kept.append(Note(row.cluster, cluster.promoted, now, shown, digest, header.naming, header.simhash))
+    while len(kept) > NOTES_MAX:
+        kept.remove(_least(overlay, row, kept))
+    return tuple(kept)
+
+
+def _least(overlay: Overlay, row: UrlRow, notes: list[Note]) -> Note:
+    """The note that can best be spared: of a cluster that nobody else stands for, and of what was shown least long.
+
+    An outage may show many texts, each a cluster of its own for a while; the page itself was there before.
+    """
+
+    def worth(note: Note) -> tuple[bool, int]:
+        left = overlay.clusters.get(id_key(note.cluster))
+        return left is not None and (note.cluster != row.cluster or left.size > 1), note.shown
+
+    return min(reversed(notes), key=worth)
 
 
 def claim(overlay: Overlay, at: int, notes: tuple[Note, ...]) -> Claim | None:
@@ -53,8 +73,8 @@ def claim(overlay: Overlay, at: int, notes: tuple[Note, ...]) -> Claim | None:
         row = overlay.clusters.get(id_key(note.cluster))
         if row is not None and (found := _verified(overlay, at, note, note.cluster, row)) is not None:
             return found
-    digest = overlay.reads.batch[overlay.reads.batch.page_ids[at]].digest
-    former = [note for note in notes if digest and note.digest == digest]
+    header = overlay.reads.batch[overlay.reads.batch.page_ids[at]]
+    former = [note for note in notes if _is_former(note, header, overlay.decider)]
     if not former or (joined := _would_join(overlay, at)) is None:
         return None
     return _verified(overlay, at, min(former), joined, overlay.clusters.need(id_key(joined)))
@@ -69,9 +89,23 @@ def _verified(overlay: Overlay, at: int, note: Note, cluster_id: int, row: Clust
 
 def _right(overlay: Overlay, cluster_id: int, row: ClusterRow) -> tuple[int, int]:
     """Since when a cluster's representative stands for this content: a cluster and its `promoted`."""
-    digest = overlay.header(row.founding).digest
-    former = [(note.cluster, note.since) for note in overlay.urls.need(row.url_hash).notes if note.digest == digest]
+    header, notes = overlay.header(row.founding), overlay.urls.need(row.url_hash).notes
+    former = [(note.cluster, note.since) for note in notes if _is_former(note, header, overlay.decider)]
     return min([(cluster_id, row.promoted), *former])
+
+
+def _is_former(note: Note, header: Header, decider: Decider) -> bool:
+    """Whether what a note was made of is a page's content, or nearly."""
+    if not header.digest or note.digest == _NO_DIGEST:
+        return False
+    if note.digest == header.digest:
+        return True
+    agreeing = 8 * len(note.simhash) - (_number(note.simhash) ^ _number(header.simhash)).bit_count()
+    return not header.opaque and note.naming == header.naming and agreeing >= decider.combined_c_min
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "little")
 
 
 def _would_join(overlay: Overlay, at: int) -> int | None:

@@ -20,6 +20,7 @@ from neardup.sketch.layout import (
     RecordFlag,
     RecordKind,
     RecordSection,
+    field_at,
     section_starts,
 )
 from neardup.sketch.texts import RecordTexts
@@ -52,6 +53,7 @@ def _format() -> struct.Struct:
 
 _FORMAT = _format()
 _NO_DIGEST = bytes(16)
+_SIMHASH_AT, _SIMHASH_BYTES = field_at("simhash"), HEADER["simhash"].itemsize
 # Enumerations cost a microsecond each time they are asked; a batch has thousands of records.
 _KINDS = tuple(RecordKind)
 _OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
@@ -99,6 +101,11 @@ class Header(RecordTexts):
         self.tape_logs = (log_length(tape << tape_level), log_length(content << content_level))
         self._lengths = (tape, content, title_names, head_names, *others)
         self._starts: list[int] | None = None
+
+    @property
+    def simhash(self) -> bytes:
+        """Algorithm C's vector."""
+        return self.record[_SIMHASH_AT : _SIMHASH_AT + _SIMHASH_BYTES]
 
     @property
     def named(self) -> bool:

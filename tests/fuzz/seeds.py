@@ -153,7 +153,7 @@ def log_message() -> list[bytes]:
 def state_rows() -> list[bytes]:
     return [
         UrlRow(1, 1, 1, Kind.UNIQUE, 5, 5).encode(),
-        UrlRow(1, 0, 0, Kind.GONE, 5, 5, (Note(1, 0, 5, b"d" * 16), Note(2, 3, 5, bytes(16)))).encode(),
+        UrlRow(1, 0, 0, Kind.GONE, 5, 5, (Note(1, 0, 5, 6, b"d" * 16, 7, b"c" * 48),) * 2).encode(),
         ClusterRow(1, b"u" * 16, 1, 2, 3, 0, 0, bytes(16), "http://a.example/é").encode(),
         ClusterRow(1, b"u" * 16, 1, 2, 3, 0, 0, bytes(16), "", 7).encode(),
         MemberRow(1, b"u" * 16, True).encode(),

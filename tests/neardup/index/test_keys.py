@@ -17,6 +17,7 @@ from tests.neardup.handmade import record, rejected, tombstone
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
 LONG = " ".join(f"{WORDS} {i}" for i in range(4))
+NOTES = rows.Note(1, 2, 3, 4, b"d" * 16, 5, b"c" * 48), rows.Note(258, 0, -1, 0, bytes(16), 0, bytes(48))
 
 
 def decider(rule="verified", **values):
@@ -40,11 +41,12 @@ def decider(rule="verified", **values):
             "0105" + "0000000000000009" + "00" * 16 + "0000000000000003" + "0000000000000004",
         ),
         (
-            rows.UrlRow(9, 0, 0, Kind.GONE, 3, 4, (rows.Note(1, 2, 3, b"d" * 16), rows.Note(258, 0, -1, bytes(16)))),
+            rows.UrlRow(9, 0, 0, Kind.GONE, 3, 4, NOTES),
             rows.decode_url,
-            "0205" + "0000000000000009" + "00" * 16 + "0000000000000003" + "0000000000000004"
-            + "0000000000000001" + "0000000000000002" + "0000000000000003" + "64" * 16
-            + "0000000000000102" + "00" * 8 + "ff" * 8 + "00" * 16,
+            "0305" + "0000000000000009" + "00" * 16 + "0000000000000003" + "0000000000000004"
+            + "0000000000000001" + "0000000000000002" + "0000000000000003" + "0000000000000004"
+            + "64" * 16 + "0000000000000005" + "63" * 48
+            + "0000000000000102" + "00" * 8 + "ff" * 8 + "00" * 8 + "00" * 16 + "00" * 8 + "00" * 48,
         ),
         (
             rows.ClusterRow(1, b"u" * 16, 2, 3, 4, 5, rows.NO_PAGE, b"w" * 16, "http://é/"),
@@ -76,9 +78,9 @@ def test_rows_keep_their_bytes(row, decode, golden):
 
 
 def test_a_url_has_as_many_notes_as_it_may():
-    row = rows.UrlRow(9, 0, 0, Kind.GONE, 3, 4, tuple(rows.Note(i, 0, 0, bytes(16)) for i in range(rows.NOTES_MAX)))
+    row = rows.UrlRow(9, 0, 0, Kind.GONE, 3, 4, tuple(NOTES[0]._replace(cluster=i) for i in range(rows.NOTES_MAX)))
     assert rows.decode_url(row.encode()) == row
-    too_many = row._replace(notes=(*row.notes, rows.Note(99, 0, 0, bytes(16))))
+    too_many = row._replace(notes=(*row.notes, NOTES[0]))
     for damaged in (too_many.encode(), row.encode()[:-1], b"\1" + row.encode()[1:], b"\2" + row.encode()[1:42]):
         with pytest.raises(CorruptRecord):
             rows.decode_url(damaged)

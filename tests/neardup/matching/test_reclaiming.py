@@ -133,6 +133,53 @@ def test_a_copy_that_comes_during_the_outage_gains_nothing():
     assert held(story, A).member == 0
 
 
+#: What a page may be when it comes back, and what a copier may have made of the former one.
+ONE_WORD = {f"word {place}": text((place, "changed")) for place in (9, 30, 59)}
+
+
+@pytest.mark.parametrize("outage", OUTAGES.values(), ids=OUTAGES)
+@pytest.mark.parametrize("copy", [text(), text((45, "copied"))], ids=["copied", "copied nearly"])
+@pytest.mark.parametrize("back", ONE_WORD.values(), ids=ONE_WORD)
+def test_a_page_that_comes_back_with_a_word_changed_is_no_copy_of_its_copy(outage, copy, back):
+    """The copy was made in the outage, or made anew at another URL after the first one went."""
+    home = [record(C, FAR.replace("far", f"home{i}"), at=i) for i in range(2)]
+    made = [record(A, text(), at=1), *outage, record(B, copy, at=DAY)]
+    again = [*BEFORE, *outage, tombstone(B, at=6), record(D, copy, at=DAY)]
+    for before in (made, again, [*home, *again]):
+        story = Story(*before, record(A, back, at=2 * DAY))
+        assert story.verdicts[-1].verdict == "unique"
+        assert "reclaimed" in story.verdicts[-1].evidence
+        assert held(story, A).member == 0
+
+
+def test_a_page_of_another_name_or_text_gives_no_right_to_a_cluster():
+    """B had a page before A came: A's words in another order, under another title; or another text under A's title."""
+    shuffled = random.Random(1).sample(text().split(), 60)
+    for title, words in (("silk", " ".join(shuffled)), ("wool", text((20, 20)))):
+        before = [record(B, words, at=1, title=title), record(A, text(), at=2, title="wool")]
+        assert Story(*before).kinds[-1] == "unique"
+        story = Story(*before, record(B, text(), at=3, title="wool"))
+        assert held(story, A).member == 0
+        assert held(story, B).standing == "exact_duplicate"
+
+
+@pytest.mark.parametrize("copied", ["before", "in the outage", "after its texts"])
+@pytest.mark.parametrize("texts", [7, 20])
+def test_no_outage_is_so_varied_that_a_page_is_forgotten(copied, texts):
+    story = [record(A, text(), at=1), record(D, FAR, at=2)]
+    story += [record(B, text(), at=2)] if copied == "before" else []
+    for i in range(texts):
+        story.append(record(A, MAINTENANCE.replace("maintenance", f"sorry{i}x"), at=3 + i))
+        story += [record(B, text(), at=3 + i)] if i == 2 and copied == "in the outage" else []
+    story += [record(B, text(), at=30)] if copied == "after its texts" else []
+    for back in (text(), *ONE_WORD.values()):
+        told = Story(*story, record(A, back, at=31))
+        assert told.verdicts[-1].verdict == "unique"
+        assert held(told, A).member == 0
+        assert held(told, B).member > 0
+        assert len(held(told, A).notes) <= rows.NOTES_MAX
+
+
 def test_what_was_founded_before_is_no_copy():
     """A and B are two pages; A shows for a while what B had shown before it."""
     story = Story(record(B, text(), at=1), record(A, FAR, at=2), record(A, text(), at=3), record(A, FAR, at=4))
