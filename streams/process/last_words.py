@@ -19,7 +19,7 @@ from types import TracebackType
 _END = "END\n"
 _LIMITS = ((resource.RLIMIT_AS, "ulimit -v"), (resource.RLIMIT_DATA, "ulimit -d"))
 _CGROUPS = Path("/sys/fs/cgroup")
-_ADVICE = "raise the limit or use fewer --threads; the same command goes on from where it stopped"
+_ADVICE = "if memory ran out, raise the limit or use fewer --threads; the same command goes on from where it stopped"
 
 
 class LastWords:
