@@ -18,7 +18,9 @@ def commands() -> str:
     group = typer.main.get_command(app)
     out = ["# Commands\n", "This is the text of `neardup COMMAND --help`.\n"]
     for words, command in sorted(_commands(group)):
-        context = command.make_context(" ".join(words), ["--help"], resilient_parsing=True, max_content_width=100)
+        context = command.make_context(
+            f"neardup {' '.join(words)}", ["--help"], resilient_parsing=True, max_content_width=100
+        )
         out.append(f"## neardup {' '.join(words)}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(out)
 
