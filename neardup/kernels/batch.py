@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.kernels import lean_kernel
-from neardup.kernels.bits import word_at
+from neardup.kernels.bits import below, ones, word_at
 from neardup.kernels.blake2b import blake2b
 from neardup.kernels.facts import HEADING_END, HEADING_START, TITLE_END, TITLE_START
 from neardup.kernels.html import extract
 from neardup.kernels.record import FLAGS, HOST_WORDS, OPAQUE_MODE, OWN_URL, TRUNCATED, write_record, write_title
 from neardup.kernels.sketch import DIGEST, TOKENS_MAX, sketch_tokens
 from neardup.kernels.tokens import tokenise
+from neardup.kernels.windows import find_byte
+from neardup.kernels.writing import BLOCK
 
 U64 = np.uint64
 U8 = np.uint8
@@ -52,11 +54,21 @@ def _host_tokens(batch, page, space):
 
 
 @lean_kernel
-def _first_from(span_start, low, high, start):
-    """The first of the tokens low to high - 1 that begins at `start` or behind it, or high."""
+def _blocks_until(text, at, end):
+    """Block boundaries in text[at:end]."""
+    many = np.int64(0)
+    while at < end:
+        many += ones(find_byte(text, at, U8(BLOCK)) & below(end - at))
+        at += 64
+    return many
+
+
+@lean_kernel
+def _first_from(block, low, high, ordinal):
+    """The first of the tokens low to high - 1 in block `ordinal` or behind it, or high."""
     while low < high:
         middle = (low + high) >> np.int64(1)
-        if np.int64(span_start[middle]) < start:
+        if np.int64(block[middle]) < ordinal:
             low = middle + 1
         else:
             high = middle
@@ -64,12 +76,12 @@ def _first_from(span_start, low, high, start):
 
 
 @lean_kernel
-def _tokens_in(span_start, n, start, end):
-    """First and end of the tokens that begin in text[start:end]; 0, 0 for start -1."""
-    if start < 0:
+def _tokens_in(block, n, first, end):
+    """First and end of the tokens of blocks first to end - 1; 0, 0 if there is no such block."""
+    if first == end:
         return np.int64(0), np.int64(0)
-    first = _first_from(span_start, np.int64(0), n, start)
-    return first, _first_from(span_start, first, n, end)
+    start = _first_from(block, np.int64(0), n, first)
+    return start, _first_from(block, start, n, end)
 
 
 @lean_kernel
@@ -122,11 +134,16 @@ def sketch_batch(batch, first, last, tables, shape, work, space):
             title_start, title_end = facts[TITLE_START], facts[TITLE_END]
             if title_start >= 0:
                 title = write_title(space.text, title_start, title_end, space.title)
+            # A heading by its blocks: folding may move the text.
+            first = end = np.int64(0)
+            if facts[HEADING_START] >= 0:
+                first = _blocks_until(space.text, np.int64(0), facts[HEADING_START])
+                end = first + _blocks_until(space.text, facts[HEADING_START], facts[HEADING_END])
             n = tokenise(space.text, n_text, title_start, title_end, shape.token, tables, *tokens)
             if n > most:
                 n = most
                 truncated = True
-            heading = _tokens_in(space.span_start, n, facts[HEADING_START], facts[HEADING_END])
+            heading = _tokens_in(space.block, n, first, end)
         start = at
         at = record_of(batch, page, tokens, n, heading, space.text, title, shape, work, space, at)
         if truncated:

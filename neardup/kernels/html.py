@@ -1,8 +1,9 @@
 """HTML bytes to text with marks: a state machine shaped like the tokenizer of the HTML standard, without a tree.
 
-Formatting tags vanish, other markup separates, the contents of script, style and template vanish, URLs of images and
-frames are terms. Foreign content (svg, math) is followed by a small stack, because raw text, CDATA and the title
-depend on it. Where a tree would move or drop text, the order of the bytes counts.
+A tag separates words where a browser begins a new block, line or box. Other markup vanishes: formatting and unknown
+tags, comments, and script, style and template with their contents. URLs of images and frames are terms. Foreign content
+(svg, math) is followed by a small stack, because raw text, CDATA and the title depend on it. Where a tree would move or
+drop text, the order of the bytes counts. Attributes and style sheets that hide an element are not read.
 """
 
 import numpy as np
@@ -34,22 +35,20 @@ def text_bytes_needed(page_bytes: int) -> int:
 def _declaration(buf, at, end, foreign, text, o, limit):
     """Pass the comment, doctype, CDATA section or stray `<` at buf[at]; (position in text, position in buf).
 
-    What is no tag becomes a space; `</>` becomes nothing, and a `<` that begins nothing stays text.
+    What is no tag vanishes, and a `<` that begins nothing stays text.
     """
     c = byte_at(buf, at + 1, end)
     if c == 33:
         if byte_at(buf, at + 2, end) == 45 and byte_at(buf, at + 3, end) == 45:
-            return put_byte(text, o, SPACE), mk.comment_end(buf, at + 4, end)
+            return o, mk.comment_end(buf, at + 4, end)
         if foreign and at + 9 <= end and _is_cdata(buf, at + 2):
             stop = mk.cdata_end(buf, at + 9, end)
             return copy(buf, at + 9, stop, text, o, limit), min(stop + 3, end)
-        return put_byte(text, o, SPACE), min(mk.find(buf, at + 2, end, 62) + 1, end)
+        return o, min(mk.find(buf, at + 2, end, 62) + 1, end)
     if c == 63:
-        return put_byte(text, o, SPACE), min(mk.find(buf, at + 2, end, 62) + 1, end)
+        return o, min(mk.find(buf, at + 2, end, 62) + 1, end)
     if c == 47 and at + 2 < end:
-        if buf[at + 2] == 62:
-            return o, at + 3
-        return put_byte(text, o, SPACE), min(mk.find(buf, at + 2, end, 62) + 1, end)
+        return o, min(mk.find(buf, at + 2, end, 62) + 1, end)
     return put_byte(text, o, 60), at + 1
 
 
@@ -106,7 +105,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
     place, indexed = index, begin  # of the index of markup
     put_quad(text, index, NO_MORE)
     while True:
-        kinds_max = np.int64(mk.BREAK if stack == 0 else -1)  # in foreign content every tag needs care
+        kinds_max = np.int64(mk.BLOCK if stack == 0 else -1)  # in foreign content every tag needs care
         at, o, in_link, place, indexed = stretch(
             buf, begin, at, end, text, o, limit, tags, entities, kinds_max, in_link, index, place, indexed
         )
@@ -115,6 +114,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         closing = byte_at(buf, at + 1, end) == 47
         name = at + 1 + closing
         foreign = is_foreign(stack)
+        inside = stack != 0
         if name >= end or not mk.is_letter(buf[U64(name)]):
             o, at = _declaration(buf, at, end, foreign or point_fresh, text, o, limit)
             continue
@@ -135,6 +135,8 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
         if at < 0:
             break  # the page ends inside a tag: the tag is dropped
         point_fresh = False
+        boundary = foreign or (kind >= mk.TITLE and kind < mk.HTML_POINT) or kind == mk.BLOCK
+        boundary = boundary or (kind >= mk.HTML_POINT and inside)
         value, value_end = facts[mk.FIRST_START], facts[mk.FIRST_END]
         if stack != 0 and breakout and foreign and (not closing or kind != mk.FORMAT):
             stack = pop_to_html(stack)
@@ -152,9 +154,9 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             text[o] = ANCHOR_START
             o += in_link
             continue
-        if kind == mk.OTHER or (kind >= mk.TITLE and kind != mk.TEMPLATE):
+        if boundary:
             o = put_byte(text, o, BLOCK)
-        else:
+        elif kind == mk.BREAK or kind == mk.IFRAME:
             o = put_byte(text, o, SPACE)
         if kind == mk.HEADING or kind == mk.SUBHEADING:
             if closing and heading_from >= 0 and hidden < 0:
@@ -164,10 +166,10 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
             if hidden == kind:
                 templates -= 1
                 if templates <= 0:
-                    o, hidden, hidden_in = put_byte(text, hidden_from, SPACE), np.int64(-1), np.int64(0)
+                    o, hidden, hidden_in = hidden_from, np.int64(-1), np.int64(0)
             stack = pop_foreign(kind, stack)
             if stack < hidden_in:
-                o, hidden, hidden_in = put_byte(text, hidden_from, SPACE), np.int64(-1), np.int64(0)
+                o, hidden, hidden_in = hidden_from, np.int64(-1), np.int64(0)
             continue
         shown = hidden < 0
 
@@ -207,7 +209,7 @@ def extract(buf, start, end, mode, host, host_start, host_end, tables, text, fac
                 templates += 1
         if kind == mk.SCRIPT:
             at = mk.script_end(buf, at, end, first)
-        elif kind == mk.STYLE:
+        elif kind == mk.STYLE or kind == mk.UNSHOWN:
             at = mk.raw_end(buf, at, end, first, second, length)
         elif kind == mk.TITLE or kind == mk.TEXTAREA:
             stop = mk.raw_end(buf, at, end, first, second, length)

@@ -21,34 +21,36 @@ TAG_SLOTS = 1024
 _S63 = U64(63)
 NAME_BYTES_MAX = 16
 
-#: Kinds of tag names. OTHER is every name that needs no care: a block boundary.
+#: Kinds of tag names. OTHER is every name that needs no care: an inline element for a browser, so it leaves nothing.
 (
     OTHER,
     FORMAT,
     ANCHOR,
-    BREAK,
+    BREAK,  # leaves a space
+    BLOCK,  # leaves a block boundary
     IMAGE,
     FRAME,
-    IFRAME,
     META,
     LINK,
     BASE,
     HTML,
     SCRIPT,
     STYLE,
+    TEMPLATE,
+    UNSHOWN,  # raw text that a browser does not show
+    IFRAME,  # leaves a space; the kinds from here on are block boundaries
     TITLE,
     TEXTAREA,
     RAW,
     PLAINTEXT,
-    TEMPLATE,
     SVG,
     MATH,
-    HTML_POINT,
-    ANNOTATION,
-    MATH_TEXT,
     HEADING,
     SUBHEADING,
-) = range(25)
+    HTML_POINT,  # block boundaries in foreign content only
+    ANNOTATION,
+    MATH_TEXT,
+) = range(27)
 #: Added to a kind: the start tag of such a name ends foreign content (svg, math).
 BREAKOUT = 32
 

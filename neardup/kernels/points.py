@@ -10,7 +10,8 @@ IN_TITLE, IN_LINK, ALL_DIGITS, ANY_DIGIT, TERM = 1, 2, 4, 8, 16
 # Bits of a table entry and classes: see neardup/unicode.
 POINT_MASK = 0x1FFFFF
 CLASS_SHIFT, CLASS_MASK, DIGIT_SHIFT = 21, 15, 25
-NONE, WORD = 0, 1
+NONE, WORD, FOLD, IGNORED = 0, 1, 8, 9
+_SPACE = 0x20
 _REPLACEMENT = 0xFFFD
 
 
@@ -102,15 +103,46 @@ def digit_flags(count, digits):
 
 
 @lean_kernel
+def _blank(text, start, end):
+    """Write spaces to text[start:end], which a token has left over; end."""
+    for i in range(start, end):
+        text[i] = _SPACE
+    return end
+
+
+@lean_kernel
+def _spread(text, at, length, n_text, free, first, points):
+    """Put the characters that stand for the character text[at:at + length] where it ends, before what is unread.
+
+    free: text[free:at] may be overwritten. first: where `points` has the bytes of these characters. Returns (at,
+    n_text, shift): the characters begin at `at` of a text of `n_text` bytes, whose unread rest was moved by `shift` to
+    the end of its array if there was no room. Without any room the character becomes a space.
+    """
+    size = np.int64(points[first])
+    end = at + length
+    shift = np.int64(0)
+    if end - size < free:
+        shift = np.int64(text.size) - n_text
+        if shift < size:
+            return _blank(text, at, end), n_text, np.int64(0)
+        for i in range(n_text - 1, end - 1, -1):
+            text[i + shift] = text[i]
+    at = end + shift - size
+    for i in range(size):
+        text[at + i] = points[first + 1 + i]
+    return at, n_text + shift, shift
+
+
+@lean_kernel
 def code_points(
     text, at, stop, n_text, title_start, title_end, points, ordinal, link, write, n, flags, block, span_start, span_end
 ):  # fmt: skip
     """Tokenise from a token boundary on, at least to `stop`, up to the next ASCII separator.
 
-    Returns (at, n_text, ordinal, link, write, n). Tokens are written lower-cased where they were read. Two capital
-    letters grow by it (U+023A, U+023E); where they would run over unread text, the rest of the text moves to the end
-    of its array once: n_text changes then, and tokens are written one after another from `write` >= 0 on. Ends early
-    where the arrays are full.
+    Returns (at, n_text, ordinal, link, write, n). Tokens are written folded where they were read, and spaces where that
+    leaves bytes over. Some characters grow: two capital letters (U+023A, U+023E) and compatibility characters. Where
+    they would run over unread text, the rest of the text moves to the end of its array once: n_text changes then, and
+    tokens and separators are written one after another from `write` >= 0 on. Ends early where the arrays are full.
     """
     shift = np.int64(0)  # how far this call moved the text
     run = np.int64(NONE)  # class of the run that is open
@@ -119,6 +151,7 @@ def code_points(
     # Of the character before, in a run of a script without word breaks:
     previous_start, previous_tag, previous_digit = at, np.int64(0), np.int64(0)
     in_term = False
+    spread = np.int64(-1)  # the last byte of a character that others stand for
     while at < n_text and n < flags.size:
         c = np.int64(text[at])
         if c == 4 or c == 5:
@@ -126,7 +159,7 @@ def code_points(
             link ^= 1
             at += 1
             continue
-        place = at - shift
+        place = max(at, spread) - shift
         tag = IN_TITLE if place >= title_start and place < title_end else 0
         tag |= IN_LINK if link else 0
         point, length = decode_point(text, at, n_text)
@@ -137,13 +170,26 @@ def code_points(
         if in_term:
             if c == 2:
                 in_term = False
-                kind = NONE
+                kind = np.int64(NONE)
             elif point < 0 or point == _REPLACEMENT:
                 at += length
                 continue
             else:
-                lower = lower if kind != NONE else point
-                kind = WORD
+                # In a URL, what a fold would drop or lengthen stays.
+                lower = lower if kind != NONE and kind < FOLD else point
+                kind = np.int64(WORD)
+        elif kind == IGNORED:
+            at += length
+            continue
+        elif kind == FOLD:
+            free = run_end if run != NONE else (write if write >= 0 else at)
+            spread = at + length - 1
+            at, n_text, moved = _spread(text, at, length, n_text, free, lower, points)
+            if moved > 0:
+                shift += moved
+                write = run_start if run != NONE else spread - length + 1
+            spread += moved
+            continue
         if kind != run:
             if run == WORD:
                 tag_all = run_tag | digit_flags(count, digits)
@@ -151,19 +197,26 @@ def code_points(
             elif run > WORD and count == 1:
                 tag_all = previous_tag | digit_flags(1, previous_digit)
                 n = emit(run_start, run_end, tag_all, ordinal, n, flags, block, span_start, span_end)
-            if write >= 0 and run != NONE:
-                write = run_end
+            if run != NONE:
+                if write >= 0:
+                    write = run_end
+                else:
+                    _blank(text, run_end, at)
             run = kind
             run_start = at if write < 0 else write
             run_end = run_start
             run_tag, count, digits = tag | (TERM if in_term else 0), np.int64(0), np.int64(0)
         at += length
         if kind == NONE:
+            if write >= 0:
+                for i in range(length):
+                    text[write + i] = text[at - length + i]
+                write += length
             if c == 3:
                 ordinal += 1
             elif c == 1:
                 in_term = True
-            if c < 0x80 and at >= stop and not in_term:
+            if c < 0x80 and at >= stop and at > spread and not in_term:
                 break
             continue
         size = utf8_length(lower)
@@ -178,6 +231,7 @@ def code_points(
                 at += room
                 n_text += room
                 shift += room
+                spread += room
                 write = run_start
         start = run_end
         put_utf8(text, start, lower, size)
@@ -205,6 +259,9 @@ def code_points(
             span_start,
             span_end,
         )
-    if write >= 0 and run != NONE:
-        write = run_end
+    if run != NONE:
+        if write >= 0:
+            write = run_end
+        else:
+            _blank(text, run_end, at)
     return at, n_text, ordinal, link, write, n

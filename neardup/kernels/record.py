@@ -7,6 +7,18 @@ from neardup.kernels.bits import word_at
 from neardup.kernels.blake2b import blake2b
 from neardup.kernels.facts import BASE_START, CANONICAL_END, CANONICAL_START, LANG_END, LANG_START
 from neardup.kernels.fingerprint import fingerprint
+from neardup.kernels.points import (
+    CLASS_MASK,
+    CLASS_SHIFT,
+    FOLD,
+    IGNORED,
+    NONE,
+    POINT_MASK,
+    decode_point,
+    entry_of,
+    put_utf8,
+    utf8_length,
+)
 from neardup.kernels.sketch import (
     ARTICLE_BYTES,
     ARTICLE_LEVEL,
@@ -19,8 +31,8 @@ from neardup.kernels.sketch import (
     URL_MAX,
     WORDS,
 )
-from neardup.kernels.tokens import decode_point
 from neardup.kernels.urls import is_plain, write_end
+from neardup.kernels.writing import DELETE
 
 U64 = np.uint64
 U8 = np.uint8
@@ -79,9 +91,9 @@ def _is_space(point):
 
 @lean_kernel
 def write_title(text, start, end, title):
-    """text[start:end] to title with white space collapsed and without malformed bytes -> int64 bytes. uint8 both.
+    """text[start:end] to title with white space collapsed -> int64 bytes. uint8 both.
 
-    At most as many bytes are read as `title` has.
+    Control characters and malformed bytes are left out. At most as many bytes are read as `title` has.
     """
     end = min(end, start + len(title))
     n = np.int64(0)
@@ -90,7 +102,7 @@ def write_title(text, start, end, title):
         point, size = decode_point(text, start, end)
         if point >= 0 and _is_space(point):
             gap = n > 0
-        elif point >= 0:
+        elif point >= 0 and point != DELETE:
             if gap:
                 title[n] = U8(0x20)
                 n += 1
@@ -103,14 +115,36 @@ def write_title(text, start, end, title):
 
 
 @lean_kernel
-def _titling(title, n, line, key):
-    """Fingerprint of a title, ASCII letters folded; 0 for none."""
+def _titling(title, n, points, line, key):
+    """Fingerprint of a title, folded as tokens are; separators stay as they are. 0 for none.
+
+    line: scratch, twice as long as the title.
+    """
     if n == 0:
         return U64(0)
-    for i in range(n):
-        c = title[i]
-        line[i] = c | U8(32) if c >= U8(65) and c <= U8(90) else c
-    return fingerprint(line, 0, n, key)
+    at = to = np.int64(0)
+    while at < n:
+        c = title[at]
+        if c < U8(DELETE):
+            line[to] = c | U8(32) if c >= U8(65) and c <= U8(90) else c
+            at += 1
+            to += 1
+            continue
+        point, size = decode_point(title, at, n)
+        at += size
+        entry = entry_of(point, points)
+        kind, lower = entry >> CLASS_SHIFT & CLASS_MASK, entry & POINT_MASK
+        if kind == FOLD:
+            size = np.int64(points[lower])
+            for i in range(size):
+                line[to + i] = points[lower + 1 + i]
+            to += size
+        elif kind != IGNORED:
+            point = lower if kind != NONE else point
+            size = utf8_length(point)
+            put_utf8(line, to, point, size)
+            to += size
+    return fingerprint(line, 0, to, key) if to > 0 else U64(0)
 
 
 @lean_kernel
@@ -204,7 +238,7 @@ def write_record(batch, page, shape, space, at, end, title_bytes, words, numbers
     _copy(batch.hosts, host + 8, host + 16, out, at + places[_HEN_SITE])
     # what the page calls itself, in title, heading and URL
     line, key = space.line, shape.names
-    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, line, key), 8)
+    _put(out, at + places[_TITLING], _titling(space.title, title_bytes, shape.points, line, key), 8)
     _put(out, at + places[_NAMING], words[NAMING], 8)
     start = _write_decimal(words[NAMING], line, 0)
     line[start] = U8(0x20)

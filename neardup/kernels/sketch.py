@@ -38,6 +38,7 @@ class Shape(NamedTuple):
     body: Any  # [2] of the digest of an opaque body, as person
     header: Any  # int64: places in a record, see `neardup.kernels.record.FIELDS`
     limits: Any  # int64[16]: see below
+    points: Any  # uint32: the table of `neardup.text.unicode`
 
 
 #: Places in Shape.limits.

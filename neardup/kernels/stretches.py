@@ -117,5 +117,5 @@ def stretch(buf, begin, at, end, text, o, limit, tags, entities, kinds_max, in_l
 
 
 #: What a tag of each kind leaves, and how many bytes that is, from the lowest bits up; kinds are small numbers.
-_MARKS = BLOCK << 8 * mk.OTHER | SPACE << 8 * mk.BREAK
-_LENGTHS = 1 << mk.OTHER | 1 << mk.BREAK
+_MARKS = BLOCK << 8 * mk.BLOCK | SPACE << 8 * mk.BREAK
+_LENGTHS = 1 << mk.BLOCK | 1 << mk.BREAK

@@ -1,4 +1,9 @@
-"""Text to token fingerprints: maximal runs of letters, marks and digits, lower-cased, and their fingerprints.
+"""Text to token fingerprints: maximal runs of letters, marks and digits, folded, and their fingerprints.
+
+Folded means lower case, the compatibility characters of Unicode as what they stand for (fullwidth and mathematical
+letters, ligatures), and nothing for characters that a browser does not show (soft hyphens, joiners, variation
+selectors): see `neardup.text.unicode`. In a URL that is one token, ignored characters and those that stand for several
+stay as they are.
 
 Windows of 64 bytes are cut by masks; letters that are not ASCII are put into them one by one. What does not fit in,
 scripts without word breaks above all, goes code point by code point. Both give the same tokens. Lower-casing happens in
@@ -41,6 +46,13 @@ _ALL = U64(0xFFFFFFFFFFFFFFFF)
 _FOREIGN = 12
 #: Bytes behind the text that `tokenise` reads, and as many at the end of its array that it writes.
 _SPARE_BYTES = 64
+#: The first byte that is looked up; `neardup.kernels.writing` writes it for control characters.
+_DELETE = 0x7F
+
+
+def tokens_needed(text_bytes: int) -> int:
+    """Tokens of a text of this length, at most. Two tokens of three bytes are the densest: U+3358 is two."""
+    return text_bytes + 2
 
 
 @lean_kernel
@@ -48,8 +60,8 @@ def _letters(text, at, n_text, high, points):
     """(word, digits, rest) of a window: bits of letters and of digits that are not ASCII, and the first bit that no
     window can tell anything of (0: none). high: the bytes that are not ASCII.
 
-    Letters are written lower-cased. Those whose lower case has another length, and scripts without word breaks, are of
-    the rest; so is a character that goes over the window's end.
+    Letters are written lower-cased. Those whose lower case has another length, scripts without word breaks, characters
+    that fold to several, and ignored ones are of the rest; so is a character that goes over the window's end.
     """
     word = digits = _ZERO
     while high != _ZERO:
@@ -95,7 +107,7 @@ def _long_run(text, start, n_text, in_term):
             flags = (ALL_DIGITS if all_digits else 0) | (ANY_DIGIT if any_digit else 0)
             if in_term:
                 return (end if end < n_text and text[end] == 2 else np.int64(-1)), flags
-            outside = end == n_text or (text[end] < 0x80 and text[end] != 4 and text[end] != 5)
+            outside = end == n_text or (text[end] < _DELETE and text[end] != 4 and text[end] != 5)
             return (end if outside else np.int64(-1)), flags
         at += 64
     return np.int64(-1), 0
@@ -107,10 +119,10 @@ def tokenise(
 ):  # fmt: skip
     """Tokens of the text that `extract` wrote; their number.
 
-    text: uint8[...], text[:n_text] is read and lower-cased in place; with the capacity of `text_bytes_needed` every
-    letter finds room for its lower case. The last 64 bytes of the array are scratch, unless the text needs them.
+    text: uint8[...], text[:n_text] is read and folded in place; with the capacity of `text_bytes_needed` every
+    character finds room for its fold. The last 64 bytes of the array are scratch, unless the text needs them.
     title_start, title_end: the title's range in it, or -1. key: see `neardup.kernels.fingerprint`. Output arrays hold
-    n_text // 2 + 2 tokens, or the first ones of them if they are smaller: fp uint64 (fingerprint of the lower-cased
+    `tokens_needed(n_text)` tokens, or the first ones of them if they are smaller: fp uint64 (fingerprint of the folded
     UTF-8), flags uint8 (IN_TITLE, IN_LINK by the token's first character, ALL_DIGITS, ANY_DIGIT, TERM), block int32
     (ordinal, from 0, never falling), span_start, span_end uint32. After the call text[span_start:span_end] is the
     token's string. Scripts without word breaks give overlapping pairs of characters.

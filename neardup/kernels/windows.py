@@ -50,7 +50,8 @@ def _copy_text(typing_context, source, at, target, to):
     def generate(context, builder, signature, args):
         window = load_from(context, builder, signature.args[0], args[0], args[1], _VECTOR)
         control = builder.icmp_unsigned("<", window, _splat(0x20))
-        plain = builder.select(control, _splat(0x20), window)
+        space = builder.select(_within(builder, window, 9, 13), _splat(0x20), _splat(0x7F))
+        plain = builder.select(control, space, window)
         store_to(context, builder, signature.args[2], args[2], args[3], plain)
         return context.get_dummy_value()
 
@@ -172,7 +173,7 @@ def _word_masks(typing_context, array, index):
                 _is(builder, window, 3),
                 _within(builder, window, 4, 5),
                 _within(builder, window, 1, 2),
-                builder.icmp_unsigned(">=", window, _splat(0x80)),
+                builder.icmp_unsigned(">=", window, _splat(0x7F)),
             ],
         )
 
@@ -194,7 +195,7 @@ def _flag_bytes(typing_context, array, index, two, four, eight):
 
 @lean_kernel
 def copy_text(source, at, target, to):
-    """Copy a window, control characters as spaces."""
+    """Copy a window, white space as spaces, other control characters as U+007F."""
     if CHECK:
         check_range(source, at, 64)
         check_range(target, to, 64)
@@ -254,7 +255,7 @@ def lower_case(array, index):
 @lean_kernel
 def word_masks(array, index):
     """Masks of a window without ASCII capitals: ASCII alphanumerics, ASCII digits, byte 3, bytes 4 and 5,
-    bytes 1 and 2, and what is not ASCII.
+    bytes 1 and 2, and what is not ASCII or is U+007F.
     """
     if CHECK:
         check_range(array, index, 64)
@@ -282,7 +283,8 @@ if numba.config.DISABLE_JIT:
 
     def copy_text(source, at, target, to):
         window = _window(source, at)
-        _window(target, to)[:] = np.where(window < 0x20, 0x20, window)
+        space = np.where((window >= 9) & (window <= 13), 0x20, 0x7F)
+        _window(target, to)[:] = np.where(window < 0x20, space, window)
 
     def find_byte(array, index, value):
         return _bits(_window(array, index) == value)
@@ -326,7 +328,7 @@ if numba.config.DISABLE_JIT:
             _bits(window == 3),
             _bits((window == 4) | (window == 5)),
             _bits((window == 1) | (window == 2)),
-            _bits(window >= 0x80),
+            _bits(window >= 0x7F),
         )
 
     def flag_bytes(array, index, two, four, eight):

@@ -10,9 +10,10 @@ from neardup.kernels.windows import copy_text
 
 U64 = np.uint64
 
-#: Marks in the text; all other bytes below 0x20 of the input have become spaces.
+#: Marks in the text. White space of the input below 0x20 has become spaces; other control characters, which browsers do
+#: not show, have become U+007F, which tokens leave out.
 TERM_START, TERM_END, BLOCK, ANCHOR_START, ANCHOR_END = 1, 2, 3, 4, 5
-SPACE = 0x20
+SPACE, DELETE = 0x20, 0x7F
 
 _BYTES3, _BYTES4, _BYTES5 = U64(0xFFFFFF), U64(0xFFFFFFFF), U64(0xFFFFFFFFFF)
 _LT, _GT, _AMP, _NBSP = (U64(int.from_bytes(name, "little")) for name in (b"lt;", b"gt;", b"amp;", b"nbsp;"))
@@ -27,7 +28,7 @@ def put_byte(text, o, value):
 
 @lean_kernel
 def copy(buf, at, end, text, o, limit):
-    """Copy buf[at:end] with controls as spaces; the position after it in text."""
+    """Copy buf[at:end] with white space as spaces and other controls as DELETE; the position after it in text."""
     while at < end and o < limit:
         copy_text(buf, at, text, o)
         step = min(end - at, 64)
@@ -53,6 +54,8 @@ def put_reference(buf, at, end, entities, text, o):
     if point == 0xA0:
         # The commonest reference of all. It separates tokens anyway, and ASCII keeps the tokeniser on its fast path.
         return put_byte(text, o, SPACE), at + length
+    if point < SPACE and (point < 9 or point > 13):
+        point = np.int64(DELETE)
     o = put_point(text, o, point)
     if second > 0:
         o = put_point(text, o, second)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neardup.kernels.fingerprint import KEY_WORDS
-from neardup.kernels.tokens import tokenise
+from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.scheme import Scheme
 from neardup.text.extraction import extract_page
 from neardup.text.tables import tables
@@ -21,7 +21,7 @@ Frequencies = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]
 def frequencies(text: str) -> Frequencies:
     """The distinct terms of a compared text as fingerprints, ascending, and how often each occurs."""
     extracted = extract_page(text.encode("utf-8", "replace"), _PLAIN)
-    room = extracted.n_text // 2 + 2
+    room = tokens_needed(extracted.n_text)
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     n = tokenise(

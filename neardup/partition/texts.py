@@ -11,8 +11,8 @@ import xxhash
 
 from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.fingerprint import KEY_WORDS
-from neardup.kernels.tokens import tokenise
-from neardup.kernels.writing import ANCHOR_END, ANCHOR_START, BLOCK, TERM_END, TERM_START
+from neardup.kernels.tokens import tokenise, tokens_needed
+from neardup.kernels.writing import ANCHOR_END, ANCHOR_START, BLOCK, DELETE, TERM_END, TERM_START
 from neardup.page import Page, host_of, site_of
 from neardup.partition.parameters import Parameters
 from neardup.scheme import Scheme
@@ -25,7 +25,7 @@ from neardup.text.tables import tables
 _KEY = Scheme(0).constants("token", KEY_WORDS)
 
 _TERM = re.compile(b"%c[^%c]*%c" % (TERM_START, TERM_END, TERM_END))
-_ANCHORS = bytes([ANCHOR_START, ANCHOR_END])
+_NOT_SHOWN = bytes([ANCHOR_START, ANCHOR_END, DELETE])
 _BLOCK = bytes([BLOCK])
 
 # ASCII marks end a sentence before white space, so that 3.5 and a.example stay whole, and behind Han, kana and hangul;
@@ -85,7 +85,7 @@ def compared_text(body: bytes, content_type: str, parameters: Parameters) -> str
     start, end = extracted.facts[TITLE_START : TITLE_END + 1].tolist()
     if start >= 0:
         marked[start:end] = b" " * (end - start)
-    blocks = _TERM.sub(b" ", bytes(marked)).translate(None, _ANCHORS).split(_BLOCK)
+    blocks = _TERM.sub(b" ", bytes(marked)).translate(None, _NOT_SHOWN).split(_BLOCK)
     if parameters.main_content:
         content = _text([blocks[ordinal] for ordinal in _content_blocks(extracted)], parameters.compared_bytes)
         if width(content) >= parameters.content_bytes_min:
@@ -182,7 +182,7 @@ def _beginning(line: str, bytes_max: int) -> str:
 def _content_blocks(extracted: Extracted) -> list[int]:
     """Ordinals of the text blocks that are main content, in order."""
     text = extracted.text.copy()
-    room = extracted.n_text // 2 + 2
+    room = tokens_needed(extracted.n_text)
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]

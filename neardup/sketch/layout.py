@@ -46,7 +46,7 @@ HEADER = np.dtype(
         ("site", "<u8"),  # fingerprint of the registrable domain
         ("hen_site", "<u8"),  # fingerprint of Henzinger's site
         ("tail", "<u8"),  # fingerprint of the end of the URL and its query
-        ("titling", "<u8"),  # fingerprint of the title as people read it, ASCII letters folded; 0: none
+        ("titling", "<u8"),  # fingerprint of the title, folded as tokens are; 0: none
         ("naming", "<u8"),  # fingerprint of the words of title and heading, those of digits alone left out; else `head`
         ("place", "<u8"),  # fingerprint of site, naming and the end of the URL without its query: an index key
         ("digest", "V16"),

@@ -18,6 +18,7 @@ from neardup.kernels.sketch import NUMBERS, WORDS, PageSpace, Shape, Workspace
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, NAME, field_at
 from neardup.sketch.simhash import LOG_WEIGHTS
+from neardup.text import unicode
 from neardup.text.html import FACT_BYTES_MAX
 
 #: Most bits of a filter.
@@ -69,6 +70,7 @@ def shape_of(scheme: Scheme) -> Shape:
         body=np.frombuffer(b"neardup-body".ljust(16, b"\0"), dtype=np.uint64),
         header=np.array([field_at(name) for name in FIELDS], dtype=np.int64),
         limits=np.array(limits, dtype=np.int64),
+        points=unicode.table(),
     )
 
 

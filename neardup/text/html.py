@@ -15,7 +15,7 @@ __all__ = ["Extracted", "Facts", "extract_page", "facts_of", "text_of", "title_t
 
 FACT_BYTES_MAX = 2048
 _TERM = re.compile(b"%c[^%c]*%c" % (writing.TERM_START, writing.TERM_END, writing.TERM_END))
-_ANCHORS = bytes([writing.ANCHOR_START, writing.ANCHOR_END])
+_NOT_SHOWN = bytes([writing.ANCHOR_START, writing.ANCHOR_END, writing.DELETE])
 _REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]+;?|#[0-9]+;?|[A-Za-z0-9]{1,32};|[A-Za-z0-9]{1,6}(?![A-Za-z0-9=]))")
 
 
@@ -37,7 +37,7 @@ def text_of(page: bytes, mode: int = 0, *, terms: bool = False) -> str:
     """The text of a page for people: a line for each block, images and frames as `[img]`, or with `terms` by name."""
     extracted = extract_page(page, mode)
     marked = extracted.text[: extracted.n_text].tobytes()
-    plain = _TERM.sub(_named if terms else b" [img] ", marked).translate(None, _ANCHORS)
+    plain = _TERM.sub(_named if terms else b" [img] ", marked).translate(None, _NOT_SHOWN)
     lines = (" ".join(line.split()) for line in plain.decode("utf-8", "replace").split(chr(writing.BLOCK)))
     return "\n".join(line for line in lines if line)
 
@@ -70,5 +70,5 @@ def title_text(text: npt.NDArray[np.uint8], facts: npt.NDArray[np.int64], bytes_
     if start < 0:
         return None
     # White space may be long; what is cut in the middle of a character is dropped.
-    collapsed = b" ".join(text[start:end].tobytes().split())
+    collapsed = b" ".join(text[start:end].tobytes().replace(bytes([writing.DELETE]), b"").split())
     return collapsed[:bytes_max].decode("utf-8", "ignore")

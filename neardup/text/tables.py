@@ -22,10 +22,21 @@ FORMATTING = (
     *("u", "var", "wbr"),
 )
 
+#: Elements that break a word: blocks, parts of lists and tables, and boxes of their own in the default style sheet of
+#: the HTML standard (section 15.3). Elements in no list are inline, as are unknown and custom ones.
+BLOCKS = (
+    *("address", "article", "aside", "blockquote", "button", "canvas", "caption", "center", "col", "colgroup", "dd"),
+    *("details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset"),
+    *("h3", "h4", "h5", "h6", "header", "hgroup", "hr", "legend", "li", "listing", "main", "marquee", "menu", "meter"),
+    *("nav", "ol", "optgroup", "option", "p", "pre", "progress", "rt", "rtc", "search", "section", "select", "summary"),
+    *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul", "video"),
+)
+
 _KINDS = {
     **dict.fromkeys(FORMATTING, mk.FORMAT),
+    **dict.fromkeys(BLOCKS, mk.BLOCK),
     "a": mk.ANCHOR,
-    **dict.fromkeys(("br", "input", "bgsound", "basefont"), mk.BREAK),
+    **dict.fromkeys(("br", "input"), mk.BREAK),
     "img": mk.IMAGE,
     "image": mk.IMAGE,
     "frame": mk.FRAME,
@@ -38,7 +49,8 @@ _KINDS = {
     "style": mk.STYLE,
     "title": mk.TITLE,
     "textarea": mk.TEXTAREA,
-    **dict.fromkeys(("xmp", "noembed", "noframes"), mk.RAW),
+    "xmp": mk.RAW,
+    **dict.fromkeys(("noembed", "noframes"), mk.UNSHOWN),
     "plaintext": mk.PLAINTEXT,
     "template": mk.TEMPLATE,
     "svg": mk.SVG,

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.points import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM
-from neardup.kernels.tokens import tokenise
+from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.scheme import Scheme
 from neardup.text.extraction import Extracted, extract_page
 from neardup.text.tables import tables
@@ -33,7 +33,7 @@ class Tokens:
 def tokens_of(extracted: Extracted, seed: int = 0) -> Tokens:
     """Tokens of an extracted page, on copies: `extracted` stays as it is."""
     text = extracted.text.copy()
-    room = extracted.n_text // 2 + 2
+    room = tokens_needed(extracted.n_text)
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     title_start, title_end = extracted.facts[TITLE_START], extracted.facts[TITLE_END]

@@ -131,6 +131,8 @@ def worst_cases(size: int) -> dict[str, bytes]:
         "images": fill(b"<img src=x>", b"<base href=http://o.example/" + b"a/" * 900 + b">"),
         "links": fill(b"x<a href=x>"),
         "Han": fill("漢字".encode()),
+        "soft hyphens": fill("a\u00ad".encode()),
+        "fractions": fill("½ ".encode()),
         "Cyrillic": fill("привет мир ".encode()),
         "bytes of no character": fill(b"\xe1\x80"),
         "one word for ever": fill(b"word "),

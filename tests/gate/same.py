@@ -24,12 +24,13 @@ def slug(text: str) -> str:
     return "".join(char if char.isalnum() else "-" for char in text.lower())
 
 
-def _begun(seed: int) -> tuple[Random, Language, list[Site]]:
+def begun(seed: int) -> tuple[Random, Language, list[Site]]:
+    """Random numbers, a language and sites of a seed."""
     random, language = Random(seed), Language(seed)
     return random, language, make_sites(language, random)
 
 
-def _drawn(n: int, random: Random, copies: Callable[[], list[Sample]]) -> list[Sample]:
+def drawn(n: int, random: Random, copies: Callable[[], list[Sample]]) -> list[Sample]:
     """copies: draws an item and makes its pages."""
     samples: list[Sample] = []
     while len(samples) < n:
@@ -73,7 +74,7 @@ def parked_domains(n: int, seed: int) -> list[Sample]:
 
 def session_ids(n: int, seed: int) -> list[Sample]:
     """Articles fetched 2 to 4 times under other session ids: in URL and links, on two of four sites in the text too."""
-    random, language, sites = _begun(seed)
+    random, language, sites = begun(seed)
 
     def copies() -> list[Sample]:
         k = random.randrange(4)
@@ -92,12 +93,12 @@ def session_ids(n: int, seed: int) -> list[Sample]:
             samples.append(Sample(f"http://{sites[k].host}/{path}?sid={session}", html, title, "session ids"))
         return samples
 
-    return _drawn(n, random, copies)
+    return drawn(n, random, copies)
 
 
 def time_stamps(n: int, seed: int) -> list[Sample]:
     """Articles fetched 2 to 4 times under other URLs; date, clock, duration or visitor count differ."""
-    random, language, sites = _begun(seed)
+    random, language, sites = begun(seed)
 
     def copies() -> list[Sample]:
         site = random.choice(sites)
@@ -109,11 +110,11 @@ def time_stamps(n: int, seed: int) -> list[Sample]:
             samples.append(Sample(f"http://{site.host}/{copy}/{slug(title)}", html, title, "time stamps"))
         return samples
 
-    return _drawn(n, random, copies)
+    return drawn(n, random, copies)
 
 
 def _printer(n: int, seed: int, kind: str, retitled: bool) -> list[Sample]:
-    random, language, sites = _begun(seed)
+    random, language, sites = begun(seed)
 
     def copies() -> list[Sample]:
         site = random.choice(sites)
@@ -131,7 +132,7 @@ def _printer(n: int, seed: int, kind: str, retitled: bool) -> list[Sample]:
         )
         return [usual, Sample(url + "?print=1", printed.encode(), topic, kind)]
 
-    return _drawn(n, random, copies)
+    return drawn(n, random, copies)
 
 
 def printer_versions(n: int, seed: int) -> list[Sample]:
@@ -172,7 +173,7 @@ def clocks(n: int, seed: int) -> list[Sample]:
 
 def filed_twice(n: int, seed: int) -> list[Sample]:
     """Articles that a site has under two headings of its menu; the heading stands above each, and in the menu, too."""
-    random, language, sites = _begun(seed)
+    random, language, sites = begun(seed)
     menus = {site.host: random.sample(language.words[200:900], 6) for site in sites}
 
     def copies() -> list[Sample]:
@@ -185,12 +186,12 @@ def filed_twice(n: int, seed: int) -> list[Sample]:
             samples.append(Sample(url, site.html(f"{title} | {site.name}", main), title, "filed twice"))
         return samples
 
-    return _drawn(n, random, copies)
+    return drawn(n, random, copies)
 
 
 def two_headlines(n: int, seed: int) -> list[Sample]:
     """Articles that come again on their site under another headline and address, word for word."""
-    random, language, sites = _begun(seed)
+    random, language, sites = begun(seed)
     numbers = count(0, 2)
 
     def copies() -> list[Sample]:
@@ -203,4 +204,4 @@ def two_headlines(n: int, seed: int) -> list[Sample]:
             samples.append(Sample(f"http://{site.host}/{copy}{item}-{slug(title)}", html, item, "two headlines"))
         return samples
 
-    return _drawn(n, random, copies)
+    return drawn(n, random, copies)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.gate import boards, editions, items, names, same, views
+from tests.gate import boards, disguises, editions, items, names, same, views
 from tests.gate.measure import SEED, Tally, measure
 from tests.gate.sites import Sample
 
@@ -38,6 +38,7 @@ GATES = (
     Gate(same.parked_domains, 0.98, 0, "a page's own host never vetoes"),
     Gate(same.session_ids, 0.98, 0, "a few tokens of hundreds differ, and no title"),
     Gate(same.time_stamps, 0.98, 0, "likewise"),
+    Gate(disguises.disguised_mirrors, 0.98, 0, "what a browser does not show is in no token", share=0.4),
     Gate(same.clocks, 0.94, 0, "a clock is a stamp, unless a thinned tape has lost it", share=0.4),
     Gate(same.filed_twice, 0.98, 0, "words of paths tell, but hardly a word of the pages differs", share=0.4),
     Gate(same.printer_versions, 0.97, 0, "title, heading and the URL's path are one: that key finds them"),

@@ -29,6 +29,8 @@ _MARKUP_TEXT = """< & > ' " / = - ! ? a B c7 word Long <!-- --> --!> <!--> <!---
 <meta/http-equiv=refresh/content='0;url=t.html'> <meta/http-equiv=Refresh/content="5"> <base/href='http://o.com/d/e?x'>
 <base/href=/r/> &amp &amp; &notit; &not &notin; &#x41; &#65 &#150; &#0; &#x110000; &#xD800; &nbsp; &nGt; &eacute &copy=
 &ampx &# &#x;"""
+_MARKUP_TEXT += """ <custom-el> </custom-el> <unknown/> <longunknownname> <object> </object> <noembed> </noembed>
+<noframes> </noframes> <blockquote> <link> &shy; &zwnj; &#173; &#x200b; &ZeroWidthSpace; &#1; &frac12; &fflig;"""
 _MARKUP = _MARKUP_TEXT.split()
 _HTML_ONLY = ["<p>", "</p>", "<p", "<div class='x'>", "</div>", "</body>", "</html>"]
 # In foreign content an end tag of an HTML element ends it only if that element is open, which takes a tree to know.
@@ -51,6 +53,7 @@ _LOOSE = [
     '<A HREF="q">',
 ]
 _LOOSE += ["x" * 9, "y" * 17, "z" * 70, "é", "É", "漢", "字", "カ", "ー", "ไ", "ท", "ລ", "ខ", "မ", "İ", "Ⱥ", "ß", "ẞ"]
+_LOOSE += ["\xad", "\u200b", "\U000e0100", "ﬁ", "½", "Ａ", "㋿", "ำ", "ﻻ", "ﷺ"]
 _LOOSE += ["\u0301", "٣", "\u200d", "\ufeff", "😀", "\x7f", *"\0\1\2\3\4\5"]
 _BROKEN = [b"\xc3", b"\xa9", b"\xff", b"\xed\xa0\x80", b"\xf0\x9f", b"\xe1\x80"]
 

@@ -8,8 +8,9 @@ or drops things:
 * text and tags in tables are moved before the table; formatting elements are reopened; framesets drop text;
 * inside <select> the tree ignores most tags, and so their raw text.
 
-The kernels follow the stream. Both readings drop what a formatting tag leaves (nothing) and what other tags leave (a
-break), and the contents of script, style and template.
+The kernels follow the stream. In both readings a tag breaks a word if a browser shows its element as a block, a line
+or a box of its own, or if it stands in foreign content; all other markup leaves nothing, nor do the contents of script,
+style, template, noembed and noframes.
 
 Character tables come from unicodedata, whose version must be PINNED for a comparison over all code points.
 """
@@ -29,7 +30,17 @@ _FORMATTING = re.split(
     """a abbr acronym b bdi bdo big cite code del dfn em font i ins kbd label mark nobr q s samp small span
     strike strong sub sup tt u var wbr""",
 )
+_BREAKING = re.split(
+    r"\s+",
+    """address article aside blockquote br button canvas caption center col colgroup dd details dialog dir div dl dt
+    fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr iframe input legend li listing
+    main marquee math menu meter nav ol optgroup option p plaintext pre progress rt rtc search section select summary
+    svg table tbody td textarea tfoot th thead title tr ul video xmp""",
+)
+#: Elements of HTML that break a word only inside svg and math.
+_POINTS = ("foreignobject", "desc", "annotation-xml", "mi", "mo", "mn", "ms", "mtext")
 _HIDDEN = {"script", "style", "template"}
+_UNSHOWN = {"noembed", "noframes"}
 _HTML = "http://www.w3.org/1999/xhtml"
 
 #: A piece of a page: ("text", characters), ("break", ""), ("term", raw URL) or ("base", raw URL).
@@ -66,11 +77,45 @@ def lower(char: str) -> str:
     return "i" if char == "İ" else char.lower()
 
 
+def ignored(char: str) -> bool:
+    """Default_Ignorable_Code_Point by its definition, and control characters that are no white space.
+
+    Other_Default_Ignorable_Code_Point + Cf + Variation_Selector - White_Space - interlinear annotation - Egyptian
+    format controls - Prepended_Concatenation_Mark (Unicode 14, DerivedCoreProperties.txt).
+    """
+    point, category = ord(char), unicodedata.category(char)
+    if category == "Cc":
+        return char not in "\t\n\v\f\r\x85"
+    name = unicodedata.name(char, "")
+    if category == "Cf":
+        annotation = name.startswith(("INTERLINEAR", "EGYPTIAN"))
+        prepended = name.startswith(("ARABIC", "KAITHI", "SYRIAC")) and name != "ARABIC LETTER MARK"
+        return not (annotation or prepended)
+    if "VARIATION SELECTOR" in name or point >> 12 == 0xE0:
+        return True
+    fillers = ("HANGUL CHOSEONG FILLER", "HANGUL JUNGSEONG FILLER", "HANGUL FILLER", "HALFWIDTH HANGUL FILLER")
+    vowels = ("KHMER VOWEL INHERENT AQ", "KHMER VOWEL INHERENT AA", "COMBINING GRAPHEME JOINER")
+    # Reserved ones: unassigned among ignorable characters.
+    return name in fillers + vowels or char == "\u2065" or "\ufff0" <= char <= "\ufff8"
+
+
+def folded(char: str) -> str:
+    """What stands for a character in a token: nothing, its compatibility form if that is short, itself; lower-cased."""
+    if ignored(char):
+        return ""
+    form = unicodedata.normalize("NFKC", char)
+    parts = [lower(part) if char_class(part) else " " for part in form]
+    plain = not any(unicodedata.category(part) == "Nd" or part.isalpha() for part in form)
+    if len("".join(parts).encode()) > 2 * len(char.encode("utf-8", "surrogatepass")) or (plain and parts[0] == " "):
+        return lower(char)
+    return "".join(parts)
+
+
 def words_of_text(text: str) -> list[str]:
-    """Runs of one class, lower-cased; runs of the scripts without word breaks as overlapping pairs."""
+    """Runs of one class, folded; runs of the scripts without word breaks as overlapping pairs."""
     words: list[str] = []
     run, kind = "", ""
-    for char in text + " ":
+    for char in "".join(map(folded, text)) + " ":
         now = char_class(char)
         if now != kind:
             if kind == "word" or (kind and len(run) == 1):
@@ -79,8 +124,14 @@ def words_of_text(text: str) -> list[str]:
                 words += [run[i : i + 2] for i in range(len(run) - 1)]
             run, kind = "", now
         if now:
-            run += lower(char)
+            run += char
     return words
+
+
+def in_url(char: str) -> str:
+    """A character of a term: only what a fold leaves alone is lower-cased."""
+    one = folded(char)
+    return one if len(one) == 1 and char_class(one) else char
 
 
 # URLs.
@@ -175,7 +226,7 @@ def refresh_url(content: str) -> str:
 
 
 def _decoded(page: bytes) -> str:
-    # The tree builder drops NUL, which would join words; any other control character separates them.
+    # The tree builder drops NUL; in attributes html5lib replaces it. As any other control character it is ignored.
     return page.decode("utf-8", "replace").replace("\0", "\1")
 
 
@@ -195,14 +246,20 @@ def words_of_pieces(pieces: Iterator[Piece], host: str) -> list[str]:
         if kind == "text":
             text += value
             continue
-        words += words_of_text(text)
-        text = ""
-        if kind == "base" and not has_base:
-            base, has_base = value, True
-        elif kind == "term":
-            found = "".join(lower(char) for char in term(value, host, base) if char != "\ufffd")
-            words += [found] if found else []
+        if kind == "base":
+            base, has_base = (base, True) if has_base else (value, True)
+            continue
+        found = "".join(in_url(char) for char in term(value, host, base) if char != "\ufffd") if kind == "term" else ""
+        if found or kind == "break":
+            words += words_of_text(text)
+            text = ""
+        words += [found] if found else []
     return words + words_of_text(text)
+
+
+def _breaks(name: str, foreign: bool, inside: bool) -> bool:
+    """foreign: the tag stands in svg or math, not where HTML goes on in them; inside: it stands anywhere below them."""
+    return name in _BREAKING or (foreign and name not in _FORMATTING) or (inside and name in _POINTS)
 
 
 class _Watched(HTMLTokenizer):
@@ -228,18 +285,21 @@ class _Recorder(html5lib.HTMLParser):
         kind, nodes = token["type"], self.tree.openElements
         if kind == tokenTypes["ParseError"]:
             return
-        hidden = self.templates > 0 or any(node.name in ("script", "style") for node in nodes)
+        hidden = self.templates > 0 or any(
+            node.name in ("script", "style") or (node.name in _UNSHOWN and node.namespace == _HTML) for node in nodes
+        )
         if kind in (tokenTypes["Characters"], tokenTypes["SpaceCharacters"]):
             if not hidden:
                 self.pieces.append(("text", token["data"]))
             return
         name = token.get("name") or ""
-        is_tag = kind in (tokenTypes["StartTag"], tokenTypes["EndTag"])
-        if not (hidden or (is_tag and name in _FORMATTING)):
-            self.pieces.append(("break", ""))
+        inside = any(node.namespace != _HTML for node in nodes)
         foreign = bool(nodes) and nodes[-1].namespace != _HTML
         if foreign and (self.isHTMLIntegrationPoint(nodes[-1]) or self.isMathMLTextIntegrationPoint(nodes[-1])):
             foreign = False
+        is_tag = kind in (tokenTypes["StartTag"], tokenTypes["EndTag"])
+        if is_tag and not hidden and _breaks(name, foreign, inside):
+            self.pieces.append(("break", ""))
         if kind == tokenTypes["StartTag"]:
             if foreign and name in ("img", "meta"):  # these end foreign content, and what hides in it
                 foreign, hidden = False, self.templates > 0
@@ -257,18 +317,20 @@ def stream_words(page: bytes, host: str = "") -> list[str]:
     return words_of_pieces(iter(recorder.pieces), host)
 
 
-def _walk(element) -> Iterator[Piece]:  # type: ignore[no-untyped-def]
-    name = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
-    if name not in _FORMATTING:
+def _walk(element, inside: bool = False) -> Iterator[Piece]:  # type: ignore[no-untyped-def]
+    space, _, name = element.tag.rpartition("}") if isinstance(element.tag, str) else ("", "", "")
+    foreign = bool(name) and space != "{" + _HTML
+    breaks = bool(name) and _breaks(name.lower(), foreign, inside)
+    if breaks:
         yield "break", ""
     if name:
         yield from _terms(name, element.attrib)
-        if name not in _HIDDEN:
+        if name not in _HIDDEN and not (name in _UNSHOWN and not foreign):
             yield "text", element.text or ""
             for child in element:
-                yield from _walk(child)
+                yield from _walk(child, inside or foreign)
                 yield "text", child.tail or ""
-    if name not in _FORMATTING:
+    if breaks:
         yield "break", ""
 
 

@@ -13,7 +13,7 @@ from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.difference import common_tokens
 from neardup.kernels.facts import TITLE_END, TITLE_START
 from neardup.kernels.fingerprint import KEY_WORDS
-from neardup.kernels.tokens import tokenise
+from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.page import Page, host_of
 from neardup.scheme import Scheme
 from neardup.sketch.content import article, main_content
@@ -67,13 +67,14 @@ def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
     body = (page.body or b"")[: scheme.body_bytes_max]
     decoded = decode(body, page.content_type, scheme.body_bytes_max)
     extracted = extract_page(b"" if decoded.opaque else decoded.utf8, decoded.mode, host_of(page.url))
-    room = min(extracted.n_text // 2 + 2, scheme.tokens_max)
+    room = min(tokens_needed(extracted.n_text), scheme.tokens_max)
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
     start, end = np.empty(room, np.uint32), np.empty(room, np.uint32)
     title = extracted.facts[TITLE_START], extracted.facts[TITLE_END]
     key = scheme.constants("token", KEY_WORDS)
     n = tokenise(extracted.text, extracted.n_text, *title, key, tables(), fp, flags, block, start, end)
-    text = extracted.text[: extracted.n_text].copy()
+    # Folding may have made the text longer.
+    text = extracted.text[: max(extracted.n_text, int(end[n - 1]) if n else 0)].copy()
     return PageTokens(fp[:n].copy(), flags[:n].copy(), block[:n].copy(), start[:n].copy(), end[:n].copy(), text)
 
 

@@ -1,4 +1,4 @@
-"""Class and lower case of every code point, pinned to one version of Unicode.
+"""Class, lower case and compatibility fold of every code point, pinned to one version of Unicode.
 
 Python's own tables differ from version to version, and a token must not. `table.txt` is written by `generate.py`.
 LICENSE.txt is what the Unicode Consortium asks to go with its data.
@@ -11,13 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 CODE_POINTS = 0x110000
-#: Bits of an entry: 0 to 20 the lower-case code point, 21 to 24 the class, 25 set for digits (category Nd).
+#: Bits of an entry: 0 to 20 the code point that stands for it in a token (lower-cased, folded), 21 to 24 the class, 25
+#: set for digits (category Nd). Of class FOLD, bits 0 to 20 are an index into the table: the number of bytes that stand
+#: for it in UTF-8, then the bytes.
 CLASS_SHIFT = 21
 DIGIT_BIT = 25
 PAGE_BITS = 7
 
-#: Classes. NONE separates tokens; WORD runs are tokens; runs of the others are cut into pairs of characters.
-NONE, WORD, HAN, KANA, THAI, LAO, KHMER, MYANMAR = range(8)
+#: Classes. NONE separates tokens. WORD runs are tokens. Runs of the scripts are cut into pairs of characters. FOLD
+#: stands for several code points. IGNORED characters vanish: a token goes on behind them.
+NONE, WORD, HAN, KANA, THAI, LAO, KHMER, MYANMAR, FOLD, IGNORED = range(10)
 
 
 def _lines() -> list[list[str]]:
@@ -27,13 +30,20 @@ def _lines() -> list[list[str]]:
 
 @lru_cache(maxsize=1)
 def table() -> npt.NDArray[np.uint32]:
-    """uint32[8704 + 128 * distinct pages]: the entry of code point c is table[table[c >> 7] + (c & 127)].
+    """uint32[8704 + folds + 128 * distinct pages]: the entry of code point c is table[table[c >> 7] + (c & 127)].
 
-    The first 8704 elements say where a page of 128 code points begins; bits of an entry are named above. Made once,
-    about 20 ms.
+    The first 8704 elements say where a page of 128 code points begins; bits of an entry are named above. Then come the
+    folds, each as a number of bytes and the bytes. Made once, about 30 ms.
     """
     flat = np.arange(CODE_POINTS, dtype=np.uint32)
-    for kind, first, last, value, step in _lines():
+    folds: list[int] = []
+    for kind, first, *rest in _lines():
+        if kind == "fold":
+            flat[int(first, 16)] = (CODE_POINTS >> PAGE_BITS) + len(folds) | FOLD << CLASS_SHIFT
+            folded = "".join(chr(int(code, 16)) for code in rest).encode()
+            folds += [len(folded), *folded]
+            continue
+        last, value, step = rest
         chosen = slice(int(first, 16), int(last, 16) + 1, int(step))
         if kind == "class":
             flat[chosen] |= np.uint32(int(value) << CLASS_SHIFT)
@@ -41,9 +51,11 @@ def table() -> npt.NDArray[np.uint32]:
             flat[chosen] |= np.uint32(1 << DIGIT_BIT)
         else:  # a distance to the lower-case form; modulo 2**32 it may be negative
             flat[chosen] += np.uint32(int(value) & 0xFFFFFFFF)
-    # A separator is never written to a token: its entry is 0, which makes most pages equal.
-    flat[(flat >> CLASS_SHIFT) == NONE] = 0
+    # What no token holds has no code point either, which makes most pages equal.
+    kinds = flat >> CLASS_SHIFT & 15
+    for without in (NONE, IGNORED):
+        flat[kinds == without] = without << CLASS_SHIFT
     rows = flat.reshape(-1, 1 << PAGE_BITS)
     seen: dict[bytes, int] = {}
-    places = [len(rows) + (seen.setdefault(row.tobytes(), len(seen)) << PAGE_BITS) for row in rows]
-    return np.concatenate([np.array(places, np.uint32), np.frombuffer(b"".join(seen), np.uint32)])
+    places = [len(rows) + len(folds) + (seen.setdefault(row.tobytes(), len(seen)) << PAGE_BITS) for row in rows]
+    return np.concatenate([np.array(places + folds, np.uint32), np.frombuffer(b"".join(seen), np.uint32)])

@@ -128,7 +128,7 @@ def test_every_white_space_ends_a_word():
     points = range(0x3100) if JIT_OFF else range(sys.maxunicode)
     spaces = [chr(point) for point in points if chr(point).isspace()]
     assert title_of("".join(f"a{space}" for space in spaces).encode()) == b" ".join([b"a"] * len(spaces))
-    others = "".join(chr(point) for point in range(0x20, 0x3100) if not chr(point).isspace()).encode()
+    others = "".join(chr(point) for point in range(0x20, 0x3100) if not chr(point).isspace() and point != 0x7F).encode()
     assert title_of(others, len(others)) == others
 
 
@@ -179,7 +179,7 @@ def test_fields_that_a_record_names_its_page_by():
     view = Sketch(sketch_pages([page], SCHEME)[0])
     key = SCHEME.constants("names", KEY_WORDS).tolist()
     assert (view.title, view.lang, view.canonical) == ("Ärger & Wolle", "de", "http://c.example/z")
-    assert view.titling == fingerprint("Ärger & wolle".encode(), key)
+    assert view.titling == fingerprint("ärger & wolle".encode(), key)
     assert view.tail == fingerprint(b"a/index.html?q=1", key)
     assert view.place == fingerprint(b"%d b.example a/index.html" % view.naming, key)
     assert view.url_hash == hashlib.blake2b(page.url.encode(), digest_size=16, person=b"neardup-url").digest()

@@ -29,6 +29,7 @@ ARCHIVES = ["kafka_site_3x", "installation_guide_9arch_19lang", "libreoffice_hel
 @example(b"<svg><style><svg>a</svg>b</style>c</svg>d")
 @example(b"<svg><style><foreignObject><svg><b>a</b></foreignObject>b</style>c</svg>d")
 @example(b"\xc3<b>\xa9")
+@example(b"a<base href='http://o.com/d'>b<img src=data:,>c<img src=>d")
 def test_words_of_hostile_pages_are_those_of_a_browser(page):
     try:
         expected = oracle.stream_words(page, OWN_HOST)
@@ -55,18 +56,26 @@ def test_words_of_real_pages_are_those_of_the_tree(archive):
     ("page", "expected"),
     [
         ("W<b>or</b><span>d</span> a<p>b<br>c", "word a b c"),
-        ("a<!-- x > --!>b<!-->c<!--->d<!doctype x>e<?x>f</>g", "a b c d e fg"),
+        ("a<!-- x > --!>b<!-->c<!--->d<!doctype x>e<?x>f</>g</ x>h<![CDATA[x]]>i", "abcdefghi"),
+        ("w<!-- x -->o<script>x</script>r<style>x</style>d<template><p>x</template>s", "words"),
+        ("W<custom-el>or</custom-el>d<unknown a='>'>w<verylongunknown></verylongunknown>x", "wordwx"),
+        ("w<noscript>o</noscript><object></object>r<meta><link>d<noembed>x</noembed><noframes>x</noframes>s", "words"),
+        ("a<img>b<img src=data:,x>c<img src=//o.com/i>d", "abc //o.com/i d"),
+        ("a<video>b<canvas>c<blockquote>d<figcaption>e<select>f<option>g<input>h<rt>i", "a b c d e f g h i"),
+        ("<mi>a</mi>b<math><mi>c</mi>d<x>e</x></math>f<svg><g>g<text>h</svg>i", "ab c d e f g h i"),
+        ("s&shy;of&#173;t h&zwnj;y&ZeroWidthSpace;p&NoBreak;h&#x200B;e&ic;n", "soft hyphen"),
+        ("n<b>\xad</b>o<!-- -->\u200b\ufe0fw <title>a\u200bb &shy;c</title>", "now ab c"),
         ("<title>T &amp; U</title>x<textarea><b>y</textarea>", "t u x b y"),
-        ("<script>a</scriptx></script >b<style>c</style>d", "b d"),
+        ("<script>a</scriptx></script >b<style>c</style>d", "bd"),
         ("<template>a<template>b</template>c</template>d", "d"),
         ("a<template>b", "a"),
-        ("<xmp><b>a</xmp><noframes><p>b</noframes><plaintext>c</plaintext>d", "b a p b c plaintext d"),
+        ("<xmp><b>a</xmp><noframes><p>b</noframes><plaintext>c</plaintext>d", "b a c plaintext d"),
         ("&eacute;t&eacute; &#x41;&#66 &notit; &ampx", "été ab it x"),
         ("&nGt; A&nbsp;B &#150;", "\u20d2 a b"),
         ("a<b", "a"),
         ("a<b title='>'>c", "ac"),
         ("a < b <3 </ c>d", "a b 3 d"),
-        ("x\0y\1z", "x y z"),
+        ("x\0y\1z&#1;\x7f&#127;a\x0bb", "xyza b"),
         ("<a href=1>Prev</a><a href=2>Next</a>", "prevnext"),
         ("<svg><title>a</title><style>b</style><![CDATA[c<d]]></svg><![CDATA[e]]>f", "a c d f"),
         ("<math><mi>x</mi><annotation-xml encoding='text/html'><style>a</style></annotation-xml></math>b", "x b"),
@@ -189,6 +198,10 @@ FLOODS = {
     "scripts": b"<script><!--<script>", "titles": b"<title></titl", "svg": b"<svg>", "images": b"<img src=x>",
     "dots": b"a/../", "links": b"x<a href=x>", "han": "漢".encode(), "growing": "Ⱥ".encode(), "broken": b"\xe1\x80",
     "templates": b"<template>", "terms": b"<img src='//o/a'>",
+    "soft hyphens": "\xad".encode(), "hyphenated": "a\xad".encode(), "words of hyphens": "a\xadb ".encode(),
+    "hyphens of their own": b"a \xc2\xad ", "ligatures": "ﬁ".encode(), "halves": "½ ".encode(), "eras": "㋿".encode(),
+    "sara am": "ำ".encode(), "empty comments": b"a<!---->", "soft references": b"a&shy;", "unknown": b"a<x>",
+    "controls": b"a\0",
 }  # fmt: skip
 PREFIXES = {"attributes": b"<a ", "dots": b"<img src='//o/", "images": b"<base href='//o.com/" + b"d/" * 400 + b"'>"}
 
@@ -205,7 +218,7 @@ def test_floods_take_linear_time_and_bounded_space(flood):
             tokens = tokens_of(extracted)
             best = min(best, time.thread_time() - begin)
             assert extracted.n_text <= 1.2 * len(page) + 33_000
-            assert len(tokens.words) <= extracted.n_text // 2 + 1
+            assert len(tokens.words) <= extracted.n_text
         return best
 
     # Ten times the input: about ten times as long if linear, a hundred if quadratic. Time on the processor, not on the
