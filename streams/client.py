@@ -586,7 +586,8 @@ def duplicate_of(verdict: Mapping[str, Any]) -> str | None:
     """The URL of the page that an index shows instead of this one; None if it shows this one, or it is gone.
 
     For a URL that stays what it was (`unchanged`, `edited`, `stale`, `rejected`) its standing counts. `same_content` is
-    no duplicate here: such a page has an earlier one's main content in other surroundings (see its `content_of`).
+    no duplicate here: the earlier page with the same main content (`content_of`) may be a copy of this page, with text
+    added, that was crawled first.
     """
     told = verdict.get("standing") or verdict
     if told["verdict"] not in ("exact_duplicate", "near_duplicate"):
