@@ -9,6 +9,7 @@ import pytest
 from broker import eventually
 from line import Line, Make, story
 
+from streams.commands.checkpoint import bring_back
 from streams.roles import run_matcher
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore
@@ -58,6 +59,32 @@ def test_a_lost_disk_without_a_good_checkpoint_is_refused_and_nothing_is_judged(
     assert "torn or changed" in role.said()
     assert "begin another generation" in role.said()
     assert line.verdicts() == before
+
+
+def test_a_restored_checkpoint_that_retention_has_overtaken(line: Line) -> None:
+    """An old one, by hand: a newer one takes its place. Where none is set the error names `neardup restore`."""
+    line.stop()
+    wanted, store = line.expected(), CheckpointStore(line.settings.checkpoints)
+    oldest, newest = list(store.usable())[-1], next(store.usable())
+    assert oldest.manifest.offset < newest.manifest.offset
+    shutil.rmtree(line.settings.state)
+    bring_back(Path(line.settings.state), store, name=oldest.name, seed=7)
+    line.delete_before(line.names.sketches, 0, newest.manifest.offset)
+    said = line.start("match", settings={"checkpoints": ""}).refused()
+    assert "restore a checkpoint that the log still covers into a new `state` folder" in said
+    other = line.folder / "new"
+    assert bring_back(other, store, seed=7).name == newest.name  # as it says
+    line.start("match", settings={"checkpoints": "", "state": str(other)}).stop()
+    # With `checkpoints` set nothing has to be done.
+    matcher = line.start("match")
+    line.publish(story(6))
+    line.start("sketch")
+    line.settle()
+    line.stop()
+    assert '"replaced": true' in matcher.said()
+    found = line.verdicts()
+    assert found[: len(wanted)] == wanted
+    assert len({(verdict["page_id"], verdict["n"]) for verdict in found}) == len(found)
 
 
 def test_an_index_with_flipped_bits_is_set_aside(line: Line) -> None:

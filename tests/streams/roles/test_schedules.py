@@ -33,8 +33,8 @@ REAL, NEW_REAL = 25, 5
 #: Schedules that meet what the first ones do not.
 SELDOM = (667, 1146, 3926, 6432, 7853)
 #: What none does, and a test of its own: an old copy of a state folder, put back after the line was begun anew with
-#: another decider (test_restart).
-RARE = ("name the `state` folder",)
+#: another decider (test_restart); a damaged index, and standbys (tests/kafka: test_lost_disk, test_standby).
+RARE = ("name the `state` folder", "it is damaged", "overtaken this standby")
 
 
 #: A simulation of the whole stream: the quick check goes without.

@@ -83,6 +83,11 @@ def _set_decider(world: World, said: re.Match[str]) -> None:
         (world.decider,) = [each for each in DECIDERS if each.digest == said["held"]]
 
 
+def _set_aside(world: World, said: re.Match[str]) -> None:
+    """The index; the next start folds the log, or says what it lacks."""
+    world.lose_folder()
+
+
 def _start_again(world: World, said: re.Match[str]) -> None:
     """Whoever looks after the processes does."""
 
@@ -111,6 +116,8 @@ ADVICE: Mapping[str, Act] = {
     r"does not exist; create it: neardup topics create": _make_topics,
     r"once it is there, start again to read the new one": _make_topics,
     r"No space left on device": _make_room,
+    r"it is damaged, or not of this version; set it aside": _set_aside,
+    r"retention has overtaken this standby; start it again": _start_again,
     # Their classes say that starting again is safe.
     r"\ABrokerError: ": _start_again,
     r"\ANotCommitted: ": _start_again,

@@ -160,6 +160,34 @@ def test_a_prune_between_a_copy_and_its_name_costs_another_copy(
     assert not list(Path(url).rglob("*.part"))
 
 
+def test_a_restore_that_is_slower_than_prunes_takes_a_newer_one(tmp_path: Path) -> None:
+    """With each other file that it copies the writer makes a checkpoint, and removes the others."""
+    url = str(tmp_path / "kept")
+    writer, reader = CheckpointStore(url), Paused(url)
+    tables = {f"{number:06d}.sst": b"%d" % number * 100 for number in range(6)}
+    made, opened = [1], [0]
+
+    def write(offset: int) -> Path:
+        return image(tmp_path / "image", **tables, CURRENT=b"%d" % offset)
+
+    def goes_on(now: int, name: str, path: str) -> None:
+        opened[0] += name == "open"
+        if name == "open" and opened[0] % 2 and made[0] < 20:
+            made[0] += 1
+            writer.write(write(made[0]), manifest(made[0]))
+            writer.prune(1)
+
+    writer.write(write(1), manifest(1))
+    (tmp_path / "fresh").mkdir()
+    reader.around = goes_on
+    said: list[str] = []
+    found = restore_newest(reader, tmp_path / "fresh", lambda manifest: "", said.append)
+    assert found is not None
+    assert 1 < found.manifest.offset <= made[0] < 20, "what it has copied is not copied again"
+    assert contents(tmp_path / "fresh") == contents(write(found.manifest.offset))
+    assert "lacks its file" in said[0]
+
+
 class Small(CheckpointStore):
     """A store with room for so many bytes."""
 
