@@ -58,7 +58,8 @@ def test_a_page_is_taken_down(line: Line, tmp_path: Path) -> None:
     eventually(lambda: any(one.manifest.forgot == other + 1 for one in store.usable()), "the second takedown")
     line.stop()
     shutil.rmtree(line.settings.state)  # restored from a checkpoint, nothing of it is there
-    line.start("match")
+    restored = line.start("match")
+    eventually(lambda: '"resumes"' in restored.said(), "its restored index")  # a stop before would leave none
     line.check()
     with ExitStack() as held:
         opened = look.open_index(Path(line.settings.state), held)
