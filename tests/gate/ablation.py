@@ -80,6 +80,7 @@ STEPS = (
     Step("short tape", {"short_tape_min": 0.74}),
     Step("middle", {"middle_tape_min": _NEVER}),
     Step("lengths and middle", {"middle_tape_max": 0.0}),
+    Step("added", {"added_max": 1.0}),
     Step("same content", {"content_tape_min": _NEVER}),
     Step("syndicated", {"syndicated_tokens_min": 0}),
     Step("hot postings kept", {"hot_postings_kept": 0}),
