@@ -8,7 +8,7 @@ export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation unseen web corpora simulate fuzz soak \
+.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation unseen web corpora simulate fuzz soak silence \
 	test-axe test-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make simulate    the stream's roles under faults that seeds draw, SEEDS=10000"
 	@echo "make fuzz        a search for bytes that break whoever reads them, MINUTES=5, ONLY=targets"
 	@echo "make soak        the stream under kills, zombies, torn copies, MINUTES=5; test-cluster: with one of three brokers lost"
+	@echo "make silence     every role under a broker that does not answer for 5, 20 and 60 s"
 	@echo "make test-large  a year of a crawl in one process, PAGES=1000000: restarts, expiry, takedowns, new schemes"
 	@echo "make test-axe    the pages of the views before axe-core, which npm fetches"
 	@echo "make test-deploy image, compose file, chart and alerts, really run; installs what it needs, half an hour at first"
@@ -102,6 +103,10 @@ test-large: $(READY)
 # One suite: `make test-kafka`. What takes minutes has a short form in `make test`; tests/cluster has none, see there.
 test-%: $(READY) browser jars
 	$(PYTEST) $(WAITING) $(SLOWEST) tests/$*
+
+# A broker that is silent for 5, 20 and 60 s under every role, idle and busy: some minutes.
+silence: $(READY) jars
+	NEARDUP_TEST_SILENCE=5,20,60 $(BIN)/pytest -n 0 tests/kafka/test_silence.py
 
 # What a release is made of, built and installed with all extras into fresh environments, for each Python that is here.
 test-release: $(READY)

@@ -72,13 +72,13 @@ from typing import Any, Literal, Protocol
 from neardup.canonical import policy_of
 from neardup.errors import BadInput, NeardupError
 from neardup.page import Page
-from streams.errors import BrokerError, RecordTooLarge, TopicError
+from streams.errors import BrokerError, NoAnswer, RecordTooLarge, TopicError
 from streams.formats.bodies import BodyFolder
 from streams.formats.codecs import check_codec, fitting
 from streams.formats.outgoing import Outgoing
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, ControlReader, ControlTopic, Reader, Writer
-from streams.kafka.connection import Setting
+from streams.kafka.connection import TRY_SECONDS_MAX, Setting, log
 from streams.process.traces import HEADER_BYTES, Traces
 
 __all__ = [
@@ -436,11 +436,13 @@ class VerdictConsumer:
         self._looked = time.monotonic()
         if self._only is not None:
             return
-        fresh = self._open(self._reader.topic.name)
-        if fresh.topic.partitions == self._reader.topic.partitions and fresh.topic.id == self._reader.topic.id:
-            fresh.close()
+        try:
+            if self._reader.now() == self._reader.topic:
+                return
+        except NoAnswer as error:
+            log.warning("whether there are new partitions is not known: %s", error)
             return
-        stored = self.positions
+        fresh, stored = self._open(self._reader.topic.name), self.positions
         self._reader.close()
         self._reader = fresh
         fresh.assign(self._starts(stored, "beginning"))
@@ -537,12 +539,12 @@ class LiveVerdicts:
         if self._words is not None:
             self._words.close()
 
-    def _live(self) -> str:
+    def _live(self, within_s: float | None = None) -> str:
         if self._words is None:
-            if not self._control.exists():
+            if not self._control.exists(within_s):
                 return ""
             self._words = self._control.follow()
-        said = self._words.look()
+        said = self._words.look(within_s)
         self._canonical = said.canonical
         return said.live
 
@@ -550,7 +552,12 @@ class LiveVerdicts:
         """Looks, if the last look is so long ago, and goes over to another generation if one is live."""
         if time.monotonic() - self._looked < after_s:
             return False
-        live, self._looked = self._live(), time.monotonic()
+        try:
+            live = self._live(TRY_SECONDS_MAX)  # a question that stays open is asked again
+        except NoAnswer as error:
+            log.warning("which generation is live is not known: %s", error)
+            live = self.generation
+        self._looked = time.monotonic()
         if live == self.generation:
             return False
         before, self._consumer = self._consumer, self._open(live, "beginning")

@@ -24,6 +24,14 @@ class BrokerError(NeardupError):
     """Kafka could not be reached in time or refused. Mend what the text names; starting again is safe."""
 
 
+class NoAnswer(BrokerError):
+    """Kafka did not answer in time. It has refused nothing: the same request may be made again."""
+
+
+class Stopped(NeardupError):
+    """The process was told to stop while it waited for Kafka. Nothing is lost: the next start goes on from there."""
+
+
 class TopicError(NeardupError):
     """A topic is missing, recreated, or set up so that verdicts could get lost or change.
 

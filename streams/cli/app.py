@@ -49,7 +49,7 @@ from streams.cli.options import (
 from streams.config.settings import OPTIONS
 from streams.config.sites import sites_of
 from streams.errors import WrongUsage
-from streams.process.logs import printable
+from streams.process.logs import is_logged, printable
 
 
 class Commands(TyperGroup):
@@ -439,10 +439,13 @@ def main() -> None:
     gc.set_threshold(100_000, 50, 100)
     try:
         app()
-    except InvariantBroken:
-        raise
+    except InvariantBroken as error:
+        if not is_logged(error):
+            raise
+        sys.exit(EXIT_ERROR)
     except NeardupError as error:
-        complain(str(error))
+        if not is_logged(error):
+            complain(str(error))
         sys.exit(EXIT_USAGE if isinstance(error, WrongUsage) else EXIT_ERROR)
     except ModuleNotFoundError as error:
         if error.name not in _EXTRAS:
@@ -456,6 +459,8 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_ERROR)
     except OSError as error:
+        if is_logged(error):
+            sys.exit(EXIT_ERROR)
         if error.errno != errno.ENOSPC:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -464,3 +469,7 @@ def main() -> None:
     except KeyboardInterrupt:
         complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:
+        if not is_logged(error):
+            raise
+        sys.exit(EXIT_ERROR)

@@ -87,20 +87,21 @@ def views(
         source = ScanSource(scan, None if audit is None else audits_of(audit))
     file = None if labels is None else LabelFile(labels)
     sock = web.listen(host, port, settings.views_token)
-    handler = logs.configure(settings.log_level, settings.log_format, secrets=settings.secrets())
     try:
-        if scan is not None:
-            token = settings.views_token
-            serving = web.serve(source, source.decider, sock, names=names or (), token=token, labels=file, ready=_ready)
-        else:
-            from streams.views.application import run
+        with logs.configured(settings.log_level, settings.log_format, secrets=settings.secrets()):
+            if scan is not None:
+                token = settings.views_token
+                serving = web.serve(
+                    source, source.decider, sock, names=names or (), token=token, labels=file, ready=_ready
+                )
+            else:
+                from streams.views.application import run
 
-            serving = run(
-                settings, sock, rebuild=rebuild, names=names or (), address=address, labels=file, ready=_ready
-            )
-        asyncio.run(serving)
+                serving = run(
+                    settings, sock, rebuild=rebuild, names=names or (), address=address, labels=file, ready=_ready
+                )
+            asyncio.run(serving)
     finally:
-        logs.release(handler)
         sock.close()
         if file is not None:
             file.close()

@@ -54,8 +54,12 @@ def _newest() -> OffsetSpec:
     return cast(OffsetSpec, cast(Any, OffsetSpec).max_timestamp())  # carries no types
 
 
+#: To learn of a new leader or controller, before a request is made again.
+_REFRESH_SECONDS = 1.0
+
+
 class Admin:
-    """Asks and creates; every call raises BrokerError when Kafka does not answer in `request_s`."""
+    """Asks and creates. Every call raises BrokerError where Kafka refuses, and NoAnswer after `request_s`."""
 
     def __init__(self, connection: Connection) -> None:
         self._cause = Cause()
@@ -72,19 +76,30 @@ class Admin:
                 return call()
             except KafkaException:
                 # A client goes on asking a dead broker, as controller or leader, until it is told of the new one.
+                self._connection.go_on()
                 with suppress(KafkaException):
-                    self._client.list_topics(timeout=self._try_s)
+                    self._client.list_topics(timeout=_REFRESH_SECONDS)
                 raise
             finally:
                 self._client.poll(0)  # where `error_cb` gets to say what is behind a timeout
 
         seconds = self._request_s if within_s is None else within_s
-        return repeat(f"Kafka at {self._bootstrap}, {what}", call_and_serve, self._cause, seconds)
+        what = f"Kafka at {self._bootstrap}, {what}"
+        return repeat(what, call_and_serve, self._cause, seconds, self._connection.go_on)
 
     def cluster_id(self) -> str:
-        ask = self._client.describe_cluster
-        described = self._ask("cluster id", lambda: ask(request_timeout=self._try_s).result())
-        return cast(str, described.cluster_id)
+        """Asked as plain metadata. The admin client's own request ends the process by a failed assertion of librdkafka
+        (`rko_result`) where the answer names no broker: so a cluster answers for moments after its only broker was
+        started, or was silent for longer than its session.
+        """
+
+        def ask() -> str:
+            found = self._client.list_topics(timeout=self._try_s).cluster_id
+            if not found:
+                raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "no broker was named"))
+            return cast(str, found)
+
+        return cast(str, self._ask("cluster id", ask))
 
     def topics(self, names: Sequence[str], within_s: float | None = None) -> dict[str, Topic]:
         """Those of `names` that exist."""
@@ -119,7 +134,12 @@ class Admin:
         return found[name]
 
     def offsets(
-        self, topic: Topic, when: Literal["earliest", "latest"] | int, *, committed_only: bool = False
+        self,
+        topic: Topic,
+        when: Literal["earliest", "latest"] | int,
+        *,
+        committed_only: bool = False,
+        within_s: float | None = None,
     ) -> dict[int, int]:
         """By partition the "earliest" offset, the "latest" (one after the last), or the first at `when` ms or later.
 
@@ -139,9 +159,9 @@ class Admin:
                 raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "no offset was told"))
             return found
 
-        found = cast(dict[int, int], self._ask(f"offsets of topic {topic.name}", ask))
+        found = cast(dict[int, int], self._ask(f"offsets of topic {topic.name}", ask, within_s))
         if any(offset < 0 for offset in found.values()):  # nothing that late
-            ends = self.offsets(topic, "latest", committed_only=committed_only)
+            ends = self.offsets(topic, "latest", committed_only=committed_only, within_s=within_s)
             found = {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
         return found
 

@@ -1,6 +1,7 @@
 """A connection's settings, what its errors mean, and its log."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,8 @@ from typing import Any, TypeVar, cast
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from neardup.errors import BadInput
-from streams.errors import BrokerError
+from streams.errors import BrokerError, NoAnswer, Stopped
+from streams.kafka.wording import in_words
 from streams.ports import Committed
 
 T = TypeVar("T")
@@ -50,6 +52,7 @@ PASSING = frozenset(
         KafkaError.NOT_COORDINATOR,
         KafkaError.UNSTABLE_OFFSET_COMMIT,
         KafkaError._MAX_POLL_EXCEEDED,
+        KafkaError._NOENT,  # no leaders are known, says a request for offsets
     }
 )
 
@@ -107,6 +110,15 @@ class Cause:
     def _tells(error: KafkaError) -> int:
         return 2 if error.code() in _SAY_WHY else 0 if error.code() == KafkaError._ALL_BROKERS_DOWN else 1
 
+    def explain(self, error: KafkaError) -> str:
+        """What went wrong and what to do about it, with the codes of the client library in brackets."""
+        last = self._error
+        telling = last if last is not None and self._tells(last) == 2 else error
+        codes = f"{error.name()}: {error.str()}"
+        if last is not None:
+            codes += f"; last cause: {last.name()}: {last.str()}"
+        return f"{in_words(telling, codes)} ({codes})"
+
     def __str__(self) -> str:
         return f" (last cause: {self._error.name()}: {self._error.str()})" if self._error else ""
 
@@ -115,13 +127,22 @@ class Cause:
 class Connection:
     """Where Kafka is, and any librdkafka settings (TLS, SASL, tuning) for all clients made from it.
 
-    request_s: how long a request may take without which nothing goes on; a broker killed and restarted is back well
-    before the default.
+    request_s: how long a request may take without which nothing goes on; a broker killed and restarted, or silent for a
+    minute, is back well before the default. stop: once set, no request is made again. beat: called between two tries of
+    a request, so that a process that waits for Kafka is known to be alive.
     """
 
     bootstrap: str
     settings: Mapping[str, Setting] = field(default_factory=dict)
-    request_s: float = 60.0
+    request_s: float = 120.0
+    stop: threading.Event | None = None
+    beat: Callable[[], None] = lambda: None
+
+    def go_on(self) -> None:
+        """To be called in every wait for Kafka. Raises Stopped if the process was told to stop."""
+        self.beat()
+        if self.stop is not None and self.stop.is_set():
+            raise Stopped(f"told to stop while Kafka at {self.bootstrap} did not answer; nothing is lost")
 
     def make(
         self,
@@ -172,8 +193,14 @@ def committed_of(place: TopicPartition) -> Committed | None:
     return Committed.read(place.offset, place.metadata or "") if place.offset >= 0 else None
 
 
-def repeat(what: str, call: Callable[[], T], cause: Cause, seconds: float) -> T:
-    """The result of `call`, made again after passing errors until `seconds` are over. Raises BrokerError."""
+def repeat(
+    what: str, call: Callable[[], T], cause: Cause, seconds: float, go_on: Callable[[], None] = lambda: None
+) -> T:
+    """The result of `call`, made again after passing errors until `seconds` are over.
+
+    go_on: called before each further try; it may raise. Raises NoAnswer when the time is over, BrokerError for an error
+    that does not pass.
+    """
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -182,6 +209,9 @@ def repeat(what: str, call: Callable[[], T], cause: Cause, seconds: float) -> T:
             return result
         except KafkaException as exception:
             error = error_of(exception)
-            if error.code() not in PASSING or time.monotonic() > deadline:
-                raise BrokerError(f"{what}: {error.name()}: {error.str()}{cause}") from exception
+            if error.code() not in PASSING:
+                raise BrokerError(f"{what}: {cause.explain(error)}") from exception
+            if time.monotonic() > deadline:
+                raise NoAnswer(f"{what}: {cause.explain(error)}") from exception
+            go_on()
             time.sleep(0.05)

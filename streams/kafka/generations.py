@@ -31,8 +31,6 @@ _PREFIX = b"generation/"
 _CANONICAL = b"canonical"
 _TAKEDOWN = b"takedown/"
 _FORMAT = 1
-#: A wait for records that are there.
-_READ_SECONDS = 0.2
 
 
 class Stage(StrEnum):
@@ -108,9 +106,9 @@ class ControlTopic:
         self._connection = connection
         self._admin = Admin(connection)
 
-    def exists(self) -> bool:
+    def exists(self, within_s: float | None = None) -> bool:
         """Raises BrokerError."""
-        return bool(self._admin.topics([self.name]))
+        return bool(self._admin.topics([self.name], within_s))
 
     def create(self, replicas: int = 1) -> bool:
         """Makes the topic; False if it is there already. Raises TopicError if it is not compacted, BrokerError."""
@@ -183,16 +181,14 @@ class ControlReader:
         self._said: dict[bytes, bytes] = {}
         self._reader.assign(self._reader.begins())
 
-    def look(self) -> Generations:
-        """What the topic says by now. Raises BrokerError, TopicError, CorruptRecord."""
-        ends = self._reader.ends()
-        while any(position < ends[partition] for partition, position in self._reader.positions().items()):
-            for record in self._reader.read(1000, wait_s=_READ_SECONDS):
-                key, value = record.key() or b"", record.value()
-                if value is None:
-                    self._said.pop(key, None)
-                else:
-                    self._said[key] = value
+    def look(self, within_s: float | None = None) -> Generations:
+        """What the topic says by now. within_s: for Kafka's answer. Raises BrokerError, TopicError, CorruptRecord."""
+        for record in self._reader.read_to(self._reader.ends(within_s)):
+            key, value = record.key() or b"", record.value()
+            if value is None:
+                self._said.pop(key, None)
+            else:
+                self._said[key] = value
         return _told(self._said, self._reader.topic.name)
 
     def close(self) -> None:

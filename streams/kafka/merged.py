@@ -127,8 +127,7 @@ class MergedPages(KafkaPages):
 
     def _place(self, partition: int) -> int:
         """The offset to read next from the broker."""
-        (place,) = self._consumer.position([self._at(partition)])
-        return max(place.offset, self._at_work.next(partition))
+        return max(self._places([partition])[partition], self._at_work.next(partition))
 
     def _at_ends(self) -> bool:
         """Whether there is nothing more to come. Where all is read up to the ends, others are taken, or they stand."""

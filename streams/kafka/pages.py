@@ -7,7 +7,7 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from neardup.errors import InvariantBroken
-from streams.errors import NEW_GENERATION, BrokerError, TopicError, pages_lost
+from streams.errors import NEW_GENERATION, BrokerError, NoAnswer, Stopped, TopicError, pages_lost
 from streams.kafka.admin import Topic
 from streams.kafka.connection import (
     PASSING,
@@ -116,11 +116,11 @@ class KafkaPages(TopicClient):
     def check(self) -> None:
         """Raises TopicError if the topic, or the sketch log, was deleted or made anew; BrokerError soon."""
         super().check()
-        self._check_sink(TRY_SECONDS_MAX)
+        self._check_sink()
 
-    def _check_sink(self, within_s: float | None = None) -> None:
+    def _check_sink(self) -> None:
         if self._sink is not None:
-            same_topic(self._admin, self._sink, NEW_GENERATION, within_s)
+            same_topic(self._admin, self._sink, NEW_GENERATION, TRY_SECONDS_MAX)
 
     def _advice(self, partition: int, wanted: int, held: range) -> str:
         return pages_lost(self.bootstrap, self.group, self.topic.name, partition, wanted, held)
@@ -145,14 +145,14 @@ class KafkaPages(TopicClient):
             return None
         present = {cast(int, message.partition()) for message in records}
         ranges = []
-        for place in self._consumer.position([self._at(partition) for partition in sorted(present)]):
-            if place.offset < 0:
+        for partition, offset in self._places(sorted(present)).items():
+            if offset < 0:
                 # A static member whose name another process has taken: it is told so only at the next poll.
                 raise BrokerError(
-                    f"topic {self.topic.name}: the group has taken partition {place.partition} away{self._cause}; "
+                    f"topic {self.topic.name}: the group has taken partition {partition} away{self._cause}; "
                     "start again, under a group.instance.id that no other process has"
                 )
-            ranges.append(self._at_work.read(place.partition, place.offset))
+            ranges.append(self._at_work.read(partition, offset))
         spans = {span.partition: span for span in ranges}
         for message in records:
             span = spans[cast(int, message.partition())]
@@ -176,8 +176,11 @@ class KafkaPages(TopicClient):
             return
         try:
             # Asked after the acknowledgements: a log that is still the same then is the one that gave them.
-            self._check_sink(TRY_SECONDS_MAX if self._closing else None)
-        except (TopicError, BrokerError):
+            self._check_sink()
+        except NoAnswer as silence:
+            log.warning("commit of %s waits: %s", self.topic.name, silence)
+            return
+        except (TopicError, BrokerError, Stopped):
             if self._closing:
                 return  # it is read and sent again, or whoever starts next is told
             raise
@@ -190,7 +193,7 @@ class KafkaPages(TopicClient):
             later = error.code() in _MOVED or error.code() in PASSING
             if not later and error.code() != KafkaError.REBALANCE_IN_PROGRESS:
                 raise self._trouble(error, None) from exception
-            log.warning("commit of %s did not get through yet: %s", self.topic.name, error.str())
+            log.warning("commit of %s did not get through yet: %s", self.topic.name, self._cause.explain(error))
 
     def lag(self) -> dict[int, int]:
         """Records after the last range, by assigned partition, as far as the last fetch told; no request is made."""

@@ -1,12 +1,12 @@
 """Reading topics: any partitions from given offsets, and the sketch log."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from streams.errors import LOG_LOST, NEW_GENERATION, BrokerError, PositionLost, TopicError
+from streams.errors import LOG_LOST, NEW_GENERATION, BrokerError, NoAnswer, PositionLost, TopicError
 from streams.kafka.admin import Admin, Topic
 from streams.kafka.connection import (
     NO_TOPIC,
@@ -17,11 +17,14 @@ from streams.kafka.connection import (
     Setting,
     T,
     error_of,
+    log,
     repeat,
 )
 
 #: Messages asked for at once: the bytes of a batch overshoot its limit by so many messages at most.
 CHUNK = 64
+#: A wait for records that are there: so long a signal may go unseen.
+_WAIT_SECONDS = 0.5
 
 
 class RawRecord(Protocol):
@@ -66,13 +69,15 @@ class TopicClient:
             # A member that died is missed after 10 s instead of 45, and a rebalance is noticed after 1 s instead of 3.
             "session.timeout.ms": 10_000,
             "heartbeat.interval.ms": 1_000,
+            # A commit waits for so long, whatever the process is told; by default a minute. A broker that is silent for
+            # longer has lost the member anyway.
+            "socket.timeout.ms": 10_000,
         }
         return self._connection.make(Consumer, defaults, self._fixed, self._cause)
 
     def _ask(self, what: str, call: Callable[[], T]) -> T:
-        return repeat(
-            f"topic {self.topic.name} at {self.bootstrap}, {what}", call, self._cause, self._connection.request_s
-        )
+        connection, what = self._connection, f"topic {self.topic.name} at {self.bootstrap}, {what}"
+        return repeat(what, call, self._cause, connection.request_s, connection.go_on)
 
     def _at(self, partition: int, offset: int = 0) -> TopicPartition:
         return TopicPartition(self.topic.name, partition, offset)
@@ -81,9 +86,9 @@ class TopicClient:
         """The first offset of each partition."""
         return self._admin.offsets(self.topic, "earliest")
 
-    def ends(self) -> dict[int, int]:
+    def ends(self, within_s: float | None = None) -> dict[int, int]:
         """The offset after the last of each partition; with committed records only, it stops at open transactions."""
-        return self._admin.offsets(self.topic, "latest", committed_only=self._committed_only)
+        return self._admin.offsets(self.topic, "latest", committed_only=self._committed_only, within_s=within_s)
 
     def _must_hold(self, starts: Mapping[int, int]) -> None:
         begins, ends = self.begins(), self._admin.offsets(self.topic, "latest")
@@ -92,10 +97,13 @@ class TopicClient:
                 raise self._lost(partition, start)
 
     def _fill(self, count: int, bytes_max: int, linger_s: float, wait_s: float) -> list[Message]:
-        """Waits `wait_s` for a first message, then takes more for `linger_s`, until `count` or `bytes_max`."""
-        self._held = []
-        size = 0
-        waiting = True
+        """Waits `wait_s` for a first message, then takes more for `linger_s`, until `count` or `bytes_max`.
+
+        Empty, too, where Kafka does not answer whether the topic is still the same: what was read is held back, and
+        comes first when it does.
+        """
+        size = sum(map(len, self._held))
+        waiting = not self._held
         deadline = time.monotonic() + wait_s
         while len(self._held) < count and size < bytes_max:
             chunk = 1 if waiting else min(CHUNK, count - len(self._held))
@@ -118,9 +126,25 @@ class TopicClient:
         if self._held:
             # librdkafka goes on at the old position of a topic that was deleted and made anew. Asked after the records
             # are here: an id that is still the same was so when they were read. It takes half a millisecond.
-            self._same_topic()
+            try:
+                self._same_topic(TRY_SECONDS_MAX)
+            except NoAnswer as error:
+                log.warning("waits to read on: %s", error)
+                return []
         held, self._held = self._held, []
         return held
+
+    def _places(self, partitions: Iterable[int]) -> dict[int, int]:
+        """The offset to read next by partition, before what is held back; negative where it is not known."""
+        places = {each.partition: each.offset for each in self._consumer.position(list(map(self._at, partitions)))}
+        for message in reversed(self._held):
+            if message.partition() in places:
+                places[cast(int, message.partition())] = cast(int, message.offset())
+        return places
+
+    def now(self) -> Topic | None:
+        """The topic as it is now, maybe with more partitions, or another of its name. Raises BrokerError soon."""
+        return self._admin.topics([self.topic.name], TRY_SECONDS_MAX).get(self.topic.name)
 
     def check(self) -> None:
         """Raises TopicError if the topic was deleted or made anew since this reader began; BrokerError soon."""
@@ -135,7 +159,7 @@ class TopicClient:
             return self._lost(partition, None)
         if error.code() in NO_TOPIC:
             return TopicError(f"{where} is gone ({error.str()}): {self.ANEW}")
-        return BrokerError(f"{where} at {self.bootstrap}: {error.name()}: {error.str()}{self._cause}")
+        return BrokerError(f"{where} at {self.bootstrap}: {self._cause.explain(error)}")
 
     def _lost(self, partition: int, wanted: int | None) -> PositionLost:
         self._same_topic()
@@ -194,7 +218,7 @@ class Reader(TopicClient):
             # A consumer that is assigned a partition again tells its old position until a record comes.
             self._consumer.close()
             self._consumer = self._make()
-        self._starts = dict(starts)
+        self._starts, self._held = dict(starts), []
         self._consumer.assign([self._at(partition, start) for partition, start in starts.items()])
 
     def read(self, count: int, *, bytes_max: int = 64 << 20, linger_s: float = 0.0, wait_s: float) -> list[RawRecord]:
@@ -203,19 +227,14 @@ class Reader(TopicClient):
 
     def positions(self) -> dict[int, int]:
         """By partition the offset to read next; it passes control records, so it can exceed last offset + 1."""
-        places = self._consumer.position([self._at(partition) for partition in self._starts])
-        return {
-            place.partition: place.offset if place.offset >= 0 else self._starts[place.partition] for place in places
-        }
+        found = self._places(self._starts)
+        return {partition: place if place >= 0 else self._starts[partition] for partition, place in found.items()}
 
     def to_end(self) -> Iterator[RawRecord]:
         """All records, up to the end that each partition has now. Assigns anew."""
         ends = self.ends()
         self.assign(self.begins())
-        while any(position < ends[partition] for partition, position in self.positions().items()):
-            for record in self.read(4096, wait_s=1.0):
-                if record.offset() < ends[record.partition()]:
-                    yield record
+        yield from self.read_to(ends)
 
     def last(self, counts: Callable[[RawRecord], bool] = lambda record: True) -> dict[int, RawRecord]:
         """The newest record of each partition that has one. Assigns anew. counts: which records are looked at."""
@@ -226,14 +245,26 @@ class Reader(TopicClient):
         while open_:
             starts = {partition: max(begins[partition], ends[partition] - back) for partition in open_}
             self.assign(starts)
-            while any(position < ends[partition] for partition, position in self.positions().items()):
-                for record in self.read(4096, wait_s=TRY_SECONDS_MAX):
-                    if record.offset() < ends[record.partition()] and counts(record):
-                        newest[record.partition()] = record
+            for record in self.read_to(ends):
+                if counts(record):
+                    newest[record.partition()] = record
             # Only markers, aborted records and such as do not count there: look further back.
             open_ = {each for each in open_ - newest.keys() if starts[each] > begins[each]}
             back *= 8
         return newest
+
+    def read_to(self, ends: Mapping[int, int], *, bytes_max: int = 64 << 20) -> Iterator[RawRecord]:
+        """The records before these offsets, of the partitions that are assigned; waits for them as long as it takes.
+
+        Raises Stopped, and as `read`.
+        """
+        while any(position < ends[partition] for partition, position in self.positions().items()):
+            records = self.read(4096, bytes_max=bytes_max, wait_s=_WAIT_SECONDS)
+            if not records:
+                self._connection.go_on()
+            for record in records:
+                if record.offset() < ends[record.partition()]:
+                    yield record
 
     def _next(self, partition: int) -> int:
         return self.positions().get(partition, 0)
@@ -297,7 +328,5 @@ class KafkaLog(Reader):
         """(offset, message) from `start` to the end that the log has now."""
         end = self.end()
         self.follow(start)
-        while self.position() < end:
-            for offset, message in self.poll(4096, bytes_max=16 << 20, wait_s=TRY_SECONDS_MAX):
-                if offset < end:
-                    yield offset, message
+        for record in self.read_to({0: end}, bytes_max=16 << 20):
+            yield record.offset(), record.value() or b""

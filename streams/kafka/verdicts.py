@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge, verdicts_gone
+from streams.errors import BrokerError, Fenced, NoAnswer, NotCommitted, RecordTooLarge, Stopped, verdicts_gone
 from streams.kafka.admin import Admin
 from streams.kafka.connection import (
     FENCED,
@@ -24,6 +24,9 @@ from streams.kafka.connection import (
 )
 from streams.ports import Committed, Hop
 from streams.process.watchdog import Watchdog
+
+#: A transaction may go on for so long after the process was told to stop.
+STOP_SECONDS_MAX = 5.0
 
 #: Topic, key, value, headers.
 _Record = tuple[str, bytes | None, bytes, list[tuple[str, str | bytes | None]] | None]
@@ -74,8 +77,10 @@ class KafkaVerdicts:
         self._log, self.hop, self.first = log_topic, hop, ""
         self._audit_topic = audit_topic
         self._deadline_s = deadline_s
+        self._connection = connection
         self._cause = Cause()
-        self._watchdog = watchdog or Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
+        limit_s = deadline_s + 3 * TRY_SECONDS_MAX
+        self._watchdog = watchdog or Watchdog(limit_s, stop=connection.stop, stop_s=2 * STOP_SECONDS_MAX)
         self._admin = Admin(connection)
         defaults: dict[str, Setting] = {
             # The default of 100 ms is what a transaction spends waiting: 240 instead of 103 a second.
@@ -111,7 +116,7 @@ class KafkaVerdicts:
             what = f"offset of {self._log} for {self.transactional_id}"
             call = lambda: checked(ask(asked, timeout=min(TRY_SECONDS_MAX, self._deadline_s)))  # noqa: E731
             try:
-                (found,) = repeat(what, call, self._cause, self._deadline_s)
+                (found,) = repeat(what, call, self._cause, self._deadline_s, self._connection.go_on)
             except BrokerError as error:
                 # Seen with Kafka 4.3.1 and one replica: a broker killed between decision and markers (KAFKA-20734).
                 hint = "if Kafka is up, a transaction may hang there: look with kafka-transactions.sh find-hanging"
@@ -148,10 +153,10 @@ class KafkaVerdicts:
                 if error is None:
                     return
                 self.aborted += 1
-                log.warning("transaction up to offset %d aborted: %s: %s", next_offset, error.name(), error.str())
+                log.warning("transaction up to offset %d aborted: %s", next_offset, self._cause.explain(error))
             raise NotCommitted(
                 f"verdicts up to offset {next_offset} of {self._log} cannot be written to {self.topic}: "
-                f"{error.name() if error else ''}: {error.str() if error else ''}{self._cause}"
+                + (self._cause.explain(error) if error else "")
             )
 
         self._guarded(f"the transaction up to offset {next_offset} of {self._log}", attempts)
@@ -215,18 +220,29 @@ class KafkaVerdicts:
                 if error.txn_requires_abort():
                     raise _MustAbort(error) from exception
                 if error.fatal() or not error.retriable():
-                    raise BrokerError(f"{what} for {self.transactional_id}: {said}{self._cause}") from exception
+                    after = f" (after {first.name()}: {first.str()})" if first else ""
+                    explained = self._cause.explain(error)
+                    raise BrokerError(f"{what} for {self.transactional_id}: {explained}{after}") from exception
                 self._producer.poll(0.02)
-                self._in_time(f"{what} for {self.transactional_id}: {said}")
+                self._in_time(f"{what} for {self.transactional_id}", error)
 
     def _guarded(self, what: str, call: Callable[[], T]) -> T:
-        self._until = time.monotonic() + self._deadline_s
+        self._until, self._hurries = time.monotonic() + self._deadline_s, False
         with self._watchdog.watch(f"{what} ({self.transactional_id})"):
             return call()
 
-    def _in_time(self, what: str) -> None:
-        if time.monotonic() > self._until:
-            raise BrokerError(f"{what}: not known after {self._deadline_s:g} s{self._cause}")
+    def _in_time(self, what: str, error: KafkaError | None = None) -> None:
+        """Raises BrokerError past the deadline, and Stopped some seconds after the process was told to stop."""
+        now, stop = time.monotonic(), self._connection.stop
+        self._connection.beat()
+        if stop is not None and stop.is_set() and not self._hurries:
+            self._until, self._hurries = min(self._until, now + STOP_SECONDS_MAX), True
+        if now <= self._until:
+            return
+        if self._hurries:
+            raise Stopped(f"{what}: told to stop while Kafka did not answer; the next start finds out what it did")
+        explained = self._cause.explain(error) if error else f"the client's queue stays full{self._cause}"
+        raise NoAnswer(f"{what}: not known after {self._deadline_s:g} s: {explained}")
 
     def check(self) -> None:
         """Raises TopicError if the topic was deleted or made anew; BrokerError soon, if that cannot be told."""

@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streams.errors import BrokerError, RecordTooLarge
 from streams.kafka.connection import Cause, Connection, Setting, error_of
+from streams.kafka.wording import SILENT
 
 Headers = Sequence[tuple[str, bytes]]
 
@@ -97,7 +98,7 @@ class Writer:
                     f"{name or 'a record'} has {len(value or b'')} bytes, too many for one message to {self.topic}"
                 ) from exception
             self.poll(0.2)  # raises too, and says more: which record the producer has died of
-            raise BrokerError(f"topic {self.topic}: {error.name()}: {error.str()}{self._cause}") from exception
+            raise BrokerError(f"topic {self.topic}: {self._cause.explain(error)}") from exception
         self.sent += 1
         return True
 
@@ -109,10 +110,10 @@ class Writer:
             self.last_offset = cast(int, message.offset())
             return
         key = message.key()
-        why = f"{error.name()}: {error.str()}"
+        why = self._cause.explain(error)
         if self._on_failure is not None:
             self.failed += 1
-            self._on_failure(key if isinstance(key, bytes) else b"", f"{why}{self._cause}")
+            self._on_failure(key if isinstance(key, bytes) else b"", why)
         elif self._failed is None:
             name = key.decode("utf-8", "replace") if isinstance(key, bytes) else "a record"
             self._failed = f"{name} was not written: {why}"
@@ -126,13 +127,13 @@ class Writer:
         try:
             self._producer.poll(wait_s)
         except KafkaException as exception:  # the producer is dead, and says so here first
-            error = error_of(exception)
-            self._failed = self._failed or f"{error.name()}: {error.str()}"
+            self._failed = self._failed or self._cause.explain(error_of(exception))
         overdue = self._on_failure is None and self.outstanding and time.monotonic() - self._progress > self._delivery_s
         if overdue and self._failed is None:
-            self._failed = f"no acknowledgement in {self._delivery_s:g} s for {self.outstanding} records"
+            why = f"{SILENT}{self._cause}"
+            self._failed = f"no acknowledgement in {self._delivery_s:g} s for {self.outstanding} records: {why}"
         if self._failed is not None:
-            raise BrokerError(f"topic {self.topic}: {self._failed}{self._cause}")
+            raise BrokerError(f"topic {self.topic}: {self._failed}")
         return self.outstanding
 
     def flush(self) -> None:

@@ -13,8 +13,11 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
+
+from neardup.errors import InvariantBroken, NeardupError
 
 HIDDEN = "***"
 #: Of one event so many lines pass in one window; the rest is counted and told with the next that passes.
@@ -70,7 +73,7 @@ class Handler(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO, *, as_json: bool, redact: Redactor) -> None:
         super().__init__(stream)
-        self._as_json = as_json
+        self.as_json = as_json
         self._redact = redact
         self._seen: dict[tuple[str, int, str], list[float]] = {}  # event -> [start of its window, lines, held back]
 
@@ -123,7 +126,7 @@ class Handler(logging.StreamHandler[TextIO]):
         trace = None
         if record.exc_info:
             trace = self._redact(logging.Formatter().formatException(record.exc_info))[-_TRACE_CHARS_MAX:]
-        if self._as_json:
+        if self.as_json:
             line = {"time": _time(record.created), "level": record.levelname.lower(), "logger": record.name}
             line["event"] = event
             if trace is not None:
@@ -163,6 +166,43 @@ def configure(
     for name in _OURS:
         logging.getLogger(name).setLevel(level.upper())
     return handler
+
+
+@contextlib.contextmanager
+def configured(level: str, form: str, *, secrets: Iterable[str] = ()) -> Iterator[Handler]:
+    """`configure` for a block, and `release` after it. Where lines are JSON an error that leaves the block is the last
+    line, see `is_logged`.
+    """
+    handler = configure(level, form, secrets=secrets)
+    try:
+        yield handler
+    except Exception as error:
+        if handler.as_json:
+            expected = isinstance(error, NeardupError) and not isinstance(error, InvariantBroken)
+            name, trace = type(error).__name__, None if expected else error
+            get("roles").error("ended by an error", error=name, reason=str(error), exc_info=trace)
+            _logged.add(error)
+        raise
+    finally:
+        release(handler)
+
+
+#: Errors that are in the log already.
+_logged: "weakref.WeakSet[BaseException]" = weakref.WeakSet()
+
+
+def is_logged(error: BaseException) -> bool:
+    """Whether the log's last line says what this error is: then nothing else need be written."""
+    return error in _logged
+
+
+def last_words(logger: str, text: str) -> bytes:
+    """One line for stderr as the log has them, without its locks: for a process that ends at once."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, Handler):
+            record = logging.LogRecord(f"neardup.{logger}", logging.ERROR, "", 0, text, None, None)
+            return handler.format(record).encode() + b"\n"
+    return f"error: {text}\n".encode()
 
 
 def release(handler: Handler) -> None:

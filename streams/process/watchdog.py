@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from streams.process import logs
+
 #: EX_TEMPFAIL of sysexits.h: whoever supervises the process starts it again, and that repairs what hung.
 EXIT_CODE = 75
 
@@ -18,7 +20,7 @@ _GRACE = 0.5
 
 def _end(text: str) -> None:
     # No cleaning up: it would wait for the very thing that hangs.
-    os.write(sys.stderr.fileno(), text.encode())
+    os.write(sys.stderr.fileno(), logs.last_words("watchdog", text))
     os._exit(EXIT_CODE)
 
 
@@ -31,9 +33,19 @@ class Watchdog:
     what hung; the default writes it to stderr and ends the process with EXIT_CODE, and it alone has such an alarm.
     """
 
-    def __init__(self, limit_s: float, end: Callable[[str], None] = _end) -> None:
+    def __init__(
+        self,
+        limit_s: float,
+        end: Callable[[str], None] = _end,
+        *,
+        stop: threading.Event | None = None,
+        stop_s: float = 0.0,
+    ) -> None:
+        """stop: once it is set, a call may go on for `stop_s` more: it would outlast what a supervisor waits."""
         self._limit_s = limit_s
         self._end = end
+        self._stop, self._stop_s = stop, stop_s
+        self._stopped: float | None = None
         self._call: tuple[str, float] | None = None  # one assignment, so no lock
         self._closed = threading.Event()
         threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
@@ -55,10 +67,14 @@ class Watchdog:
         self._closed.set()
 
     def _watch(self) -> None:
-        while not self._closed.wait(self._limit_s / 20):
-            call = self._call
-            if call is not None and time.monotonic() > call[1]:
-                self._end(
-                    f"error: {call[0]} has not ended in {self._limit_s:g} s; ending the process, start it again\n"
-                )
+        step_s = self._limit_s / 20 if self._stop is None else min(self._limit_s, self._stop_s) / 20
+        while not self._closed.wait(step_s):
+            call, now = self._call, time.monotonic()
+            if self._stopped is None and self._stop is not None and self._stop.is_set():
+                self._stopped = now
+            if call is not None and self._stopped is not None and now > self._stopped + self._stop_s:
+                self._end(f"{call[0]} does not end, and the process was told to stop; the next start goes on")
+                return
+            if call is not None and now > call[1]:
+                self._end(f"{call[0]} has not ended in {self._limit_s:g} s; ending the process, start it again")
                 return

@@ -30,7 +30,7 @@ from streams.roles.archives import ArchivesRole, known_of, open_archives
 from streams.roles.both import run_both
 from streams.roles.generations import check_own, control_topic, settings_of, shown
 from streams.roles.operator import repeat_takedowns
-from streams.roles.runtime import Runtime, connect, serving
+from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.telling import Shown, Telling
 from streams.roles.wiring import run_matcher, run_sketcher
 
@@ -66,6 +66,7 @@ def run_backfill(
     if runtime is None:
         with serving(settings, "backfill") as made:
             return run_backfill(settings, wishes, made, shown=shown)
+        return False  # it was told to stop while it waited for Kafka
     sources = open_archives(wishes.archives, settings) if settings.generation else []
     settings, generation, control = _begun(settings, wishes, tuple(source.record.id for source in sources))
     runtime = replace(runtime, settings=settings)
@@ -89,7 +90,7 @@ def run_backfill(
             run_both(settings, runtime, sketcher=sketch)
     finally:
         runtime.stop.set()
-        thread.join(LOOK_SECONDS + connect(settings, "match").request_s)
+        thread.join(LOOK_SECONDS + STOP_SECONDS_MAX)
     return watch.caught_up or not (wishes.once or generation.filling)
 
 
@@ -218,7 +219,7 @@ class _Watch:
         self._settings, self._wishes, self._runtime = settings, wishes, runtime
         self._telling = telling
         self._control, self._generation = control, generation
-        self._admin = Admin(connect(settings, "match"))
+        self._admin = Admin(replace(connect(settings, "match"), stop=runtime.stop))
         self.archives: ArchivesRole | None = None
         self._reader: MergedPages | None = None
         self._end = -1  # of the log, as it was seen last: whoever is there has caught up

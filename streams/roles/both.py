@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 
 from streams.config.settings import Settings
+from streams.errors import Stopped
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, serving
 from streams.roles.wiring import run_matcher, run_sketcher
 
@@ -21,7 +22,8 @@ def run_both(
     """
     if runtime is None:
         with serving(settings, "run") as made:
-            return run_both(settings, made, sketcher=sketcher, **options)
+            run_both(settings, made, sketcher=sketcher, **options)
+        return
     failed: list[BaseException] = []
 
     def sketch() -> None:
@@ -36,9 +38,11 @@ def run_both(
     thread.start()
     try:
         run_matcher(settings, runtime, **options)
+    except Stopped:
+        if not failed:  # else the other one's error says why
+            raise
     finally:
         runtime.stop.set()
         thread.join(STOP_SECONDS_MAX)
     if failed:
         raise failed[0]
-    return None

@@ -25,9 +25,9 @@ def shown(name: str) -> str:
     return name or "(unnamed)"
 
 
-def control_topic(settings: Settings, role: Role) -> ControlTopic:
+def control_topic(settings: Settings, role: Role, runtime: Runtime | None = None) -> ControlTopic:
     """The control topic, by a role's connection. Raises BrokerError."""
-    return ControlTopic(connect(settings, role), settings.generations_topic)
+    return ControlTopic(connect(settings, role, runtime), settings.generations_topic)
 
 
 def settings_of(settings: Settings, said: Generations, name: str) -> Settings:
@@ -73,7 +73,7 @@ def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Itera
 
     Raises StateError as `check_own`, CorruptRecord, BrokerError.
     """
-    said = _said(settings, role)
+    said = _said(settings, role, runtime)
     known = said.known.get(settings.generation)
     check_own(settings, known)
     _tell(settings, runtime, said.live)
@@ -92,9 +92,9 @@ def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Itera
         watch.join(_LOOK_SECONDS)
 
 
-def _said(settings: Settings, role: Role) -> Generations:
+def _said(settings: Settings, role: Role, runtime: Runtime) -> Generations:
     try:
-        return control_topic(settings, role).read()
+        return control_topic(settings, role, runtime).read()
     except BrokerError as error:
         if "AUTHORIZATION" not in str(error):
             raise
@@ -112,6 +112,8 @@ def _watch(
 ) -> None:
     """A role goes on whatever comes of this: what cannot be read is asked for again."""
     reader: ControlReader | None = None
+    connection = replace(connect(settings, role), stop=runtime.stop)  # it must not beat for the role
+    control = ControlTopic(connection, settings.generations_topic)
     missing, said = 0, ""
     while not over.wait(_LOOK_SECONDS):
         if present is not None:
@@ -119,9 +121,9 @@ def _watch(
         try:
             if reader is None:
                 missing += 1
-                if missing % _MISSING_LOOKS != 1 or not control_topic(settings, role).exists():
+                if missing % _MISSING_LOOKS != 1 or not control.exists():
                     continue
-                reader = ControlReader(connect(settings, role), settings.generations_topic)
+                reader = control.follow()
             found = reader.look().live
             if found != live:
                 _log.info("live generation", live=shown(found), serves=shown(settings.generation))

@@ -32,7 +32,7 @@ from streams.line.operator_words import Ahead, Decisions, up_to_word
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
-from streams.roles.runtime import WAIT_SECONDS, Runtime
+from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
 
 _log = logs.get("match")
 
@@ -89,7 +89,7 @@ class MatchRole:
         self._steady_s = runtime.steady_s
         self._flushed = self._gauged = self._looked = self._steady_s()
         self._stalled_s = 0.0
-        self._silence = ""  # what Kafka did not answer when it was asked last
+        self._silence = Silence(_log)
         self._dirty = False
         self.matcher = Matcher(
             store,
@@ -119,7 +119,7 @@ class MatchRole:
         """One round; False if there was nothing to read."""
         self._health.turned()
         if self._leader is not None and not self._leader.look():
-            raise Fenced("another matcher that stood by has taken over; started again, this one stands by")
+            raise Fenced("the group of matchers gives the lead to another one; started again, this one stands by")
         self._look_after_topics()
         messages = self._poll(wait_s)  # (1)
         if messages:
@@ -139,8 +139,6 @@ class MatchRole:
         now = self._steady_s()
         if now - self._looked < _TOPICS_SECONDS:
             return
-        self._looked = now
-        self._silence = ""
         try:
             self._log.check()
             self._verdicts.check()
@@ -148,7 +146,10 @@ class MatchRole:
             self._health.not_ready(str(error))
             raise
         except BrokerError as error:
-            self._silence = str(error)  # it may be back in time
+            self._silence.begins(error)
+        else:
+            self._silence.ends()
+        self._looked = self._steady_s()
 
     @property
     def _silent(self) -> bool:
@@ -291,8 +292,8 @@ class MatchRole:
             self._store.flush()
 
     def _tell_health(self) -> None:
-        if self._silence:
-            self._health.not_ready(self._silence)
+        if self._silence.reason:
+            self._health.not_ready(self._silence.reason)
         elif self._silent:
             left = self._committed - self.matcher.next_offset
             self._health.not_ready(f"folds what was judged before: {left} messages left")

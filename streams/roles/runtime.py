@@ -10,7 +10,7 @@ from importlib.metadata import version
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.warm import ALL, Need, make_ready
 from streams.config.settings import Role, Settings
-from streams.errors import BrokerError, PositionLost, SourceGap, TopicError, WrongScheme
+from streams.errors import BrokerError, PositionLost, SourceGap, Stopped, TopicError, WrongScheme
 from streams.kafka import Connection
 from streams.process import logs
 from streams.process.health import Health, HealthServer
@@ -62,6 +62,27 @@ class Runtime:
         return cls(settings, Metrics(), Health(SteadyClock(), settings.stall_ms), threading.Event())
 
 
+class Silence:
+    """Whether Kafka has left a question open: asked again later, and no reason to end. Logged when it begins and ends.
+
+    reason: empty where it has answered.
+    """
+
+    def __init__(self, log: logs.Log) -> None:
+        self._log = log
+        self.reason = ""
+
+    def begins(self, error: BrokerError) -> None:
+        if not self.reason:
+            self._log.warning("waits for Kafka", reason=str(error))
+        self.reason = str(error)
+
+    def ends(self) -> None:
+        if self.reason:
+            self._log.info("Kafka answers again")
+        self.reason = ""
+
+
 @contextmanager
 def serving(settings: Settings, role: str) -> Iterator[Runtime]:
     """A runtime that logs to stderr, serves health and metrics, and is stopped by SIGTERM and SIGINT.
@@ -69,8 +90,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
     role: for the metrics' labels. Raises BadInput if the address for metrics cannot be had.
     """
     secrets = settings.secrets()
-    handler = logs.configure(settings.log_level, settings.log_format, secrets=secrets)
-    try:
+    with logs.configured(settings.log_level, settings.log_format, secrets=secrets):
         metrics = Metrics()
         health = Health(SteadyClock(), settings.stall_ms, logs.Redactor(secrets))
         scheme = settings.scheme()
@@ -93,6 +113,8 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             runtime = Runtime(settings, metrics, health, stop, traces=traces)
             try:
                 yield runtime
+            except Stopped as error:
+                _log.warning("did not finish what was under way", reason=str(error))
             except tuple(_CAUSES) as error:
                 _hold(runtime, error)
                 raise
@@ -100,8 +122,6 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
                 if traces is not None:
                     traces.close()
             _log.info("stopped", role=role)
-    finally:
-        logs.release(handler)
 
 
 def _hold(runtime: Runtime, error: NeardupError) -> None:
@@ -134,11 +154,17 @@ def greet(settings: Settings, role: Role) -> None:
         raise BrokerError(f"nobody answers; is the address right, and does Kafka run? {error}") from error
 
 
-def connect(settings: Settings, role: Role, *, reading: bool = False) -> Connection:
-    """A role's connection. reading: for its consumers, which fetch `buffer_bytes_max` ahead at most."""
+def connect(settings: Settings, role: Role, runtime: Runtime | None = None, *, reading: bool = False) -> Connection:
+    """A role's connection.
+
+    runtime: of the role that waits by it: told to stop, it makes no request again, and while it waits it is alive.
+    reading: for its consumers, which fetch `buffer_bytes_max` ahead at most.
+    """
     values: dict[str, str | int | float | bool] = dict(settings.kafka(role))
     # Given by each client for itself: limits differ by topic.
     del values["bootstrap.servers"], values["message.max.bytes"]
     if reading:
         values.setdefault("queued.max.messages.kbytes", max(1, settings.buffer_bytes_max >> 10))
-    return Connection(settings.bootstrap, values)
+    if runtime is None:
+        return Connection(settings.bootstrap, values)
+    return Connection(settings.bootstrap, values, stop=runtime.stop, beat=runtime.health.role(role).turned)

@@ -23,14 +23,22 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
-from streams.errors import NEW_GENERATION, SET_THE_SCHEME, BodiesAway, RecordTooLarge, TopicError, WrongScheme
+from streams.errors import (
+    NEW_GENERATION,
+    SET_THE_SCHEME,
+    BodiesAway,
+    BrokerError,
+    RecordTooLarge,
+    TopicError,
+    WrongScheme,
+)
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, unreadable
 from streams.formats.message import as_first, decode_entry
 from streams.line.cutting import pack
 from streams.ports import PageReader, Range, Record, RecordWriter
 from streams.process import logs
-from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime
+from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, Silence
 
 _log = logs.get("sketch")
 _LOG_APPEND_TIME = 2
@@ -84,6 +92,7 @@ class SketchRole:
         self._inflight: deque[_Sent] = deque()
         self._acknowledged: list[Range] = []
         self._checked = self._steady_s()
+        self._silence = Silence(_log)
 
     def run(self) -> None:
         """Raises BrokerError, TopicError, PositionLost, RecordTooLarge."""
@@ -101,18 +110,20 @@ class SketchRole:
                 pages = self._decode(records)  # (2)
                 sketches = self._sketch(records, pages)  # (3)
                 self._send(records, ranges, sketches, headers)  # (4)
+            self._silence.ends()
             self._checked = self._steady_s()
         elif self._steady_s() - self._checked > _IDLE_SECONDS:
-            self._pages.check()
-            self._checked = self._steady_s()
+            self._check()
         left = self._acknowledge()  # (5)
-        while left > self._settings.inflight_batches:
+        while left > self._settings.inflight_batches and not self._stop.is_set():
             self._health.turned()
             left = self._acknowledge(_ACKNOWLEDGE_SECONDS)
             self._tell_lag()  # a log that takes nothing can hold us here for long
         self._commit()  # (6)
         assigned = self._pages.assigned()
-        if assigned:
+        if self._silence.reason:
+            self._health.not_ready(self._silence.reason)
+        elif assigned:
             self._health.ready(f"reads {len(assigned)} partitions")
         elif self._pages.rebalances:
             # One too many, or one to take over: whoever upgrades waits for it before an old one is stopped.
@@ -120,6 +131,16 @@ class SketchRole:
         else:
             self._health.not_ready("has not joined the group of sketchers yet")
         return batch is not None
+
+    def _check(self) -> None:
+        """Raises TopicError if a topic is no more what it was. Silence is no answer to that."""
+        try:
+            self._pages.check()
+        except BrokerError as error:
+            self._silence.begins(error)
+        else:
+            self._silence.ends()
+        self._checked = self._steady_s()
 
     def _poll(self, wait_s: float) -> tuple[Sequence[Record], list[Range]] | None:
         settings = self._settings

@@ -8,7 +8,7 @@ from pathlib import Path
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
 from streams.config.settings import Settings
-from streams.errors import NEW_GENERATION
+from streams.errors import NEW_GENERATION, Fenced
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
 from streams.kafka.leader import Leader
@@ -49,10 +49,11 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: 
         )
     if runtime is None:
         with serving(settings, "sketch") as made:
-            return run_sketcher(settings, made, reader=reader)
+            run_sketcher(settings, made, reader=reader)
+        return
     scheme = settings.scheme()
     names = settings.topics
-    connection = connect(settings, "sketch")
+    connection = connect(settings, "sketch", runtime)
     admin = Admin(connection)
     require(admin, names, names.pages, names.rejected, names.sketches)
     with ExitStack() as held:
@@ -79,12 +80,11 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: 
         limit = int(admin.settings(names.rejected)["max.message.bytes"])
         rejected = Writer(connection, names.rejected, message_bytes_max=limit)
         held.callback(rejected.close)
-        reading = connect(settings, "sketch", reading=True)
+        reading = connect(settings, "sketch", runtime, reading=True)
         make = reader or (lambda reading, log: KafkaPages(reading, names.pages, settings.group_of("sketch"), log))
         pages = make(reading, sketches.topic)
         held.callback(pages.close)
         SketchRole(pages, log, rejected, scheme, runtime, first=empty).run()
-    return None
 
 
 def run_matcher(
@@ -107,7 +107,21 @@ def run_matcher(
     if runtime is None:
         with serving(settings, "match") as made:
             options = {"new_decider": new_decider, "accept_lost_verdicts": accept_lost_verdicts, "standby": standby}
-            return run_matcher(settings, made, **options)
+            run_matcher(settings, made, **options)
+        return
+    while True:
+        try:
+            return _match(settings, runtime, new_decider, accept_lost_verdicts, standby)
+        except Fenced as error:
+            # As a silent broker does, too, which forgets its members: whoever comes back first leads.
+            if not standby or runtime.stop.is_set():
+                raise
+            _log.warning("stands by again", reason=str(error))
+            new_decider = accept_lost_verdicts = False  # an operator's word is for one start
+
+
+def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_verdicts: bool, standby: bool) -> None:
+    """One term of a matcher: from its start until it is stopped, or fenced."""
     scheme = settings.scheme()
     wishes = Wishes(settings.decider(scheme), new_decider, accept_lost_verdicts)
     names = settings.topics
@@ -116,9 +130,9 @@ def run_matcher(
         audit = _audit_of(settings, wishes.decider)
         if audit is not None:
             held.callback(audit.close)
-        admin = Admin(connect(settings, "match"))
+        admin = Admin(connect(settings, "match", runtime))
         require(admin, names, *[name for name in (names.sketches, names.verdicts, names.audit) if name])
-        log = KafkaLog(connect(settings, "match", reading=True), names.sketches)
+        log = KafkaLog(connect(settings, "match", runtime, reading=True), names.sketches)
         held.callback(log.close)
         # Before all else: another seed also makes another decider and another index, and the directory keeps it. The
         # first message decides: a later one may be another sketcher's mistake, which its own turn settles.
@@ -132,7 +146,7 @@ def run_matcher(
         )
         held.callback(directory.close)
         verdicts = KafkaVerdicts(
-            connect(settings, "match"),
+            connect(settings, "match", runtime),
             names.verdicts,
             log_topic=names.sketches,
             audit_topic=names.audit,
@@ -151,21 +165,20 @@ def run_matcher(
             held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
         line = Line(
             log=log,
-            ahead=lambda start: ahead_of(settings, start),
+            ahead=lambda start: ahead_of(settings, start, runtime),
             verdicts=verdicts,
-            newest=lambda: newest_verdicts(settings),
+            newest=lambda: newest_verdicts(settings, runtime),
             say=lambda word: _say(settings, word),
         )
         leader = None
         if standby:
-            leader = Leader(connect(settings, "match"), names.sketches, leaders)
+            leader = Leader(connect(settings, "match", runtime), names.sketches, leaders)
             held.callback(leader.close)
             told = partial(admin.committed, settings.group_of("match"), names.sketches, 0)
             stand_by(line, directory, wishes, runtime, leader, told)
             if runtime.stop.is_set():
-                return None
+                return
         begin(line, directory, wishes, runtime, audit=audit, checkpoints=checkpoints, leader=leader).run()
-    return None
 
 
 def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
@@ -181,7 +194,7 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
     )
 
 
-def newest_verdicts(settings: Settings) -> Newest:
+def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> Newest:
     """What the verdicts' topic ends with. Raises BrokerError, TopicError, CorruptRecord where that is no verdict."""
     topic = settings.topics.verdicts
     nulls: dict[int, int] = {}  # newest one of each partition, by offset
@@ -191,7 +204,7 @@ def newest_verdicts(settings: Settings) -> Newest:
             nulls[record.partition()] = max(record.offset(), nulls.get(record.partition(), -1))
         return record.value() is not None
 
-    with closing(Reader(connect(settings, "match", reading=True), topic, committed_only=True)) as end:
+    with closing(Reader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
         found, begins = end.last(is_verdict), end.begins()
     try:
         told = {
@@ -204,9 +217,9 @@ def newest_verdicts(settings: Settings) -> Newest:
     return newest_of(told, begins, deleted)
 
 
-def ahead_of(settings: Settings, start: int) -> Iterable[tuple[int, bytes]]:
+def ahead_of(settings: Settings, start: int, runtime: Runtime | None = None) -> Iterable[tuple[int, bytes]]:
     """The log's messages from an offset on, to the end that it has now."""
-    with closing(KafkaLog(connect(settings, "match", reading=True), settings.topics.sketches)) as log:
+    with closing(KafkaLog(connect(settings, "match", runtime, reading=True), settings.topics.sketches)) as log:
         if start < log.end():
             yield from log.messages(start)
 

@@ -1,6 +1,7 @@
 """A whole line on a real broker: topics, pages, roles, and what must come out."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -309,7 +310,8 @@ class Line:
         self.settle()
         self.stop()
         found, wanted = self.verdicts(), self.expected()
-        assert [(v["page_id"], v["n"]) for v in found] == [(v["page_id"], v["n"]) for v in wanted]
+        there, due = (Counter((v["page_id"], v["n"]) for v in each) for each in (found, wanted))
+        assert there == due, f"too many: {sorted((there - due).items())}, missing: {sorted((due - there).items())}"
         for one, other in zip(found, wanted, strict=True):
             assert one == other
         return found

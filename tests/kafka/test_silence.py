@@ -1,0 +1,118 @@
+"""A broker that is silent, and comes back: no role ends, and all verdicts are right.
+
+`make test` freezes the broker once, under all roles at once, until they have noticed. `make silence` does it for 5, 20
+and 60 s, under idle roles and busy ones: NEARDUP_TEST_SILENCE=5,20,60.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broker import eventually
+from line import Line, Make, story
+from roles import Role
+from test_backfill import beside
+from test_cutover import Reader
+from test_standby import started
+from test_views import Worker
+
+from streams.config.settings import Topics
+
+SECONDS = [float(text) for text in os.environ.get("NEARDUP_TEST_SILENCE", "").split(",") if text]
+#: What a role says that has noticed.
+WAITS = '"waits for Kafka"'
+
+
+class Everything:
+    """Every role: a sketcher, a matcher with a standby, a backfill that serves, views, a client, and beside them a line
+    of one process."""
+
+    def __init__(self, broker: Any, line: Line, names: Topics, folder: Path) -> None:
+        self.line = line
+        other = Topics(*(f"b{name}" if name else "" for name in names))
+        (folder / "run").mkdir()
+        self.single = Line(broker.bootstrap, other, folder / "run")
+        for each in (line, self.single):
+            each.publish(story(12))
+        self.sketcher = line.start("sketch")
+        self.active, _ = started(line, "one")
+        eventually(lambda: '"resumes"' in self.active.said(), "the first matcher is at work")
+        self.standby, _ = started(line, "two")
+        self.run = self.single.start("run")
+        line.settle()
+        self.backfill = beside(line).start("backfill", read_pages=True)
+        eventually(lambda: "caught up" in self.backfill.said(), "the backfill serves")
+        self.views = Worker(broker.bootstrap, line.names, folder / "views")
+        self.client = Reader(line)
+        self.client.start()
+        self.single.settle()
+        self.roles: list[Role] = [self.sketcher, self.active, self.standby, self.run, self.backfill]
+
+    def look(self) -> None:
+        for role in self.roles:
+            assert role.running, role.said()
+        assert self.views.process.poll() is None, self.views.log()
+        assert self.client.failed == []
+
+    def publish(self, count: int) -> None:
+        for each in (self.line, self.single):
+            each.publish(story(count))
+
+    def check(self) -> None:
+        """All go on, and have what they should have."""
+        second = beside(self.line)
+        self.line.settle()
+        second.settle()
+        self.look()
+        self.views.takes(len(self.line.verdicts()))
+        told = [("", verdict["page_id"], verdict["n"]) for verdict in self.line.verdicts()]
+        eventually(lambda: len(self.client.seen) >= len(told), "the client has them all")
+        assert sorted(self.client.seen) == sorted(told)
+        self.look()
+        self.line.check()
+        self.single.check()
+        assert second.verdicts() == second.expected()
+
+    def close(self) -> None:
+        self.single.close()
+        self.views.process.kill()
+        print(self.views.log())
+        self.client.stop()
+
+
+@pytest.fixture
+def everything(own_broker: Any, make: Make, names: Topics, tmp_path: Path) -> Iterator[Everything]:
+    made = Everything(own_broker, make(bootstrap=own_broker.bootstrap), names, tmp_path)
+    yield made
+    own_broker.resume()
+    made.close()
+
+
+@pytest.mark.slow
+def test_no_role_ends_while_the_broker_is_silent(own_broker: Any, everything: Everything) -> None:
+    own_broker.pause()
+    for role in (everything.sketcher, everything.active, everything.run):
+        eventually(lambda role=role: WAITS in role.said() or not role.running, "it has noticed")
+    everything.look()
+    own_broker.resume()
+    everything.publish(5)
+    everything.check()
+
+
+@pytest.mark.skipif(not SECONDS, reason="takes minutes: make silence")
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize("seconds", SECONDS)
+def test_it_may_be_silent_for_long(own_broker: Any, everything: Everything, seconds: float, busy: bool) -> None:
+    if busy:
+        before = len(everything.line.verdicts())
+        everything.publish(150)
+        eventually(lambda: len(everything.line.verdicts()) > before, "they are at work")
+    own_broker.pause()
+    until = time.monotonic() + seconds
+    eventually(lambda: everything.look() or time.monotonic() > until, "the time is over", seconds + 60)
+    own_broker.resume()
+    everything.publish(5)
+    everything.check()
