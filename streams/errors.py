@@ -28,6 +28,10 @@ class NoAnswer(BrokerError):
     """Kafka did not answer in time. It has refused nothing: the same request may be made again."""
 
 
+class Unsettled(NoAnswer):
+    """Kafka was silent in a transaction. Only a start settles it: it fences what is still on its way to the broker."""
+
+
 class Stopped(NeardupError):
     """The process was told to stop while it waited for Kafka. Nothing is lost: the next start goes on from there."""
 

@@ -239,10 +239,10 @@ class Settings:
     flush_ms: Annotated[int, _MS, "Time between flushes of the index; after a crash so much is folded again"] = 30_000
     transaction_timeout_ms: Annotated[
         int, _whole(1_000, 900_000), "The broker aborts a transaction after this; above the outages to survive"
-    ] = 100_000
+    ] = 60_000
     transaction_deadline_ms: Annotated[
         int, _whole(1_000, 900_000), "A transaction call that takes longer ends the process, which then recovers"
-    ] = 80_000
+    ] = 45_000
 
     # Checkpoints of the index, to restart from where its disk is lost.
     checkpoints: Annotated[

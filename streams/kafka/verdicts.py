@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from streams.errors import BrokerError, Fenced, NoAnswer, NotCommitted, RecordTooLarge, Stopped, verdicts_gone
+from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge, Stopped, Unsettled, verdicts_gone
 from streams.kafka.admin import Admin
 from streams.kafka.connection import (
     FENCED,
@@ -137,7 +137,7 @@ class KafkaVerdicts:
         audit: values for the audit topic, in the same transaction. headers: of some of the pairs, by their places.
 
         Raises Fenced: end the process; another one owns the line. NotCommitted: aborted, ATTEMPTS_MAX times.
-        RecordTooLarge: aborted. BrokerError: the outcome is not known; end the process, and after a restart believe
+        RecordTooLarge: aborted. Unsettled, BrokerError: the outcome is not known; begin anew, with `init`, and believe
         `committed`. A call that hangs ends the process.
         """
 
@@ -202,7 +202,12 @@ class KafkaVerdicts:
                 self._in_time("abort")
 
     def _call(self, what: str, call: Callable[[], None], first: KafkaError | None = None) -> None:
-        """Repeats `call` while its outcome is open. Raises _MustAbort, Fenced, BrokerError."""
+        """Repeats `call` while its outcome is open. Raises _MustAbort, Fenced, Unsettled, BrokerError.
+
+        The deadline must stay below the client's socket timeout of 60 s. A transaction that is aborted because a
+        request timed out, and tried again, can be there twice: with librdkafka 2.15.1 records that were on their way
+        to a silent broker came in after the abort's marker, as part of the next transaction.
+        """
         while True:
             try:
                 call()
@@ -242,7 +247,7 @@ class KafkaVerdicts:
         if self._hurries:
             raise Stopped(f"{what}: told to stop while Kafka did not answer; the next start finds out what it did")
         explained = self._cause.explain(error) if error else f"the client's queue stays full{self._cause}"
-        raise NoAnswer(f"{what}: not known after {self._deadline_s:g} s: {explained}")
+        raise Unsettled(f"{what}: not known after {self._deadline_s:g} s: {explained}")
 
     def check(self) -> None:
         """Raises TopicError if the topic was deleted or made anew; BrokerError soon, if that cannot be told."""

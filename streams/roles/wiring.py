@@ -8,7 +8,7 @@ from pathlib import Path
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
 from streams.config.settings import Settings
-from streams.errors import NEW_GENERATION, Fenced
+from streams.errors import NEW_GENERATION, Fenced, Unsettled
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
 from streams.kafka.leader import Leader
@@ -112,11 +112,12 @@ def run_matcher(
     while True:
         try:
             return _match(settings, runtime, new_decider, accept_lost_verdicts, standby)
-        except Fenced as error:
-            # As a silent broker does, too, which forgets its members: whoever comes back first leads.
-            if not standby or runtime.stop.is_set():
+        except (Fenced, Unsettled) as error:
+            # Both may be a silent broker's doing: it forgets the members of the group of standbys, too. A matcher
+            # without a standby that was fenced ends: it would take the line back from the one that took it.
+            if runtime.stop.is_set() or (isinstance(error, Fenced) and not standby):
                 raise
-            _log.warning("stands by again", reason=str(error))
+            _log.warning("begins again", reason=str(error))
             new_decider = accept_lost_verdicts = False  # an operator's word is for one start
 
 

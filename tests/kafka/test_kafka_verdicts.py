@@ -385,7 +385,7 @@ def test_the_watchdog_is_quiet_until_a_deadline_is_over() -> None:
     assert not bitten.wait(0.6)  # nothing is under way: it may not bite however long it takes
     with watchdog.watch("the long call"):
         assert bitten.wait(PATIENCE_SECONDS)
-    assert told == ["error: the long call has not ended in 0.2 s; ending the process, start it again\n"]
+    assert told == ["the long call has not ended in 0.2 s; ending the process, start it again"]
 
     bitten.clear()
     again = Watchdog(1.0, end)

@@ -42,7 +42,7 @@ def pair(make: Make, **settings: Any) -> tuple[Line, Role, Role]:
 
 def follows(line: Line, port: int) -> None:
     """Waits until a standby has folded all messages, and is ready."""
-    end = max(offset for offset, _ in line.messages()) + 1
+    end = line.ends(line.names.sketches)[0]  # retention may have removed all of them
     eventually(lambda: readiness("match", port) == f"stands by: folded to offset {end}", "the standby has followed")
 
 
@@ -83,7 +83,7 @@ def test_a_matcher_that_was_only_slow_is_fenced_and_stands_by(make: Make) -> Non
     line.publish([page("meanwhile")])
     eventually(lambda: is_told(line, "meanwhile"), "the standby tells")
     live.signal(Signals.SIGCONT)
-    eventually(lambda: '"stands by again"' in live.said(), "it has stepped back")
+    eventually(lambda: '"begins again"' in live.said(), "it has stepped back")
     line.publish([page("later")])
     line.check()
     assert live.wait() == 0

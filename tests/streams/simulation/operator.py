@@ -119,7 +119,7 @@ ADVICE: Mapping[str, Act] = {
     r"it is damaged, or not of this version; set it aside": _set_aside,
     r"retention has overtaken this standby; start it again": _start_again,
     # Their classes say that starting again is safe.
-    r"\A(?:BrokerError|NoAnswer|Stopped): ": _start_again,
+    r"\A(?:BrokerError|NoAnswer|Unsettled|Stopped): ": _start_again,
     r"\ANotCommitted: ": _start_again,
 }
 
