@@ -27,6 +27,7 @@ from streams.kafka import Admin, Connection, KafkaLog, Writer, topics
 from streams.kafka.connection import PASSING, Cause, repeat
 from streams.kafka.reader import Reader
 from streams.kafka.topics import Sizes
+from streams.process.watchdog import EXIT_CODE
 from tests.crash.driver import die
 from tests.streams.archives import crawl
 
@@ -137,7 +138,7 @@ class Line:
 
     def _look_after(self) -> None:
         for role in self._roles:
-            assert role.running or role.wait() in (0, 1, -9, -15), role.said()
+            assert role.running or role.wait() in (0, 1, EXIT_CODE, -9, -15), role.said()
 
     def committed(self, role: Any, topic: str, partitions: int) -> dict[int, int]:
         """Offsets; -1 where nothing is."""
