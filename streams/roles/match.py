@@ -10,11 +10,11 @@ outcome of 3 is not known the process ends, and the next start believes the comm
 One matcher writes: it assigns itself the one partition, and its transactional id fences whoever had it before.
 """
 
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -33,6 +33,7 @@ from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
 from streams.roles.runtime import WAIT_SECONDS, Runtime, Silence
+from streams.state.locked_folder import free_bytes
 
 _log = logs.get("match")
 
@@ -283,7 +284,7 @@ class MatchRole:
             pending, stopped = self._store.pressure()
             self._metrics.rocksdb_pending.set(pending)
             self._metrics.rocksdb_stopped.set(stopped)
-            self._metrics.state_free.set(shutil.disk_usage(self._settings.state).free)
+            self._metrics.state_free.set(free_bytes(Path(self._settings.state)))
             self._metrics.rocksdb_stall_seconds.inc(self._store.stalled_s - self._stalled_s)
             self._stalled_s = self._store.stalled_s
 

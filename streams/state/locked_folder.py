@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import shutil
 import stat
 from collections.abc import Collection
 from contextlib import ExitStack
@@ -21,6 +22,14 @@ def state_error(doing: str, path: Path, error: OSError) -> StateError:
     else:
         advice = "mend that, then run the same command again: it goes on where it stopped"
     return StateError(f"cannot {doing} {path}: {error.strerror or error}; {advice}", path=str(path), errno=error.errno)
+
+
+def free_bytes(path: Path) -> int:
+    """Free on the disk of a state directory. Raises StateError where the directory is gone."""
+    try:
+        return shutil.disk_usage(path).free
+    except OSError as error:
+        raise state_error("find", path, error) from error
 
 
 def sync_directory(directory: Path) -> None:
