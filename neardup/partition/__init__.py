@@ -1,6 +1,6 @@
-"""Huang 2008: a corpus into sets of similar pages, by signatures, perhaps-similar sets and trustable LCS.
+"""Partitions a corpus into sets of similar pages: signatures, perhaps-similar sets, trustable LCS (Huang 2008).
 
-Pure functions: texts, arrays and numbers in and out. README.md beside this file says what each step is.
+Pure functions: texts, arrays and numbers in and out. README.md beside this file describes each step.
 """
 
 from neardup.partition.parameters import Parameters

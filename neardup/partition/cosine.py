@@ -11,7 +11,7 @@ from neardup.scheme import Scheme
 from neardup.text.extraction import extract_page
 from neardup.text.tables import tables
 
-#: Texts of one archive meet nobody else's: no secret is needed, and the same sets come out everywhere.
+#: Texts are compared within one archive only, so no secret is needed, and every machine computes the same sets.
 _KEY = Scheme(0).constants("token", KEY_WORDS)
 
 _PLAIN = 1
@@ -19,7 +19,7 @@ Frequencies = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]
 
 
 def frequencies(text: str) -> Frequencies:
-    """The distinct terms of a compared text as fingerprints, ascending, and how often each occurs."""
+    """Counts the distinct terms of a compared text: (fingerprints, ascending; how often each occurs)."""
     extracted = extract_page(text.encode("utf-8", "replace"), _PLAIN)
     room = tokens_needed(extracted.n_text)
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)
@@ -42,7 +42,7 @@ def frequencies(text: str) -> Frequencies:
 
 
 def cosine(a: Frequencies, b: Frequencies) -> float:
-    """sum f g / sqrt(sum f**2 * sum g**2) over the frequencies of both texts; 0 where one has no term."""
+    """Computes sum f g / sqrt(sum f**2 * sum g**2) over the frequencies of both texts; 0 if either has no term."""
     _, at_a, at_b = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
     both = int((a[1][at_a] * b[1][at_b]).sum())
     norms = int((a[1] ** 2).sum()) * int((b[1] ** 2).sum())

@@ -1,13 +1,15 @@
-"""What is made of lists and of accepted pairs, one pass each: absorption, stars, transitive sets."""
+"""Computes absorbed lists, stars and transitive sets, each in one pass over sorted pairs."""
 
 from collections.abc import Iterable
 
 
 def absorb(contained: Iterable[tuple[int, int]], depth: int) -> list[tuple[int, int]]:
-    """(representative, owner) of the lists that greater ones absorb: README.md, step 4.
+    """Returns (representative, owner) for each list that a list with a greater representative absorbs; README.md, step
+    4.
 
-    contained: (representative, a smaller representative in its list), the greatest first. depth: 1: those in the list
-    itself; 2: also those in the lists that these had; and so on.
+    contained: (representative, a smaller representative in its list), the greatest first.
+    depth: 1 absorbs the lists whose representatives are in the list itself, 2 also the lists that those absorb, and so
+    on.
     """
     within: dict[int, list[int]] = {}
     for rep, item in contained:
@@ -29,9 +31,11 @@ def absorb(contained: Iterable[tuple[int, int]], depth: int) -> list[tuple[int, 
 
 
 def stars(accepted: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Member -> representative, each verified against it. accepted: pairs (a, b) with a > b, the greatest a first.
+    """Maps each member to a representative that it was compared with.
 
-    The greatest key comes first: it takes all that it was found similar to; who is taken represents nobody.
+    The greatest free key takes all free keys that it is similar to. A key that is taken represents no set.
+
+    accepted: pairs (a, b) with a > b, the greatest a first.
     """
     taken: dict[int, int] = {}
     for a, b in accepted:
@@ -41,7 +45,7 @@ def stars(accepted: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 
 def transitive(accepted: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Member -> the greatest key of all that hang together by accepted pairs; that key itself is left out."""
+    """Maps each member to the greatest key of its connected component of accepted pairs, except that key itself."""
     above: dict[int, int] = {}
 
     def top(item: int) -> int:

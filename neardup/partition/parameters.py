@@ -1,4 +1,4 @@
-"""The numbers of the partition, with Huang 2008's values where the paper gives them."""
+"""Defines the numbers of the partition, with Huang 2008's values where the paper gives them."""
 
 import json
 from collections.abc import Mapping
@@ -9,23 +9,24 @@ from neardup.errors import BadInput
 
 Method = Literal["tlcs", "cosine"]
 
-#: Signatures a document: the rotations of 16 bytes, and subsets so that number and document fit into one key.
+#: Limits of the signatures per document: 16 rotations of an MD5, and as many subsets as leave room for the document in
+#: a key.
 ROTATIONS_MAX, SUBSETS_MAX = 16, 31
-#: Of a text that is compared. The bits of the longest pair's table take 110 MB.
+#: Longest compared text. The bit table of a pair of this length takes 110 MB.
 COMPARED_BYTES_MAX = 30_000
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What shapes the sets; section 7 of README.md names them in this order.
+    """The numbers that shape the sets, in the order of the steps in README.md.
 
-    method: what decides a pair. main_content: whether menus and footers are cleaned off first.
+    method: what decides a pair. main_content: whether menus and footers are removed first.
     """
 
     method: Method = "tlcs"
     main_content: bool = True
-    content_bytes_min: int = 1000  # of a shorter main content all the text is compared
-    compared_bytes: int = 10_000  # of a text's beginning
+    content_bytes_min: int = 1000  # all text is compared if the main content is shorter
+    compared_bytes: int = 10_000  # from the start of the text
     sentence_bytes: int = 16  # only longer sentences count
     passage_words: int = (
         6  # mean length of a passage, which stands in for a sentence; 0: sentences alone, as in the paper
@@ -33,27 +34,27 @@ class Parameters:
     rotations: int = 16
     subsets: int = 7
     smallest: int = 4  # fingerprints that make a signature
-    uses_max: int = 10_000  # of a signature
-    site_uses_max: int = 400  # of a signature that is mostly used on one site
-    absorbed: int = 1  # how deep a list reaches for others
-    rounds: int = 16  # representatives that a perhaps-similar set gets at most; 0: until nobody is left
+    uses_max: int = 10_000  # per signature
+    site_uses_max: int = 400  # per signature, if more than half of its uses are on one site
+    absorbed: int = 1  # levels of lists that a list absorbs
+    rounds: int = 16  # representatives per perhaps-similar set at most; 0: until no document is left
     window_bytes: int = 16
     slope_max: float = 0.10
     blocks: int = 16
     regions: int = 2
-    resemblance_min: float = 0.28  # to be exceeded
+    resemblance_min: float = 0.28  # a near-duplicate exceeds it
     containment_min: float = 0.70
-    removals: int = 0  # of position independence: how often the trustable region is taken out
+    removals: int = 0  # position independence: how often the trustable regions are removed
     cosine_min: float = 0.95
 
     def __post_init__(self) -> None:
-        """Raises BadInput for a number out of its range."""
+        """Raises BadInput for a number outside its range."""
         for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
             if not least <= value <= most:
-                raise BadInput(f"{name} is {value}; it may be {least} to {most}")
+                raise BadInput(f"{name} is {value}; the range is {least} to {most}")
         if self.method not in ("tlcs", "cosine"):
-            raise BadInput(f"there is no method {self.method!r}; there is tlcs and cosine")
+            raise BadInput(f"no method {self.method!r}; the methods are tlcs and cosine")
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -83,17 +84,17 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 
 def with_numbers(parameters: Parameters, given: Mapping[str, str]) -> Parameters:
-    """The parameters with some numbers given as text. Raises BadInput for a name or a number that is none."""
+    """Replaces some parameters by numbers given as text. Raises BadInput for an unknown name or an invalid number."""
     values: dict[str, Any] = {}
     kinds = {name: type(value) for name, value in asdict(parameters).items() if name != "method"}
     for name, text in given.items():
         if name not in kinds:
-            raise BadInput(f"{name}: there is {', '.join(sorted(kinds))}")
+            raise BadInput(f"no parameter {name}; the parameters are {', '.join(sorted(kinds))}")
         try:
             values[name] = _BOOLEANS[text.lower()] if kinds[name] is bool else kinds[name](text)
         except (ValueError, KeyError):
-            wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kinds[name]]
-            raise BadInput(f"{name}={text}: {wanted} is wanted") from None
+            expected = {bool: "true or false", int: "a whole number", float: "a number"}[kinds[name]]
+            raise BadInput(f"{name}={text}: expected {expected}") from None
     return replace(parameters, **values)
 
 

@@ -1,12 +1,12 @@
-"""From signatures to pairs, as relations: the same SQL runs in DuckDB and in Spark (README.md, steps 3, 4 and 6).
+"""Derives pairs from signatures, as relations: the same SQL runs in DuckDB and in Spark (README.md, steps 3, 4 and 6).
 
-Tables that must be there, as `document_columns` and the signing step give them:
+Input tables, from the signing stage:
 
     documents   doc, kind (0 page, 1 gone), url, site, digest_high, digest_low, characters, signatures
     signatures  doc, high, low
 
-doc is a number of 54 bits: source << 32 | place in the source. A *key* is signatures << 54 | doc: the greatest key of
-a set is its representative. All values are whole numbers but url and site, so every engine gives the same rows.
+doc is a number of 54 bits: source << 32 | ordinal in the source. A *key* is signatures << 54 | doc. The greatest key
+of a set is its representative. All values except url and site are whole numbers, so every engine returns the same rows.
 """
 
 from neardup.partition.parameters import Parameters
@@ -15,14 +15,14 @@ DOC_BITS = 54
 SOURCE_BITS, PLACE_BITS = 22, 32
 _DOCS = 1 << DOC_BITS
 
-#: The documents that count: of each URL its last fetch, unless it is gone by then.
+#: The last fetch of each URL, without URLs that are gone by then.
 LATEST = """
 select d.doc, d.site, d.digest_high, d.digest_low, d.characters, d.signatures
 from documents d join (select max(doc) as doc from documents group by url) last on d.doc = last.doc
 where d.kind = 0
 """
 
-#: Of each text the first document, which stands for all that have it; the others repeat it.
+#: The first document of each distinct text. It represents the documents that repeat the text (REPEATS).
 STANDING = f"""
 select l.doc, l.site, cast(l.signatures as bigint) * {_DOCS} + l.doc as item, l.signatures
 from latest l join (
@@ -38,7 +38,7 @@ from latest l join (
 where l.doc <> first.doc
 """
 
-#: Which texts use which signature; of one text each counts once.
+#: Signatures and the texts that use them; a text uses a signature once.
 USES = """
 select distinct s.high, s.low, d.item, d.site
 from signatures s join standing d on s.doc = d.doc
@@ -46,7 +46,9 @@ from signatures s join standing d on s.doc = d.doc
 
 
 def live(parameters: Parameters) -> str:
-    """The signatures that lists are made of: used twice or more, and not by template or spam."""
+    """Selects the signatures that make lists: used twice or more, and not dropped by the guard against templates and
+    spam.
+    """
     return f"""
 select high, low, max(item) as rep, sum(uses) as uses
 from (select high, low, site, count(*) as uses, max(item) as item from uses group by high, low, site) by_site
@@ -57,7 +59,7 @@ having sum(uses) > 1 and sum(uses) <= {parameters.uses_max}
 
 
 def dropped(parameters: Parameters) -> str:
-    """How many signatures the guard dropped, and uses of them."""
+    """Counts the signatures that the guard dropped, and their uses."""
     return f"""
 select count(*) as signatures, coalesce(sum(uses), 0) as uses
 from (
@@ -69,21 +71,21 @@ where uses > {parameters.uses_max} or (uses > {parameters.site_uses_max} and 2 *
 """
 
 
-#: Lists with one representative merged: who is in its list beside it.
+#: Members of each list except its representative; lists with the same representative are merged.
 LISTS = """
 select distinct l.rep, u.item
 from uses u join live l on u.high = l.high and u.low = l.low
 where u.item <> l.rep
 """
 
-#: Representatives in the lists of others, the greatest first.
+#: Representatives that are members of other lists, the greatest first.
 CONTAINED = """
 select l.rep, l.item
 from lists l join (select distinct rep from lists) r on l.item = r.rep
 order by l.rep desc, l.item desc
 """
 
-#: The perhaps-similar sets. absorbed: rep, owner of the lists that were absorbed.
+#: The perhaps-similar sets. Reads the table absorbed: rep, owner.
 SETS = """
 select coalesce(a.owner, l.rep) as rep, l.item
 from lists l left join absorbed a on l.rep = a.rep
@@ -93,10 +95,10 @@ select a.owner as rep, a.rep as item from absorbed a
 
 
 def left(round_number: int) -> str:
-    """Who is still to be compared in each perhaps-similar set, and with whom: set, rep, item.
+    """Selects the documents still to be compared in each perhaps-similar set: set, representative, document.
 
-    In the first round with the set's representative; after that, those that were similar to it have left the set with
-    it, and the greatest of the others stands for them.
+    The first round compares them with the set's representative. After a round, the near-duplicates of a representative
+    leave the set with it, and the greatest of the rest takes its place.
     """
     if round_number == 0:
         return "select rep as family, rep, item from sets where item <> rep"
@@ -111,7 +113,7 @@ where l.item <> greatest.rep
 
 
 def remaining(round_number: int) -> str:
-    """Who is left of each set after a round."""
+    """Selects the documents that stay in each set after a round."""
     compared = " union all ".join(f"select a, b, near from compared_{earlier}" for earlier in range(round_number + 1))
     return f"""
 select l.family, l.item
@@ -121,22 +123,22 @@ where c.near = 0
 
 
 def pairs(round_number: int) -> str:
-    """The pairs to be compared in a round: those of no earlier one. a is the greater key."""
+    """Selects the pairs to compare in a round, except those of earlier rounds. a is the greater key."""
     new = f"select distinct rep as a, item as b from left_{round_number}"
     for earlier in range(round_number):
         new = f"select n.a, n.b from ({new}) n left join pairs_{earlier} e on n.a = e.a and n.b = e.b where e.a is null"
     return new
 
 
-#: Documents that a round left in sets of two or more.
+#: Number of documents that a round leaves in sets of two or more.
 LEFT = """
 select coalesce(sum(n), 0) from (
     select count(*) as n from remaining_{before} group by family having count(*) > 1
 ) families
 """
 
-#: Of each document that was found similar to another the pair that speaks for it: with the one that stands for its
-#: star, else with the greatest. item, other: keys.
+#: The pair that is the evidence for each similar document: the one with its star's representative, else with the
+#: greatest key. item, other: keys.
 EVIDENCE = """
 select item, other, score, containment from (
     select p.item, p.other, p.score, p.containment,
@@ -152,8 +154,8 @@ select item, other, score, containment from (
 where place = 1
 """
 
-#: What became of each document. first: the one that stands for its text. star, family: those that stand for it in
-#: stars and in transitive sets. against: the other one of the pair that speaks for it, -1 without one.
+#: The result of each document. first: the first document with its text. star, family: its representatives in stars
+#: and in transitive sets. against: the other document of its evidence, -1 without evidence.
 ROWS = f"""
 select d.doc, d.url, d.site, d.characters, d.signatures, d.first, coalesce(g.star % {_DOCS}, d.first) as star,
        coalesce(g.family % {_DOCS}, d.first) as family, coalesce(e.other % {_DOCS}, -1) as against,
@@ -166,7 +168,7 @@ left join grouped g on d.first = g.item % {_DOCS}
 left join evidence e on e.item = g.item
 """
 
-#: Sets of two or more, a row a document, set by set; {column} is star or family.
+#: Sets of two or more documents, one row per document, ordered by set; {column} is star or family.
 SETS_OF = """
 select r.{column} as chosen, r.doc, r.url, r.first, r.against, r.score, r.containment
 from outcome r join (select {column} as chosen from outcome group by {column} having count(*) > 1) many

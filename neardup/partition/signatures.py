@@ -1,4 +1,4 @@
-"""Signatures of a document: Huang 2008, section on signatures; README.md, step 2."""
+"""Computes the signatures of a document: Huang 2008, section on signatures; README.md, step 2."""
 
 import hashlib
 
@@ -9,15 +9,15 @@ from neardup.kernels import signing
 from neardup.partition.parameters import Parameters
 from neardup.partition.texts import passages, sentences, weight
 
-#: Of the signatures that a text may have, one in so many says that it has sentences.
+#: A text with fewer than 1 / _FEW of the possible signatures also gets signatures of its passages.
 _FEW = 4
 
 
 def signatures(text: str, parameters: Parameters) -> npt.NDArray[np.uint64]:
-    """Signatures of a text, uint64[n, 2], high and low half: rotations * subsets at most of its sentences.
+    """Computes the signatures of a text: uint64[n, 2], high and low half; sentences give at most rotations * subsets.
 
-    A text whose sentences give fewer than a quarter of these has signatures of its passages as well, up to as many
-    again: a text without punctuation has hardly any sentences.
+    A text whose sentences give fewer than a quarter of these also gets as many signatures of its passages at most,
+    since text without punctuation has hardly any sentences.
     """
     made = _signatures(sentences(text, parameters), parameters)
     if parameters.passage_words and _FEW * len(made) < parameters.rotations * parameters.subsets:
@@ -34,7 +34,7 @@ def _signatures(found: list[tuple[str, int]], parameters: Parameters) -> npt.NDA
 
 
 def signatures_of(found: list[bytes], weights: list[int], parameters: Parameters) -> npt.NDArray[np.uint64]:
-    """The same of distinct sentences with their weights."""
+    """Computes the signatures of distinct sentences, given as bytes, with their weights."""
     if len(found) < parameters.smallest:
         return np.empty((0, 2), np.uint64)
     digests = b"".join(hashlib.md5(sentence, usedforsecurity=False).digest() for sentence in found)

@@ -1,4 +1,4 @@
-"""The two stages that read texts: sign and compare. One process, many, or executors of a cluster run the same code."""
+"""Runs the two stages that read texts, sign and compare. Processes and cluster executors run the same code."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -16,15 +16,16 @@ from neardup.scheme import Scheme
 from neardup.sketch.addresses import addresses_of
 from neardup.sketch.layout import RecordKind
 
-#: What of a page is read, and how its URL is told from others, is the same in every partition.
+#: Reading limits and URL fingerprints are the same in every partition.
 _SCHEME = Scheme(seed=0)
 _INT64 = "<i8"
 
 
 class Signed(NamedTuple):
-    """One document as the relations take it. kind: 0 a page, 1 its URL is gone. halves of the digest: 0 if empty.
+    """One document as the relations store it.
 
-    high, low: int64, the halves of its signatures. text: what is compared.
+    kind: 0 a page, 1 its URL is gone. digest_high, digest_low: int64 halves of the text's digest, 0 for an empty text.
+    high, low: int64 halves of the signatures. text: the compared text.
     """
 
     doc: int
@@ -40,7 +41,7 @@ class Signed(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A page that cannot be read, and why."""
+    """A page that cannot be read, and the reason."""
 
     doc: int
     url: str
@@ -48,7 +49,7 @@ class Refused(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """One pair. a, b: keys, a the greater. score: resemblance, or the cosine. step: what decided."""
+    """One compared pair. a, b: keys, a the greater. score: resemblance, or the cosine. step: the step that decided."""
 
     a: int
     b: int
@@ -64,7 +65,7 @@ class Compared(NamedTuple):
 
 
 def sign(pages: Sequence[tuple[int, Page]], parameters: Parameters) -> Iterator[Signed | Refused]:
-    """What the relations need of each page, in order. Never raises for what a page holds."""
+    """Signs pages in order. Never raises for the content of a page."""
     named = addresses_of([page for _, page in pages], _SCHEME)
     urls, ends = named.urls[0].tobytes(), named.urls[1].tolist()
     starts = [0, *ends]
@@ -92,7 +93,7 @@ def _reason(reasons: tuple[np.ndarray, np.ndarray], place: int) -> str:
 
 
 def judge(pairs: Iterable[tuple[int, int, str, str]], parameters: Parameters) -> Iterator[Compared]:
-    """Each pair (a, b, text of a, text of b) compared, in order."""
+    """Compares pairs (a, b, text of a, text of b), in order."""
     for a, b, text_a, text_b in pairs:
         if parameters.method == "cosine":
             score = cosine(_frequencies(text_a), _frequencies(text_b))
@@ -104,7 +105,7 @@ def judge(pairs: Iterable[tuple[int, int, str, str]], parameters: Parameters) ->
 
 
 def make_ready() -> None:
-    """Compiles the kernels of both stages into the cache, where that is not done: once, not in each process."""
+    """Compiles the kernels of both stages into the cache if needed: once, instead of in each worker process."""
     parameters = Parameters()
     text = "\n".join(f"a sentence of some length, number {number}" for number in range(parameters.smallest))
     signatures(text, parameters)

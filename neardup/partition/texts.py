@@ -1,4 +1,4 @@
-"""What of a page is compared, and its sentences."""
+"""Extracts the compared text of a page, and its sentences."""
 
 import math
 import re
@@ -21,24 +21,24 @@ from neardup.text.decoding import decode
 from neardup.text.extraction import Extracted, extract_page
 from neardup.text.tables import tables
 
-#: Texts of one archive meet nobody else's: no secret is needed, and the same sets come out everywhere.
+#: Texts are compared within one archive only, so no secret is needed, and every machine computes the same sets.
 _KEY = Scheme(0).constants("token", KEY_WORDS)
 
 _TERM = re.compile(b"%c[^%c]*%c" % (TERM_START, TERM_END, TERM_END))
 _NOT_SHOWN = bytes([ANCHOR_START, ANCHOR_END, DELETE])
 _BLOCK = bytes([BLOCK])
 
-# ASCII marks end a sentence before white space, so that 3.5 and a.example stay whole, and behind Han, kana and hangul;
-# marks of other scripts wherever they stand, as no space follows there.
+# ASCII marks end a sentence before white space (3.5 and a.example stay whole) and behind Han, kana and hangul. Marks of
+# other scripts always end it, as those scripts put no space behind them.
 _CUT = re.compile(
     r"[.!?;:,]+(?=[\s\"')\]]|$)|(?<=[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff])[.!?;:,]+"
     r"|[\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\uff61\uff64\ufe50-\ufe52\ufe54-\ufe57\u2026\u2025]+"  # CJK
     r"|[\u060c\u061b\u061f\u06d4\u0964\u0965\u0589\u055d\u1362-\u1368\u17d4\u17d5\u104a\u104b\u0387\u037e]+"
 )
 
-#: What a passage is counted in: words, and single characters of scripts without word breaks.
+#: The unit of a passage's length: a word, or one character in scripts without word breaks.
 _UNIT = re.compile(r"[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff]|\w+")
-#: A passage is cut at this many times `passage_words`: text that repeats one word never meets a boundary.
+#: A passage ends after this many times `passage_words` at the latest: text that repeats one word has no boundary.
 _PASSAGE_FACTOR_MAX = 4
 
 #: Ranges of code points that take two columns of a terminal, and two bytes in the paper's encoding of Chinese.
@@ -53,9 +53,10 @@ _WIDE = np.array(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the partition knows of a page. text: what is compared, a line a block; empty: nothing to compare.
+    """A page as the partition sees it.
 
-    digest: 16 bytes of that text; b"" for an empty one. site: the registrable domain.
+    site: the registrable domain. text: the compared text, one line per block; empty if there is nothing to compare.
+    digest: 16 bytes, of the text; b"" for an empty text.
     """
 
     url: str
@@ -65,17 +66,21 @@ class Document:
 
 
 def document_of(page: Page, parameters: Parameters, *, body_bytes_max: int) -> Document:
-    """The document of a page under its normalised URL. What is neither HTML nor text has an empty text."""
+    """Builds the document of a page, under its normalised URL.
+
+    A body that is neither HTML nor text has an empty text.
+    """
     text = compared_text((page.body or b"")[:body_bytes_max], page.content_type, parameters)
     digest = xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) if text else b""
     return Document(page.url, site_of(host_of(page.url)), text, digest)
 
 
 def compared_text(body: bytes, content_type: str, parameters: Parameters) -> str:
-    """The first `compared_bytes` of the main content, or of all visible text; white space collapsed, a line a block.
+    """Returns the first `compared_bytes` of the main content or of all visible text, white space collapsed, a line per
+    block.
 
-    All text is compared where main content is not asked for, or counts less than `content_bytes_min`: a page of lists
-    and tables has none, or a sentence that all its siblings have. The title belongs to neither.
+    All text is compared if main content is off or has fewer than `content_bytes_min` bytes: in a page of lists and
+    tables the main content is empty, or a sentence that all its siblings share. The title is never part of it.
     """
     decoded = decode(body, content_type)
     if decoded.opaque:
@@ -107,15 +112,17 @@ def _text(blocks: list[bytes], bytes_max: int) -> str:
 
 
 def sentences(text: str, parameters: Parameters) -> list[tuple[str, int]]:
-    """The distinct sentences of a compared text that are longer than `sentence_bytes`, with their widths, in order."""
+    """Returns the distinct sentences longer than `sentence_bytes` of a compared text, in order, each with its width in
+    bytes.
+    """
     return _long_enough((piece for block in text.split("\n") for piece in _CUT.split(block)), parameters)
 
 
 def passages(text: str, parameters: Parameters) -> list[tuple[str, int]]:
-    """The distinct passages of a compared text, as `sentences` returns sentences; punctuation plays no part.
+    """Returns the distinct passages of a compared text in the form of `sentences`; punctuation is ignored.
 
-    A passage ends behind a word whose hash, together with the word before it, is a multiple of `passage_words`. So the
-    boundaries depend on the words beside them alone, and an edit changes only the passages around it.
+    A passage ends behind a word whose hash, together with the word before it, is a multiple of `passage_words`.
+    Boundaries depend only on the two words there, so an edit changes only the passages around it.
     """
     return _long_enough((piece for block in text.split("\n") for piece in _pieces(block, parameters)), parameters)
 
@@ -146,12 +153,12 @@ def _long_enough(pieces: Iterable[str], parameters: Parameters) -> list[tuple[st
 
 
 def points(text: str) -> npt.NDArray[np.uint32]:
-    """The code points of a text."""
+    """Returns the code points of a text."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 def widths(code_points: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
-    """Bytes that each character counts: two for those of full width, as in the paper's encoding, one for others."""
+    """Counts the bytes of each character: two for full width, as in the paper's encoding, else one."""
     out = np.ones(len(code_points), np.uint8)
     if len(code_points) and code_points.max() >= _WIDE[0, 0]:
         after = np.searchsorted(_WIDE[:, 0], code_points, side="right")
@@ -161,12 +168,12 @@ def widths(code_points: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
 
 
 def width(text: str) -> int:
-    """Bytes that a text counts."""
+    """Counts the bytes of a text."""
     return len(text) if text.isascii() else int(widths(points(text)).sum())
 
 
 def weight(sentence_width: int) -> int:
-    """1 + ln(length) in units of 2**-20: whole numbers add up to the same sign on every machine."""
+    """Returns 1 + ln(length) in units of 2**-20. Whole numbers add up to the same sign on every machine."""
     return round((1 + math.log(sentence_width)) * (1 << 20))
 
 
@@ -180,7 +187,7 @@ def _beginning(line: str, bytes_max: int) -> str:
 
 
 def _content_blocks(extracted: Extracted) -> list[int]:
-    """Ordinals of the text blocks that are main content, in order."""
+    """Returns the ordinals of the text blocks that are main content, in order."""
     text = extracted.text.copy()
     room = tokens_needed(extracted.n_text)
     fp, flags, block = np.empty(room, np.uint64), np.empty(room, np.uint8), np.empty(room, np.int32)

@@ -1,4 +1,4 @@
-"""Two texts by trustable LCS: Huang 2008; README.md, steps 5 to 8."""
+"""Compares two texts by trustable LCS: Huang 2008; README.md, steps 5 to 8."""
 
 from typing import NamedTuple
 
@@ -13,15 +13,17 @@ from neardup.partition.texts import points, widths
 _Points = npt.NDArray[np.uint32]
 _Places = npt.NDArray[np.int32]
 
-#: Up to so many edits Myers' algorithm is the faster one; beyond, the library's bits are.
+#: Myers' algorithm is faster up to this number of edits; beyond it rapidfuzz's bit vectors are.
 EDITS_MAX = 800
 
 
 class Likeness(NamedTuple):
-    """What was found of a pair. a, b, kept_a, kept_b: characters of the texts and of their filtered sketches.
+    """The result for a pair.
 
-    trusted: characters of the TLCS. regions: of the shorter text (of equal ones b), start and end. by: the step that
-    decided: "length" of the sketches, "edits" that leave too short a common subsequence, or "trustable".
+    by: the step that decided: "length" of the sketches, "edits" that leave too short a common subsequence, or
+    "trustable".
+    trusted: characters of the TLCS. a, b, kept_a, kept_b: characters of the texts and of their filtered sketches.
+    regions: (start, end) in the shorter text; in b if both have the same length.
     """
 
     similar: bool
@@ -37,7 +39,10 @@ class Likeness(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """One run over two texts. partner int32[shorter]: places in the longer one, -1 for what is not matched."""
+    """The result of one run over two texts.
+
+    partner: int32[shorter], positions in the longer text, -1 for unmatched ones.
+    """
 
     by: str
     kept_longer: int
@@ -48,12 +53,15 @@ class _Part(NamedTuple):
 
 
 def compare(a: str, b: str, parameters: Parameters) -> Likeness:
-    """Whether two compared texts are near-duplicates, and by how much. An empty text is like nothing."""
+    """Decides whether two compared texts are near-duplicates, and how much they share.
+
+    An empty text matches no text.
+    """
     sides = points(a), points(b)
     turned = len(sides[0]) < len(sides[1])
     longer, shorter = sides[::-1] if turned else sides
     sizes = len(longer), len(shorter)
-    # what position independence adds later cannot be foreseen
+    # position independence can add characters later, by an amount not known here
     least = 1 if parameters.removals else least_common(*sizes, parameters)
     first = part = _run(longer, shorter, least, parameters)
     trusted = first.trusted
@@ -79,18 +87,18 @@ def compare(a: str, b: str, parameters: Parameters) -> Likeness:
 
 
 def filtered(a: _Points, b: _Points, window: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which characters of each text lie in a window of `window` bytes that the other text holds, too."""
+    """Marks the characters of each text that lie in a window of `window` bytes that the other text contains too."""
     keep_a, keep_b = np.zeros(len(a), np.uint8), np.zeros(len(b), np.uint8)
     straining.strain(a, b, widths(a), widths(b), window, keep_a, keep_b)
     return keep_a.view(np.bool_), keep_b.view(np.bool_)
 
 
 def script(a: _Points, b: _Points, least: int = 0) -> _Places | None:
-    """int32[len(b)]: the place in a of each character of b that is of their LCS, -1 for the others.
+    """Aligns b to a: int32[len(b)], the position in a of each character of b in their LCS, -1 for the others.
 
-    None if their LCS is shorter than `least`. Of several LCS always the same one is found.
+    Returns None if the LCS is shorter than `least`. Of several LCS it always finds the same one.
     """
-    if len(a) == len(b) >= least and np.array_equal(a, b):  # what is left of near-duplicates often is
+    if len(a) == len(b) >= least and np.array_equal(a, b):  # filtered near-duplicates often are equal
         return np.arange(len(b), dtype=np.int32)
     limit = len(a) + len(b) - 2 * least
     partner = np.empty(len(b), np.int32)
@@ -108,9 +116,9 @@ def script(a: _Points, b: _Points, least: int = 0) -> _Places | None:
 
 
 def least_common(longer: int, shorter: int, parameters: Parameters) -> int:
-    """The least number of common characters, at least 1, with which texts of these lengths exceed a threshold.
+    """Returns the least number of common characters, at least 1, at which texts of these lengths exceed a threshold.
 
-    One more than the shorter text has where they never do.
+    One more than the length of the shorter text if no number suffices.
     """
     rate, share = parameters.resemblance_min, parameters.containment_min
     least = max(1, min(int(rate * (longer + shorter) / (1 + rate)), int(share * shorter)) - 1)
@@ -146,7 +154,7 @@ def _run(longer: _Points, shorter: _Points, least: int, parameters: Parameters) 
 
 
 def _without(longer: _Points, shorter: _Points, part: _Part) -> tuple[_Points, _Points]:
-    """The texts without what is trusted: the regions of the shorter one, and what they are matched with."""
+    """Removes the regions from the shorter text, and their matched characters from the longer one."""
     rest_longer, rest_shorter = np.ones(len(longer), np.bool_), np.ones(len(shorter), np.bool_)
     for start, end in part.regions:
         rest_shorter[start:end] = False

@@ -1,6 +1,6 @@
-"""Huffman 2007: a pair of pages by many signals, and a learned classifier that decides on them.
+"""Judges a pair of pages by many signals and a learned classifier (Huffman 2007).
 
-Pure functions. README.md beside this file says what each signal is.
+Pure functions. README.md beside this file defines each signal.
 """
 
 from neardup.signals.idf import Idf

@@ -1,21 +1,22 @@
-"""Huffman 2007: the modified normalised compression distance by gzip (after Cilibrasi and Vitanyi 2005)."""
+"""Computes the modified normalised compression distance by gzip (Huffman 2007, after Cilibrasi and Vitanyi 2005)."""
 
 import zlib
 
-#: gzip finds what repeats within 32 kB: of two texts of up to so many bytes each part meets the other's.
+#: gzip finds repeats within 32 kB, so two joined texts of at most this size are within its reach.
 PIECE_BYTES = 16 << 10
-#: gzip's own level; written out, as it shapes the distance.
+#: gzip's default level, fixed here because the distance depends on it.
 _LEVEL = 6
 _GZIP = 31  # zlib's name for a window of 32 kB with gzip's header
 
 
 def mcd(a: bytes, b: bytes) -> float:
-    """max(abs(c(AB) - c(AA)), abs(c(AB) - c(BB))) / max(c(AA), c(BB)), c: bytes after gzip; 0 for identical bodies.
+    """Computes max(abs(c(AB) - c(AA)), abs(c(AB) - c(BB))) / max(c(AA), c(BB)), c: bytes after gzip; 0 for equal
+    bodies.
 
-    About 0 to 1. gzip makes it slightly asymmetric, and tiny bodies that differ can have 0. Bodies of more than
-    `PIECE_BYTES` are cut into as many equal pieces as the longer one needs, and laid together piece by piece, a1 b1 a2
-    b2 ..., in AA and BB too (ours): side by side they would be farther apart than gzip can see, and any two long bodies
-    would be alike.
+    About 0 to 1. gzip makes it slightly asymmetric, and tiny different bodies can have 0. Bodies of more than
+    `PIECE_BYTES`
+    are cut into equal pieces, as many as the longer one needs, and interleaved: a1 b1 a2 b2 ..., in AA and BB too
+    (ours). Joined whole, they would be farther apart than gzip's window, and any two long bodies would appear alike.
     """
     if a == b:
         return 0.0
@@ -25,7 +26,7 @@ def mcd(a: bytes, b: bytes) -> float:
 
 
 def _bytes_of(a: bytes, b: bytes, pieces: int) -> int:
-    """Bytes of both, laid together in so many pieces each, after gzip."""
+    """Counts the bytes after gzip of a and b, interleaved in `pieces` pieces each."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
     size = 0
     for number in range(pieces):

@@ -1,4 +1,4 @@
-"""Huffman 2007: two pages by their top terms, as ranked lists."""
+"""Compares two pages by their top terms, as ranked lists (Huffman 2007)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,15 +10,15 @@ from neardup.errors import BadInput
 
 #: Terms of a ranked list (ours).
 TOP_TERMS = 30
-#: Terms that a table keeps: a model stays a file that people can open.
+#: Terms kept in a table, so that a model stays a file that people can open.
 TERMS_MAX = 50_000
 
 
 @dataclass(frozen=True)
 class Idf:
-    """In how many of some documents each term occurs. Terms that are not in the table count as of one document.
+    """Counts the documents that contain each term. Terms that are not in the table count as in one document.
 
-    Without documents all terms weigh the same: lists rank by how often a term occurs.
+    Without documents all terms weigh the same, and lists rank by term frequency.
     """
 
     documents: int = 0
@@ -26,7 +26,9 @@ class Idf:
 
     @classmethod
     def of(cls, documents: Iterable[Iterable[str]]) -> "Idf":
-        """The table of some documents' terms; of the terms of two or more the TERMS_MAX of the most."""
+        """Builds the table from the terms of some documents: the TERMS_MAX most frequent terms that occur in two or
+        more.
+        """
         counts: Counter[str] = Counter()
         many = 0
         for terms in documents:
@@ -36,11 +38,11 @@ class Idf:
         return cls(many, dict(kept[:TERMS_MAX]))
 
     def weight(self, term: str) -> float:
-        """ln(documents / documents with the term)."""
+        """Returns ln(documents / documents with the term)."""
         return log(max(1.0, self.documents / self.counts.get(term, 1))) if self.documents else 1.0
 
     def top(self, terms: Sequence[str]) -> list[str]:
-        """The TOP_TERMS of greatest tf x log idf, of equal ones by name. None that weighs nothing."""
+        """Returns the TOP_TERMS terms of greatest tf x log idf, ties by name, without terms of weight 0."""
         weighed = [(-count * self.weight(term), term) for term, count in Counter(terms).items()]
         return [term for weight, term in sorted(weighed)[:TOP_TERMS] if weight]
 
@@ -49,24 +51,26 @@ class Idf:
 
     @classmethod
     def from_json(cls, value: Any, where: str) -> "Idf":
-        """Raises BadInput for what is no table."""
+        """Reads a table. Raises BadInput for anything else."""
         try:
             documents, terms = (
                 int(value["documents"]),
                 {str(term): int(count) for term, count in value["terms"].items()},
             )
         except (TypeError, KeyError, ValueError, AttributeError):
-            raise BadInput(f'{where}: "idf" is no table of documents and terms') from None
+            raise BadInput(f'{where}: "idf" is not a table of documents and terms') from None
         if documents < 0 or any(not 0 < count <= documents for count in terms.values()):
-            raise BadInput(f'{where}: "idf" has a term of more documents than there are, or of none')
+            raise BadInput(f'{where}: "idf" has a term whose count is not between 1 and the number of documents')
         return cls(documents, terms)
 
 
 def tfidf_distance(a: Sequence[str], b: Sequence[str]) -> float:
-    """1 - sum over w in La of weight(A, B, w) / sum over w in La of weight(A, A, w); La is the longer list.
+    """Computes 1 - sum over w in La of weight(A, B, w) / sum over w in La of weight(A, A, w); La is the longer list.
 
-    a, b: ranked lists of terms. weight(A, B, w) = 1 / max(pos(w, La), pos(w, Lb)), 0 if w is in one list only, so
-    that moves among the top terms count most (ours; the paper says only that). Two empty lists are alike.
+    weight(A, B, w) = 1 / max(pos(w, La), pos(w, Lb)), 0 if w is in one list only. Moves among the top terms count most
+    (the formula is ours; the paper only states that effect). Two empty lists have distance 0.
+
+    a, b: ranked lists of terms.
     """
     longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
     if not longer:

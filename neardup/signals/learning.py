@@ -1,9 +1,9 @@
-"""Huffman 2007's two learners, and its protocol of measuring them. scikit-learn and wittgenstein learn, nobody else.
+"""Trains Huffman 2007's two learners and measures them by its protocol. The only module that needs learning libraries.
 
-The paper's are C4.5 and RIPPER. A tree here is scikit-learn's by information gain, with leaves of LEAF_PAIRS or more
-and cost-complexity pruning instead of C4.5's (ours). RIPPER is wittgenstein's, which cuts numbers into bins that it
-never joins: it is told instead whether each signal is at most each of some bounds (ours), those that a tree over that
-signal alone would ask for.
+The paper's learners are C4.5 and RIPPER. The tree here is scikit-learn's by information gain, with leaves of at least
+LEAF_PAIRS pairs and cost-complexity pruning instead of C4.5's (ours). RIPPER is wittgenstein's, which would cut numbers
+into bins that it never joins. Its input is therefore boolean: whether each signal is at most each of some bounds
+(ours), taken from a tree over that signal alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from neardup.signals.table import STEPS
 SEEDS, FOLDS = 9, 10
 LEAF_PAIRS = 5
 PRUNING = 0.002
-#: Bounds of a signal that rules may ask for: one less.
+#: Bins per signal for the rules; the bounds between them are one fewer.
 BINS = 8
 LEARNERS = ("tree", "rules")
 
@@ -32,22 +32,22 @@ Truth = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Examples:
-    """Labelled pairs. columns: float64[pairs] by signal. truth: bool[pairs], whether they are duplicates."""
+    """Labelled pairs. columns: float64[pairs] by signal. truth: bool[pairs], True for duplicates."""
 
     columns: Columns
     truth: Truth
 
     def of(self, signals: Iterable[str]) -> "Examples":
-        """The same pairs with some of their signals."""
+        """Returns the same pairs with a subset of their signals."""
         return Examples({name: self.columns[name] for name in signals}, self.truth)
 
     def at(self, places: npt.NDArray[np.int64]) -> "Examples":
-        """Some of the pairs."""
+        """Returns the pairs at some positions."""
         return Examples({name: column[places] for name, column in self.columns.items()}, self.truth[places])
 
 
 def learn_tree(examples: Examples, seed: int) -> Tree:
-    """A decision tree."""
+    """Trains a decision tree."""
     from sklearn.tree import DecisionTreeClassifier
 
     names = list(examples.columns)
@@ -71,7 +71,7 @@ def learn_tree(examples: Examples, seed: int) -> Tree:
 
 
 def learn_rules(examples: Examples, seed: int) -> tuple[Rule, ...]:
-    """The rules of RIPPER."""
+    """Trains the rules of RIPPER."""
     import pandas
     from wittgenstein import RIPPER
 
@@ -93,7 +93,7 @@ def learn_rules(examples: Examples, seed: int) -> tuple[Rule, ...]:
 
 
 def _bounds(column: npt.NDArray[np.float64], truth: Truth, seed: int) -> list[float]:
-    """At most BINS - 1 bounds of one signal, ascending."""
+    """Returns at most BINS - 1 bounds of one signal, ascending."""
     from sklearn.tree import DecisionTreeClassifier
 
     made = DecisionTreeClassifier(
@@ -104,12 +104,12 @@ def _bounds(column: npt.NDArray[np.float64], truth: Truth, seed: int) -> list[fl
 
 
 def _between_steps(bound: float) -> float:
-    """The bound in the middle of two steps: no signal lies on it, whatever precision it is compared with."""
+    """Moves a bound to the middle of two steps: no signal equals it, whatever the precision of the comparison."""
     return (floor(bound * STEPS) + 0.5) / STEPS
 
 
 class Run(NamedTuple):
-    """One cross-validation. scores: float64[pairs], how sure of a duplicate; 0 or 1 by rules."""
+    """The result of one cross-validation. scores: float64[pairs], confidence in a duplicate; 0 or 1 by rules."""
 
     precision: float
     recall: float
@@ -118,7 +118,7 @@ class Run(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One cross-validation to be made."""
+    """One cross-validation to run."""
 
     examples: Examples
     learner: str
@@ -127,63 +127,63 @@ class Task(NamedTuple):
 
 
 def cross_validate(task: Task) -> Run:
-    """Each fold judged by what was learned of the others."""
+    """Judges each fold by a learner trained on the other folds."""
     from sklearn.model_selection import StratifiedKFold
 
     examples, learner, seed, folds = task
-    said = np.zeros(len(examples.truth), np.bool_)
+    predicted = np.zeros(len(examples.truth), np.bool_)
     scores = np.zeros(len(examples.truth))
     cut = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    for learned, judged in cut.split(np.zeros(len(said)), examples.truth):
-        said[judged], scores[judged] = judge(examples.at(learned), examples.at(judged), learner, seed)
-    return measured(said, scores, examples.truth)
+    for learned, judged in cut.split(np.zeros(len(predicted)), examples.truth):
+        predicted[judged], scores[judged] = judge(examples.at(learned), examples.at(judged), learner, seed)
+    return measured(predicted, scores, examples.truth)
 
 
 def judge(learned: Examples, judged: Examples, learner: str, seed: int) -> tuple[Truth, npt.NDArray[np.float64]]:
-    """(duplicate, score) of some pairs by what was learned of others."""
+    """Trains a learner on some pairs and judges others: (duplicate, score)."""
     if learner == "tree":
         return along(learn_tree(learned, seed), judged.columns)
     found = any_rule(learn_rules(learned, seed), judged.columns)
     return found, found.astype(np.float64)
 
 
-def measured(said: Truth, scores: npt.NDArray[np.float64], truth: Truth) -> Run:
-    """Precision, recall and F of what was said; 0 where nothing was found."""
-    right = int((said & truth).sum())
-    precision, recall = right / max(1, int(said.sum())), right / max(1, int(truth.sum()))
+def measured(predicted: Truth, scores: npt.NDArray[np.float64], truth: Truth) -> Run:
+    """Computes precision, recall and F of predictions; 0 if no duplicate was predicted correctly."""
+    right = int((predicted & truth).sum())
+    precision, recall = right / max(1, int(predicted.sum())), right / max(1, int(truth.sum()))
     return Run(precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0, scores)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The paper's figure of a set of signals: runs by learner, each with its seeds' runs in order of F."""
+    """The paper's figure for a set of signals. runs: by learner, one run per seed, ordered by F."""
 
     runs: dict[str, list[Run]]
 
     def median(self, learner: str) -> Run:
-        """The run with the median F."""
+        """Returns the run with the median F."""
         return self.runs[learner][(len(self.runs[learner]) - 1) // 2]
 
     @property
     def average(self) -> tuple[float, float, float]:
-        """Precision, recall and F, each the mean of both learners' median runs."""
+        """Returns precision, recall and F, each the mean of both learners' median runs."""
         chosen = [self.median(learner) for learner in LEARNERS]
         return tuple(fmean(run[at] for run in chosen) for at in range(3))  # type: ignore[return-value]
 
     def quartiles(self) -> tuple[float, float, float]:
-        """Of F over the runs of both learners: the lower quartile, the median, the upper one."""
+        """Returns the lower quartile, the median and the upper quartile of F over the runs of both learners."""
         f = [run.f for runs in self.runs.values() for run in runs]
         return tuple(float(np.quantile(f, share)) for share in (0.25, 0.5, 0.75))  # type: ignore[return-value]
 
 
-#: Work over tasks, results in their order: `map`, or that of several processes.
+#: Applies a function to tasks and returns results in their order: `map`, or a parallel equivalent.
 Each = Callable[[Callable[[Task], Run], Iterable[Task]], Iterator[Run]]
 
 
 def outcomes(
     examples: Examples, sets: Sequence[Sequence[str]], *, seeds: int = SEEDS, folds: int = FOLDS, each: Each = map
 ) -> list[Outcome]:
-    """The protocol of the paper for some sets of signals. Raises BadInput where a kind of pairs is too rare."""
+    """Runs the paper's protocol for some sets of signals. Raises BadInput if a class has fewer pairs than folds."""
     rarer = min(int(examples.truth.sum()), int((~examples.truth).sum()))
     if rarer < folds:
         raise BadInput(
@@ -203,14 +203,14 @@ def outcomes(
 
 
 def require_learners() -> None:
-    """Raises ModuleNotFoundError where one is not installed, before hours of work for it are done."""
+    """Raises ModuleNotFoundError if a learner is not installed, before hours of work are spent."""
     import pandas  # noqa: F401
     import sklearn  # noqa: F401
     import wittgenstein  # noqa: F401
 
 
 def versions() -> dict[str, str]:
-    """Of what a model was made with: gzip's is told, as signals hang on it."""
+    """Returns the versions a model was trained with. gzip's is included because signals depend on it."""
     import zlib
 
     names = ("neardup", "scikit-learn", "wittgenstein", "numpy")

@@ -1,4 +1,4 @@
-"""A learned classifier of pairs as readable JSON, and what it says of a pair: no learner is needed for that.
+"""Reads, writes and applies a learned classifier of pairs, as readable JSON; needs no learner.
 
     {"version": 1, "signals": [...], "by": "tree",
      "tree": {"signal": "mcd_fetched", "at_most": 0.31, "then": {"duplicate": true, "pairs": 40, "duplicates": 39},
@@ -6,8 +6,8 @@
      "rules": [[{"signal": "mcd_fetched", "at_most": 0.31}, {"signal": "same_domain", "above": 0.5}], ...],
      "idf": {"documents": ..., "terms": {...}}, "measured": {...}, "versions": {...}}
 
-by: which of the two decides. Of a tree a leaf says how many of the pairs it was learned from came there. Rules: a pair
-that fulfils all conditions of one is a duplicate, all others are none. measured and versions are for people.
+by: which of the two decides. A leaf counts the training pairs that reached it. A pair is a duplicate by rules if it
+fulfils all conditions of at least one rule. measured and versions are for people.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,24 +23,24 @@ from neardup.errors import BadInput, OtherVersion
 from neardup.signals.idf import Idf
 
 MODEL_VERSION = 1
-#: Bounds of a model that comes from elsewhere: every pair pays for them.
+#: Limits of a model from a file, since its size costs time for every pair.
 DEPTH_MAX, NODES_MAX, RULES_MAX, CONDITIONS_MAX = 64, 10_000, 1000, 100
 MODEL_BYTES_MAX = 16_000_000
 
 
-#: The score from which a pair is a duplicate.
+#: A pair with at least this score is a duplicate.
 HALF = 0.5
 
 
 class Condition(NamedTuple):
-    """A signal is at most `bound`, or above it."""
+    """A condition on one signal: at most `bound`, or above it."""
 
     signal: str
     at_most: bool
     bound: float
 
     def holds(self, value: Any) -> Any:
-        """Of a number, or of a numpy array of them."""
+        """Tests one number, or a numpy array of numbers."""
         return value <= self.bound if self.at_most else value > self.bound
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """pairs, duplicates: of those that the tree was learned from."""
+    """A leaf of a tree. pairs, duplicates: counts of the training pairs that reached it."""
 
     duplicate: bool
     pairs: int = 0
@@ -57,14 +57,14 @@ class Leaf:
 
     @property
     def share(self) -> float:
-        """Of duplicates, by Laplace's rule, but on the side of one half that the leaf is on."""
+        """Estimates the share of duplicates by Laplace's rule, kept on the leaf's side of one half."""
         share = (self.duplicates + 1) / (self.pairs + 2)
         return max(share, HALF) if self.duplicate else min(share, HALF - 0.001)
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """then: where the signal is at most `bound`; otherwise: where it is above."""
+    """An inner node. then: the subtree if the signal is at most `bound`. otherwise: the subtree if it is above."""
 
     signal: str
     bound: float
@@ -80,7 +80,10 @@ Columns = Mapping[str, npt.NDArray[np.float64]]
 
 
 class Decision(NamedTuple):
-    """rule: the conditions that decided, in words. score: 0 to 1, how sure; 1 or 0 by rules."""
+    """The decision for a pair. rule: the conditions that decided, as text.
+
+    score: confidence 0 to 1; 1 or 0 by rules.
+    """
 
     duplicate: bool
     rule: str
@@ -89,7 +92,7 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """A learned classifier. Raises BadInput where it names a signal that is not among its own."""
+    """A learned classifier. Raises BadInput for a condition on a signal that is not in `signals`."""
 
     signals: tuple[str, ...]
     tree: Tree
@@ -100,17 +103,17 @@ class Model:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def decide(self, values: Mapping[str, float]) -> Decision:
-        """What the model says of a pair with these signals."""
+        """Decides a pair by its signals."""
         if self.by == "rules":
             fired = next((rule for rule in self.rules if all(each.holds(values[each.signal]) for each in rule)), None)
             return Decision(
-                fired is not None, told(fired) if fired is not None else "no rule holds", float(fired is not None)
+                fired is not None, rule_text(fired) if fired is not None else "no rule holds", float(fired is not None)
             )
         path, leaf = _way(self.tree, values)
-        return Decision(leaf.duplicate, told(path), leaf.share)
+        return Decision(leaf.duplicate, rule_text(path), leaf.share)
 
     def duplicates(self, columns: Columns) -> npt.NDArray[np.bool_]:
-        """`decide` for many pairs: bool[pairs] of float64[pairs] by signal."""
+        """Decides many pairs: bool[pairs] from float64[pairs] by signal."""
         return any_rule(self.rules, columns) if self.by == "rules" else along(self.tree, columns)[0]
 
     def to_json(self) -> dict[str, Any]:
@@ -126,24 +129,24 @@ class Model:
         }
 
     def text(self) -> str:
-        """Both classifiers for people, a rule a line."""
+        """Formats both classifiers for people, one rule per line."""
         lines = ["tree:"]
         for path, leaf in _leaves(self.tree, ()):
-            said = "duplicate" if leaf.duplicate else "different"
-            lines.append(f"  {said} if {told(path)}   ({leaf.duplicates} of {leaf.pairs} were duplicates)")
+            verdict = "duplicate" if leaf.duplicate else "different"
+            lines.append(f"  {verdict} if {rule_text(path)}   ({leaf.duplicates} of {leaf.pairs} were duplicates)")
         lines.append("rules, duplicate if one holds:")
-        lines += [f"  {told(rule)}" for rule in self.rules] or ["  none was learned"]
+        lines += [f"  {rule_text(rule)}" for rule in self.rules] or ["  no rule was learned"]
         return "\n".join(lines)
 
     def decided_by(self, by: str) -> "Model":
-        """The same model, decided by its tree or its rules. Raises BadInput for anything else."""
+        """Returns the same model, decided by its tree or its rules. Raises BadInput for another name."""
         if by not in ("tree", "rules"):
             raise BadInput(f"a model decides by its tree or its rules, not by {by!r}")
         return replace(self, by=by)
 
 
 def along(tree: Tree, columns: Columns) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """(duplicate, share) of the leaf that each pair comes to: bool[pairs], float64[pairs]."""
+    """Returns (duplicate, share) of the leaf that each pair reaches: bool[pairs], float64[pairs]."""
     many = len(next(iter(columns.values())))
     duplicate, share = np.zeros(many, np.bool_), np.zeros(many)
     waiting = [(tree, np.arange(many))]
@@ -158,7 +161,7 @@ def along(tree: Tree, columns: Columns) -> tuple[npt.NDArray[np.bool_], npt.NDAr
 
 
 def any_rule(rules: Sequence[Rule], columns: Columns) -> npt.NDArray[np.bool_]:
-    """Whether any of some rules holds: bool[pairs]."""
+    """Tests whether any rule holds: bool[pairs]."""
     found = np.zeros(len(next(iter(columns.values()))), np.bool_)
     for rule in rules:
         holds = np.ones(len(found), np.bool_)
@@ -168,13 +171,13 @@ def any_rule(rules: Sequence[Rule], columns: Columns) -> npt.NDArray[np.bool_]:
     return found
 
 
-def told(rule: Rule) -> str:
-    """The conditions of a rule in words; a rule without any always holds."""
+def rule_text(rule: Rule) -> str:
+    """Formats the conditions of a rule; a rule without conditions always holds."""
     return " and ".join(map(str, _shortest(rule))) or "always"
 
 
 def read_model(path: Path) -> Model:
-    """The model in a file. Raises BadInput, and OtherVersion for a version that this program does not know."""
+    """Reads a model from a file. Raises BadInput, and OtherVersion for an unknown version."""
     try:
         with path.open("rb") as file:
             data = file.read(MODEL_BYTES_MAX + 1)
@@ -186,22 +189,22 @@ def read_model(path: Path) -> Model:
 
 
 def model_of(data: bytes | str, where: str) -> Model:
-    """The model that some JSON says; where: whose it is, for errors. Raises as `read_model`."""
+    """Parses a model from JSON. where: its file or source, for errors. Raises like `read_model`."""
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise BadInput(f"{where}: no model, not JSON: {error}") from error
+        raise BadInput(f"{where}: not a model, not JSON: {error}") from error
     if not isinstance(value, dict) or "tree" not in value:
-        raise BadInput(f"{where}: no model; `neardup train` makes one")
+        raise BadInput(f"{where}: not a model; `neardup train` makes one")
     if value.get("version") != MODEL_VERSION:
         raise OtherVersion(f"{where}: a model of version {value.get('version')}; this program knows {MODEL_VERSION}")
     signals = value.get("signals")
     if not isinstance(signals, list) or not all(isinstance(name, str) for name in signals):
-        raise BadInput(f'{where}: "signals" is no list of names')
+        raise BadInput(f'{where}: "signals" is not a list of names')
     reader = _Reader(where, frozenset(signals))
     told_of = [value.get(name, {}) for name in ("measured", "versions")]
     if not all(isinstance(one, dict) for one in told_of):
-        raise BadInput(f'{where}: "measured" or "versions" is no object')
+        raise BadInput(f'{where}: "measured" or "versions" is not an object')
     model = Model(
         tuple(signals),
         reader.tree(value["tree"], 0),
@@ -214,7 +217,7 @@ def model_of(data: bytes | str, where: str) -> Model:
 
 
 class _Reader:
-    """Reads the parts of a model, within bounds. Raises BadInput that names the place."""
+    """Reads the parts of a model within the limits. Raises BadInput that names the file."""
 
     def __init__(self, where: str, signals: frozenset[str]) -> None:
         self._where, self._signals, self._nodes = where, signals, 0
@@ -240,12 +243,12 @@ class _Reader:
 
     def rules(self, value: Any) -> tuple[Rule, ...]:
         if not isinstance(value, list) or len(value) > RULES_MAX:
-            raise BadInput(f'{self._where}: "rules" is no list of at most {RULES_MAX:,} rules')
+            raise BadInput(f'{self._where}: "rules" is not a list of at most {RULES_MAX:,} rules')
         return tuple(self._rule(one) for one in value)
 
     def _rule(self, value: Any) -> Rule:
         if not isinstance(value, list) or len(value) > CONDITIONS_MAX:
-            raise BadInput(f"{self._where}: a rule is no list of at most {CONDITIONS_MAX} conditions")
+            raise BadInput(f"{self._where}: a rule is not a list of at most {CONDITIONS_MAX} conditions")
         return tuple(self._condition(each) for each in value)
 
     def _condition(self, value: Any) -> Condition:
@@ -261,7 +264,7 @@ class _Reader:
 
     def _bound(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BadInput(f"{self._where}: a bound that is no number: {value!r}")
+            raise BadInput(f"{self._where}: a bound is not a number: {value!r}")
         return float(value)
 
 
@@ -275,7 +278,7 @@ def _way(tree: Tree, values: Mapping[str, float]) -> tuple[Rule, Leaf]:
 
 
 def _shortest(path: Rule) -> Rule:
-    """The same without conditions that others imply, in the order in which signals come first."""
+    """Drops conditions that others imply, and orders the rest by first use of their signals."""
     bounds: dict[tuple[str, bool], float] = {}
     for signal, at_most, bound in path:
         key, better = (signal, at_most), min if at_most else max

@@ -1,4 +1,4 @@
-"""What two sketch records tell of a pair, as signals: for models that judge pages as they come (ours)."""
+"""Computes signals from two sketch records, for models that judge pages of a stream (ours)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ def _token_length(pair: Any) -> Any:
     return abs(pair.tokens_a - pair.tokens_b) / longer
 
 
-#: By name: of one Pair, or of columns with its fields.
+#: Functions by signal name. Each takes one Pair, or columns with the fields of a Pair.
 OF_SKETCHES: Mapping[str, Callable[[Any], Any]] = {
     "same_site": lambda pair: pair.same_site * 1.0,
     "same_title": lambda pair: pair.same_title * 1.0,
@@ -28,10 +28,10 @@ OF_SKETCHES: Mapping[str, Callable[[Any], Any]] = {
 
 
 def sketch_signals(pair: Pair) -> dict[str, float]:
-    """All of them of one pair, in steps as those of `table`."""
+    """Computes all sketch signals of one pair, in the steps of `table`."""
     return {name: in_steps(float(of(pair))) for name, of in OF_SKETCHES.items()}
 
 
 def sketch_columns(pairs: Any, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """float64[pairs] by name; pairs: columns with the fields of a Pair."""
+    """Computes named sketch signals: float64[pairs] by name. pairs: columns with the fields of a Pair."""
     return {name: np.floor(OF_SKETCHES[name](pairs) * STEPS + 0.5) / STEPS for name in names}

@@ -1,4 +1,4 @@
-"""A model as a decider carries it: the part that decides, of signals that sketches tell, as one line of JSON."""
+"""Stores a model in a decider: the deciding part, over sketch signals only, as one line of JSON."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -10,17 +10,20 @@ from neardup.signals.idf import Idf
 from neardup.signals.model import Leaf, Model, model_of
 from neardup.signals.of_sketches import OF_SKETCHES
 
-#: Characters: the decider is written with every state directory and into the log.
+#: Limit in characters, since the decider is written into every state directory and into the log.
 TEXT_MAX = 64_000
-#: In text that has no model: nothing but equal digests is a duplicate.
+#: The model of a decider without one: only equal digests are duplicates.
 NO_MODEL = Model((), Leaf(False))
 
 
 def online_text(model: Model, where: str) -> str:
-    """The model in short; one model has one text. Raises BadInput where sketches do not suffice for it."""
+    """Serialises the deciding part; one model has one text.
+
+    Raises BadInput if it uses signals that sketches do not have.
+    """
     if unknown := [name for name in model.signals if name not in OF_SKETCHES]:
         raise BadInput(
-            f"{where}: decides by {', '.join(unknown)}, which sketches do not tell; learn one with "
+            f"{where}: decides by {', '.join(unknown)}, which sketches do not have; learn one with "
             "`neardup train --signals sketches`"
         )
     parts = replace(model, rules=()) if model.by == "tree" else replace(model, tree=Leaf(False))
@@ -33,5 +36,5 @@ def online_text(model: Model, where: str) -> str:
 
 @lru_cache(maxsize=64)
 def online_model(text: str) -> Model:
-    """The model of a decider. Raises BadInput."""
+    """Parses the model of a decider. Raises BadInput."""
     return model_of(text, "the decider's model") if text else NO_MODEL

@@ -1,4 +1,4 @@
-"""What signals see of a page: a body as it was fetched, one as it was rendered, and the query that found it."""
+"""Represents a page for signals: its fetched body, its rendered body, and the query that found it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from neardup.text.extraction import extract_page
 from neardup.text.html import facts_of, text_of
 from neardup.text.tokens import TERM, Tokens, tokens_of
 
-#: Bytes of a body that signals look at (ours): results of a query are compared in pairs, and one may be huge.
+#: Bytes of a body that signals read (ours): results are compared in pairs, and one may be huge.
 BODY_BYTES_MAX = 1_000_000
-#: A fixed seed: signals and models mean the same on every machine.
+#: Fixed, so that signals and models are the same on every machine.
 _SEED = 0
 _PROJECTIONS = Scheme(_SEED).constants("simhash", 8)
 
 
 @dataclass(frozen=True)
 class Body:
-    """One body of a page. utf8: its first `BODY_BYTES_MAX` bytes in UTF-8. mode: 0 HTML, 1 plain text, 2 neither.
+    """One body of a page. A body that is neither HTML nor text has no title, no text and no terms.
 
-    What is neither HTML nor text has no title, no text and no terms.
+    utf8: its first `BODY_BYTES_MAX` bytes in UTF-8. mode: 0 HTML, 1 plain text, 2 neither.
     """
 
     utf8: bytes
@@ -35,30 +35,30 @@ class Body:
 
     @classmethod
     def of(cls, body: bytes, content_type: str = "") -> "Body":
-        """The body of a page as it was fetched: decoded by what it and its content type say."""
+        """Decodes a fetched body by its own declarations and its content type."""
         decoded = decode(body[:BODY_BYTES_MAX], content_type)
         return cls(decoded.utf8[:BODY_BYTES_MAX], 2 if decoded.opaque else decoded.mode)
 
     @cached_property
     def title(self) -> str:
-        """White space collapsed; empty without one."""
+        """The title, white space collapsed; empty if there is none."""
         return (facts_of(self.utf8).title or "") if self.mode == 0 else ""
 
     @cached_property
     def text(self) -> str:
-        """What a visitor sees, a line a block."""
+        """The visible text, one line per block."""
         return text_of(self.utf8, self.mode) if self.mode < 2 else ""
 
     @cached_property
     def terms(self) -> Sequence[str]:
-        """The words of title and text in order, folded to lower case; of scripts without spaces pairs of characters."""
+        """The words of title and text in order, folded to lower case; pairs of characters in scripts without spaces."""
         tokens = self._tokens
         plain = (tokens.flags & TERM) == 0
         return [word for word, kept in zip(tokens.words, plain.tolist(), strict=True) if kept]
 
     @cached_property
     def simhash(self) -> npt.NDArray[np.uint64]:
-        """uint64[6]: algorithm C of Henzinger 2006, 384 bits (the width is ours)."""
+        """The simhash of algorithm C, Henzinger 2006: uint64[6], 384 bits (the width is ours)."""
         return simhash(self._tokens.fp, _PROJECTIONS)[0]
 
     @cached_property
@@ -68,9 +68,9 @@ class Body:
 
 @dataclass(frozen=True)
 class Result:
-    """A page as one of a query's results. url: normalised. rendered: None where it was not.
+    """A page as one of a query's results.
 
-    lang: of the page, for tests across languages; empty: not known.
+    url: normalised. rendered: None if the page was not rendered. lang: for tests across languages; empty if unknown.
     """
 
     url: str
@@ -94,5 +94,5 @@ class Result:
 
     @property
     def seen(self) -> Body:
-        """The rendered body; of a page that was not rendered the fetched one, so that no signal is missing (ours)."""
+        """The rendered body, or the fetched one if the page was not rendered, so that no signal is missing (ours)."""
         return self.fetched if self.rendered is None else self.rendered

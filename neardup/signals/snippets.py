@@ -1,11 +1,11 @@
-"""Huffman 2007: long passages of a page's visible text around the terms of a query (their length is ours)."""
+"""Extracts long passages of visible text around the terms of a query (Huffman 2007; their length is ours)."""
 
 import re
 from bisect import bisect_left
 from typing import NamedTuple
 
 PASSAGES, PASSAGE_CHARACTERS = 3, 400
-#: Characters of a passage before the term that it was made for.
+#: Characters of a passage before its first term.
 _BEFORE = 100
 _TERMS_MAX, _PLACES_MAX = 32, 2000
 
@@ -17,10 +17,10 @@ class _Passage(NamedTuple):
 
 
 def snippet(text: str, query: str) -> str:
-    """The passages with the most of the query's terms, in the text's order, a line each.
+    """Returns the passages with the most distinct query terms, in the order of the text, one line each.
 
-    A term is a word of the query; where it is not ASCII it is found within words too, as scripts without spaces want
-    it. Passages do not overlap. Of a text that has no term, and without a query, the text's beginning.
+    A term is a word of the query. A term that is not ASCII is also found within words, for scripts without spaces.
+    Passages do not overlap. Without a query or any of its terms, the snippet is the start of the text.
     """
     terms = list(dict.fromkeys(term.lower() for term in re.findall(r"\w+", query)))[:_TERMS_MAX]
     found = _places(text, terms) if terms else []
@@ -43,7 +43,7 @@ def snippet(text: str, query: str) -> str:
 
 
 def _places(text: str, terms: list[str]) -> list[tuple[int, str]]:
-    """Where the first terms stand: (place, term), in the order of the text."""
+    """Finds the first occurrences of terms: (position, term), in the order of the text."""
     parts = [rf"\b{re.escape(term)}\b" if term.isascii() else re.escape(term) for term in terms]
     found = []
     for match in re.finditer("|".join(parts), text, re.IGNORECASE):

@@ -1,4 +1,4 @@
-"""The signals of Huffman 2007, by name, and the sets of them that the paper measured."""
+"""Defines the signals of Huffman 2007 by name, and the sets of signals that the paper measured."""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import floor
@@ -9,32 +9,35 @@ from neardup.signals.idf import Idf, tfidf_distance
 from neardup.signals.pages import Body, Result
 from neardup.sketch.simhash import agreeing_bits
 
-#: Signals are cut to steps of so much: a threshold between two values decides alike in every learner.
+#: Signals are rounded to steps of 1 / STEPS, so a threshold between two values decides alike in every learner.
 STEPS = 10_000
 
 
 def same_domain(a: Result, b: Result) -> float:
-    """1 if the registrable domains of the URLs are equal, else 0; `file:///` has none, which is equal to itself."""
+    """Returns 1 if the registrable domains of the URLs are equal, else 0.
+
+    `file:///` has an empty one, equal to itself.
+    """
     return float(a.domain == b.domain)
 
 
 def same_title(a: Body, b: Body) -> float:
-    """1 if the titles are exactly equal, white space collapsed, else 0. No title equals no title."""
+    """Returns 1 if the titles are exactly equal, white space collapsed, else 0. Two missing titles are equal."""
     return float(a.title == b.title)
 
 
 def simhash_distance(a: Body, b: Body) -> float:
-    """Share of the 384 bits in which the similarity hashes differ."""
+    """Computes the share of the 384 bits in which the simhashes differ."""
     return 1 - agreeing_bits(a.simhash, b.simhash) / (64 * len(a.simhash))
 
 
 def body_length_distance(a: int, b: int) -> float:
-    """0 if both are empty, else abs(a - b) / max(a, b); a, b: bytes."""
+    """Returns 0 if both are empty, else abs(a - b) / max(a, b). a, b: bytes."""
     return abs(a - b) / max(a, b) if a or b else 0.0
 
 
 class Signal(NamedTuple):
-    """name: in models. group: F, R, FS, RS, or "" for what stands in none. of: its value, about 0 to 1."""
+    """A signal. name: as in models. group: F, R, FS, RS, or "" for none. of: computes its value, about 0 to 1."""
 
     name: str
     group: str
@@ -42,7 +45,7 @@ class Signal(NamedTuple):
 
 
 def _over(rendered: bool) -> Iterable[Signal]:
-    """The signals over one kind of bodies."""
+    """Defines the signals over fetched or rendered bodies."""
     end, group = ("_rendered", "R") if rendered else ("_fetched", "F")
 
     def sides(a: Result, b: Result) -> tuple[Body, Body]:
@@ -73,7 +76,7 @@ def _over(rendered: bool) -> Iterable[Signal]:
     yield Signal("snippet_mcd" + end, group + "S", snippets)
 
 
-#: By name; those over fetched bodies first.
+#: All signals by name, those over fetched bodies first.
 SIGNALS: Mapping[str, Signal] = {
     signal.name: signal
     for signal in (
@@ -85,11 +88,11 @@ SIGNALS: Mapping[str, Signal] = {
 
 
 def group(*names: str) -> tuple[str, ...]:
-    """The signals of some groups."""
+    """Returns the signals of some groups."""
     return tuple(signal.name for signal in SIGNALS.values() if signal.group in names)
 
 
-#: The sets that the paper measured, by their names there.
+#: The sets that the paper measured, by the paper's names.
 SETS: Mapping[str, tuple[str, ...]] = {
     "simhash": ("simhash_fetched",),
     "tf-idf": ("tfidf_fetched",),
@@ -105,10 +108,10 @@ SETS: Mapping[str, tuple[str, ...]] = {
 
 
 def signals_of(a: Result, b: Result, idf: Idf, names: Iterable[str] = tuple(SIGNALS)) -> dict[str, float]:
-    """The named signals of a pair, in steps of 1 / STEPS. Only these are worked out. Raises KeyError for no signal."""
+    """Computes the named signals of a pair, in steps of 1 / STEPS. Raises KeyError for an unknown name."""
     return {name: in_steps(SIGNALS[name].of(a, b, idf)) for name in names}
 
 
 def in_steps(value: float) -> float:
-    """The nearest step, by sums that numpy does alike."""
+    """Rounds to the nearest step, by sums that numpy computes alike."""
     return floor(value * STEPS + 0.5) / STEPS

@@ -82,7 +82,7 @@ def test_the_model_is_of_the_decider_and_named_by_its_digest() -> None:
 
 
 def test_a_model_that_sketches_do_not_suffice_for_is_refused() -> None:
-    with pytest.raises(BadInput, match="mcd_fetched, which sketches do not tell"):
+    with pytest.raises(BadInput, match="mcd_fetched, which sketches do not have"):
         online_text(Model(("tape", "mcd_fetched"), NEAR), "m.json")
     rule = tuple(Condition("tape", True, at / 1000) for at in range(100))
     with pytest.raises(BadInput, match="a decider takes at most"):

@@ -62,7 +62,7 @@ def test_the_text_has_every_leaf_and_every_rule() -> None:
     assert "duplicate if mcd <= 0.10005   (39 of 40 were duplicates)" in text
     assert "different if mcd > 0.30005   (0 of 100 were duplicates)" in text
     assert text.count("\n  ") == 4 + 2
-    assert "none was learned" in Model((), Leaf(False)).text()
+    assert "no rule was learned" in Model((), Leaf(False)).text()
 
 
 def test_a_tree_of_one_leaf_and_a_rule_without_conditions_always_hold() -> None:
@@ -85,21 +85,21 @@ def broken() -> list[tuple[str, object]]:
     for _ in range(DEPTH_MAX + 1):
         deep = {"signal": "mcd", "at_most": 0.5, "then": deep, "else": {"duplicate": False}}
     return [
-        ("no model", []),
-        ("no model", {}),
-        ("is no list of names", changed("signals", to="mcd")),
+        ("not a model", []),
+        ("not a model", {}),
+        ("is not a list of names", changed("signals", to="mcd")),
         ("not among", changed("signals", to=["mcd"])),
-        ("no number", changed("tree", "at_most", to="0.3")),
+        ("not a number", changed("tree", "at_most", to="0.3")),
         ("neither a leaf", changed("tree", "then", to=7)),
         ("duplicates among", changed("tree", "else", "duplicates", to=101)),
         ("deep", changed("tree", to=deep)),
-        ('"rules" is no list', changed("rules", to={})),
-        ("is no list of at most", changed("rules", 0, to={})),
+        ('"rules" is not a list', changed("rules", to={})),
+        ("is not a list of at most", changed("rules", 0, to={})),
         ("has neither", changed("rules", 0, 0, to={"signal": "mcd"})),
         ("by 'luck'", changed("by", to="luck")),
         ('"idf"', changed("idf", to=[])),
-        ("more documents", changed("idf", "terms", "wool", to=10)),
-        ("is no object", changed("measured", to=[])),
+        ("number of documents", changed("idf", "terms", "wool", to=10)),
+        ("is not an object", changed("measured", to=[])),
     ]
 
 

@@ -179,9 +179,9 @@ def test_a_folder_of_another_plan_is_refused_unless_asked(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [
-        (["slope_max=2"], "slope_max is 2.0; it may be 0.0 to 1.0"),
-        (["slop=2"], "slop: there is "),
-        (["rounds=many"], "rounds=many: a whole number is wanted"),
+        (["slope_max=2"], "slope_max is 2.0; the range is 0.0 to 1.0"),
+        (["slop=2"], "no parameter slop; the parameters are "),
+        (["rounds=many"], "rounds=many: expected a whole number"),
         (["main_content=perhaps"], "true or false"),
     ],
 )
