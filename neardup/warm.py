@@ -129,14 +129,15 @@ def _extraction() -> None:
 
 
 def _judging() -> None:
-    """On records that are but headers."""
-    headers = np.zeros(5, HEADER)
-    headers["version"], headers["size"], headers["tokens"] = SKETCH_VERSION, HEADER.itemsize, 100
+    """On records that are headers with a URL."""
+    headers, url = np.zeros(5, HEADER), b"https://a.example/"
+    headers["version"], headers["size"], headers["tokens"] = SKETCH_VERSION, HEADER.itemsize + len(url), 100
+    headers["url_bytes"] = len(url)
     headers["kind"][-1] = RecordKind.TOMBSTONE
     headers["url_hash"], headers["digest"] = (
         np.frombuffer(b"".join(bytes([which] * 16) for which in each), "V16") for each in (b"abcaa", b"xyxzz")
     )
-    _judge([header.tobytes() for header in headers])
+    _judge([header.tobytes() + url for header in headers])
 
 
 def _judge(records: Sequence[bytes]) -> None:

@@ -28,6 +28,12 @@ def test_a_cache_that_cannot_be_written_costs_time_alone() -> None:
     assert version.startswith("neardup ")
 
 
+@pytest.mark.parametrize("part", warm._PARTS)
+def test_each_process_that_compiles_ends_well(part: str) -> None:
+    """A command that only judges compiles in its own process: an error there ends the command's first run."""
+    warm.main([part])
+
+
 def test_what_needs_no_kernel_waits_for_no_import(shell: Shell) -> None:
     """The compiler and the arrays take longer to import than an answer may take."""
     commands = [
