@@ -2,14 +2,7 @@
 
 
 class NeardupError(Exception):
-    """Base of all errors below; the command line prints its text without a stack trace.
-
-    about: what the text names, by name, for programs: the file, the offset, the process that holds a lock.
-    """
-
-    def __init__(self, text: str = "", /, **about: object) -> None:
-        super().__init__(text)
-        self.about = about
+    """Base of all errors below; the command line prints its text without a stack trace."""
 
 
 class BadPage(NeardupError):

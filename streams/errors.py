@@ -75,12 +75,12 @@ class RecordTooLarge(NeardupError):
 class BodiesAway(NeardupError):
     """A store of bodies does not answer. The sketcher waits and asks again; mend the store: no page is given up.
 
-    A body that fails while its store answers for other objects is rejected after some tries. url: of the body; store:
-    the allowed prefix that it is under; both without credentials.
+    A body that fails while its store answers for other objects is rejected after some tries. store: the allowed prefix
+    that the body is under, without credentials.
     """
 
-    def __init__(self, text: str, /, *, url: str, store: str) -> None:
-        super().__init__(text, url=url, store=store)
+    def __init__(self, text: str, /, *, store: str) -> None:
+        super().__init__(text)
         self.store = store
 
 

@@ -34,7 +34,7 @@ def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress =
         directory = Directory(state, held)
         decider = directory.decider()
         if decider is None or not (state / "index").exists():
-            raise StateError(f"{state} holds no index to copy", path=str(state))
+            raise StateError(f"{state} holds no index to copy")
         index = RocksStore(directory.path / "index")
         held.callback(index.close)
         named = index.get_many(Family.META, [b"cluster_id", b"topic_id", b"generation"])

@@ -304,9 +304,6 @@ class State:
                 f"{self.path} was decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
                 f"({wanted.digest}) is asked for ({change(held, wanted)}); use another directory, leave the rule and "
                 f"its options out{', ' if not reason else ': '}{advice}",
-                path=str(self.path),
-                held=held.digest,
-                wanted=wanted.digest,
             )
         self.log.append(encode_control(NewDecider(held, wanted)))
         self.log.sync()

@@ -187,8 +187,7 @@ def _told(error: Exception, prefix: _Prefix, url: str) -> BadPage | BodiesAway:
     if isinstance(error, _ANSWERS) or (prefix.is_file and isinstance(error, OSError) and error.errno in _NAME_ERRNOS):
         return BadPage(f"{body} cannot be read: {system or type(error).__name__}")
     why = prefix.without_secrets(system or f"{type(error).__name__}: {error}")
-    shown = without_credentials(_quoted(url))
-    return BodiesAway(f"{body}: its store does not answer: {why}", url=shown, store=prefix.plain)
+    return BodiesAway(f"{body}: its store does not answer: {why}", store=prefix.plain)
 
 
 def _quoted(url: str) -> str:

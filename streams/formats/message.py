@@ -125,7 +125,6 @@ def check_program(program: str, where: str) -> None:
             f"{where}, was begun by neardup {program}, and this is {own}, which may read it wrongly: run that version; "
             "or judge its pages anew by this one: neardup backfill --generation NAME --read-pages, or neardup scan "
             "into another directory",
-            program=program,
         )
 
 

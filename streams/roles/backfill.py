@@ -122,8 +122,6 @@ def _begun(settings: Settings, wishes: Wishes, archives: tuple[str, ...]) -> tup
         raise StateError(
             f"generation {name} was begun with decider {known.decider}, and {decider} is set: one generation is judged "
             f"by one rule; set what it was, or remove it: neardup generations remove {name}",
-            held=known.decider,
-            wanted=decider,
         )
     if known.archives != archives:
         raise StateError(

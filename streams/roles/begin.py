@@ -126,9 +126,6 @@ def same_generation(store: Store, generation: str, state: str) -> None:
         raise StateError(
             f"the index in {state} is of generation {held.decode() or '(unnamed)'}, and {generation or '(unnamed)'} is "
             "set: each has a `state` folder of its own; name that of this one",
-            path=state,
-            held=held.decode(),
-            wanted=generation,
         )
 
 

@@ -142,7 +142,6 @@ class Restoring:
                     f"{lacks} {begin}, and no checkpoints are set: set the same `checkpoints` for all matchers and "
                     "start them again: this one waits for a checkpoint of the active matcher; or copy here the state "
                     "folder of the stopped active matcher",
-                    path=str(state),
                 )
             return
         store, tried, said = CheckpointStore(url), set[str](), False
@@ -168,7 +167,6 @@ class Restoring:
             raise StateError(
                 f"{state} has no index, topic {self._settings.topics.sketches} begins at offset {begin}, and no "
                 f"checkpoint at {url} fits: see neardup checkpoints; {NEW_GENERATION}",
-                path=str(state),
             )
 
     def _progress(self, done: int, total: int) -> None:

@@ -57,8 +57,6 @@ def check_own(settings: Settings, known: Generation | None) -> None:
         raise StateError(
             f"generation {name} was made with scheme {known.scheme}, and {scheme} is set: their sketches never meet; "
             f"{SET_THE_SCHEME} that it was made with, or name another generation",
-            held=known.scheme,
-            wanted=scheme,
         )
     if known.sketches_of != own:
         made = "its own sketches" if known.sketches_of is None else f"the sketches of {shown(known.sketches_of)}"

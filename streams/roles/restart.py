@@ -153,8 +153,6 @@ def check_said_by(
             raise StateError(
                 f"what was said was made with {what} {was}, and {now} is set; set what it was: a replay repeats what "
                 "was said",
-                held=was,
-                wanted=now,
             )
 
 

@@ -120,9 +120,7 @@ def _matcher(line: Line, directory: Held, wishes: Wishes, runtime: Runtime, know
     held = bound_to(store)
     # Where only the topic of verdicts is another one, the active matcher has settled that: its offset says so.
     if folded_to(store) and (held is None or held.source != line.verdicts.hop.source):
-        raise StateError(
-            f"the index in {directory.path} is of another log: name another directory", path=directory.path
-        )
+        raise StateError(f"the index in {directory.path} is of another log: name another directory")
     words = () if runtime.settings.judges_anew else words_in(line.ahead(max(folded_to(store), log.begin())))
     first = directory.first_decider(words[0][1].before if words else wishes.decider)
     if known.first != first.digest:

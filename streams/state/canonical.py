@@ -24,7 +24,7 @@ def kept_policy(path: Path) -> tuple[str, ...]:
     except OSError as error:
         raise state_error("read", file, error) from error
     except (ValueError, TypeError, KeyError, BadInput) as error:
-        raise CorruptRecord(f"{file} is no policy: {error}; set it anew: neardup canonical", file=str(file)) from error
+        raise CorruptRecord(f"{file} is no policy: {error}; set it anew: neardup canonical") from error
 
 
 def keep_policy(path: Path, policy: tuple[str, ...]) -> None:

@@ -155,7 +155,7 @@ class CheckpointStore:
         try:
             self._fs, root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError) as error:
-            raise BadInput(f"checkpoints at {url}: {error}", url=url) from error
+            raise BadInput(f"checkpoints at {url}: {error}") from error
         self._root = root.rstrip("/")
         self._local = "file" in ((self._fs.protocol,) if isinstance(self._fs.protocol, str) else self._fs.protocol)
         self.known = Known()
@@ -172,7 +172,7 @@ class CheckpointStore:
         with self._explained("read"):
             data: bytes = self._fs.cat_file(path)
         if name.rpartition("-")[2] != _digest_of(data):
-            raise CorruptRecord(f"{self.url}: checkpoint {name} is torn or changed: its digest is another", name=name)
+            raise CorruptRecord(f"{self.url}: checkpoint {name} is torn or changed: its digest is another")
         return Checkpoint(name, Manifest.from_json(data, f"{self.url}: checkpoint {name}"))
 
     def usable(self, warn: Callable[[str], None] = lambda text: None) -> Iterator[Checkpoint]:
@@ -329,9 +329,6 @@ class CheckpointStore:
                         f"{self.url} holds checkpoints of {what} {held or '(unnamed)'}, and this one is of "
                         f"{wanted or '(unnamed)'}: each would take the other's away; name another folder, or remove "
                         "those",
-                        url=self.url,
-                        held=held,
-                        wanted=wanted,
                     )
         return named
 
@@ -428,7 +425,6 @@ class CheckpointStore:
                 self._store(f"{self._root}/{_DAMAGED}/{file.digest}", io.BytesIO())
             raise CorruptRecord(
                 f"{self.url}: checkpoint {checkpoint.name}: {file.name} is torn or changed: its digest is another",
-                file=file.name,
             )
 
     @contextlib.contextmanager
@@ -444,7 +440,6 @@ class CheckpointStore:
             raise StateError(
                 f"cannot {doing} checkpoints at {self.url}: {getattr(error, 'strerror', None) or error}; {advice}, "
                 "nothing is lost",
-                url=self.url,
             ) from error
 
 

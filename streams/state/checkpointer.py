@@ -43,7 +43,7 @@ def make_image(state: Path, store: RocksStore, more: Iterator[Path] | tuple[Path
         for folder in more:
             shutil.copytree(folder, image / folder.name)
     except OSError as error:
-        raise StateError(f"cannot make a checkpoint in {image}: {error.strerror or error}", path=str(image)) from error
+        raise StateError(f"cannot make a checkpoint in {image}: {error.strerror or error}") from error
     return image
 
 
@@ -229,7 +229,7 @@ def restore(
     is not to be replaced, CorruptRecord for damage.
     """
     if (state / "index").exists() and not replace:
-        raise StateError(f"{state} has an index; name another directory, or move that index away", path=str(state))
+        raise StateError(f"{state} has an index; name another directory, or move that index away")
     place, outlived = state / _RESTORING, state / _OUTLIVED
     shutil.rmtree(place, ignore_errors=True)
     shutil.rmtree(outlived, ignore_errors=True)
@@ -245,7 +245,7 @@ def restore(
         sync_directory(state)
         shutil.rmtree(outlived, ignore_errors=True)
     except OSError as error:
-        raise StateError(f"cannot restore into {state}: {error.strerror or error}", path=str(state)) from error
+        raise StateError(f"cannot restore into {state}: {error.strerror or error}") from error
 
 
 def _remove(path: Path) -> None:

@@ -76,16 +76,13 @@ class Directory:
         except OSError as error:
             raise state_error("read", file, error) from error
         except (ValueError, TypeError, KeyError) as error:
-            raise CorruptRecord(f"{file} is not a {what}: {error}; restore it", file=str(file)) from error
+            raise CorruptRecord(f"{file} is not a {what}: {error}; restore it") from error
 
     def other_scheme(self, held: Scheme, wanted: Scheme, way_out: str) -> StateError:
         """What is raised where another scheme is asked for. way_out: what can be done about it."""
         return StateError(
             f"{self.path} was made with scheme {held.digest}, and {wanted.digest} is asked for: their sketches cannot "
             f"be compared; {way_out}",
-            path=str(self.path),
-            held=held.digest,
-            wanted=wanted.digest,
         )
 
 
@@ -122,7 +119,6 @@ class MatcherDirectory:
             if (self.path / "log").exists():
                 raise StateError(
                     f"{self.path} belongs to `neardup scan`; name another directory for the stream",
-                    path=str(self.path),
                 )
             held = self._directory.scheme() or self._directory.keep(scheme)
             if held.digest != scheme.digest:

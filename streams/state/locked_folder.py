@@ -21,7 +21,7 @@ def state_error(doing: str, path: Path, error: OSError) -> StateError:
         advice = "the directory must be writable: mend that, or name another one"
     else:
         advice = "mend that, then run the same command again: it goes on where it stopped"
-    return StateError(f"cannot {doing} {path}: {error.strerror or error}; {advice}", path=str(path), errno=error.errno)
+    return StateError(f"cannot {doing} {path}: {error.strerror or error}; {advice}")
 
 
 def free_bytes(path: Path) -> int:
@@ -61,8 +61,6 @@ def lock_directory(path: Path, names: Collection[str], held: ExitStack) -> None:
             pid = os.read(handle, 32).decode("ascii", "replace").strip() or "unknown"
             raise StateError(
                 f"{path} is in use by process {pid}; wait for it to end, or name another directory",
-                path=str(path),
-                pid=pid,
             ) from None
         os.ftruncate(handle, 0)
         os.write(handle, b"%d\n" % os.getpid())
@@ -85,7 +83,7 @@ def written_alone(file: Path) -> BinaryIO:
         except BlockingIOError:
             os.close(handle)
             raise StateError(
-                f"{file} is being written by another process; wait for it to end, or name another file", path=str(file)
+                f"{file} is being written by another process; wait for it to end, or name another file"
             ) from None
         except OSError:
             os.close(handle)

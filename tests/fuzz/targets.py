@@ -197,8 +197,8 @@ def body_ref(data: bytes) -> None:
         try:
             assert len(bodies.read(url)) <= BODY_BYTES_MAX + 1
         except (BadPage, BodiesAway) as error:
-            told = f"{error} {error.about}"
-            assert _SECRET not in told, told
+            shown = f"{error} {vars(error)}"
+            assert _SECRET not in shown, shown
     bodies.answers(_SHORT_PREFIX)
 
 
