@@ -1,7 +1,5 @@
 """Algorithm B (Broder 1997; Fetterly 2003; Henzinger 2006, section 2): shingles, minvalues, supershingles."""
 
-from math import comb
-
 import numpy as np
 import numpy.typing as npt
 
@@ -54,13 +52,3 @@ def resemblance(a: _Words, b: _Words) -> float:
 def b_similarity(a: _Words, b: _Words) -> int:
     """Number of equal supershingles."""
     return int(np.sum(a == b))
-
-
-def share_found(jaccard: float, functions: int = 84, supershingle: int = 14, least: int = 2) -> float:
-    """Chance that two pages of this resemblance have at least `least` equal supershingles (Fetterly 2003, section 3).
-
-    One is equal if all of its minvalues are: p = jaccard ** supershingle; their number is binomial.
-    """
-    n, p = functions // supershingle, jaccard**supershingle
-    few: float = sum(comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(least))
-    return 1 - few

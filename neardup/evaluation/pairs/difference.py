@@ -50,12 +50,6 @@ def ratio_at_most(a: _Words, b: _Words) -> float:
     return both / (len(a) + len(b) - both) if both else 0.0
 
 
-def term_difference(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | None:
-    """Tokens that `diff` of the two sequences would print: inserted and deleted ones; one replaced token counts 2."""
-    both = common_tokens(a, b, steps_max)
-    return None if both is None else len(a) + len(b) - 2 * both
-
-
 def common_ratio(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> float | None:
     """|LCS| / (|A| + |B| - |LCS|), 0 to 1, of the full token sequences; 0 for an empty one."""
     both = common_tokens(a, b, steps_max)

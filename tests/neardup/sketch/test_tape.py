@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.pairs.tapes import compare_tapes
-from neardup.sketch.tape import Tape, make_tape
+from neardup.sketch.tape import Tape
 from tests.neardup.hostile import EXAMPLES
+from tests.neardup.sketch.parts import make_tape
 from tests.neardup.sketch.sketch_inputs import edited, fingerprints, words_of
 from tests.oracle import sketches as oracle
 
