@@ -8,7 +8,7 @@ export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars lint types imports check quick test unit plain bounds gate ablation unseen web corpora simulate fuzz soak silence \
+.PHONY: help setup browser jars lint types imports check quick test unit plain bounds njit gate ablation unseen web corpora simulate fuzz soak silence \
 	test-axe test-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
@@ -87,6 +87,12 @@ bounds: CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/numba-b
 bounds: $(READY)
 	$(CHECKED) $(BIN)/python -m neardup.warm
 	$(CHECKED) $(PYTEST) $(WORKING) $(SLOWEST) -m kernel tests/neardup
+
+# The kernels compiled by numba's public decorator alone, without its private parts: for a numba that was not tried yet.
+# It takes minutes, and compiles into a cache of its own folder.
+njit: $(READY)
+	NEARDUP_PLAIN_KERNELS=1 $(PYTEST) $(WORKING) tests/neardup/sketch/test_golden_sketches.py \
+		tests/neardup/text/test_disguises.py tests/neardup/pairs
 
 test: lint types imports unit plain bounds
 

@@ -23,7 +23,7 @@ import numpy as np
 from neardup import kernels
 from neardup.decider import Decider
 from neardup.index.memory import MemoryStore
-from neardup.kernels import KEPT, keeping, postings, prepare, share
+from neardup.kernels import KEPT, PLAIN, keeping, postings, prepare, share
 from neardup.kernels.batch import record_of, sketch_batch
 from neardup.kernels.gb18030 import gb18030
 from neardup.kernels.html import extract
@@ -72,8 +72,11 @@ def _held(kernel: Any) -> bool:
 
 
 def is_warm(needs: Sequence[Need] = ALL) -> bool:
-    """Whether the cache of these sources holds all kernels of these needs for this processor."""
-    return all(map(_held, _seconds(needs)))
+    """Whether the cache of these sources holds all kernels of these needs for this processor.
+
+    True with plain kernels, of which numba keeps each when it is first called.
+    """
+    return PLAIN or all(map(_held, _seconds(needs)))
 
 
 def share_done(needs: Sequence[Need] = ALL) -> float:

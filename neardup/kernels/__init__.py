@@ -10,12 +10,15 @@ from typing import Any
 
 import numba
 from numba import types
-from numba.core.dispatcher import Dispatcher
 
-from neardup.kernels.compiling import PartCache, PartCompiler, WholeCompiler
-from neardup.kernels.keeping import KEPT, Kept
+from neardup.kernels.keeping import KEPT, PLAIN
 
-__all__ = ["KEPT", "inlined_kernel", "kernel", "lean_kernel", "prepare", "share"]
+if not PLAIN:
+    from numba.core.dispatcher import Dispatcher
+
+    from neardup.kernels.compiling import Kept, PartCache, PartCompiler, WholeCompiler
+
+__all__ = ["KEPT", "PLAIN", "inlined_kernel", "kernel", "lean_kernel", "prepare", "share"]
 
 
 def _decorator(**options: Any) -> Any:
@@ -29,6 +32,8 @@ def _decorator(**options: Any) -> Any:
     def decorate(function: Callable[..., Any]) -> Any:
         if numba.config.DISABLE_JIT:
             return function
+        if PLAIN:
+            return numba.njit(nogil=True, error_model="numpy", cache=KEPT)(function)
 
         @cache
         def part() -> Any:
@@ -55,13 +60,13 @@ def _decorator(**options: Any) -> Any:
 
 def prepare(kernel: Any, *arguments: Any) -> None:
     """Compiles what kernels that call this one with such arguments are made of, and leaves it at that."""
-    if not numba.config.DISABLE_JIT:
+    if not (PLAIN or numba.config.DISABLE_JIT):
         kernel.part().compile(tuple(map(numba.typeof, arguments)))
 
 
 def share(kernel: Any) -> None:
     """Keeps that, for the arguments that the kernel has been called with from Python, for other processes."""
-    if KEPT and not numba.config.DISABLE_JIT:
+    if KEPT and not (PLAIN or numba.config.DISABLE_JIT):
         part = kernel.part()
         for signature in kernel.signatures:
             part.compile(signature)

@@ -4,16 +4,33 @@ Numba optimises each function together with all that it calls, makes machine cod
 caller: the deeper the calls, the more often. Here a function that a kernel calls stays as it was translated until the
 kernel at the top, the one that Python calls, is optimised with everything below it, once. Parts are kept in memory;
 `share` puts one into the cache, closed under what it calls, for a process that compiles a caller of it.
+
+This builds on parts of numba that are no public interface, and may break with any version of it:
+
+* `numba.core.compiler`: `Compiler` with the order of its arguments, `Flags` with `_values`, `CompileResult`;
+* `numba.core.codegen`: `JITCodeLibrary` with `_linking_libraries`, `_final_module`, `_finalized`,
+  `_get_module_for_linking`, `_raise_if_finalized`, `_ensure_finalized`;
+* `numba.core.caching`: `FunctionCache`, `CompileResultCacheImpl`, `UserProvidedCacheLocator` and their hooks;
+* `numba.core.registry.cpu_target`, `Dispatcher.get_call_template`, `Dispatcher._cache`, the options `_nrt`,
+  `no_cpython_wrapper`, `no_cfunc_wrapper` of `njit` (in `neardup.kernels`).
+
+With NEARDUP_PLAIN_KERNELS=1 this module is not imported, and `njit` alone compiles the same bits: the first start takes
+longer. Intrinsics (`neardup.kernels.bits`, `windows`, `spans`, `lanes`) build LLVM code with llvmlite and
+`numba.extending` in both modes.
 """
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import llvmlite.binding as llvm
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult, Flags
+from numba.core.registry import cpu_target
 
-from neardup.kernels.keeping import Kept, KeptFiles
+from neardup.kernels.keeping import KEPT, folder
 
 
 def _closed(libraries: Iterable[CodeLibrary]) -> list[CodeLibrary]:
@@ -100,6 +117,46 @@ def _compiler(kind: type[JITCodeLibrary]) -> type[Compiler]:
 
 
 PartCompiler, WholeCompiler = _compiler(_Part), _compiler(_Whole)
+
+
+class _Locator(UserProvidedCacheLocator):
+    """The same place wherever the package is installed; and a directory that cannot be written will do."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        self._cache_path = str(folder(numba.config.CACHE_DIR))
+
+    def ensure_cache_path(self) -> None:
+        if KEPT:
+            os.makedirs(self._cache_path, exist_ok=True)
+
+
+class KeptFiles(CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
+
+
+class Kept(FunctionCache):
+    """Of one kernel. A directory that cannot even be read holds nothing."""
+
+    _impl_class = KeptFiles
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if KEPT:
+            super().save_overload(sig, data)
+
+    def holds(self) -> bool:
+        """Whether it is kept for this processor, for whatever arguments."""
+        here = cpu_target.target_context.codegen().magic_tuple()
+        try:
+            return any(processor == here for _, processor, _ in self._cache_file._load_index())
+        except OSError:
+            return False
 
 
 class _PartCacheFiles(KeptFiles):

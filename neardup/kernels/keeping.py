@@ -15,12 +15,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import llvmlite.binding as llvm
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
-from numba.core.registry import cpu_target
+
+#: Whether kernels are compiled without the private parts of numba: see `neardup.kernels.compiling`.
+PLAIN = os.environ.get("NEARDUP_PLAIN_KERNELS", "") not in ("", "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def digest() -> str:
     found = hashlib.blake2b(digest_size=8)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         found.update(path.read_bytes())
-    found.update(repr((numba.__version__, bool(numba.config.BOUNDSCHECK))).encode())
+    found.update(repr((numba.__version__, bool(numba.config.BOUNDSCHECK), PLAIN)).encode())
     return found.hexdigest()
 
 
@@ -56,7 +56,7 @@ def shipped(level: str) -> Path:
     return Path(__file__).parent.with_name("compiled") / level
 
 
-def _folder(directory: str | Path) -> Path:
+def folder(directory: str | Path) -> Path:
     """Where in a directory the kernels of these sources are."""
     return Path(directory) / f"kernels-{digest()}"
 
@@ -81,7 +81,7 @@ def choose() -> tuple[str, str | None]:
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         return given, None
-    levels = [] if os.environ.get("NUMBA_CPU_NAME") else [name for name in LEVELS if _folder(shipped(name)).is_dir()]
+    levels = [] if os.environ.get("NUMBA_CPU_NAME") else [name for name in LEVELS if folder(shipped(name)).is_dir()]
     if levels:
         name = suiting(levels, platform.machine(), _features())
         if name is not None:
@@ -102,6 +102,9 @@ def _writable(directory: Path) -> bool:
 def _begin() -> None:
     """Once, before anything is compiled."""
     numba.config.CACHE_DIR, level = choose()
+    if PLAIN:
+        # Numba's cache does not notice a changed file that a kernel calls: each state of the sources has its own.
+        numba.config.CACHE_DIR = str(folder(numba.config.CACHE_DIR))
     if level is not None:
         numba.config.CPU_NAME, numba.config.CPU_FEATURES = LEVELS[level].cpu, ""
 
@@ -109,44 +112,4 @@ def _begin() -> None:
 _begin()
 
 #: Whether what is compiled now is kept for the next process. What is there is used in any case.
-KEPT = _writable(_folder(numba.config.CACHE_DIR))
-
-
-class _Locator(UserProvidedCacheLocator):
-    """The same place wherever the package is installed; and a directory that cannot be written will do."""
-
-    def __init__(self, py_func: Any, py_file: str) -> None:
-        super().__init__(py_func, py_file)
-        self._cache_path = str(_folder(numba.config.CACHE_DIR))
-
-    def ensure_cache_path(self) -> None:
-        if KEPT:
-            os.makedirs(self._cache_path, exist_ok=True)
-
-
-class KeptFiles(CompileResultCacheImpl):
-    _locator_classes = (_Locator,)
-
-
-class Kept(FunctionCache):
-    """Of one kernel. A directory that cannot even be read holds nothing."""
-
-    _impl_class = KeptFiles
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(sig, target_context)
-        except OSError:
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        if KEPT:
-            super().save_overload(sig, data)
-
-    def holds(self) -> bool:
-        """Whether it is kept for this processor, for whatever arguments."""
-        here = cpu_target.target_context.codegen().magic_tuple()
-        try:
-            return any(processor == here for _, processor, _ in self._cache_file._load_index())
-        except OSError:
-            return False
+KEPT = _writable(folder(numba.config.CACHE_DIR))

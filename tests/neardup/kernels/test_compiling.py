@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing 
 
 def run(folder: Path, module: str, code: str, *, readonly: bool = False, **processor: str) -> str:
     """What code prints in a process of its own, with the module as `made` and a cache that nothing else fills."""
+    folder.mkdir(exist_ok=True)
     if not (folder / "made.py").exists():
         (folder / "made.py").write_text(module)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder), **processor}
@@ -214,3 +215,29 @@ def test_what_came_with_the_package_is_taken_if_its_sources_are_these(
     assert keeping.choose() == own
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/given")
     assert keeping.choose() == ("/given", None)
+
+
+_DIGESTS = """
+import sys
+import numpy as np
+from neardup.kernels.fingerprint import KEY_WORDS, fingerprint
+from neardup.kernels.xxh64 import xxh64_twice
+text = np.arange(256, dtype=np.uint8)
+key = np.arange(1, KEY_WORDS + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+print([int(fingerprint(text, 3, 3 + n, key)) for n in (0, 5, 8, 15, 16, 200)])
+print(*xxh64_twice(text.view(np.uint64), 20, np.uint64(1), np.uint64(2), np.zeros(256, np.uint64)))
+"""
+
+
+@pytest.mark.slow
+def test_plain_kernels_give_the_same_bits_without_private_parts_of_numba(tmp_path: Path) -> None:
+    """On kernels of a few lines; `make njit` compares whole sketches."""
+    plain = {"NEARDUP_PLAIN_KERNELS": "1"}
+    usual = run(tmp_path / "kernels", "", _DIGESTS)
+    private = "assert 'neardup.kernels.compiling' not in sys.modules"
+    assert run(tmp_path / "kernels", "", _DIGESTS + private, **plain) == usual
+    total = (
+        "import numpy as np; print(made.total(np.zeros(5, np.int64), 21), sum(made.total.stats.cache_hits.values()))"
+    )
+    assert run(tmp_path / "calls", _CALLS, total, **plain) == f"{10 + 5 * 42} 0"
+    assert run(tmp_path / "calls", _CALLS, total, **plain) == f"{10 + 5 * 42} 1", "kept for the next process"
