@@ -10,7 +10,7 @@ from itertools import compress
 from neardup.decider import Decider
 from neardup.index import keys
 from neardup.index.base import Family, Reader
-from neardup.index.rows import ClusterRow, UrlRow, id_key, member_key
+from neardup.index.rows import NOTES_MAX, ClusterRow, UrlRow, id_key, member_key
 from neardup.matching import choice
 from neardup.matching.batch import Pages, Records
 from neardup.matching.elsewhere import elsewhere
@@ -133,6 +133,8 @@ def _read_leaving(overlay: Overlay, store: Reader, known: Mapping[int, UrlRow]) 
         leaving[row.cluster] += 1
         gone = [held]
         if not row.member and not _stays(overlay, page_id, cluster):
+            if len(row.notes) == NOTES_MAX:  # one is dropped, by what stands for their clusters
+                needs.rows.setdefault(Family.CLUSTERS, set()).update(id_key(note.cluster) for note in row.notes)
             founding = overlay.header(cluster.founding)
             gone.append(founding)
             needs.rows.setdefault(Family.KEYS, set()).update(overlay.posted_keys(cluster.founding))
