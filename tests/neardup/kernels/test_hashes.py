@@ -72,7 +72,10 @@ def test_words_and_masks_of_a_window():
     array = np.frombuffer(b"<A&z 9>='\"\x03\x04\x01\xc3/" + b"-" * 70, np.uint8).copy()
     target = np.zeros(80, np.uint8)
     windows.copy_text(array, 0, target, 5)
-    assert target[5:20].tobytes() == b"<A&z 9>='\"   \xc3/"
+    assert target[5:20].tobytes() == b"<A&z 9>='\"\x7f\x7f\x7f\xc3/"
+    white = np.frombuffer(b"\t\n\x0b\f\r\0\x08\x0e\x1f\x7f" + b"-" * 54, np.uint8).copy()
+    windows.copy_text(white, 0, target, 0)
+    assert target[:11].tobytes() == b"     \x7f\x7f\x7f\x7f\x7f-", "white space, and other control characters"
     name_end, greater, double, single, equals, letters = (int(mask) for mask in windows.tag_masks(array, 0))
     assert (name_end, greater, double, single, equals, letters) == (0x4050, 0x40, 0x200, 0x100, 0x80, 0xA)
     assert int(windows.markup_mask(array, 0)) == 5
