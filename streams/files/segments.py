@@ -21,8 +21,9 @@ from streams.state.locked_folder import state_error, sync_directory
 MAGIC = b"neardup segment 1\n"
 _FRAME = struct.Struct("<IQQ")
 _SUMMED = struct.Struct("<IQ")
-#: A message is at most about 1 MB; a length beyond this is damage, and is not allocated.
-PAYLOAD_BYTES_MAX = 64 << 20
+#: The most that a frame's length can say. A message of the log is at most about 1 MB; the verdicts of a takedown grow
+#: with its pages. A length beyond the file's end is damage, and is not allocated.
+PAYLOAD_BYTES_MAX = (1 << 32) - 1
 SEGMENT_BYTES = 256 << 20
 
 
@@ -52,7 +53,7 @@ class SegmentLog:
 
     def append(self, payload: bytes) -> int:
         """Writes one frame and returns its offset; durable after `sync`. Raises StateError, having written nothing."""
-        assert len(payload) <= PAYLOAD_BYTES_MAX, "a frame beyond the bound could not be read again"
+        assert len(payload) <= PAYLOAD_BYTES_MAX, "the length of a frame has 32 bits"
         file = self._writable()
         offset, before = self._end, file.tell()
         frame = _frame(offset, payload)
@@ -208,7 +209,7 @@ class SegmentLog:
         if len(head) < _FRAME.size:
             return None
         length, number, checksum = _FRAME.unpack(head)
-        if number != offset or length > PAYLOAD_BYTES_MAX:
+        if number != offset or length > os.fstat(file.fileno()).st_size - file.tell():
             return None
         if skip:
             file.seek(length, os.SEEK_CUR)
@@ -250,7 +251,7 @@ def _frame_follows(file: BinaryIO, at: int, offset: int, size: int) -> bool:
         return False
     file.seek(at + _FRAME.size + length)
     following, number, checksum = _FRAME.unpack(file.read(_FRAME.size))
-    if number != offset + 1 or following > PAYLOAD_BYTES_MAX:
+    if number != offset + 1 or following > size - file.tell():
         return False
     payload = file.read(following)
     return len(payload) == following and bool(_checksum(following, number, payload) == checksum)

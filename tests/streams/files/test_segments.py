@@ -175,6 +175,20 @@ def test_a_length_that_is_damage_is_not_allocated(tmp_path: Path) -> None:
     again.close()
 
 
+def test_a_frame_may_be_as_large_as_the_verdicts_of_a_takedown(tmp_path: Path) -> None:
+    """A takedown of a site has a verdict for each of its pages, in one frame, and each open of the log folds it."""
+    log, large = SegmentLog(tmp_path), bytes(65 << 20)
+    for payload in (b"before", large, b"behind"):
+        log.append(payload)
+    log.close()
+    again = SegmentLog(tmp_path)
+    assert (again.end(), again.warnings) == (3, [])
+    assert [payload for _, payload in again.read()] == [b"before", large, b"behind"]
+    again.truncate(2)
+    assert list(again.read(1)) == [(1, large)]
+    again.close()
+
+
 def test_a_reader_in_another_thread_sees_whole_frames(tmp_path: Path) -> None:
     log = SegmentLog(tmp_path, segment_bytes=500)
     seen: list[list[tuple[int, bytes]]] = []
