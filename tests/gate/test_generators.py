@@ -1,20 +1,13 @@
 """What the generators promise: seeded, of the size asked for, URLs told apart, and items too."""
 
-import re
 from collections import Counter
 from random import Random
 
 import pytest
 
+from neardup.text.html import text_of
 from tests.gate.language import Language
-from tests.gate.sites import Sample
 from tests.gate.test_gate import GATES, Gate, _name
-
-
-def text(sample: Sample) -> str:
-    """Roughly what a reader sees."""
-    html = re.sub(rb"<(script|style).*?</\1>", b" ", sample.html, flags=re.DOTALL)
-    return " ".join(re.sub(rb"<[^>]*>", b" ", html).decode().split())
 
 
 @pytest.mark.parametrize("gate", GATES, ids=_name)
@@ -28,7 +21,7 @@ def test_streams(gate: Gate) -> None:
     assert len({sample.item for sample in samples}) <= 385, "no repeats to find"
 
     owners: dict[str, str] = {}
-    texts = [text(sample) for sample in samples]
+    texts = [text_of(sample.html) for sample in samples]
     for sample, each in zip(samples, texts, strict=True):
         # No rule could tell items of one text apart.
         assert owners.setdefault(each, sample.item) == sample.item
