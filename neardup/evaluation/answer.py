@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from neardup.evaluation.figures.sections import Cell, Section, Table, by_name
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, by_name
 from neardup.verdict import Kind
 
 _REPEATS = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
@@ -20,28 +20,28 @@ def answer(sections: Sequence[Section]) -> list[str]:
     return [sentence for sentence in out if sentence]
 
 
-def _rows(table: Table) -> list[dict[str, Cell]]:
+def _rows(table: ResultTable) -> list[dict[str, Cell]]:
     return table.to_json()
 
 
-def _rules(table: Table) -> str:
+def _rules(table: ResultTable) -> str:
     """The rule of the best F1, and those that the labels do not tell from it; no run that knows fewer pairs."""
     pairs = max(int(row["pairs"] or 0) for row in _rows(table))
-    told = [row for row in _rows(table) if isinstance(row["F1"], float) and row["pairs"] == pairs]
-    if not told:
+    measured_rows = [row for row in _rows(table) if isinstance(row["F1"], float) and row["pairs"] == pairs]
+    if not measured_rows:
         return "The labelled pairs are of one kind: no rule can be told from another."
     if len(table.rows) == 1:
         return ""  # a run alone: what it is worth is told with it
-    best = max(told, key=lambda row: float(row["F1"] or 0))
+    best = max(measured_rows, key=lambda row: float(row["F1"] or 0))
     text = f"On {pairs:,} labelled pairs {_named(best)} has the best F1: {_measured(best)}."
     least = _range(best)[0]
-    near = [_named(row) for row in told if row is not best and _range(row)[1] >= least]
+    near = [_named(row) for row in measured_rows if row is not best and _range(row)[1] >= least]
     if near:
         text += f" These labels do not tell it from {_listed(near)}: their intervals overlap."
     return text
 
 
-def _run(tables: Mapping[str, Table]) -> list[str]:
+def _run(tables: Mapping[str, ResultTable]) -> list[str]:
     counts = {str(row["verdict"]): int(row["pages"] or 0) for row in _rows(tables["run-kinds"])}
     exact, near = (counts[kind] for kind in _REPEATS)
     held, shown = (row[1] for row in tables["run-clusters"].rows[:2])

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from neardup.evaluation.figures.sections import Cell, Section, Table
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section
 from neardup.partition.parameters import Parameters
 from neardup.partition.signatures import signatures
 from neardup.partition.texts import points
@@ -67,7 +67,7 @@ def signature_section(pairs: Sequence[TextPair]) -> Section:
         rows.append([rotations * parameters.subsets, _mean(near), _mean(true)])
     text = "The paper's two rates are equal at 14 signatures."
     columns, kinds = ("signatures", "coverage rate", "trustable rate"), ("count", "share", "share")
-    table = Table("signatures", f"Of {len(pairs):,} compared pairs", columns, kinds, rows)
+    table = ResultTable("signatures", f"Of {len(pairs):,} compared pairs", columns, kinds, rows)
     return Section("signatures", "How many signatures", text, [table])
 
 
@@ -89,7 +89,7 @@ def window_section(pairs: Sequence[TextPair]) -> Section:
     columns = ("window", "strain-away rate", "reserve rate", "paper: strain-away", "paper: reserve")
     kinds = ("count", "share", "share", "share", "share")
     caption = f"Of {len(apart):,} pairs that are no near-duplicates, and {len(near):,} that are"
-    table = Table("windows", caption, columns, kinds, rows, paper=(3, 4))
+    table = ResultTable("windows", caption, columns, kinds, rows, paper=(3, 4))
     return Section("windows", "Windows of the filtered sketch", tables=[table])
 
 
@@ -97,8 +97,8 @@ def slope_section(pairs: Sequence[TextPair]) -> Section:
     """Precision at a recall of .90 over slopes: the threshold of resemblance is moved, containment is off."""
     section = Section("slopes", "Slope of a trustable region")
     known = [pair for pair in pairs if pair.same_item is not None]
-    wanted = sum(bool(pair.same_item) for pair in known)
-    if not wanted or wanted == len(known):
+    relevant = sum(bool(pair.same_item) for pair in known)
+    if not relevant or relevant == len(known):
         section.missing = "No truth is known of these pages, or all pairs are of one kind: see --releases and --items."
         return section
     rows: list[list[Cell]] = []
@@ -107,11 +107,11 @@ def slope_section(pairs: Sequence[TextPair]) -> Section:
         found = sorted(
             ((compare(pair.a, pair.b, parameters).resemblance, bool(pair.same_item)) for pair in known), reverse=True
         )
-        threshold, precision, recall = _at_recall(found, wanted)
+        threshold, precision, recall = _at_recall(found, relevant)
         rows.append([slope, precision, recall, threshold, _SLOPE_PAPER.get(slope)])
     columns = ("slope", f"precision at recall {RECALL:.2f}", "recall", "resemblance at least", "paper: precision")
     kinds = ("number", "share", "share", "share", "share")
-    section.tables.append(Table("slopes", f"Of {len(known):,} compared pairs", columns, kinds, rows, paper=(4,)))
+    section.tables.append(ResultTable("slopes", f"Of {len(known):,} compared pairs", columns, kinds, rows, paper=(4,)))
     return section
 
 
@@ -134,7 +134,7 @@ def system_section(systems: Mapping[str, SystemSets], items: Mapping[str, str], 
     )
     kinds = ("text", "share", "share", "number", "share", "number", "share", "number", "share")
     section.tables.append(
-        Table("systems", f"Means over {len(items):,} documents", columns, kinds, rows, paper=(6, 7, 8))
+        ResultTable("systems", f"Means over {len(items):,} documents", columns, kinds, rows, paper=(6, 7, 8))
     )
     return section
 
@@ -169,15 +169,15 @@ def _common(a: object, b: object) -> int:
     return 0 if found is None else int((found >= 0).sum())
 
 
-def _at_recall(found: Sequence[tuple[float, bool]], wanted: int) -> tuple[float, float, float]:
+def _at_recall(found: Sequence[tuple[float, bool]], relevant: int) -> tuple[float, float, float]:
     """(threshold, precision, recall) of the highest threshold that reaches it. Pairs of one score go together."""
     right = taken = 0
     for place, (score, good) in enumerate(found):
         taken, right = taken + 1, right + good
         last = place + 1 == len(found) or found[place + 1][0] < score
-        if last and right >= RECALL * wanted:
-            return score, right / taken, right / wanted
-    return 0.0, right / max(1, taken), right / wanted
+        if last and right >= RECALL * relevant:
+            return score, right / taken, right / relevant
+    return 0.0, right / max(1, taken), right / relevant
 
 
 def _mean(values: Iterable[float]) -> float | None:

@@ -11,8 +11,19 @@ from statistics import fmean
 import numpy as np
 
 from neardup.evaluation.figures.plots import Axes, Contour, Series, plot
-from neardup.evaluation.figures.sections import Cell, Plot, Section, Table
-from neardup.signals.learning import FOLDS, LEARNERS, SEEDS, Each, Examples, Outcome, Run, judge, measured, outcomes
+from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section
+from neardup.signals.learning import (
+    FOLDS,
+    LEARNERS,
+    SEEDS,
+    CrossValidation,
+    Each,
+    Examples,
+    LearningOutcome,
+    judge,
+    measured,
+    outcomes,
+)
 from neardup.signals.table import SETS, SIGNALS, group
 
 #: (precision, recall) in the paper.
@@ -62,14 +73,14 @@ class SignalStudy:
         costs = {f"cost {title}": tuple(added[: added.index(names[-1]) + 1]) for title, names in COSTS}
         return {**{name: (name,) for name in SIGNALS}, **SETS, _LIGHT: light, **costs}
 
-    def wanted(self, names: Sequence[str]) -> bool:
+    def is_distinct(self, names: Sequence[str]) -> bool:
         """Whether a set can be told from another: without rendered bodies R repeats F."""
         return self.rendered or not any(name.endswith("_rendered") for name in names)
 
 
 def signal_sections(study: SignalStudy) -> list[Section]:
     """Every table and plot. Raises BadInput where a kind of pairs is too rare for the folds."""
-    sets = {name: names for name, names in study.sets().items() if study.wanted(names)}
+    sets = {name: names for name, names in study.sets().items() if study.is_distinct(names)}
     made = dict(
         zip(
             sets,
@@ -91,7 +102,7 @@ def _missing(study: SignalStudy) -> str:
     return "" if study.rendered else "No page has a rendered body: what is over rendered bodies would repeat the rest."
 
 
-def _single(study: SignalStudy, made: Mapping[str, Outcome]) -> Section:
+def _single(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """Each signal alone, by both learners."""
     rows: list[list[Cell]] = []
     for name in SIGNALS:
@@ -102,7 +113,7 @@ def _single(study: SignalStudy, made: Mapping[str, Outcome]) -> Section:
         paper = PAPER["simhash"] if name == "simhash_fetched" else (None, None)
         rows.append([name, SIGNALS[name].group or "–", *tree, *rules, outcome.average[2], *paper])
     columns = ("signal", "group", *(f"{learner}: {what}" for learner in LEARNERS for what in ("P", "R", "F")))
-    table = Table(
+    table = ResultTable(
         "signals",
         _caption(study),
         (*columns, "F, average", "paper: P", "paper: R"),
@@ -121,7 +132,7 @@ def _caption(study: SignalStudy) -> str:
     )
 
 
-def _sets(study: SignalStudy, made: Mapping[str, Outcome]) -> Section:
+def _sets(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """Sets of signals, with and without snippets."""
     rows: list[list[Cell]] = []
     for name in (*SETS, _LIGHT):
@@ -138,12 +149,12 @@ def _sets(study: SignalStudy, made: Mapping[str, Outcome]) -> Section:
         "paper: precision",
         "paper: recall",
     )
-    table = Table("sets", _caption(study), columns, ("text", *["share"] * 7), rows, paper=(6, 7))
+    table = ResultTable("sets", _caption(study), columns, ("text", *["share"] * 7), rows, paper=(6, 7))
     text = "The average of both learners. FS, RS: MCD of snippets around the query, over fetched and rendered bodies."
     return Section("sets", "Sets of signals", text, [table], missing=_missing(study))
 
 
-def _curves(study: SignalStudy, made: Mapping[str, Outcome]) -> Section:
+def _curves(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """Precision against recall of the trees, by the share of duplicates in the leaf."""
     truth = study.examples.truth
     series: list[Series] = []
@@ -166,7 +177,7 @@ def _curves(study: SignalStudy, made: Mapping[str, Outcome]) -> Section:
     return section
 
 
-def curve(run: Run, truth: np.ndarray) -> list[tuple[float, float]]:
+def curve(run: CrossValidation, truth: np.ndarray) -> list[tuple[float, float]]:
     """(recall, precision) down the scores, pairs of one score together."""
     order = np.argsort(-run.scores, kind="stable")
     right = np.cumsum(truth[order])
@@ -181,7 +192,7 @@ def contour(f: float) -> list[tuple[float, float]]:
     return [(recall, min(1.0, f * recall / (2 * recall - f))) for recall in recalls]
 
 
-def _costs(study: SignalStudy, made: Mapping[str, Outcome]) -> Section:
+def _costs(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """F as signals are added in the order of their cost."""
     rows: list[list[Cell]] = []
     for title, names in COSTS:
@@ -190,7 +201,7 @@ def _costs(study: SignalStudy, made: Mapping[str, Outcome]) -> Section:
             lower, median, upper = outcome.quartiles()
             rows.append([("+ " if rows else "") + title, len(names), outcome.average[2], lower, median, upper])
     columns = ("added", "signals", "F, average", "lower quartile", "median", "upper quartile")
-    table = Table("costs", _caption(study), columns, ("text", "count", *["share"] * 4), rows)
+    table = ResultTable("costs", _caption(study), columns, ("text", "count", *["share"] * 4), rows)
     section = Section(
         "costs", "F by cost", "Bars: quartiles over seeds and learners.", [table], missing=_missing(study)
     )
@@ -215,7 +226,7 @@ def _languages(study: SignalStudy) -> Section:
     if len(names) < 2:
         section.missing = f'There are not two languages with {_FEW} pairs of each kind: see "lang" of results.'
         return section
-    examples = study.examples.of([name for name in SETS["F+R+FS+RS"] if study.wanted([name])])
+    examples = study.examples.of([name for name in SETS["F+R+FS+RS"] if study.is_distinct([name])])
     rows: list[list[Cell]] = []
     for name in names:
         inside = languages == name
@@ -226,7 +237,7 @@ def _languages(study: SignalStudy) -> Section:
         rows.append([name, len(judged.truth), int(judged.truth.sum()), *average])
     columns = ("language", "pairs", "duplicates", "precision", "recall", "F")
     kinds = ("text", "count", "count", "share", "share", "share")
-    section.tables.append(Table("languages", "Learned of the pairs of all other languages", columns, kinds, rows))
+    section.tables.append(ResultTable("languages", "Learned of the pairs of all other languages", columns, kinds, rows))
     return section
 
 
@@ -235,14 +246,14 @@ def _enough(study: SignalStudy, inside: np.ndarray) -> bool:
     return min(int(truth.sum()), int((~truth).sum())) >= _FEW
 
 
-def _rules(study: SignalStudy, made: Mapping[str, Outcome]) -> Section:
+def _rules(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
     """The online rules on the same pairs, beside what was learned."""
     best = max((name for name in SETS if name in made), key=lambda name: made[name].average[2])
     rows: list[list[Cell]] = [[f"learned: {best}", *made[best].average]]
-    for name, said in study.rules.items():
-        rows.append([name, *measured(said, said * 1.0, study.examples.truth)[:3]])
+    for name, accepted in study.rules.items():
+        rows.append([name, *measured(accepted, accepted * 1.0, study.examples.truth)[:3]])
     columns = ("rule", "precision", "recall", "F")
     caption = "The best set as measured above; the online rules on the pairs' sketches, as they are"
-    table = Table("online", caption, columns, ("text", "share", "share", "share"), rows)
+    table = ResultTable("online", caption, columns, ("text", "share", "share", "share"), rows)
     text = "Online rules learned nothing of these pairs; the learned ones were judged on folds that they had not seen."
     return Section("online", "Beside the online rules", text, [table])

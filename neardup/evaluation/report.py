@@ -28,9 +28,9 @@ from neardup.evaluation.henzinger.label_tables import (
 )
 from neardup.evaluation.henzinger.pairs_tables import between_section, graph_section, levels_section
 from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
-from neardup.evaluation.pairs.corpus import Counts
+from neardup.evaluation.pairs.corpus import CorpusCounts
 from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.study import LabelledStudy, Study
+from neardup.evaluation.pairs.study import CrawlStudy, LabelledStudy
 from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunStudy, run_section, run_sections
 from neardup.report import environment
@@ -70,7 +70,7 @@ class Evaluation:
     """
 
     sections: list[Section]
-    counts: Counts
+    counts: CorpusCounts
     fetched: str
     notes: list[str] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
@@ -101,7 +101,7 @@ _PARTS = (
 )
 
 
-def evaluate(study: Study) -> Evaluation:
+def evaluate(study: CrawlStudy) -> Evaluation:
     """All rules side by side, what a run said, the tables and plots of the paper, the choice of t, and variants."""
     sections = [rules_section(study)]
     if study.run is not None:
@@ -123,7 +123,7 @@ def evaluate(study: Study) -> Evaluation:
 def evaluate_run(study: RunStudy) -> Evaluation:
     """What verdicts alone can tell; the sections that need pages say so."""
     run = study.run
-    counts = Counts(fetches=sum(run.kinds.values()), pages=len(run.clusters), repeats=len(run.exact))
+    counts = CorpusCounts(fetches=sum(run.kinds.values()), pages=len(run.clusters), repeats=len(run.exact))
     counts.rejected, counts.gone = run.kinds[Kind.REJECTED], run.kinds[Kind.GONE]
     lost = f"{counts.rejected:,} pages could not be read, {counts.gone:,} went"
     fetched = f"From {counts.fetches:,} verdicts alone; {lost}."
@@ -134,7 +134,7 @@ def _labels(study: LabelledStudy) -> dict[str, int]:
     return {str(judgement): study.labels.count(judgement) for judgement in list(Judgement)[:3]}
 
 
-def _fetched(counts: Counts) -> str:
+def _fetched(counts: CorpusCounts) -> str:
     return (
         f"Of {counts.fetches:,} fetches: {counts.fetched_again:,} were of URLs fetched again later, "
         f"{counts.rejected:,} could not be read, {counts.gone:,} are gone, {counts.opaque:,} are neither HTML nor "
@@ -168,8 +168,8 @@ def write(evaluation: Evaluation, out: Path, paper: Paper = HENZINGER) -> list[P
         for made in section.plots:
             files[f"plot-{made.name}.csv"] = made.to_csv()
             files[f"plot-{made.name}.svg"] = standalone(made.svg, made.caption, made.legend)
-    told = evaluation.to_json() | {"files": sorted(files)}
-    files["evaluation.json"] = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    data = evaluation.to_json() | {"files": sorted(files)}
+    files["evaluation.json"] = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     make_folder(out)
     paths = [out / name for name in files]
     try:

@@ -7,14 +7,14 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import BadPage
-from neardup.evaluation.figures.sections import Cell, Section, Table, ratio
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, ratio
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.henzinger.label_tables import b_judged, c_judged, kinds_of_difference, reasons_of_undecided
 from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement, LabelledPairs
 from neardup.evaluation.pairs.measures import measure
-from neardup.evaluation.pairs.runs import Merge, Run
+from neardup.evaluation.pairs.runs import CrawlRun, Merge
 from neardup.evaluation.pairs.study import LabelledStudy, Levels, Mask
 from neardup.evaluation.pairs.truth import Editions
 from neardup.evaluation.rules.rule_tables import (
@@ -31,13 +31,13 @@ from neardup.report.reasons import Draft
 from neardup.verdict import Kind
 
 #: Merges are told by the step that decided; there are some ten.
-STEPS_TOLD = 20
+STEPS_SHOWN = 20
 
 
 class RunPages:
     """The URLs of a run as pages by number: what `join_labels` asks for."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: CrawlRun) -> None:
         self.urls = list(run.clusters)
         self._places = {url: place for place, url in enumerate(self.urls)}
 
@@ -53,7 +53,7 @@ class RunStudy(LabelledStudy):
 
     graph_words = "that the run merged and algorithm {} calls similar"
 
-    def __init__(self, run: Run, pages: RunPages, labels: LabelledPairs, seed: int = 0) -> None:
+    def __init__(self, run: CrawlRun, pages: RunPages, labels: LabelledPairs, seed: int = 0) -> None:
         self.run, self.pages, self.labels, self.seed = run, pages, labels, seed
         self.decider = Decider(scheme="")
         self._merges = {frozenset((merge.url, merge.other)): merge for merge in run.merges}
@@ -126,11 +126,11 @@ _NEEDS_PAGES = {
 }
 
 
-def run_section(run: Run, study: LabelledStudy | None = None, editions: Editions | None = None) -> Section:
+def run_section(run: CrawlRun, study: LabelledStudy | None = None, editions: Editions | None = None) -> Section:
     """What the run said, how often, and by which steps. editions: what pages are about, where it is known."""
     total = sum(run.kinds.values())
     rows: list[list[Cell]] = [[str(kind), run.kinds[kind], ratio(run.kinds[kind], total)] for kind in Kind]
-    kinds = Table("run-kinds", "Its verdicts", ("verdict", "pages", "share"), ("text", "count", "share"), rows)
+    kinds = ResultTable("run-kinds", "Its verdicts", ("verdict", "pages", "share"), ("text", "count", "share"), rows)
     text = f"Of {run.name}." if run.name.startswith("the run") else f"Of a run made here: {run.name}."
     section = Section("run", "What the run said", text, [kinds, _clusters(run)])
     if run.merges:
@@ -144,7 +144,7 @@ def run_section(run: Run, study: LabelledStudy | None = None, editions: Editions
     return section
 
 
-def _clusters(run: Run) -> Table:
+def _clusters(run: CrawlRun) -> ResultTable:
     sizes = Counter(Counter(run.clusters.values()).values())
     count, pages = sum(sizes.values()), sum(size * n for size, n in sizes.items())
     rows: list[list[Cell]] = [
@@ -154,10 +154,10 @@ def _clusters(run: Run) -> Table:
         ["pages of the largest", max(sizes, default=0)],
         ["pages a cluster, on average", ratio(pages, count)],
     ]
-    return Table("run-clusters", "What it left at its end", ("", "here"), ("text", "number"), rows)
+    return ResultTable("run-clusters", "What it left at its end", ("", "here"), ("text", "number"), rows)
 
 
-def _items(run: Run, editions: Editions) -> Table:
+def _items(run: CrawlRun, editions: Editions) -> ResultTable:
     """What an index would lose, and what it would show twice."""
     items = {url: item for url in run.clusters if url not in run.exact and (item := editions.split(url)[0])}
     right = wrong = same = 0
@@ -180,12 +180,12 @@ def _items(run: Run, editions: Editions) -> Table:
         "Near-duplicates alone. Shares: of the pages beside the first, and of the items. Editions of an item count as "
         "one item here, however much they differ."
     )
-    return Table(
+    return ResultTable(
         "run-items", "Pages by what they are about", ("", "here", "share"), ("text", "count", "number"), rows, note
     )
 
 
-def _steps(run: Run, study: LabelledStudy | None) -> Table:
+def _steps(run: CrawlRun, study: LabelledStudy | None) -> ResultTable:
     """Merges by the step that decided, with what labels say of them."""
     judged: dict[frozenset[str], Judgement] = {}
     if study is not None:
@@ -193,10 +193,10 @@ def _steps(run: Run, study: LabelledStudy | None) -> Table:
             judged[frozenset(label.pair)] = label.label
     rows: list[list[Cell]] = []
     steps = Counter(merge.by for merge in run.merges)
-    for step, count in [("all", len(run.merges)), *steps.most_common(STEPS_TOLD)]:
+    for step, count in [("all", len(run.merges)), *steps.most_common(STEPS_SHOWN)]:
         here = [merge for merge in run.merges if step in ("all", merge.by)]
-        said = [judged.get(frozenset((merge.url, merge.other))) for merge in here]
-        right, wrong, open_ones = (said.count(one) for one in list(Judgement)[:3])
+        given = [judged.get(frozenset((merge.url, merge.other))) for merge in here]
+        right, wrong, open_ones = (given.count(one) for one in list(Judgement)[:3])
         n = right + wrong + open_ones
         found = measure(np.ones(n, bool), np.arange(n) < right, 0).precision
         row: list[Cell] = [step or "(not said)", count, ratio(sum(merge.same_site for merge in here), count)]
@@ -208,21 +208,21 @@ def _steps(run: Run, study: LabelledStudy | None) -> Table:
         "nothing is labelled, or only one kind."
     )
     name = "Near-duplicates by the step that decided"
-    return Table("run-steps", name, (*columns, "precision", "precision 95%"), kinds, rows, note)
+    return ResultTable("run-steps", name, (*columns, "precision", "precision 95%"), kinds, rows, note)
 
 
-def _levels(run: Run) -> Section:
+def _levels(run: CrawlRun) -> Section:
     """2. and part of 9., of the pairs that the run merged."""
     rows: list[list[Cell]] = []
-    told = [merge for merge in run.merges if merge.b_similarity is not None and merge.c_similarity is not None]
+    with_evidence = [merge for merge in run.merges if merge.b_similarity is not None and merge.c_similarity is not None]
     for level in range(7):
-        here = [merge for merge in told if merge.b_similarity == level]
+        here = [merge for merge in with_evidence if merge.b_similarity == level]
         c = [merge.c_similarity or 0 for merge in here]
         rows.append(
             [
                 str(level),
                 len(here),
-                ratio(len(here), len(told)),
+                ratio(len(here), len(with_evidence)),
                 ratio(sum(merge.same_site for merge in here), len(here)),
                 ratio(sum(c), len(c)),
                 ratio(sum(bits >= levels.C_MIN for bits in c), len(c)),
@@ -232,11 +232,11 @@ def _levels(run: Run) -> Section:
     columns = ("B-similarity", "pairs", "share", "of them on one site", "mean C-similarity")
     kinds = ("text", "count", "share", "share", "number", "share", "share")
     more = (f"share of C-similarity {levels.C_MIN} or more", "paper (share of its B pairs)")
-    table = Table("2-b-similarity", "Near-duplicates by B-similarity", (*columns, *more), kinds, rows, paper=(6,))
+    table = ResultTable("2-b-similarity", "Near-duplicates by B-similarity", (*columns, *more), kinds, rows, paper=(6,))
     text = "The pairs that the run merged: a page and the page that it was verified against."
-    missing = "" if told else "No pair: the run merged none, or its verdicts have no evidence."
-    if told and len(told) < len(run.merges):
-        missing = f"{len(run.merges) - len(told):,} near-duplicates come without evidence, and are left out."
+    missing = "" if with_evidence else "No pair: the run merged none, or its verdicts have no evidence."
+    if with_evidence and len(with_evidence) < len(run.merges):
+        missing = f"{len(run.merges) - len(with_evidence):,} near-duplicates come without evidence, and are left out."
     return Section("2", "Pairs by B-similarity", text, [table], missing=missing)
 
 

@@ -11,7 +11,7 @@ from neardup.partition.parameters import Parameters
 from neardup.partition.texts import points, widths
 
 _Points = npt.NDArray[np.uint32]
-_Places = npt.NDArray[np.int32]
+_Positions = npt.NDArray[np.int32]
 
 #: Myers' algorithm is faster up to this number of edits; beyond it rapidfuzz's bit vectors are.
 EDITS_MAX = 800
@@ -38,7 +38,7 @@ class Likeness(NamedTuple):
     regions: tuple[tuple[int, int], ...]
 
 
-class _Part(NamedTuple):
+class _Alignment(NamedTuple):
     """The result of one run over two texts.
 
     partner: int32[shorter], positions in the longer text, -1 for unmatched ones.
@@ -47,7 +47,7 @@ class _Part(NamedTuple):
     by: str
     kept_longer: int
     kept_shorter: int
-    partner: _Places
+    partner: _Positions
     trusted: int = 0
     regions: tuple[tuple[int, int], ...] = ()
 
@@ -93,7 +93,7 @@ def filtered(a: _Points, b: _Points, window: int) -> tuple[npt.NDArray[np.bool_]
     return keep_a.view(np.bool_), keep_b.view(np.bool_)
 
 
-def script(a: _Points, b: _Points, least: int = 0) -> _Places | None:
+def script(a: _Points, b: _Points, least: int = 0) -> _Positions | None:
     """Aligns b to a: int32[len(b)], the position in a of each character of b in their LCS, -1 for the others.
 
     Returns None if the LCS is shorter than `least`. Of several LCS it always finds the same one.
@@ -134,26 +134,26 @@ def _exceeds(common: int, longer: int, shorter: int, parameters: Parameters) -> 
     return common / union > parameters.resemblance_min or common / shorter > parameters.containment_min
 
 
-def _run(longer: _Points, shorter: _Points, least: int, parameters: Parameters) -> _Part:
+def _run(longer: _Points, shorter: _Points, least: int, parameters: Parameters) -> _Alignment:
     nothing = np.full(len(shorter), -1, np.int32)
     keep_longer, keep_shorter = filtered(longer, shorter, parameters.window_bytes)
     in_longer, in_shorter = np.flatnonzero(keep_longer), np.flatnonzero(keep_shorter)
     kept = len(in_longer), len(in_shorter)
     if min(kept) < least:
-        return _Part("length", *kept, nothing)
+        return _Alignment("length", *kept, nothing)
     found = script(longer[in_longer], shorter[in_shorter], least)
     if found is None:
-        return _Part("edits", *kept, nothing)
+        return _Alignment("edits", *kept, nothing)
     partner = nothing
     matched = found >= 0
     partner[in_shorter[matched]] = in_longer[found[matched]]
     chosen = np.empty((parameters.regions, 2), np.int32)
     many, trusted = trusting.regions(partner, parameters.slope_max, parameters.blocks, parameters.regions, chosen)
     regions = tuple((int(start), int(end)) for start, end in chosen[:many])
-    return _Part("trustable", *kept, partner, int(trusted), regions)
+    return _Alignment("trustable", *kept, partner, int(trusted), regions)
 
 
-def _without(longer: _Points, shorter: _Points, part: _Part) -> tuple[_Points, _Points]:
+def _without(longer: _Points, shorter: _Points, part: _Alignment) -> tuple[_Points, _Points]:
     """Removes the regions from the shorter text, and their matched characters from the longer one."""
     rest_longer, rest_shorter = np.ones(len(longer), np.bool_), np.ones(len(shorter), np.bool_)
     for start, end in part.regions:

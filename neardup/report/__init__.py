@@ -22,7 +22,7 @@ from neardup.page import host_of, site_of
 from neardup.report import charts, prose
 from neardup.report.filters import Filter
 from neardup.report.samples import Card, ReadPage, card, instant
-from neardup.report.tally import SAMPLES, TAPE_BINS, Cluster, Sample, Tally, Verdict
+from neardup.report.tally import SAMPLES, TAPE_BINS, LargeCluster, ReportTally, SmallestSample, Verdict
 from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
@@ -69,7 +69,7 @@ def build_report(verdicts: Iterable[Verdict], read_page: ReadPage, info: ReportI
     read_page gets the coordinates of a verdict and returns the page that is there now, or None; it may raise
     NeardupError or OSError, which the report quotes.
     """
-    tally = Tally(info.decider)
+    tally = ReportTally(info.decider)
     for verdict in verdicts:
         tally.add(verdict)
     return _render(tally, read_page, info)
@@ -114,7 +114,7 @@ _environment.filters["percent"] = prose.percent
 _environment.filters["key_name"] = prose.key_name
 
 
-def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
+def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
     decider = info.decider
     close, samples = _close_calls(tally, read_page, decider), _samples(tally, read_page, decider)
     sites = tally.sites.top(SITES_SHOWN)
@@ -137,7 +137,9 @@ def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
         kinds=[(kind, *prose.KINDS[kind], tally.verdicts[kind]) for kind in prose.KINDS],
         unknown_kinds={k: n for k, n in tally.verdicts.items() if k not in prose.KINDS},
         flags=[
-            (flag.replace("_", " "), told, tally.flags[flag]) for flag, told in prose.FLAGS.items() if tally.flags[flag]
+            (flag.replace("_", " "), meaning, tally.flags[flag])
+            for flag, meaning in prose.FLAGS.items()
+            if tally.flags[flag]
         ],
         kept_apart=[(by, why_refused(by), n) for by, n in tally.kept_apart.most_common(20)],
         ruled_out=[(by, why_refused(by), n) for by, n in tally.ruled_out.most_common(20)],
@@ -157,7 +159,7 @@ def _render(tally: Tally, read_page: ReadPage, info: ReportInfo) -> str:
     )
 
 
-def _title(cluster: Cluster, read_page: ReadPage) -> str:
+def _title(cluster: LargeCluster, read_page: ReadPage) -> str:
     """The representative's title; empty where it cannot be read any more."""
     if cluster.place is None:
         return ""
@@ -179,7 +181,7 @@ def _site(url: str) -> str:
 
 
 def _of_sites(
-    tally: Tally, sites: Sequence[str], shown: Iterable[Card], read_page: ReadPage, decider: Decider
+    tally: ReportTally, sites: Sequence[str], shown: Iterable[Card], read_page: ReadPage, decider: Decider
 ) -> list[Card]:
     """One pair of each of these sites that has any, if it is not shown already."""
     there = {one.page.page_id for one in shown}
@@ -187,7 +189,7 @@ def _of_sites(
     return [card(v, read_page, decider) for v in chosen if v.get("page_id") not in there]
 
 
-def _pictures(tally: Tally) -> dict[str, Markup | None]:
+def _pictures(tally: ReportTally) -> dict[str, Markup | None]:
     """Only pictures of something: an empty chart says nothing."""
     thresholds = rule_of(tally.decider).drawn(tally.decider)
     out: dict[str, Markup | None] = dict.fromkeys(("tape", "b", "c", "sizes"))
@@ -208,7 +210,7 @@ def _pictures(tally: Tally) -> dict[str, Markup | None]:
 
 
 def _close_calls(
-    tally: Tally, read_page: ReadPage, decider: Decider
+    tally: ReportTally, read_page: ReadPage, decider: Decider
 ) -> list[tuple[str, str, list[tuple[str, list[Card]]]]]:
     """(title, text, cards by cause) of each group."""
     groups = (
@@ -248,9 +250,9 @@ def _by_cause(cards: Iterable[Card]) -> list[tuple[str, list[Card]]]:
     return list(out.items())
 
 
-def _samples(tally: Tally, read_page: ReadPage, decider: Decider) -> list[tuple[str, str, str, list[Card]]]:
+def _samples(tally: ReportTally, read_page: ReadPage, decider: Decider) -> list[tuple[str, str, str, list[Card]]]:
     """By kind, without the pairs that are among the closest calls already."""
-    close: tuple[Sample, ...] = (tally.close_accepted, tally.close_rejected, tally.close_vetoed)
+    close: tuple[SmallestSample, ...] = (tally.close_accepted, tally.close_rejected, tally.close_vetoed)
     shown = {v.get("page_id") for sample in close for v in sample.chosen()}
     out = []
     for kind in SAMPLES:

@@ -58,7 +58,7 @@ def _space(match: re.Match[str]) -> str:
     return " ¶ " if "\n" in match.group() else " "
 
 
-class Change(NamedTuple):
+class TextChange(NamedTuple):
     """Words [a0, a1) of one text stand where words [b0, b1) of the other do; one of the ranges may be empty.
 
     coarse: not aligned inside; words that both ranges hold are not changes.
@@ -77,7 +77,7 @@ class Difference:
 
     left: Text
     right: Text
-    changes: list[Change]
+    changes: list[TextChange]
     removed: int = 0
     added: int = 0
     coarse: bool = False
@@ -93,7 +93,7 @@ class Budget:
 def compare_texts(left: Text, right: Text, steps_max: int = STEPS_MAX) -> Difference:
     """The differences of two texts. Near-linear: at most `steps_max` steps beyond sorting and hashing the words."""
     budget = Budget(steps_max)
-    changes: list[Change] = []
+    changes: list[TextChange] = []
     for gap in _gaps(left.words, right.words):
         changes.extend(_align(left.words, right.words, gap, budget))
     if changes and (left.cut or right.cut) and _only_one_goes_on(changes[-1], left, right):
@@ -106,12 +106,12 @@ def compare_texts(left: Text, right: Text, steps_max: int = STEPS_MAX) -> Differ
     return out
 
 
-def _only_one_goes_on(change: Change, left: Text, right: Text) -> bool:
+def _only_one_goes_on(change: TextChange, left: Text, right: Text) -> bool:
     at_end = change.a1 == len(left.words) and change.b1 == len(right.words)
     return at_end and (change.a0 == change.a1 or change.b0 == change.b1)
 
 
-def marks(difference: Difference, change: Change) -> tuple[list[bool], list[bool]]:
+def marks(difference: Difference, change: TextChange) -> tuple[list[bool], list[bool]]:
     """Which words of a change differ, for both sides: all, or if it is coarse, those that the other side lacks."""
     a = difference.left.words[change.a0 : change.a1]
     b = difference.right.words[change.b0 : change.b1]
@@ -121,7 +121,7 @@ def marks(difference: Difference, change: Change) -> tuple[list[bool], list[bool
     return [w not in in_b for w in a], [w not in in_a for w in b]
 
 
-def _gaps(a: Sequence[str], b: Sequence[str]) -> Iterator[Change]:
+def _gaps(a: Sequence[str], b: Sequence[str]) -> Iterator[TextChange]:
     """What lies between the anchors, in order, with equal words trimmed from both ends of each gap."""
     i = j = 0
     for x, y in [*_anchors(a, b), (len(a), len(b))]:
@@ -133,7 +133,7 @@ def _gaps(a: Sequence[str], b: Sequence[str]) -> Iterator[Change]:
         while i < end_a and j < end_b and a[end_a - 1] == b[end_b - 1]:
             end_a, end_b = end_a - 1, end_b - 1
         if i < end_a or j < end_b:
-            yield Change(i, end_a, j, end_b)
+            yield TextChange(i, end_a, j, end_b)
         i, j = x, y
         while i < len(a) and j < len(b) and a[i] == b[j]:
             i, j = i + 1, j + 1
@@ -175,7 +175,7 @@ def _once(words: Sequence[str]) -> dict[tuple[str, str, str], int]:
     return {run: i for run, i in first.items() if run not in again}
 
 
-def _align(a: Sequence[str], b: Sequence[str], gap: Change, budget: Budget) -> list[Change]:
+def _align(a: Sequence[str], b: Sequence[str], gap: TextChange, budget: Budget) -> list[TextChange]:
     """The changes within one gap, in order: Myers' greedy algorithm with its trace, or one coarse change.
 
     Row d of the trace holds for i = 0..d the furthest x on diagonal 2i - d that d edits reach.
@@ -210,13 +210,13 @@ def _step(before: list[int], i: int) -> tuple[int, bool]:
     return before[i - 1] + 1, False
 
 
-def _walk_back(rows: list[list[int]], i: int, gap: Change) -> list[Change]:
-    edits: list[Change] = []
+def _walk_back(rows: list[list[int]], i: int, gap: TextChange) -> list[TextChange]:
+    edits: list[TextChange] = []
     for d in range(len(rows) - 1, 0, -1):
         x, from_b = _step(rows[d - 1], i)
         y = x - (2 * i - d)  # the place after this edit
         a, b = gap.a0 + x, gap.b0 + y
-        edit = Change(a, a, b - 1, b) if from_b else Change(a - 1, a, b, b)
+        edit = TextChange(a, a, b - 1, b) if from_b else TextChange(a - 1, a, b, b)
         if edits and (edits[-1].a0, edits[-1].b0) == (edit.a1, edit.b1):
             edit = edit._replace(a1=edits[-1].a1, b1=edits[-1].b1)
             edits.pop()

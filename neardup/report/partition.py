@@ -13,8 +13,8 @@ from neardup.page import Page
 from neardup.report import charts, environment, prose
 from neardup.report.differ import compare_texts, text_words
 from neardup.report.passages import passages
-from neardup.report.samples import Card, Side, instant, page_text
-from neardup.report.tally import Sample
+from neardup.report.samples import Card, CardSide, instant, page_text
+from neardup.report.tally import SmallestSample
 
 #: (source, offset) of a line of sets.jsonl.
 Place = tuple[str, int]
@@ -31,8 +31,8 @@ class Pairs:
 
     def __init__(self) -> None:
         self.scores: Counter[int] = Counter()  # percent
-        self.close = Sample(CLOSE, lambda pair: float(pair["score"]))
-        self.drawn = Sample(DRAWN, lambda pair: _by_hash(pair["url"]))
+        self.close = SmallestSample(CLOSE, lambda pair: float(pair["score"]))
+        self.drawn = SmallestSample(DRAWN, lambda pair: _by_hash(pair["url"]))
 
     def add(self, line: Mapping[str, Any]) -> None:
         """One set."""
@@ -51,7 +51,7 @@ def _by_hash(text: str) -> float:
 
 
 def partition_report(
-    told: Mapping[str, Any], lines: Iterable[Mapping[str, Any]], read_pages: ReadPages, made_at: int | None = None
+    summary: Mapping[str, Any], lines: Iterable[Mapping[str, Any]], read_pages: ReadPages, made_at: int | None = None
 ) -> str:
     """The report as HTML. told: what summary.json says. lines: those of sets.jsonl, read once.
 
@@ -65,15 +65,15 @@ def partition_report(
     drawn = [pair for pair in pairs.drawn.chosen() if pair["url"] not in seen]
     places = {_place(side) for pair in (*close, *drawn) for side in (pair, pair["other"])}
     pages = read_pages(places) if places else {}
-    parameters = told["plan"].get("parameters", {})
+    parameters = summary["plan"].get("parameters", {})
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     return _environment.get_template("partition.html.j2").render(
-        told=told,
+        summary=summary,
         method=parameters.get("method") or parameters.get("rule", ""),
         parameters={name: value for name, value in parameters.items() if name != "model"},  # that is pages of JSON
         made_at=instant(made_at),
-        unsigned=unsigned(told["counts"]),
-        sizes=charts.sizes({int(size): many for size, many in told["sizes"].items()}) if told["sizes"] else None,
+        unsigned=unsigned(summary["counts"]),
+        sizes=charts.sizes({int(size): many for size, many in summary["sizes"].items()}) if summary["sizes"] else None,
         scores=charts.bars("Resemblance of members", "percent", pairs.scores, 0, 100) if pairs.scores else None,
         groups=[
             (
@@ -105,7 +105,7 @@ def _place(side: Mapping[str, Any]) -> Place:
 
 def _card(pair: Mapping[str, Any], pages: Mapping[Place, Page]) -> Card:
     other = pair["other"]
-    out = Card("similar", Side(pair["url"], None, ""), Side(other["url"], None, ""), "page that speaks for it")
+    out = Card("similar", CardSide(pair["url"], None, ""), CardSide(other["url"], None, ""), "page that speaks for it")
     out.sentences = [f"Resemblance {pair['score']:.0%}, containment {pair['containment']:.0%}."]
     texts = []
     for side in (pair, other):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from neardup.report.differ import Change, Difference, Text, marks
+from neardup.report.differ import Difference, Text, TextChange, marks
 
 #: Equal words shown on each side of a change.
 CONTEXT_WORDS = 14
@@ -50,7 +50,7 @@ class Passages:
 def passages(difference: Difference, *, context: int = CONTEXT_WORDS, count_max: int = PASSAGES_MAX) -> Passages:
     """Groups changes that are close together, with `context` equal words around each group."""
     left, right = difference.left, difference.right
-    groups: list[list[Change]] = []
+    groups: list[list[TextChange]] = []
     for change in difference.changes:
         if groups and change.a0 - groups[-1][-1].a1 <= 2 * context + LEFT_OUT_MIN:
             groups[-1].append(change)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from neardup.report.differ import Change, Difference, Text, compare_texts, text_words
+from neardup.report.differ import Difference, Text, TextChange, compare_texts, text_words
 
 
 class Reason(StrEnum):
@@ -145,7 +145,7 @@ def _parts(url: str) -> frozenset[str]:
     return frozenset(re.findall(r"[^\W_]+", url.lower()))
 
 
-def _kind(change: Change, a: Sequence[str], b: Sequence[str], own: tuple[frozenset[str], frozenset[str]]) -> Reason:
+def _kind(change: TextChange, a: Sequence[str], b: Sequence[str], own: tuple[frozenset[str], frozenset[str]]) -> Reason:
     left, right = a[change.a0 : change.a1], b[change.b0 : change.b1]
     words = [*left, *right]
     before = list(a[max(0, change.a0 - _AROUND) : change.a0])

@@ -25,7 +25,7 @@ BODY_BYTES_MAX = 10_000_000
 
 
 @dataclass(slots=True)
-class Side:
+class CardSide:
     """One page of a pair."""
 
     url: str
@@ -43,8 +43,8 @@ class Card:
     """
 
     kind: str
-    page: Side
-    other: Side | None = None
+    page: CardSide
+    other: CardSide | None = None
     other_role: str = ""
     sentences: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -135,8 +135,8 @@ def _other(
     return None, evidence, ""
 
 
-def _side(place: Mapping[str, Any]) -> Side:
-    return Side(
+def _side(place: Mapping[str, Any]) -> CardSide:
+    return CardSide(
         url=str(place.get("url") or ""),
         page_id=place.get("page_id"),
         fetched_at=instant(place.get("fetched_at")),

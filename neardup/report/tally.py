@@ -71,7 +71,7 @@ class Leaders:
         return [(name, n, self.others[name]) for name, n in best if n]
 
 
-class Sample:
+class SmallestSample:
     """The `size` verdicts of smallest order; equal orders keep the first seen."""
 
     def __init__(self, size: int, order: Callable[[Verdict], float]) -> None:
@@ -97,7 +97,7 @@ def by_hash(verdict: Verdict) -> float:
 
 
 @dataclass(slots=True)
-class Cluster:
+class LargeCluster:
     """A large cluster: representative, where it was read, and the last few URLs that joined it."""
 
     size: int
@@ -106,7 +106,7 @@ class Cluster:
     members: list[str] = field(default_factory=list)
 
 
-class Clusters:
+class ClusterSizes:
     """Sizes as the last verdict about each cluster gave them."""
 
     def __init__(self, clusters_max: int = CLUSTERS_MAX) -> None:
@@ -114,7 +114,7 @@ class Clusters:
         self.unfollowed = False
         self._max = clusters_max
         self._sizes: dict[int, int] = {}
-        self._large: dict[int, Cluster] = {}
+        self._large: dict[int, LargeCluster] = {}
         self._member_of: dict[str, int] = {}  # of the URLs that are kept
         self._least = 0  # no cluster of this size or less enters a full table
 
@@ -140,7 +140,7 @@ class Clusters:
         kept = self._large.get(cluster)
         if kept is None:
             representative = verdict.get("representative") or {}
-            kept = self._large[cluster] = Cluster(
+            kept = self._large[cluster] = LargeCluster(
                 size, representative.get("url", ""), representative.get("coordinates")
             )
         kept.size = size
@@ -170,7 +170,7 @@ class Clusters:
             self._large[former].members.remove(url)
             del self._member_of[url]
 
-    def largest(self) -> list[Cluster]:
+    def largest(self) -> list[LargeCluster]:
         best = sorted(self._large.items(), key=lambda item: (-item[1].size, item[0]))
         return [cluster for _, cluster in best[:LARGEST_SHOWN]]
 
@@ -183,7 +183,7 @@ class Clusters:
         return dict(sorted(sizes.items()))
 
 
-class Tally:
+class ReportTally:
     """What the report says in numbers, and the verdicts that it shows."""
 
     def __init__(self, decider: Decider) -> None:
@@ -196,18 +196,18 @@ class Tally:
         self.kept_apart: Counter[str] = Counter()
         self.reasons = Leaders(1000)
         self.sites = Leaders()
-        self.clusters = Clusters()
+        self.clusters = ClusterSizes()
         self.b_similarity: Counter[int] = Counter()
         self.c_similarity: Counter[int] = Counter()
         self.tape_accepted = [0] * (TAPE_BINS + 1)
         self.tape_rejected = [0] * (TAPE_BINS + 1)
         self.tape_vetoed = [0] * (TAPE_BINS + 1)
         self.same_site = self.other_site = 0
-        self.samples = {kind: Sample(size, by_hash) for kind, size in SAMPLES.items()}
-        self.of_sites: dict[str, Sample] = {}
-        self.close_accepted = Sample(CLOSE_ACCEPTED, lambda v: self._margin(v.get("evidence") or {}))
-        self.close_rejected = Sample(CLOSE_REJECTED, lambda v: -self._margin(nearest(v)))
-        self.close_vetoed = Sample(CLOSE_VETOED, lambda v: -self._margin(nearest(v)))
+        self.samples = {kind: SmallestSample(size, by_hash) for kind, size in SAMPLES.items()}
+        self.of_sites: dict[str, SmallestSample] = {}
+        self.close_accepted = SmallestSample(CLOSE_ACCEPTED, lambda v: self._margin(v.get("evidence") or {}))
+        self.close_rejected = SmallestSample(CLOSE_REJECTED, lambda v: -self._margin(nearest(v)))
+        self.close_vetoed = SmallestSample(CLOSE_VETOED, lambda v: -self._margin(nearest(v)))
 
     @property
     def pages(self) -> int:
@@ -245,7 +245,7 @@ class Tally:
     def _sample_site(self, verdict: Verdict) -> None:
         site = str(verdict.get("site") or "")
         if site in self.of_sites or (site and len(self.of_sites) < SITES_SAMPLED_MAX):
-            self.of_sites.setdefault(site, Sample(1, by_hash)).add(verdict)
+            self.of_sites.setdefault(site, SmallestSample(1, by_hash)).add(verdict)
 
     def _accepted(self, verdict: Verdict, kind: str, evidence: Mapping[str, Any]) -> None:
         self.by[str(evidence.get("by", "?"))] += 1

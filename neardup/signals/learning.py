@@ -75,11 +75,11 @@ def learn_rules(examples: Examples, seed: int) -> tuple[Rule, ...]:
     import pandas
     from wittgenstein import RIPPER
 
-    asked: dict[str, tuple[str, float]] = {}
+    bounds: dict[str, tuple[str, float]] = {}
     table: dict[str, Any] = {}
     for name, column in examples.columns.items():
         for bound in _bounds(column, examples.truth, seed):
-            asked[key := f"{name} {bound!r}"] = name, bound
+            bounds[key := f"{name} {bound!r}"] = name, bound
             table[key] = column <= bound
     if not table or examples.truth.all() or not examples.truth.any():
         return ((),) if examples.truth.all() else ()
@@ -87,7 +87,7 @@ def learn_rules(examples: Examples, seed: int) -> tuple[Rule, ...]:
     made = RIPPER(random_state=seed)
     made.fit(pandas.DataFrame(table), class_feat="duplicate", pos_class=1)
     return tuple(
-        tuple(Condition(asked[each.feature][0], bool(each.val), asked[each.feature][1]) for each in rule.conds)
+        tuple(Condition(bounds[each.feature][0], bool(each.val), bounds[each.feature][1]) for each in rule.conds)
         for rule in made.ruleset_.rules
     )
 
@@ -108,7 +108,7 @@ def _between_steps(bound: float) -> float:
     return (floor(bound * STEPS) + 0.5) / STEPS
 
 
-class Run(NamedTuple):
+class CrossValidation(NamedTuple):
     """The result of one cross-validation. scores: float64[pairs], confidence in a duplicate; 0 or 1 by rules."""
 
     precision: float
@@ -117,7 +117,7 @@ class Run(NamedTuple):
     scores: npt.NDArray[np.float64]
 
 
-class Task(NamedTuple):
+class CrossValidationTask(NamedTuple):
     """One cross-validation to run."""
 
     examples: Examples
@@ -126,7 +126,7 @@ class Task(NamedTuple):
     folds: int
 
 
-def cross_validate(task: Task) -> Run:
+def cross_validate(task: CrossValidationTask) -> CrossValidation:
     """Judges each fold by a learner trained on the other folds."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -147,20 +147,20 @@ def judge(learned: Examples, judged: Examples, learner: str, seed: int) -> tuple
     return found, found.astype(np.float64)
 
 
-def measured(predicted: Truth, scores: npt.NDArray[np.float64], truth: Truth) -> Run:
+def measured(predicted: Truth, scores: npt.NDArray[np.float64], truth: Truth) -> CrossValidation:
     """Computes precision, recall and F of predictions; 0 if no duplicate was predicted correctly."""
     right = int((predicted & truth).sum())
     precision, recall = right / max(1, int(predicted.sum())), right / max(1, int(truth.sum()))
-    return Run(precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0, scores)
+    return CrossValidation(precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0, scores)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LearningOutcome:
     """The paper's figure for a set of signals. runs: by learner, one run per seed, ordered by F."""
 
-    runs: dict[str, list[Run]]
+    runs: dict[str, list[CrossValidation]]
 
-    def median(self, learner: str) -> Run:
+    def median(self, learner: str) -> CrossValidation:
         """Returns the run with the median F."""
         return self.runs[learner][(len(self.runs[learner]) - 1) // 2]
 
@@ -177,12 +177,14 @@ class Outcome:
 
 
 #: Applies a function to tasks and returns results in their order: `map`, or a parallel equivalent.
-Each = Callable[[Callable[[Task], Run], Iterable[Task]], Iterator[Run]]
+Each = Callable[
+    [Callable[[CrossValidationTask], CrossValidation], Iterable[CrossValidationTask]], Iterator[CrossValidation]
+]
 
 
 def outcomes(
     examples: Examples, sets: Sequence[Sequence[str]], *, seeds: int = SEEDS, folds: int = FOLDS, each: Each = map
-) -> list[Outcome]:
+) -> list[LearningOutcome]:
     """Runs the paper's protocol for some sets of signals. Raises BadInput if a class has fewer pairs than folds."""
     rarer = min(int(examples.truth.sum()), int((~examples.truth).sum()))
     if rarer < folds:
@@ -190,14 +192,16 @@ def outcomes(
             f"{rarer} labelled pairs of one kind: {folds} folds need {folds} of each; label more, or fewer folds"
         )
     tasks = [
-        Task(examples.of(names), learner, seed, folds)
+        CrossValidationTask(examples.of(names), learner, seed, folds)
         for names in sets
         for learner in LEARNERS
         for seed in range(seeds)
     ]
     made = iter(each(cross_validate, tasks))
     return [
-        Outcome({learner: sorted((next(made) for _ in range(seeds)), key=lambda run: run.f) for learner in LEARNERS})
+        LearningOutcome(
+            {learner: sorted((next(made) for _ in range(seeds)), key=lambda run: run.f) for learner in LEARNERS}
+        )
         for _ in sets
     ]
 

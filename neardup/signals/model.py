@@ -79,7 +79,7 @@ Rule = tuple[Condition, ...]
 Columns = Mapping[str, npt.NDArray[np.float64]]
 
 
-class Decision(NamedTuple):
+class ModelDecision(NamedTuple):
     """The decision for a pair. rule: the conditions that decided, as text.
 
     score: confidence 0 to 1; 1 or 0 by rules.
@@ -102,15 +102,15 @@ class Model:
     measured: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    def decide(self, values: Mapping[str, float]) -> Decision:
+    def decide(self, values: Mapping[str, float]) -> ModelDecision:
         """Decides a pair by its signals."""
         if self.by == "rules":
             fired = next((rule for rule in self.rules if all(each.holds(values[each.signal]) for each in rule)), None)
-            return Decision(
+            return ModelDecision(
                 fired is not None, rule_text(fired) if fired is not None else "no rule holds", float(fired is not None)
             )
         path, leaf = _way(self.tree, values)
-        return Decision(leaf.duplicate, rule_text(path), leaf.share)
+        return ModelDecision(leaf.duplicate, rule_text(path), leaf.share)
 
     def duplicates(self, columns: Columns) -> npt.NDArray[np.bool_]:
         """Decides many pairs: bool[pairs] from float64[pairs] by signal."""

@@ -21,9 +21,9 @@ from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
 from neardup.partition.stages import Compared, Refused, Signed, judge, sign
 from streams.batch.engine import Progress
-from streams.batch.reading import Chunk, Mark, chunks
+from streams.batch.reading import Chunk, ReadMark, chunks
 from streams.batch.workers import Workers
-from streams.batch.workspace import Workspace
+from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
 
 #: Pairs that a process compares at a time: some seconds' work at most.
@@ -48,7 +48,7 @@ class DuckEngine:
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: PartitionWorkspace,
         sources: Sequence[LocalSource],
         parameters: Parameters,
         workers: Workers,
@@ -167,11 +167,11 @@ class DuckEngine:
     def _part(folder: Path, number: int) -> Path:
         return folder / f"{number:08d}.parquet"
 
-    def _signed_so_far(self) -> tuple[Mark, int]:
+    def _signed_so_far(self) -> tuple[ReadMark, int]:
         """Where reading goes on, and the number of the next part: parts are written in order, their mark last."""
-        number, mark = 0, Mark()
+        number, mark = 0, ReadMark()
         while (file := self._work / "texts" / f"{number:08d}.json").exists():
-            mark = Mark(**json.loads(file.read_bytes())["after"])
+            mark = ReadMark(**json.loads(file.read_bytes())["after"])
             number += 1
         return mark, number
 
@@ -181,9 +181,9 @@ class DuckEngine:
         self._write_columns(part.signatures, self._part(self._work / "signatures", number))
         with self._workspace.whole(self._work / "texts" / f"{number:08d}.bin") as file:
             file.write_bytes(part.texts)
-        told = {"after": asdict(chunk.after), "refused": part.refused, "problems": chunk.problems}
+        record = {"after": asdict(chunk.after), "refused": part.refused, "problems": chunk.problems}
         with self._workspace.whole(self._work / "texts" / f"{number:08d}.json") as file:
-            file.write_text(json.dumps(told), encoding="utf-8")
+            file.write_text(json.dumps(record), encoding="utf-8")
 
 
 _PLACED = f"""

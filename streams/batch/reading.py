@@ -19,7 +19,7 @@ PROBLEMS_MAX = 100
 
 
 @dataclass(frozen=True)
-class Mark:
+class ReadMark:
     """Where reading goes on: source, place in it, and the position of the page before that place."""
 
     source: int = 0
@@ -32,7 +32,7 @@ class Chunk:
     """Pages with their numbers; `after` is where the next chunk begins. problems: places that could not be read."""
 
     pages: list[tuple[int, Page]]
-    after: Mark
+    after: ReadMark
     problems: list[str] = field(default_factory=list)
     bytes_done: int = 0
 
@@ -63,21 +63,21 @@ def place_of(doc: int) -> tuple[int, int]:
     return doc >> PLACE_BITS, doc & ((1 << PLACE_BITS) - 1)
 
 
-def chunks(sources: Sequence[LocalSource], start: Mark) -> Iterator[Chunk]:
+def chunks(sources: Sequence[LocalSource], start: ReadMark) -> Iterator[Chunk]:
     """The pages from a mark on. The last chunk of a source may be empty, with problems alone."""
     before = sum(source.bytes_total for source in sources[: start.source])
     for number in range(start.source, len(sources)):
-        begin = start if number == start.source else Mark(number)
-        for chunk in chunks_of(sources[number], number, begin):
+        first = start if number == start.source else ReadMark(number)
+        for chunk in chunks_of(sources[number], number, first):
             chunk.bytes_done += before
             yield chunk
         before += sources[number].bytes_total
 
 
-def chunks_of(source: LocalSource, number: int, start: Mark, end: int | None = None) -> Iterator[Chunk]:
+def chunks_of(source: LocalSource, number: int, start: ReadMark, end: int | None = None) -> Iterator[Chunk]:
     """The pages of one source from a mark on, up to the place `end`."""
     pages: list[tuple[int, Page]] = []
-    size = told = 0
+    size = reported = 0
     try:
         for sourced in source.read(start.place, start.position):
             place = sourced.coordinates.offset
@@ -86,15 +86,15 @@ def chunks_of(source: LocalSource, number: int, start: Mark, end: int | None = N
             pages.append((number_of(number, place), sourced.page))
             size += len(sourced.page.body or b"")
             if len(pages) == CHUNK_PAGES or size >= CHUNK_BYTES:
-                fresh = [str(problem) for problem in source.problems[told:]]
-                told = len(source.problems)
-                after = Mark(number, place + 1, sourced.coordinates.position)
+                fresh = [str(problem) for problem in source.problems[reported:]]
+                reported = len(source.problems)
+                after = ReadMark(number, place + 1, sourced.coordinates.position)
                 yield Chunk(pages, after, fresh, source.bytes_read)
                 pages, size = [], 0
     except OSError as error:
         source.cannot_go_on(error)
-    fresh = [str(problem) for problem in source.problems[told:]]
-    yield Chunk(pages, Mark(number + 1), fresh, source.bytes_total)
+    fresh = [str(problem) for problem in source.problems[reported:]]
+    yield Chunk(pages, ReadMark(number + 1), fresh, source.bytes_total)
 
 
 def read_places(sources: Sequence[LocalSource], places: set[tuple[str, int]]) -> dict[tuple[str, int], Page]:
@@ -105,14 +105,14 @@ def read_places(sources: Sequence[LocalSource], places: set[tuple[str, int]]) ->
     found: dict[tuple[str, int], Page] = {}
     for source in sources:
         name = source.record.id
-        wanted = sorted(offset for of, offset in places if of == name)
+        offsets = sorted(offset for of, offset in places if of == name)
         with suppress(OSError):
             if source.record.kind == "folder":
-                for offset in wanted:
+                for offset in offsets:
                     for sourced in islice(source.read(offset, offset - 1 if offset else None), 1):
                         found[name, offset] = sourced.page
-            elif wanted:
-                for sourced in islice(source.read(), wanted[-1] + 1):
-                    if sourced.coordinates.offset in wanted:
+            elif offsets:
+                for sourced in islice(source.read(), offsets[-1] + 1):
+                    if sourced.coordinates.offset in offsets:
                         found[name, sourced.coordinates.offset] = sourced.page
     return found

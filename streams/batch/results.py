@@ -11,8 +11,8 @@ import orjson
 from neardup.partition import plan
 from streams.batch.engine import Engine
 from streams.batch.reading import place_of
-from streams.batch.steps import Counts
-from streams.batch.workspace import Workspace
+from streams.batch.steps import PartitionCounts
+from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
 
 Kind = Literal["transitive", "stars"]
@@ -30,7 +30,7 @@ class Summary:
 
     sets: int = 0
     in_sets: int = 0
-    counts: Counts = field(default_factory=Counts)
+    counts: PartitionCounts = field(default_factory=PartitionCounts)
     sizes: dict[int, int] = field(default_factory=dict)
     largest: list[tuple[str, int]] = field(default_factory=list)
     refused: int = 0
@@ -45,7 +45,7 @@ class Summary:
         return asdict(self)
 
 
-def write_results(engine: Engine, workspace: Workspace, sources: Sequence[LocalSource], kind: str) -> Summary:
+def write_results(engine: Engine, workspace: PartitionWorkspace, sources: Sequence[LocalSource], kind: str) -> Summary:
     """Writes the sets, and the tables of documents and pairs. Raises StateError."""
     engine.table("evidence", plan.EVIDENCE)
     engine.table("outcome", plan.ROWS)

@@ -19,8 +19,8 @@ from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
 from neardup.partition.stages import Compared, Refused, judge, sign
 from streams.batch.engine import Progress
-from streams.batch.reading import BODY_BYTES_MAX, Mark, chunks_of
-from streams.batch.workspace import Workspace
+from streams.batch.reading import BODY_BYTES_MAX, ReadMark, chunks_of
+from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource, SourceRecord
 
 _DOCS = 1 << DOC_BITS
@@ -63,7 +63,7 @@ class SparkEngine:
     def __init__(
         self,
         spark: SparkSession,
-        workspace: Workspace,
+        workspace: PartitionWorkspace,
         sources: Sequence[LocalSource],
         parameters: Parameters,
         progress: Progress,
@@ -168,7 +168,7 @@ def _signed(
 ) -> Iterable[tuple[Any, ...]]:
     """The rows of a task: `Signed`, refused pages, and places that could not be read."""
     source = LocalSource(record, BODY_BYTES_MAX)
-    start = Mark(number, first, first - 1 if first else None)
+    start = ReadMark(number, first, first - 1 if first else None)
     for chunk in chunks_of(source, number, start, last):
         for one in sign(chunk.pages, parameters):
             if isinstance(one, Refused):

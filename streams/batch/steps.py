@@ -8,7 +8,7 @@ from streams.batch.engine import Engine, Progress
 
 
 @dataclass
-class Counts:
+class PartitionCounts:
     """What the steps did. repeats: documents whose text another one has. alone: with no signature, or no text.
 
     rounds: pairs compared, and found similar, in each. uncompared: documents that the last round left in a set.
@@ -25,9 +25,9 @@ class Counts:
     uncompared: int = 0
 
 
-def run(engine: Engine, parameters: Parameters, progress: Progress) -> Counts:
+def run(engine: Engine, parameters: Parameters, progress: Progress) -> PartitionCounts:
     """Makes the tables `latest`, `repeats`, `compared` and `grouped` (doc, star, family). Goes on where it stopped."""
-    counts = Counts()
+    counts = PartitionCounts()
     engine.sign()
     progress("group", 0, 0)
     for name, sql in (
@@ -50,7 +50,7 @@ def run(engine: Engine, parameters: Parameters, progress: Progress) -> Counts:
     return counts
 
 
-def _compare(engine: Engine, parameters: Parameters, counts: Counts) -> int:
+def _compare(engine: Engine, parameters: Parameters, counts: PartitionCounts) -> int:
     """All rounds -> how many there were."""
     number = 0
     while True:
@@ -83,7 +83,7 @@ def _group(engine: Engine) -> None:
     )
 
 
-def _count(engine: Engine, counts: Counts) -> None:
+def _count(engine: Engine, counts: PartitionCounts) -> None:
     counts.documents, counts.repeats = engine.count("latest"), engine.count("repeats")
     counts.alone, counts.signatures = next(
         engine.rows("select sum(case when signatures = 0 then 1 else 0 end), coalesce(sum(signatures), 0) from latest")

@@ -22,7 +22,7 @@ RESULTS = ("sets.jsonl", "documents.parquet", "pairs.parquet", "summary.json", "
 _NAMES = {"lock", "plan.json", "work", *RESULTS}
 
 
-class Workspace:
+class PartitionWorkspace:
     """An open folder; use it as a context manager. Raises StateError where it cannot be used."""
 
     def __init__(self, path: Path) -> None:
@@ -31,7 +31,7 @@ class Workspace:
         self._held = ExitStack()
         lock_directory(self.path, _NAMES, self._held)
 
-    def __enter__(self) -> "Workspace":
+    def __enter__(self) -> "PartitionWorkspace":
         return self
 
     def __exit__(
@@ -39,7 +39,7 @@ class Workspace:
     ) -> None:
         self._held.close()
 
-    def begin(self, plan: dict[str, Any], *, again: bool) -> bool:
+    def open_plan(self, plan: dict[str, Any], *, again: bool) -> bool:
         """Whether an earlier run of the same plan left something. again: forget what any earlier run left.
 
         Raises StateError where the folder holds another plan's work or results.

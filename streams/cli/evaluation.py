@@ -183,8 +183,8 @@ def tune(
     from rich.console import Console
 
     Console().print(shown(found))
-    if wanted := command(found, state):
-        typer.echo(f"\n{wanted}")  # by itself, so that no terminal's width breaks it
+    if advice := command(found, state):
+        typer.echo(f"\n{advice}")  # by itself, so that no terminal's width breaks it
     for problem in found.tuning.problems:
         complain(problem)
 
@@ -226,12 +226,12 @@ def label(
     threads: ThreadsOption = _THREADS,
 ) -> None:
     """Label pairs of a crawl in a browser: their text side by side, on this machine only, until Ctrl-C."""
-    from streams.commands.label import check_wishes, label_command
+    from streams.commands.label import check_options, label_command
     from streams.commands.terminal import bar
 
     must_exist(paths or ())
     try:
-        check_wishes(
+        check_options(
             paths or (), labels=labels, state=state, rule=rule, count=count, by=by, port=port, audits=audits or ()
         )
     except BadInput as error:
@@ -290,9 +290,9 @@ def evaluate_tlcs(
     must_exist((items, *paths))
     announce_compiler()
     editions = editions_of(releases, items, natural)
-    wanted = command.Wanted(out, editions, pairs, workers, 1000 + 500 * workers)
+    options = command.TlcsOptions(out, editions, pairs, workers, 1000 + 500 * workers)
     with bar(shown=not as_json) as shown:
-        made = command.evaluate_tlcs(paths, wanted, base_url=base_url, follow_links=follow_links, progress=shown.phase)
+        made = command.evaluate_tlcs(paths, options, base_url=base_url, follow_links=follow_links, progress=shown.phase)
     if as_json:
         print_json(made.to_json())
     else:
@@ -342,10 +342,12 @@ def evaluate_signals(
 
     must_exist((items, *(labels or ()), *paths))
     announce_compiler()
-    wanted = command.Wanted(out, editions_of(releases, items, natural), pairs, seeds, folds, workers, adjudicator)
+    options = command.SignalsOptions(
+        out, editions_of(releases, items, natural), pairs, seeds, folds, workers, adjudicator
+    )
     with bar(shown=not as_json) as shown:
         try:
-            made = command.evaluate_signals(paths, labels or (), wanted, base_url=base_url, progress=shown.phase)
+            made = command.evaluate_signals(paths, labels or (), options, base_url=base_url, progress=shown.phase)
         except Stopped:
             typer.echo("neardup: interrupted", err=True)
             raise typer.Exit(130) from None

@@ -98,7 +98,7 @@ def partition(
 
     from neardup.partition.parameters import Parameters, with_numbers
     from streams.batch.workers import Stopped
-    from streams.commands.partition import Asked, partition_command
+    from streams.commands.partition import PartitionOptions, partition_command
     from streams.commands.partition_online import partition_online
     from streams.commands.partition_terminal import summary
     from streams.commands.terminal import bar
@@ -114,7 +114,7 @@ def partition(
     if again:
         forget(out)
     paths = fetched(given_paths, inputs_of(out))
-    asked = Asked(
+    options = PartitionOptions(
         out=out,
         kind=sets or "transitive",
         workers=workers,
@@ -128,9 +128,9 @@ def partition(
     with bar(shown=not (quiet or as_json)) as shown:
         try:
             if rule:
-                made = partition_online(paths, rule, asked, base_url=base_url, progress=shown.phase)
+                made = partition_online(paths, rule, options, base_url=base_url, progress=shown.phase)
             else:
-                made = partition_command(paths, parameters, asked, base_url=base_url, progress=shown.phase)
+                made = partition_command(paths, parameters, options, base_url=base_url, progress=shown.phase)
         except Stopped:
             complain("interrupted; the same command goes on from here")
             raise typer.Exit(130) from None

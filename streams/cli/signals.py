@@ -90,16 +90,16 @@ def train(
     from streams.batch.workers import Stopped
     from streams.commands.evaluate import editions_of
     from streams.commands.terminal import bar
-    from streams.commands.train import Wanted, train_command
+    from streams.commands.train import TrainOptions, train_command
 
     must_exist((items, *(labels or ()), *paths))
     announce_compiler()
     editions = editions_of(releases, items, natural)
-    wanted = Wanted(chosen, by, seeds, folds, workers, adjudicator)
+    options = TrainOptions(chosen, by, seeds, folds, workers, adjudicator)
     with bar(shown=not as_json) as shown:
         try:
             made = train_command(
-                paths, labels or (), out, wanted, editions=editions, base_url=base_url, progress=shown.phase
+                paths, labels or (), out, options, editions=editions, base_url=base_url, progress=shown.phase
             )
         except Stopped:
             typer.echo("neardup: interrupted", err=True)

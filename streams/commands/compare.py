@@ -36,7 +36,7 @@ from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
 from streams.commands.compare_batch import BatchResult, batch_results, batch_table, learned_result
-from streams.commands.exactly import Exact, exact_of
+from streams.commands.exactly import ExactSimilarity, exact_of
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
 SCHEME = Scheme(seed=0x6E656172647570)
@@ -91,7 +91,7 @@ class Comparison:
     if_urls_end_alike: Kind | None = None
     draft: Draft | None = None
     batch: Sequence[BatchResult] = ()
-    exact: Exact | None = None
+    exact: ExactSimilarity | None = None
 
     @property
     def same_digest(self) -> bool:
@@ -145,8 +145,8 @@ class Comparison:
         yield self._evidence()
         if self.exact is not None:
             yield Text(self.exact.sentence(self.pair.tape_score))
-        told = "the fixed seed of this command" if self.decider.scheme == SCHEME.digest else "the seed of the state"
-        yield Text(f"Sampled with {told}: the same files always give the same numbers.", style="dim")
+        seed = "the fixed seed of this command" if self.decider.scheme == SCHEME.digest else "the seed of the state"
+        yield Text(f"Sampled with {seed}: the same files always give the same numbers.", style="dim")
         yield from map(safe, self.names)
         if self.draft is not None and self.draft.sentence():
             yield Text(self.draft.sentence())
@@ -174,7 +174,7 @@ class Comparison:
         for one in self.rules:
             kind = one.outcome
             decision = Text(
-                f"{'=' if kind else 'x'} {said(one, self.same_digest)}", style="green" if kind else "yellow"
+                f"{'=' if kind else 'x'} {decision_text(one, self.same_digest)}", style="green" if kind else "yellow"
             )
             found = found_through(one.shared) if one.shared else Text("no common key", style="dim")
             table.add_row(one.rule, one.numbers, one.needed, decision, found)
@@ -197,9 +197,9 @@ class Comparison:
         table.add_row("site", safe(a.site or "-"), safe(b.site or "-"), f"{site} (Henzinger's rule: {_sites(pair)})")
         table.add_row("title veto", "", "", _VETO[pair.title_veto])
         table.add_row("head veto", "", "", _VETO[pair.head_veto])
-        told = "neither title has a word of its own" if pair.same_words else "a title has a word of its own"
+        titles = "neither title has a word of its own" if pair.same_words else "a title has a word of its own"
         heading = ("no", "by words", "by numbers alone")[pair.heading_veto]
-        table.add_row("names", "", "", f"{told}; headings tell them apart: {heading}")
+        table.add_row("names", "", "", f"{titles}; headings tell them apart: {heading}")
         ends = "one end of their URLs" if pair.same_tail else "other ends of their URLs"
         table.add_row("place", "", "", ends)
         words = f"{pair.gap_digits} tokens with digits, {pair.loose_words} words away from them"
@@ -234,8 +234,8 @@ def compare_command(
     pair = compare(*sketches)
     words = [text_words(text) if (text := page_text(page)) is not None else None for page in pages]
     difference = None if words[0] is None or words[1] is None else compare_texts(words[0], words[1])
-    told, alike = (rule_of(decider).decide(one, decider).kind for one in (pair, pair._replace(same_tail=True)))
-    unsaid = not a_url and not b_url and not pair.same_digest and alike is not told
+    kind, kind_alike = (rule_of(decider).decide(one, decider).kind for one in (pair, pair._replace(same_tail=True)))
+    depends_on_urls = not a_url and not b_url and not pair.same_digest and kind_alike is not kind
     return Comparison(
         files,
         sketches,
@@ -245,7 +245,7 @@ def compare_command(
         [] if difference is None else veto_names(difference, sketches, pair),
         difference,
         None if difference is None else passages(difference, count_max=12),
-        alike if unsaid else None,
+        kind_alike if depends_on_urls else None,
         None if difference is None else draft_of(difference, pages[0].url, pages[1].url),
         batch=[
             *batch_results(pages, scheme.body_bytes_max),
@@ -281,7 +281,7 @@ def _rule(rule: str, records: Sequence[bytes], pair: Pair, decider: Decider) -> 
     return RuleResult(rule, numbers, needed, ruling, outcome, {"digest": 1} | counts if pair.same_digest else counts)
 
 
-def said(one: RuleResult, same_digest: bool) -> str:
+def decision_text(one: RuleResult, same_digest: bool) -> str:
     """The rule's decision in words."""
     if same_digest:
         return "exact duplicate"

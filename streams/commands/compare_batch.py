@@ -52,13 +52,13 @@ def batch_results(pages: Sequence[Page], body_bytes_max: int) -> list[BatchResul
     shared = len(one & other)
     found = compare(texts[0], texts[1], parameters)
     share = cosine(frequencies(texts[0]), frequencies(texts[1]))
-    wanted = f"more than {parameters.resemblance_min:.0%} or {parameters.containment_min:.0%}"
+    thresholds = f"more than {parameters.resemblance_min:.0%} or {parameters.containment_min:.0%}"
     return [
         BatchResult(
             "tlcs",
             found.similar,
             f"resemblance {found.resemblance:.0%}, containment {found.containment:.0%}",
-            wanted,
+            thresholds,
             shared,
         ),
         BatchResult(
@@ -80,11 +80,11 @@ def batch_table(results: Sequence[BatchResult]) -> Table:
     table = Table("batch rule", "numbers", "needed", "decision", "found through", box=None, pad_edge=False)
     table.header_style = "bold"
     for one in results:
-        said = Text("= near duplicate", style="green") if one.near_duplicate else Text("x no", style="yellow")
+        decision = Text("= near duplicate", style="green") if one.near_duplicate else Text("x no", style="yellow")
         found = f"{one.signatures} common signatures" if one.signatures else Text("no common signature", style="dim")
         if one.near_duplicate is None:
-            said = Text("–", style="dim")
+            decision = Text("–", style="dim")
         if one.signatures is None:
             found = Text("compared with all", style="dim")
-        table.add_row(one.rule, one.numbers, one.needed, said, found)
+        table.add_row(one.rule, one.numbers, one.needed, decision, found)
     return table

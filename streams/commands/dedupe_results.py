@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.errors import BadInput
-from neardup.signals.model import Decision, Model
+from neardup.signals.model import Model, ModelDecision
 from neardup.signals.pages import Result
 from neardup.signals.table import SIGNALS, signals_of
 from streams.files.results import ResultFile
@@ -26,7 +26,7 @@ class Member:
     """A result that a group took, with what decided."""
 
     url: str
-    decision: Decision
+    decision: ModelDecision
     signals: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:

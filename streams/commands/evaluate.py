@@ -12,8 +12,8 @@ from neardup.evaluation.henzinger.label_tables import agreement
 from neardup.evaluation.pairs.corpus import PAGES_MAX, Corpus, corpus_of
 from neardup.evaluation.pairs.graphs import ALL_PAIRS_PAGES_MAX, Graph, b_graph, c_graph, c_graph_of_all
 from neardup.evaluation.pairs.labels import Label, join_labels, lines_of, read_labels, united
-from neardup.evaluation.pairs.runs import LINE_BYTES_MAX, Run, read_run, run_of, stream
-from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.runs import LINE_BYTES_MAX, CrawlRun, read_run, run_of, stream
+from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.pairs.texts import ReadPage, Texts
 from neardup.evaluation.pairs.truth import LABELLER, RATIO_MIN, Editions, Items, NaturalTruth, Releases, beside, thinned
 from neardup.evaluation.report import Evaluation, evaluate_run, make_folder, write
@@ -47,7 +47,7 @@ def silent(phase: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class Crawl:
+class EvaluatedCrawl:
     """A corpus with the means to read its pages again, the thresholds of its rules, and what a run made of it.
 
     unread: places of the input that could not be read.
@@ -56,7 +56,7 @@ class Crawl:
     corpus: Corpus
     texts: Texts
     decider: Decider
-    run: Run | None = None
+    run: CrawlRun | None = None
     unread: Sequence[str] = ()
 
 
@@ -85,7 +85,7 @@ def open_crawl(
     threads: int = 1,
     pages_max: int = PAGES_MAX,
     progress: Progress = silent,
-) -> Iterator[Crawl]:
+) -> Iterator[EvaluatedCrawl]:
     """The crawl of some files, or of a state directory. Sketches are held in memory, texts are read when asked for.
 
     Raises BadInput for neither or both, for what is no source, for sources without a readable page, and for more than
@@ -97,7 +97,7 @@ def open_crawl(
             records = _logged(opened, progress)
             corpus = corpus_of(records, pages_max=pages_max)
             run = run_of(f"the run of {state.name}: {opened.decider.rule}", opened.verdicts())
-            yield Crawl(corpus, Texts(corpus, opened.read_page, opened.scheme), opened.decider, run)
+            yield EvaluatedCrawl(corpus, Texts(corpus, opened.read_page, opened.scheme), opened.decider, run)
         return
     sources = [
         source
@@ -111,7 +111,7 @@ def open_crawl(
     if corpus.counts.fetches == corpus.counts.rejected:
         names, why = ", ".join(map(str, paths)), f": {unread[0]}" if unread else ""
         raise BadInput(f"{names}: no page could be read{why}; if these are verdicts, name them with --verdicts")
-    yield Crawl(corpus, Texts(corpus, _reader(sources), SCHEME), Decider(scheme=SCHEME.digest), unread=unread)
+    yield EvaluatedCrawl(corpus, Texts(corpus, _reader(sources), SCHEME), Decider(scheme=SCHEME.digest), unread=unread)
 
 
 def _logged(state: State, progress: Progress) -> Iterator[bytes]:
@@ -149,13 +149,13 @@ def _reader(sources: Sequence[LocalSource]) -> ReadPage:
 
 
 def natural_labels(
-    crawl: Crawl,
+    crawl: EvaluatedCrawl,
     graphs: Sequence[Graph],
     editions: Editions,
     ratio_min: float,
     seed: int,
-    run: Run | None = None,
-    said: Sequence[Label] = (),
+    run: CrawlRun | None = None,
+    given: Sequence[Label] = (),
 ) -> list[Label]:
     """Labels by natural truth of pairs of the graphs, pairs that the run merged, pairs of one item, and of others.
 
@@ -184,7 +184,7 @@ def natural_labels(
         draw("run", [(min(a, b), max(a, b)) for a, b in found if a is not None and b is not None and a != b])
     draw("items", truth.items())
     draw("others", truth.others(min(TRUTH_PAIRS, max(1, len(samples))), seed))
-    return beside(said, truth.labels(samples), samples, crawl.corpus)
+    return beside(given, truth.labels(samples), samples, crawl.corpus)
 
 
 def editions_of(releases: str | None, items: Path | None, natural: bool) -> Editions | None:
@@ -229,35 +229,35 @@ def evaluate_command(
         raise BadInput(f"--ratio {ratio_min}: a share above 0, at most 1, is wanted")
     editions = editions_of(releases, items, natural)
     by_file = {path: read_labels(path) for path in labels}
-    said = [label for found in by_file.values() for label in found]
+    given = [label for found in by_file.values() for label in found]
     audit = read_audits(audits) if audits else None
     run = None if verdicts is None else _read_run(verdicts)
     if out is not None:
         make_folder(out)  # now, not after an hour
     if run is not None and not paths and state is None:
-        evaluation = _evaluate_verdicts(run, said, editions, seed)
+        evaluation = _evaluate_verdicts(run, given, editions, seed)
     else:
         with open_crawl(
             paths, state, base_url=base_url, follow_links=follow_links, threads=threads, progress=progress
         ) as crawl:
             evaluation = _evaluate_crawl(
-                crawl, run, said, editions, ratio_min, seed, threads, differences_max, progress
+                crawl, run, given, editions, ratio_min, seed, threads, differences_max, progress
             )
     evaluation.notes += [f"{path} holds no label" for path, found in by_file.items() if not found]
     if labels_out is not None:
-        _write_labels(labels_out, said)
-    agreed = agreement(said)
+        _write_labels(labels_out, given)
+    agreed = agreement(given)
     if agreed is not None:
         evaluation.sections.append(agreed)
     if audit is not None:
-        evaluation.sections.append(audit_section(audit, said))
+        evaluation.sections.append(audit_section(audit, given))
     if out is not None:
         progress("write", 0, 0)
         write(evaluation, out)
     return evaluation
 
 
-def _read_run(verdicts: Path) -> Run:
+def _read_run(verdicts: Path) -> CrawlRun:
     if verdicts == Path("-"):
         lines = lines_of(sys.stdin.buffer, LINE_BYTES_MAX)
         return read_run(lines, "the run of standard input", "standard input")
@@ -268,20 +268,20 @@ def _read_run(verdicts: Path) -> Run:
         raise BadInput(f"cannot read the verdicts {verdicts}: {error.strerror or error}") from error
 
 
-def _evaluate_verdicts(run: Run, said: list[Label], editions: Editions | None, seed: int) -> Evaluation:
+def _evaluate_verdicts(run: CrawlRun, given: list[Label], editions: Editions | None, seed: int) -> Evaluation:
     if editions is not None:
         raise BadInput("natural truth reads pages: name the files or the state directory beside --verdicts")
     pages = RunPages(run)
-    joined = join_labels(said, pages)
-    if said and not len(joined):
+    joined = join_labels(given, pages)
+    if given and not len(joined):
         raise BadInput("no label fits these verdicts: " + "; ".join(joined.problems()))
     return evaluate_run(RunStudy(run, pages, joined, seed))
 
 
 def _evaluate_crawl(
-    crawl: Crawl,
-    run: Run | None,
-    said: list[Label],
+    crawl: EvaluatedCrawl,
+    run: CrawlRun | None,
+    given: list[Label],
     editions: Editions | None,
     ratio_min: float,
     seed: int,
@@ -308,14 +308,16 @@ def _evaluate_crawl(
     if editions is not None:
         progress("read", 0, 0)
         graphs = [b, c] if wide is None else [b, c, wide]
-        said[:] = natural_labels(crawl, graphs, editions, ratio_min, seed, run, said)
+        given[:] = natural_labels(crawl, graphs, editions, ratio_min, seed, run, given)
         notes.append(_on_truth(editions, ratio_min))
-    joined = join_labels(said, corpus)
-    if said and not len(joined):
+    joined = join_labels(given, corpus)
+    if given and not len(joined):
         raise BadInput("no label fits: " + "; ".join(joined.problems()))
     if crawl.unread:
         notes.append(f"Places of the input that could not be read: {len(crawl.unread):,}, as {crawl.unread[0]}")
-    study = Study(corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes, run, editions)
+    study = CrawlStudy(
+        corpus, crawl.texts, crawl.decider, b, c, wide, joined, seed, differences_max, notes, run, editions
+    )
     progress("read", 0, 0)
     evaluation = evaluate_study(study)
     evaluation.unread = len(crawl.unread)

@@ -9,7 +9,7 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.evaluation.huffman import SignalStudy, signal_sections
 from neardup.evaluation.labelling.judges import judges_section
-from neardup.evaluation.pairs.corpus import Counts
+from neardup.evaluation.pairs.corpus import CorpusCounts
 from neardup.evaluation.pairs.truth import Editions
 from neardup.evaluation.report import HUFFMAN, Evaluation, make_folder, write
 from neardup.pairs.scoring import compare
@@ -24,7 +24,7 @@ from streams.commands.train import over_processes
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SignalsOptions:
     """editions: natural truth, for pages of several releases. pairs: labelled by it at most. adjudicator: of judges."""
 
     out: Path
@@ -39,39 +39,39 @@ class Wanted:
 def evaluate_signals(
     paths: Sequence[Path],
     labels: Sequence[Path],
-    wanted: Wanted,
+    options: SignalsOptions,
     *,
     base_url: str | None = None,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
     """Measures signals and classifiers, and writes the evaluation. Raises BadInput, Stopped after a signal."""
     require_learners()
-    make_folder(wanted.out)
+    make_folder(options.out)
     made = labelled(
         paths,
         labels,
-        editions=wanted.editions,
-        pairs_max=wanted.pairs,
-        adjudicator=wanted.adjudicator,
+        editions=options.editions,
+        pairs_max=options.pairs,
+        adjudicator=options.adjudicator,
         base_url=base_url,
         progress=progress,
     )
     examples = examples_of(made, progress=progress)
     rendered = any(line.rendered is not None for pair in made.pairs for line in pair)
     languages = [a.lang if a.lang == b.lang else "" for a, b in made.pairs]
-    plain = SignalStudy(examples, languages, rendered, _rules(made), wanted.seeds, wanted.folds)
-    tasks = sum(plain.wanted(names) for names in plain.sets().values()) * len(LEARNERS) * wanted.seeds
-    with over_processes(wanted.workers, progress, tasks) as each:
+    plain = SignalStudy(examples, languages, rendered, _rules(made), options.seeds, options.folds)
+    tasks = sum(plain.is_distinct(names) for names in plain.sets().values()) * len(LEARNERS) * options.seeds
+    with over_processes(options.workers, progress, tasks) as each:
         sections = signal_sections(SignalStudy(**{**vars(plain), "each": each}))
     if judges := judges_section(made.said, made.labels):
         sections.append(judges)
     same = sum(made.same)
-    counts = Counts(fetches=made.pages, pages=made.pages)
+    counts = CorpusCounts(fetches=made.pages, pages=made.pages)
     fetched = f"{made.pages:,} pages, {len(made.pairs):,} labelled pairs of them."
     said = {"correct": same, "incorrect": len(made.same) - same, "undecided": 0}
     evaluation = Evaluation(sections, counts, fetched, [*made.notes], said)
     evaluation.unread = len(made.problems)
-    write(evaluation, wanted.out, HUFFMAN)
+    write(evaluation, options.out, HUFFMAN)
     return evaluation
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 import orjson
 
 from neardup.evaluation import huang
-from neardup.evaluation.pairs.corpus import Counts
+from neardup.evaluation.pairs.corpus import CorpusCounts
 from neardup.evaluation.pairs.truth import Editions, Items
 from neardup.evaluation.report import HUANG, Evaluation, make_folder, write
 from neardup.partition.parameters import Parameters
 from streams.batch.duck import documents_of, sampled_pairs
 from streams.batch.engine import Progress
-from streams.commands.partition import Asked, partition_command
+from streams.commands.partition import PartitionOptions, partition_command
 from streams.commands.partition_online import partition_online
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TlcsOptions:
     """What is to be measured. pairs: near-duplicates, and others, that rates are taken over. editions: the truth."""
 
     out: Path
@@ -30,41 +30,41 @@ class Wanted:
 
 def evaluate_tlcs(
     paths: Sequence[Path],
-    wanted: Wanted,
+    options: TlcsOptions,
     *,
     base_url: str | None = None,
     follow_links: bool = False,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
     """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation. Raises as these do."""
-    make_folder(wanted.out)
+    make_folder(options.out)
 
-    def asked(name: str, kind: str = "transitive", *, keep: bool = False) -> Asked:
-        folder = wanted.out / name
-        return Asked(folder, kind, wanted.workers, wanted.memory_mb, keep=keep, follow_links=follow_links)
+    def options_for(name: str, kind: str = "transitive", *, keep: bool = False) -> PartitionOptions:
+        folder = options.out / name
+        return PartitionOptions(folder, kind, options.workers, options.memory_mb, keep=keep, follow_links=follow_links)
 
-    made = partition_command(paths, Parameters(), asked("tlcs", keep=True), base_url=base_url, progress=progress)
+    made = partition_command(paths, Parameters(), options_for("tlcs", keep=True), base_url=base_url, progress=progress)
     baseline = partition_command(
-        paths, Parameters(method="cosine"), asked("cosine"), base_url=base_url, progress=progress
+        paths, Parameters(method="cosine"), options_for("cosine"), base_url=base_url, progress=progress
     )
     online = partition_online(
-        paths, {"rule": "simhash64"}, asked("simhash64", "stars"), base_url=base_url, progress=progress
+        paths, {"rule": "simhash64"}, options_for("simhash64", "stars"), base_url=base_url, progress=progress
     )
-    item_of = _items(wanted.editions)
-    documents = documents_of(wanted.out / "tlcs", "family")
+    item_of = _items(options.editions)
+    documents = documents_of(options.out / "tlcs", "family")
     sites = {url: site for url, _, site in documents}
     items = {url: item for url in sites if (item := item_of(url))}
     systems = {
         "tlcs": huang.SystemSets({url: family for url, family, _ in documents}, made.seconds),
         "cosine": huang.SystemSets(
-            {url: family for url, family, _ in documents_of(wanted.out / "cosine", "family")}, baseline.seconds
+            {url: family for url, family, _ in documents_of(options.out / "cosine", "family")}, baseline.seconds
         ),
-        "simhash64": huang.SystemSets(_sets(wanted.out / "simhash64" / "sets.jsonl", sites), online.seconds),
+        "simhash64": huang.SystemSets(_sets(options.out / "simhash64" / "sets.jsonl", sites), online.seconds),
     }
     progress("measure", 0, 0)
     pairs = [
         huang.TextPair(a, b, near, _same(item_of(one), item_of(other)))
-        for one, other, near, a, b in sampled_pairs(wanted.out / "tlcs", wanted.pairs)
+        for one, other, near, a, b in sampled_pairs(options.out / "tlcs", options.pairs)
     ]
     sections = [
         huang.signature_section(pairs),
@@ -72,7 +72,7 @@ def evaluate_tlcs(
         huang.slope_section(pairs),
         huang.system_section(systems, items, sites),
     ]
-    counts = Counts(fetches=made.counts.documents, pages=made.counts.documents - made.counts.repeats)
+    counts = CorpusCounts(fetches=made.counts.documents, pages=made.counts.documents - made.counts.repeats)
     counts.repeats, counts.rejected = made.counts.repeats, made.refused
     fetched = (
         f"Of {made.counts.documents:,} documents {made.counts.repeats:,} repeat another's compared text; "
@@ -80,7 +80,7 @@ def evaluate_tlcs(
     )
     evaluation = Evaluation(sections, counts, fetched, labels={"correct": 0, "incorrect": 0, "undecided": 0})
     evaluation.unread = made.problems_total
-    write(evaluation, wanted.out, HUANG)
+    write(evaluation, options.out, HUANG)
     return evaluation
 
 

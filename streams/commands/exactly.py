@@ -20,7 +20,7 @@ SEEDS = 16
 _STEPS_MAX = 500_000_000
 
 
-class Exact(NamedTuple):
+class ExactSimilarity(NamedTuple):
     """similarity: |LCS| / (|A| + |B| - |LCS|) of all words; None where the texts are too long for it.
 
     least, most: of the tape scores under SEEDS other seeds; None where a tape is shorter than the rule looks at.
@@ -43,7 +43,7 @@ class Exact(NamedTuple):
         return f"{whole} {percent(sampled)}; {seeds}."
 
 
-def exact_of(pages: Sequence[Page], scheme: Scheme) -> Exact | None:
+def exact_of(pages: Sequence[Page], scheme: Scheme) -> ExactSimilarity | None:
     """Of two pages; None where one of them has no text. Takes some tenths of a second."""
     a, b = (page_tokens(page, scheme).fp for page in pages)
     if not len(a) or not len(b):
@@ -54,4 +54,4 @@ def exact_of(pages: Sequence[Page], scheme: Scheme) -> Exact | None:
         if any(sketch.kind is not RecordKind.PAGE for sketch in sketches):
             return None
         scores.append(compare(*sketches).tape_score)
-    return Exact(common_ratio(a, b, _STEPS_MAX), min(scores), max(scores))
+    return ExactSimilarity(common_ratio(a, b, _STEPS_MAX), min(scores), max(scores))

@@ -16,11 +16,11 @@ from neardup.matching.fold import Candidate, Trace, fold
 from neardup.page import normalise_url
 from neardup.report.prose import KINDS, found_through, kept_apart, sentences
 from neardup.report.reasons import Draft
-from neardup.report.samples import Side, card, instant
+from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
 from neardup.verdict import Coordinates
 from streams.commands.compare import safe
-from streams.commands.exactly import Exact, exact_of
+from streams.commands.exactly import ExactSimilarity, exact_of
 from streams.files.state import State
 from streams.formats.message import decode_message
 from streams.line.folding import fold_until
@@ -44,8 +44,8 @@ class Explanation:
     trace: Trace
     history: list[tuple[int, str]]
     decider: Decider
-    difference: tuple[Side, Draft] | None = None
-    exact: tuple[Exact, float] | None = None
+    difference: tuple[CardSide, Draft] | None = None
+    exact: tuple[ExactSimilarity, float] | None = None
 
     @property
     def winner(self) -> int | None:
@@ -231,7 +231,7 @@ def explain_command(
     return Explanation(stored, traces[0], history, decider, _difference(state, stored, decider), _exact(state, stored))
 
 
-def _exact(state: State, verdict: dict[str, Any]) -> tuple[Exact, float] | None:
+def _exact(state: State, verdict: dict[str, Any]) -> tuple[ExactSimilarity, float] | None:
     """None where nothing was sampled, or one of the two cannot be read any more."""
     evidence = verdict.get("evidence") or {}
     told = evidence.get("nearest") or evidence
@@ -246,7 +246,7 @@ def _exact(state: State, verdict: dict[str, Any]) -> tuple[Exact, float] | None:
     return None if found is None else (found, told["tape_score"])
 
 
-def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tuple[Side, Draft] | None:
+def _difference(state: State, verdict: dict[str, Any], decider: Decider) -> tuple[CardSide, Draft] | None:
     shown = card(verdict, lambda place: state.read_page(Coordinates(**place)), decider)
     return None if shown.other is None or shown.draft is None else (shown.other, shown.draft)
 

@@ -213,7 +213,7 @@ class LabelViews:
         reasons = [str(reason) for reason in form.getall(f"reason-{judgement}", [])]
         try:
             async with self._lock:
-                await asyncio.to_thread(self._labelling.say, labeller, place, judgement, reasons, self._now_ms())
+                await asyncio.to_thread(self._labelling.record, labeller, place, judgement, reasons, self._now_ms())
         except BadInput as error:
             return await self._show(labeller, place, str(error), status=400)
         raise web.HTTPSeeOther(f"{self._prefix}/pair?labeller={quote(labeller)}&after={place}")
@@ -257,7 +257,7 @@ def _number(values: Mapping[str, object], name: str) -> int | None:
     return int(text)
 
 
-def check_wishes(
+def check_options(
     paths: Sequence[Path | str],
     *,
     labels: Path,

@@ -19,7 +19,7 @@ from streams.batch.reading import read_places, sources_of
 from streams.batch.results import Summary, write_results
 from streams.batch.steps import run
 from streams.batch.workers import Workers
-from streams.batch.workspace import Workspace
+from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
 from streams.formats.documents import Fields
 from streams.process.signals import SystemClock, stopped_by_signals
@@ -31,7 +31,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Asked:
+class PartitionOptions:
     """What a person asked for beside the parameters. memory_mb: of all processes together."""
 
     out: Path
@@ -48,7 +48,7 @@ class Asked:
 def partition_command(
     paths: Sequence[Path],
     parameters: Parameters,
-    asked: Asked,
+    options: PartitionOptions,
     *,
     base_url: str | None = None,
     progress: Progress = lambda phase, done, total: None,
@@ -59,11 +59,11 @@ def partition_command(
     StateError for a folder that cannot be used, Stopped after a signal.
     """
     started = time.monotonic()
-    engine_mb = asked.memory_mb - WORKER_MB * asked.workers
-    if engine_mb < ENGINE_MB_MIN and not asked.master:
-        needed = ENGINE_MB_MIN + WORKER_MB * asked.workers
-        raise BadInput(f"{asked.workers} processes need {needed} MB; give more --memory, or fewer --workers")
-    sources = sources_of(paths, base_url, follow_links=asked.follow_links, fields=asked.fields)
+    engine_mb = options.memory_mb - WORKER_MB * options.workers
+    if engine_mb < ENGINE_MB_MIN and not options.master:
+        needed = ENGINE_MB_MIN + WORKER_MB * options.workers
+        raise BadInput(f"{options.workers} processes need {needed} MB; give more --memory, or fewer --workers")
+    sources = sources_of(paths, base_url, follow_links=options.follow_links, fields=options.fields)
     plan = {
         "version": VERSION,
         "parameters": asdict(parameters),
@@ -71,19 +71,19 @@ def partition_command(
     }
     make_ready()
     stop = threading.Event()
-    with Workspace(asked.out) as workspace, stopped_by_signals(stop):
-        workspace.begin(plan, again=asked.again)
-        with _engine(asked, workspace, sources, parameters, stop, engine_mb, progress) as engine:
-            summary = _run(engine, workspace, sources, parameters, asked.kind, progress)
+    with PartitionWorkspace(options.out) as workspace, stopped_by_signals(stop):
+        workspace.open_plan(plan, again=options.again)
+        with _engine(options, workspace, sources, parameters, stop, engine_mb, progress) as engine:
+            summary = _run(engine, workspace, sources, parameters, options.kind, progress)
         summary.plan, summary.seconds = plan, time.monotonic() - started
         summary.fields_taken = [source.record.fields_taken for source in sources if source.record.fields]
-        write_told(workspace, summary, sources)
-        if not asked.keep:
+        write_report(workspace, summary, sources)
+        if not options.keep:
             workspace.clear()
     return summary
 
 
-def write_told(workspace: Workspace, summary: Summary, sources: Sequence[LocalSource]) -> None:
+def write_report(workspace: PartitionWorkspace, summary: Summary, sources: Sequence[LocalSource]) -> None:
     """Writes summary.json, and report.html of it and of the sets. Raises StateError."""
     with workspace.whole(workspace.path / "summary.json") as file:
         file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
@@ -100,8 +100,8 @@ def write_told(workspace: Workspace, summary: Summary, sources: Sequence[LocalSo
 
 @contextmanager
 def _engine(
-    asked: Asked,
-    workspace: Workspace,
+    options: PartitionOptions,
+    workspace: PartitionWorkspace,
     sources: Sequence[LocalSource],
     parameters: Parameters,
     stop: threading.Event,
@@ -109,10 +109,10 @@ def _engine(
     progress: Progress,
 ) -> Iterator[Engine]:
     """DuckDB and processes, or Spark. Both are optional dependencies: neither is imported before it is wanted."""
-    if asked.master:
+    if options.master:
         from streams.batch.spark import SparkEngine, session
 
-        spark = session(asked.master)
+        spark = session(options.master)
         try:
             yield SparkEngine(spark, workspace, sources, parameters, progress)
         finally:
@@ -120,9 +120,9 @@ def _engine(
         return
     from streams.batch.duck import DuckEngine
 
-    with Workers(asked.workers, stop) as workers:
+    with Workers(options.workers, stop) as workers:
         engine = DuckEngine(
-            workspace, sources, parameters, workers, progress, memory_mb=engine_mb, threads=asked.workers
+            workspace, sources, parameters, workers, progress, memory_mb=engine_mb, threads=options.workers
         )
         try:
             yield engine
@@ -132,7 +132,7 @@ def _engine(
 
 def _run(
     engine: Engine,
-    workspace: Workspace,
+    workspace: PartitionWorkspace,
     sources: Sequence[LocalSource],
     parameters: Parameters,
     kind: str,

@@ -18,8 +18,8 @@ from streams.batch.engine import Progress
 from streams.batch.reading import sources_of
 from streams.batch.results import Summary, summed_up
 from streams.batch.workers import Stopped
-from streams.batch.workspace import Workspace
-from streams.commands.partition import VERSION, Asked, write_told
+from streams.batch.workspace import PartitionWorkspace
+from streams.commands.partition import VERSION, PartitionOptions, write_report
 from streams.files.scan import Progress as Where
 from streams.files.scan import scan
 from streams.files.state import State
@@ -29,7 +29,7 @@ SCHEME = Scheme(seed=0x6E656172647570)
 
 
 @dataclass
-class Cluster:
+class OnlineCluster:
     """representative: of its newest verdict that names one. members: URL -> what its latest verdict says."""
 
     representative: str = ""
@@ -39,7 +39,7 @@ class Cluster:
 def partition_online(
     paths: Sequence[Path],
     rule: Mapping[str, Any],
-    asked: Asked,
+    options: PartitionOptions,
     *,
     base_url: str | None = None,
     progress: Progress,
@@ -53,7 +53,7 @@ def partition_online(
     def decider(scheme: Scheme) -> Decider:
         return Decider(scheme=scheme.digest, **rule)
 
-    sources = sources_of(paths, base_url, follow_links=asked.follow_links, fields=asked.fields)
+    sources = sources_of(paths, base_url, follow_links=options.follow_links, fields=options.fields)
     plan = {
         "version": VERSION,
         "parameters": asdict(decider(SCHEME)),
@@ -63,17 +63,17 @@ def partition_online(
     def shown(now: Where) -> None:
         progress("scan", now.bytes_done, now.bytes_total)
 
-    with Workspace(asked.out) as workspace:
-        workspace.begin(plan, again=asked.again)
+    with PartitionWorkspace(options.out) as workspace:
+        workspace.open_plan(plan, again=options.again)
         with State.open(workspace.work / "state", scheme=SCHEME, decider=decider) as state:
             result = scan(
                 paths,
                 state,
                 base_url=base_url,
-                threads=asked.workers,
+                threads=options.workers,
                 progress=shown,
-                follow_links=asked.follow_links,
-                fields=asked.fields,
+                follow_links=options.follow_links,
+                fields=options.fields,
             )
             if result.interrupted:
                 raise Stopped("interrupted")
@@ -90,21 +90,21 @@ def partition_online(
         summary.problems, summary.problems_total = result.problems, result.problems_total
         summary.plan, summary.seconds = plan, time.monotonic() - started
         summary.fields_taken = [source.record.fields_taken for source in sources if source.record.fields]
-        write_told(workspace, summary, sources)
-        if not asked.keep:
+        write_report(workspace, summary, sources)
+        if not options.keep:
             workspace.clear()
     return summary
 
 
-def clusters_of(state: State) -> dict[int, Cluster]:
+def clusters_of(state: State) -> dict[int, OnlineCluster]:
     """The clusters in which all verdicts of a state leave its URLs."""
-    clusters: dict[int, Cluster] = {}
+    clusters: dict[int, OnlineCluster] = {}
     where: dict[str, int] = {}
     for verdict in state.verdicts():
         kind, url = verdict["verdict"], verdict["url"]
         number = verdict.get("cluster")
         if kind == "promoted" and number is not None:
-            clusters.setdefault(number, Cluster()).representative = url
+            clusters.setdefault(number, OnlineCluster()).representative = url
         if kind in ("stale", "rejected", "promoted"):
             continue
         if url in where:
@@ -113,14 +113,14 @@ def clusters_of(state: State) -> dict[int, Cluster]:
                 verdict = before | {"page_id": verdict["page_id"]}
         if number is None or kind == "gone":
             continue
-        cluster = clusters.setdefault(number, Cluster())
+        cluster = clusters.setdefault(number, OnlineCluster())
         cluster.members[url], where[url] = verdict, number
         if kind == "unique":
             cluster.representative = url
     return clusters
 
 
-def _line(cluster: Cluster) -> dict[str, Any]:
+def _line(cluster: OnlineCluster) -> dict[str, Any]:
     chosen = cluster.representative if cluster.representative in cluster.members else next(iter(cluster.members))
     return {
         "representative": _place(cluster.members[chosen]),

@@ -12,7 +12,7 @@ from neardup.page import normalise_url
 from neardup.pairs.scoring import compare
 from neardup.scheme import Scheme
 from neardup.signals.idf import Idf
-from neardup.signals.model import Decision, Model
+from neardup.signals.model import Model, ModelDecision
 from neardup.signals.of_sketches import OF_SKETCHES, sketch_signals
 from neardup.signals.pages import Body, Result
 from neardup.signals.table import SIGNALS, signals_of
@@ -39,7 +39,7 @@ class PairSignals:
     urls: tuple[str, str]
     values: dict[str, float]
     of_sketches: dict[str, float]
-    decision: Decision | None = None
+    decision: ModelDecision | None = None
 
     def to_json(self) -> dict[str, Any]:
         told = None if self.decision is None else self.decision._asdict()

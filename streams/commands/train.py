@@ -15,10 +15,10 @@ from neardup.signals.learning import (
     FOLDS,
     LEARNERS,
     SEEDS,
+    CrossValidation,
+    CrossValidationTask,
     Each,
-    Outcome,
-    Run,
-    Task,
+    LearningOutcome,
     learn_rules,
     learn_tree,
     outcomes,
@@ -38,7 +38,7 @@ SKETCHES = "sketches"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TrainOptions:
     """signals: a set of the paper, `sketches`, or names of signals. by: what decides in the end, tree or rules.
 
     adjudicator: the labeller who decides where labels differ.
@@ -57,7 +57,7 @@ class Trained:
     """The model, what the protocol says of its signals, and what a reader must know of the labels."""
 
     model: Model
-    outcome: Outcome
+    outcome: LearningOutcome
     pairs: int
     duplicates: int
     notes: list[str] = field(default_factory=list)
@@ -93,7 +93,7 @@ def train_command(
     paths: Sequence[Path],
     labels: Sequence[Path],
     out: Path,
-    wanted: Wanted,
+    options: TrainOptions,
     *,
     editions: Editions | None = None,
     base_url: str | None = None,
@@ -101,22 +101,22 @@ def train_command(
 ) -> Trained:
     """Learns a model of the labelled pairs and writes it. Raises BadInput, Stopped after a signal."""
     require_learners()
-    names = signals_named(wanted.signals)
+    names = signals_named(options.signals)
     if not out.parent.is_dir():
         raise BadInput(f"{out.parent}: no such folder")
     made = labelled(
-        paths, labels, editions=editions, adjudicator=wanted.adjudicator, base_url=base_url, progress=progress
+        paths, labels, editions=editions, adjudicator=options.adjudicator, base_url=base_url, progress=progress
     )
-    trained = train(made, names, wanted, progress)
+    trained = train(made, names, options, progress)
     write_whole(out, orjson.dumps(trained.model.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
     return trained
 
 
-def train(made: Labelled, names: Sequence[str], wanted: Wanted, progress: Progress) -> Trained:
+def train(made: Labelled, names: Sequence[str], options: TrainOptions, progress: Progress) -> Trained:
     """The model of some pairs: measured by the protocol, then learned of all of them."""
     examples = examples_of(made, sketches=set(names) <= set(OF_SKETCHES), progress=progress).of(names)
-    with over_processes(wanted.workers, progress, len(LEARNERS) * wanted.seeds) as each:
-        (outcome,) = outcomes(examples, [names], seeds=wanted.seeds, folds=wanted.folds, each=each)
+    with over_processes(options.workers, progress, len(LEARNERS) * options.seeds) as each:
+        (outcome,) = outcomes(examples, [names], seeds=options.seeds, folds=options.folds, each=each)
     tree, rules = learn_tree(examples, 0), learn_rules(examples, 0)
     asked = any(name.startswith("tfidf") for name in names)
     same = int(examples.truth.sum())
@@ -125,18 +125,18 @@ def train(made: Labelled, names: Sequence[str], wanted: Wanted, progress: Progre
         tree,
         rules,
         idf=made.idf if asked else Idf(),
-        measured={"pairs": len(made.same), "duplicates": same, **_told(outcome, wanted)},
+        measured={"pairs": len(made.same), "duplicates": same, **_measured_json(outcome, options)},
         versions=versions(),
     )
-    return Trained(model.decided_by(wanted.by), outcome, len(made.same), same, made.notes, made.problems)
+    return Trained(model.decided_by(options.by), outcome, len(made.same), same, made.notes, made.problems)
 
 
-def _told(outcome: Outcome, wanted: Wanted) -> dict[str, Any]:
+def _measured_json(outcome: LearningOutcome, options: TrainOptions) -> dict[str, Any]:
     def shares(values: Any) -> dict[str, float]:
         return dict(zip(("precision", "recall", "f"), (round(value, 4) for value in values[:3]), strict=True))
 
     medians = {learner: shares(outcome.median(learner)) for learner in LEARNERS}
-    return {"folds": wanted.folds, "seeds": wanted.seeds, **medians, "average": shares(outcome.average)}
+    return {"folds": options.folds, "seeds": options.seeds, **medians, "average": shares(outcome.average)}
 
 
 @contextmanager
@@ -147,7 +147,9 @@ def over_processes(processes: int, progress: Progress, total: int) -> Iterator[E
     stop = threading.Event()
     with stopped_by_signals(stop), Workers(processes, stop) as workers:
 
-        def each(work: Callable[[Task], Run], tasks: Iterable[Task]) -> Iterator[Run]:
+        def each(
+            work: Callable[[CrossValidationTask], CrossValidation], tasks: Iterable[CrossValidationTask]
+        ) -> Iterator[CrossValidation]:
             for done, run in enumerate(workers.each(work, tasks), 1):
                 progress("learn", done, total)
                 yield run

@@ -15,7 +15,7 @@ from neardup.errors import BadInput
 from neardup.evaluation.pairs.labels import join_labels, read_labels
 from neardup.evaluation.pairs.measures import Interval
 from neardup.evaluation.pairs.study import score
-from neardup.evaluation.rules.tuning import Tuning, told, tune
+from neardup.evaluation.rules.tuning import Tuning, setting_text, tune
 from streams.commands import diff
 from streams.commands.evaluate import Progress, open_crawl, silent
 from streams.commands.replay import replay_scan
@@ -68,8 +68,8 @@ def tune_command(
 def _changed(path: Path, tuning: Tuning, progress: Progress) -> Diff:
     """What the scan said against what the proposal would have said of the same log."""
     with tempfile.TemporaryDirectory(prefix="neardup-tune-") as folder:
-        told = Path(folder) / "verdicts.jsonl"
-        with State.open(path) as state, told.open("wb") as out:
+        setting_text = Path(folder) / "verdicts.jsonl"
+        with State.open(path) as state, setting_text.open("wb") as out:
             replay_scan(
                 state,
                 Stretch(),
@@ -77,7 +77,7 @@ def _changed(path: Path, tuning: Tuning, progress: Progress) -> Diff:
                 lambda done, total: progress("match", done, total),
                 decider=tuning.proposed,
             )
-        return diff.compare(str(path), str(told), Settings())
+        return diff.compare(str(path), str(setting_text), Settings())
 
 
 def shown(found: Proposal) -> Group:
@@ -95,8 +95,8 @@ def shown(found: Proposal) -> Group:
         table.add_column(name, justify="left" if name == "number" else "right")
     for one in tuning.changes:
         kind = type(one.now)
-        between = " and ".join(told(kind(end)) for end in (one.low, one.high))
-        table.add_row(one.name, told(one.now), told(one.then), between, _signed(one.gain))
+        between = " and ".join(setting_text(kind(end)) for end in (one.low, one.high))
+        table.add_row(one.name, setting_text(one.now), setting_text(one.then), between, _signed(one.gain))
     parts += [table, Text(""), *_measured(tuning)]
     if not tuning.flags:
         parts.append(Text("The other pairs say the opposite: nothing is proposed.", style="bold"))

@@ -21,7 +21,7 @@ from neardup.report.samples import page_text, page_there
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.view import Sketch
 from neardup.verdict import Coordinates
-from streams.commands.compare import rule_results, said, veto_names
+from streams.commands.compare import decision_text, rule_results, veto_names
 from streams.commands.compare_batch import batch_results
 from streams.views.lists import Row
 from streams.views.origin import Origin
@@ -138,7 +138,11 @@ def _figures(a: _Side, b: _Side, decider: Decider, difference: Difference | None
     for one in rule_results((a.record, b.record), pair, decider):
         found = found_through(one.shared) if one.shared else "no common key"
         out["rules"].append(
-            {**one.to_json(pair.same_digest), "said": said(one, pair.same_digest), "found_through": found}
+            {
+                **one.to_json(pair.same_digest),
+                "said": decision_text(one, pair.same_digest),
+                "found_through": found,
+            }
         )
     if difference is not None:
         out["names"] = veto_names(difference, (a.sketch, b.sketch), pair)

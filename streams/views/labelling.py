@@ -15,7 +15,7 @@ from neardup.evaluation.labelling.rounds import Labelling
 from neardup.evaluation.pairs.corpus import corpus_of
 from neardup.evaluation.pairs.labels import Label
 from neardup.evaluation.pairs.texts import Texts
-from neardup.evaluation.rules.audits import Audit, AuditPair, drawn_of
+from neardup.evaluation.rules.audits import AuditPair, AuditRecords, drawn_of
 from neardup.scheme import Scheme
 from streams.commands.label import LabelFile, LabelViews
 from streams.views.rows import url_of
@@ -65,7 +65,7 @@ class AuditLabelling:
             raise BadInput("no pair was drawn yet")
         wanted = {page_id: url for pair in pairs for page_id, url in zip(pair.page_ids, (pair.a, pair.b), strict=True)}
         corpus = corpus_of(record for page_id, url in sorted(wanted.items()) if (record := self._record(page_id, url)))
-        drawn = drawn_of(Audit(list(pairs)), corpus)
+        drawn = drawn_of(AuditRecords(list(pairs)), corpus)
         texts = Texts(corpus, self._source.origin.page, Scheme(seed=0))  # texts are shown: no fingerprint is told
         labelling = Labelling(drawn, corpus, self._file.held(), self._file.append)
         self._round, self._shown = LabelViews(labelling, texts, hosts=self._hosts, prefix=PREFIX), pairs

@@ -15,8 +15,8 @@ from typing import Any
 
 from neardup.partition import Parameters, compare
 from streams.batch import duck, reading
-from streams.batch.workspace import Workspace
-from streams.commands.partition import Asked, partition_command
+from streams.batch.workspace import PartitionWorkspace
+from streams.commands.partition import PartitionOptions, partition_command
 from tests.streams.batch.corpora import items, sentences, write
 
 #: A partition that is killed again and again must still end: each start gets further, or the driver gives up.
@@ -26,15 +26,15 @@ RESULTS = ("sets.jsonl", "documents.parquet", "pairs.parquet")
 
 def run(crawl: Path, out: Path) -> None:
     reading.CHUNK_PAGES, duck.CHUNK_PAIRS = 9, 6
-    partition_command([crawl], Parameters(), Asked(out=out, memory_mb=700))
+    partition_command([crawl], Parameters(), PartitionOptions(out=out, memory_mb=700))
 
 
 def dying(writes: int, *, named: bool) -> None:
     """This process dies at its n-th file: with the file written but not yet named, or just named."""
-    whole, left = Workspace.whole, [writes]
+    whole, left = PartitionWorkspace.whole, [writes]
 
     @contextmanager
-    def counted(self: Workspace, file: Path) -> Any:
+    def counted(self: PartitionWorkspace, file: Path) -> Any:
         with whole(self, file) as fresh:
             yield fresh
             left[0] -= 1
@@ -43,7 +43,7 @@ def dying(writes: int, *, named: bool) -> None:
         if not left[0]:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Workspace.whole = counted  # type: ignore[method-assign]
+    PartitionWorkspace.whole = counted  # type: ignore[method-assign]
 
 
 def ended(child: Callable[[], None]) -> bool:

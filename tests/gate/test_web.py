@@ -14,7 +14,7 @@ from neardup.evaluation.pairs.corpus import corpus_of
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.labels import join_labels
 from neardup.evaluation.pairs.runs import stream
-from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.pairs.truth import Items
 from neardup.evaluation.rules.rule_tables import rules_section
@@ -22,7 +22,7 @@ from neardup.page import Page, hen_site, host_of
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
-from streams.commands.evaluate import Crawl, natural_labels
+from streams.commands.evaluate import EvaluatedCrawl, natural_labels
 from tests.gate.corpora import SETS, pages_of, told
 from tests.gate.web import Mirrors, Served, copied, documentation, framed, generated, ordinary, write_web
 
@@ -123,12 +123,12 @@ def test_the_papers_algorithms_err_as_the_papers_found(tmp_path: Path) -> None:
     served = [one for sample in samples for one in mirrors.of(Served(sample.url, sample.item, lambda s=sample: s.html))]  # type: ignore[misc]
     pages = [Page(one.url, one.body(), "text/html") for one in served]
     corpus = corpus_of(sketch_pages(pages, SCHEME, coordinates=[Coordinates(offset=i) for i in range(len(pages))]))
-    crawl = Crawl(corpus, Texts(corpus, lambda at: pages[at.offset], SCHEME), Decider(SCHEME.digest))
+    crawl = EvaluatedCrawl(corpus, Texts(corpus, lambda at: pages[at.offset], SCHEME), Decider(SCHEME.digest))
     b, c = b_graph(corpus), c_graph(corpus)
     editions = Items({Page(one.url, b"", "text/html").url: (one.item, "") for one in served})
     run = stream(corpus.records, crawl.decider)
     labels = join_labels(natural_labels(crawl, [b, c], editions, 0.75, 1, run), corpus)
-    study = Study(corpus, crawl.texts, crawl.decider, b, c, None, labels, 1, 50, run=run)
+    study = CrawlStudy(corpus, crawl.texts, crawl.decider, b, c, None, labels, 1, 50, run=run)
     parts = (b_judged, c_judged, between_section, combined_section, rules_section)
     tables = by_name([part(study) for part in parts])
 

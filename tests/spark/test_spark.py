@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from neardup.partition import Parameters
-from streams.commands.partition import Asked, partition_command
+from streams.commands.partition import PartitionOptions, partition_command
 from tests.streams.archives import Sample, write_folder
 from tests.streams.batch.corpora import entry, items, page, sentences, write
 
@@ -25,7 +25,7 @@ def test_executors_make_the_sets_of_one_machine(tmp_path: Path, monkeypatch: pyt
     paths = [write(tmp_path / "crawl.jsonl", [*items(12), *odd]), write_folder(tmp_path / "pages", samples)]
     made = {}
     for name, master in (("duck", ""), ("spark", CLUSTER)):
-        asked = Asked(out=tmp_path / name, memory_mb=700, master=master)
+        asked = PartitionOptions(out=tmp_path / name, memory_mb=700, master=master)
         made[name] = partition_command(paths, Parameters(), asked, base_url="https://f.example/")
     assert made["spark"].counts == made["duck"].counts
     assert made["spark"].reasons == made["duck"].reasons

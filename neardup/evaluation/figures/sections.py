@@ -13,7 +13,7 @@ Cell = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """One table. name: for files. kinds: one a column: text, count, share (0 to 1) or number (decimals).
 
     paper: columns that hold the paper's figures.
@@ -64,7 +64,7 @@ class Section:
     key: str
     title: str
     text: str = ""
-    tables: list[Table] = field(default_factory=list)
+    tables: list[ResultTable] = field(default_factory=list)
     plots: list[Plot] = field(default_factory=list)
     missing: str = ""
 
@@ -111,6 +111,6 @@ def ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def by_name(sections: Sequence[Section]) -> Mapping[str, Table]:
+def by_name(sections: Sequence[Section]) -> Mapping[str, ResultTable]:
     """All tables of an evaluation by name."""
     return {table.name: table for section in sections for table in section.tables}

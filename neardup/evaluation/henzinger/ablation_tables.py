@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from neardup.evaluation.figures.sections import Cell, Section, Table
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section
 from neardup.evaluation.henzinger.variants import B, C, jaccard
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.measures import measure
-from neardup.evaluation.pairs.study import Mask, Study
+from neardup.evaluation.pairs.study import CrawlStudy, Mask
 from neardup.evaluation.pairs.texts import PageTokens
 from neardup.evaluation.rules.rule_tables import not_measured, range_text, sites
 from neardup.kernels import joins
@@ -38,7 +38,7 @@ class Variant:
 class _Pages:
     """The labelled pairs whose two texts can be read, and sketches of their pages, each made once."""
 
-    def __init__(self, study: Study, places: list[int]) -> None:
+    def __init__(self, study: CrawlStudy, places: list[int]) -> None:
         self.study = study
         self.a = [study.labels.a[place] for place in places]
         self.b = [study.labels.b[place] for place in places]
@@ -135,7 +135,7 @@ VARIANTS: tuple[Variant, ...] = (
 )
 
 
-def ablation_section(study: Study) -> Section:
+def ablation_section(study: CrawlStudy) -> Section:
     """What other parameters would have done on the labelled pairs."""
     section = Section(
         "ablations",
@@ -168,7 +168,7 @@ def ablation_section(study: Study) -> Section:
             for variant in VARIANTS
         ]
         name = "ablations-" + text.replace(" ", "-")
-        section.tables.append(Table(name, f"Labelled pairs: {text}", _COLUMNS, _KINDS, rows))
+        section.tables.append(ResultTable(name, f"Labelled pairs: {text}", _COLUMNS, _KINDS, rows))
     return section
 
 
@@ -187,8 +187,8 @@ def _row(
     for one in (found.precision, found.recall, found.f1):
         row += [one.value, range_text(one)]
     best = best_threshold(scores[half], truth[half])
-    told = None if best is None else measure(scores[~half] >= best, truth[~half], seed, rounds=1).f1.value
-    return [*row, best, told]
+    f1_on_s2 = None if best is None else measure(scores[~half] >= best, truth[~half], seed, rounds=1).f1.value
+    return [*row, best, f1_on_s2]
 
 
 def best_threshold(scores: _Scores, truth: Mask) -> float | None:
@@ -205,11 +205,11 @@ def best_threshold(scores: _Scores, truth: Mask) -> float | None:
     return at
 
 
-def _readable(study: Study, place: int) -> bool:
+def _readable(study: CrawlStudy, place: int) -> bool:
     return (
         study.texts.tokens(study.labels.a[place]) is not None and study.texts.tokens(study.labels.b[place]) is not None
     )
 
 
-def _hash(study: Study, place: int) -> int:
+def _hash(study: CrawlStudy, place: int) -> int:
     return int(joins.chosen(study.labels.a[place], study.labels.b[place], np.uint64(study.seed ^ 0xAB1A)))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from neardup.evaluation.figures.plots import Axes, Series, plot
-from neardup.evaluation.figures.sections import Cell, Plot, Section, Table, ratio
+from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, ratio
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.henzinger.choices import (
     KEPT_MIN,
@@ -19,10 +19,10 @@ from neardup.evaluation.henzinger.choices import (
 from neardup.evaluation.henzinger.label_tables import drawn_evenly, judged_table
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.study import NO_LABELS, Study
+from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy
 
 
-def combined_section(study: Study) -> Section:
+def combined_section(study: CrawlStudy) -> Section:
     """10. The combined algorithm: its cutoff by S1, its result on S2."""
     section = Section(
         "10",
@@ -53,7 +53,7 @@ def combined_section(study: Study) -> Section:
     return section
 
 
-def _alternatives(study: Study, knee: Knee, cutoff: int) -> Table:
+def _alternatives(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
     """Ways to filter B, on S2: precision, and R of all pairs and by site."""
     correct = knee.s2 & study.judged(Judgement.CORRECT)
     rows: list[list[Cell]] = []
@@ -71,10 +71,10 @@ def _alternatives(study: Study, knee: Knee, cutoff: int) -> Table:
         rows.append([text, n, ratio(int((mask & correct).sum()), n), *r, theirs])
     columns = ("", "pairs kept", "precision", "R", "R, same site", "R, different sites", "paper: R")
     kinds = ("text", "count", "share", "share", "share", "share", "share")
-    return Table("10-alternatives", "Ways to filter B, on S2", columns, kinds, rows, paper=(6,))
+    return ResultTable("10-alternatives", "Ways to filter B, on S2", columns, kinds, rows, paper=(6,))
 
 
-def _site_split(study: Study, knee: Knee, cutoff: int) -> Table:
+def _site_split(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
     """What would be if pairs on one site were left to the combined algorithm, and pairs on two sites to C."""
     found = estimates(study, knee.s2, cutoff)
     split = {
@@ -106,10 +106,10 @@ def _site_split(study: Study, knee: Knee, cutoff: int) -> Table:
         "misses."
     )
     kinds = ("text", "count", "count", "share", "number", "share")
-    return Table("10-site-split", "The site split, estimated", columns, kinds, rows, note)
+    return ResultTable("10-site-split", "The site split, estimated", columns, kinds, rows, note)
 
 
-def _cutoffs(knee: Knee) -> Table:
+def _cutoffs(knee: Knee) -> ResultTable:
     middle = levels.COMBINED_CUTOFF if knee.chosen is None else knee.chosen
     near = {levels.COMBINED_CUTOFF, *range(middle - 6, middle + 7)}
     rows: list[list[Cell]] = [
@@ -118,16 +118,18 @@ def _cutoffs(knee: Knee) -> Table:
         if p.cutoff in near
     ]
     columns = ("cutoff", "pairs of S1 kept", "precision", "R")
-    return Table("10-cutoffs", "Cutoffs around the knee, on S1", columns, ("text", "count", "share", "share"), rows)
+    return ResultTable(
+        "10-cutoffs", "Cutoffs around the knee, on S1", columns, ("text", "count", "share", "share"), rows
+    )
 
 
 def _precision_plot(points: list[Cutoff], knee: Knee) -> Plot | None:
-    told = [(float(p.cutoff), p.precision) for p in points if p.precision is not None]
+    defined = [(float(p.cutoff), p.precision) for p in points if p.precision is not None]
     kept = [(float(p.cutoff), p.r) for p in points if p.precision is not None and p.r is not None]
     mark = knee.chosen if knee.chosen is not None else levels.COMBINED_CUTOFF
     text = f"knee {mark}" if knee.chosen is not None else f"paper {mark}"
     axes = Axes("cutoff (C-similarity)", "share", y_range=(0, 1), marks=[(mark, text)])
-    svg = plot("Precision for every cutoff", [Series("precision", told), Series("R", kept)], axes)
+    svg = plot("Precision for every cutoff", [Series("precision", defined), Series("R", kept)], axes)
     if svg is None:
         return None
     rows = [[p.cutoff, p.kept, p.precision, p.r] for p in points]
@@ -143,12 +145,12 @@ def _precision_plot(points: list[Cutoff], knee: Knee) -> Plot | None:
 
 
 def _r_plot(knee: Knee) -> Plot | None:
-    told = [p for p in knee.curve if p.precision is not None and p.r is not None]
-    points = [(float(p.r or 0), float(p.precision or 0)) for p in told]
-    hints = [f"cutoff {p.cutoff}: precision {p.precision:.2f}, R {p.r:.2f}, {p.kept} pairs" for p in told]
+    defined = [p for p in knee.curve if p.precision is not None and p.r is not None]
+    points = [(float(p.r or 0), float(p.precision or 0)) for p in defined]
+    hints = [f"cutoff {p.cutoff}: precision {p.precision:.2f}, R {p.r:.2f}, {p.kept} pairs" for p in defined]
     series = [Series("cutoffs", points, "dots", hints)]
     legend = [("s0", "one cutoff each")]
-    chosen = [(p, i) for i, p in enumerate(told) if p.cutoff == knee.chosen]
+    chosen = [(p, i) for i, p in enumerate(defined) if p.cutoff == knee.chosen]
     if chosen:
         series.append(Series("knee", [points[chosen[0][1]]], "dots", [hints[chosen[0][1]]]))
         legend.append(("s1", f"the knee, {knee.chosen}"))
@@ -157,11 +159,11 @@ def _r_plot(knee: Knee) -> Plot | None:
     svg = plot("Precision against R on S1", series, axes)
     if svg is None:
         return None
-    rows = [[p.cutoff, p.r, p.precision] for p in told]
+    rows = [[p.cutoff, p.r, p.precision] for p in defined]
     return Plot("10-r", "Precision against R on S1", svg, ("cutoff", "R", "precision"), rows, "", legend)
 
 
-def t_section(study: Study) -> Section:
+def t_section(study: CrawlStudy) -> Section:
     """The choice of t."""
     section = Section(
         "t",
@@ -179,7 +181,7 @@ def t_section(study: Study) -> Section:
         ["t for as many correct pairs", found.t, 372],
     ]
     section.tables.append(
-        Table(
+        ResultTable(
             "t-choice",
             "t for equal correct pairs",
             ("", "here", "paper"),
@@ -191,7 +193,7 @@ def t_section(study: Study) -> Section:
     near = [row for row in found.table if row[0] % 3 == 0 or row[0] == found.t or row[0] >= 382]
     rows: list[list[Cell]] = [[level, total, right] for level, total, right in near]
     section.tables.append(
-        Table(
+        ResultTable(
             "t-pairs",
             "Pairs of at least a C-similarity",
             ("C-similarity", "pairs", "estimated correct"),

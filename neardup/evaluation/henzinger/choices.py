@@ -29,7 +29,7 @@ from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.levels import C_LEVELS, C_MIN
 from neardup.evaluation.pairs.sampling import SAME_SITE, TWO_SITES
-from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.kernels import joins
 
 #: A precision over fewer pairs is noise.
@@ -60,7 +60,7 @@ class Knee:
     chosen: int | None
 
 
-def halves(study: Study) -> tuple[_Mask, _Mask]:
+def halves(study: CrawlStudy) -> tuple[_Mask, _Mask]:
     """The labelled B pairs in two halves, by a hash of pages and seed."""
     similar = study.of_b
     words = [
@@ -74,7 +74,7 @@ def halves(study: Study) -> tuple[_Mask, _Mask]:
     return one, similar & ~one
 
 
-def curve(study: Study, mask: _Mask) -> list[Cutoff]:
+def curve(study: CrawlStudy, mask: _Mask) -> list[Cutoff]:
     """What each cutoff keeps of the labelled pairs in mask."""
     correct = study.judged(Judgement.CORRECT)
     whole = int((mask & correct).sum())
@@ -86,7 +86,7 @@ def curve(study: Study, mask: _Mask) -> list[Cutoff]:
     return out
 
 
-def find_knee(study: Study) -> Knee:
+def find_knee(study: CrawlStudy) -> Knee:
     """The cutoff by S1, as the module says; none where a curve of fewer than three distinct points has no knee."""
     s1, s2 = halves(study)
     points = curve(study, s1)
@@ -129,7 +129,7 @@ def together(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(one.pairs + other.pairs, one.labelled + other.labelled, both)
 
 
-def estimates(study: Study, s2: _Mask, cutoff: int) -> dict[str, tuple[Estimate, Estimate]]:
+def estimates(study: CrawlStudy, s2: _Mask, cutoff: int) -> dict[str, tuple[Estimate, Estimate]]:
     """Of algorithm B, algorithm C and the combined one: their pairs on one site, and on two."""
     correct = study.judged(Judgement.CORRECT)
 
@@ -159,7 +159,7 @@ class EqualCorrect:
     why_not: str = ""
 
 
-def equal_correct(study: Study) -> EqualCorrect:
+def equal_correct(study: CrawlStudy) -> EqualCorrect:
     """t, from the labelled pairs of both graphs."""
     graph = study.wide or study.c
     for name, samples in (("B", ("B",)), ("C", ("C", "wide"))):
@@ -181,7 +181,7 @@ def equal_correct(study: Study) -> EqualCorrect:
     return _equal(b_correct, table)
 
 
-def _b_correct(study: Study, uniform: bool) -> float | None:
+def _b_correct(study: CrawlStudy, uniform: bool) -> float | None:
     """Correct pairs of the B graph."""
     drawn = study.drawn("B")
     correct: float | None = 0.0
@@ -195,7 +195,7 @@ def _b_correct(study: Study, uniform: bool) -> float | None:
     return correct
 
 
-def _c_correct(study: Study, graph: Graph, uniform: bool) -> dict[int, list[float | None]]:
+def _c_correct(study: CrawlStudy, graph: Graph, uniform: bool) -> dict[int, list[float | None]]:
     """Correct pairs of each C-similarity, of each part within which pairs were drawn evenly."""
     drawn = study.drawn("C", "wide")
     out: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
@@ -217,7 +217,7 @@ def _c_correct(study: Study, graph: Graph, uniform: bool) -> dict[int, list[floa
     return out
 
 
-def _strata(study: Study, graph: Graph) -> list[tuple[_Mask, npt.NDArray[np.int64]]]:
+def _strata(study: CrawlStudy, graph: Graph) -> list[tuple[_Mask, npt.NDArray[np.int64]]]:
     """Parts of a graph within which pairs were drawn evenly: labelled pairs, and pairs by B- and C-similarity."""
     if any(SAME_SITE in label.sample or TWO_SITES in label.sample for label in study.labels.labels):
         return [(study.same_site, graph.joint[1]), (~study.same_site, graph.joint[0])]
@@ -244,7 +244,7 @@ def _enough(levels: Sequence[_Level]) -> bool:
     return labelled >= min(LABELS_MIN, sum(level.pairs for level in levels))
 
 
-def _shares(study: Study, levels: Sequence[_Level], together: bool) -> list[float | None]:
+def _shares(study: CrawlStudy, levels: Sequence[_Level], together: bool) -> list[float | None]:
     """The share of correct pairs of each level by the labelled ones, 0 for a level without pairs; None for too few.
 
     together: levels with too few labelled pairs go with the next, the last ones with those before. A rare level does
@@ -271,18 +271,18 @@ def _shares(study: Study, levels: Sequence[_Level], together: bool) -> list[floa
 
 
 def _equal(b_correct: float | None, table: list[tuple[int, int, float | None]]) -> EqualCorrect:
-    told = [(level, right) for level, _, right in table if right is not None]
+    estimated = [(level, right) for level, _, right in table if right is not None]
     if b_correct is None:
         why = f"too few labelled pairs stand for the B graph: a level needs {LABELS_MIN}"
         return EqualCorrect(None, None, table, why)
     if not b_correct:
         return EqualCorrect(None, b_correct, table, "algorithm B has no correct pair")
-    if not told or told[-1][1] < b_correct:
-        least = told[-1][0] if told else 384
+    if not estimated or estimated[-1][1] < b_correct:
+        least = estimated[-1][0] if estimated else 384
         return EqualCorrect(
             None, b_correct, table, f"down to C-similarity {least}, as far as labels reach, C has fewer correct pairs"
         )
-    reached = next(i for i, (_, right) in enumerate(told) if right >= b_correct)
-    if reached and b_correct - told[reached - 1][1] < told[reached][1] - b_correct:
+    reached = next(i for i, (_, right) in enumerate(estimated) if right >= b_correct)
+    if reached and b_correct - estimated[reached - 1][1] < estimated[reached][1] - b_correct:
         reached -= 1
-    return EqualCorrect(told[reached][0], b_correct, table)
+    return EqualCorrect(estimated[reached][0], b_correct, table)

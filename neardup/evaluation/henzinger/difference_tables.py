@@ -4,15 +4,15 @@ from collections import Counter
 from statistics import mean, median
 
 from neardup.evaluation.figures.plots import Axes, Series, plot
-from neardup.evaluation.figures.sections import Cell, Plot, Section, Table, ratio
+from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, ratio
 from neardup.evaluation.pairs.graphs import Graph
-from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.pairs.truth import thinned
 
 FAR = 200
 
 
-def term_differences(study: Study) -> Section:
+def term_differences(study: CrawlStudy) -> Section:
     """7. Histogram of term differences of the B pairs and of the C pairs."""
     rows: dict[str, list[Cell]] = {
         name: [name]
@@ -53,7 +53,7 @@ def term_differences(study: Study) -> Section:
         if made is not None:
             section.plots.append(made)
     section.tables.append(
-        Table(
+        ResultTable(
             "7-differences",
             "Term differences",
             ("", "B graph", "C graph"),
@@ -68,12 +68,12 @@ def term_differences(study: Study) -> Section:
     return section
 
 
-def _noted(table: Table, most: int) -> Table:
+def _noted(table: ResultTable, most: int) -> ResultTable:
     note = f"Of a larger graph {most:,} pairs are read, chosen by a hash of pages and seed."
-    return Table(table.name, table.caption, table.columns, table.kinds, table.rows, note)
+    return ResultTable(table.name, table.caption, table.columns, table.kinds, table.rows, note)
 
 
-def _sampled(study: Study, graph: Graph) -> tuple[list[int], int]:
+def _sampled(study: CrawlStudy, graph: Graph) -> tuple[list[int], int]:
     """Term differences of at most differences_max pairs, and how many could not be told."""
     pairs = list(zip(graph.a.tolist(), graph.b.tolist(), strict=True))
     if len(pairs) > study.differences_max:

@@ -6,11 +6,11 @@ from itertools import compress
 
 import numpy as np
 
-from neardup.evaluation.figures.sections import Cell, Section, Table, ratio
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, ratio
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.labels import Judgement, Label, kappa
-from neardup.evaluation.pairs.study import NO_LABELS, LabelledStudy, Mask, Study
+from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
 from neardup.report.reasons import Reason
 
 _COLUMNS = ("", "labelled pairs", "correct", "not correct", "undecided", "(forms)", "correct with forms")
@@ -79,8 +79,8 @@ def _missing(study: LabelledStudy, mask: Mask, name: str) -> str:
 
 
 def judged_table(
-    study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.Row]
-) -> Table:
+    study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.PaperRow]
+) -> ResultTable:
     """Shares of the judgements for each mask, with the paper's row of the same name."""
     columns, kinds = (*_COLUMNS, *_PAPER_COLUMNS), (*_KINDS, *_KINDS[1:])
     rows: list[list[Cell]] = []
@@ -88,7 +88,7 @@ def judged_table(
         theirs = beside.get(row)
         more: tuple[Cell, ...] = (*theirs, theirs.with_forms) if theirs else (None,) * len(_PAPER_COLUMNS)
         rows.append([row, *judged(study, mask), *more])
-    return Table(name, caption, columns, kinds, rows, paper=range(len(_COLUMNS), len(columns)))
+    return ResultTable(name, caption, columns, kinds, rows, paper=range(len(_COLUMNS), len(columns)))
 
 
 def judged(study: LabelledStudy, mask: Mask) -> list[Cell]:
@@ -132,9 +132,9 @@ def kinds_of_difference(study: LabelledStudy) -> Section:
     kinds: dict[int, Reason] = {}
     silent: list[int] = []
     for place in np.flatnonzero(groups["B"] | groups["C"]).tolist():
-        said = study.labels.labels[place].reasons
-        if said:
-            kinds[place] = said[0] if len(said) == 1 else Reason.COMBINATION
+        given = study.labels.labels[place].reasons
+        if given:
+            kinds[place] = given[0] if len(given) == 1 else Reason.COMBINATION
         else:
             silent.append(place)
     for place in study.chosen(silent, DRAFTS_MAX):
@@ -153,7 +153,7 @@ def kinds_of_difference(study: LabelledStudy) -> Section:
         rows.append(["all", len(places), 1.0 if places else None, len(here), 1.0 if here else None])
         columns = ("what differs", "pairs", "share", "same site", "same site: share")
         tables.append(
-            Table(
+            ResultTable(
                 f"5-differences-{name.lower()}",
                 f"Correct pairs of algorithm {name}",
                 columns,
@@ -198,7 +198,7 @@ def reasons_of_undecided(study: LabelledStudy) -> Section:
             rows.append(
                 [f"{name}: {text}", counts[0], ratio(counts[0], len(chosen)), counts[1], ratio(counts[1], len(here))]
             )
-    table = Table(
+    table = ResultTable(
         "6-undecided",
         "Undecided pairs",
         ("reason", "pairs", "share", "same site", "same site: share"),
@@ -212,11 +212,11 @@ def _with(labels: Sequence[object], reason: Reason | None) -> int:
     known = (Reason.PREFILLED_FORM, Reason.MINOR_ITEM, Reason.CANNOT_EVALUATE)
     reasons = [getattr(label, "reasons", ()) for label in labels]
     if reason is None:
-        return sum(not any(one in known for one in said) for said in reasons)
-    return sum(reason in said for said in reasons)
+        return sum(not any(one in known for one in given) for given in reasons)
+    return sum(reason in given for given in reasons)
 
 
-def far_apart(study: Study, least: int = 200) -> Section:
+def far_apart(study: CrawlStudy, least: int = 200) -> Section:
     """8. Pairs whose token sequences differ a lot."""
     similar = study.of_b | study.of_c
     far = np.zeros(len(study.labels), bool)
@@ -231,7 +231,7 @@ def far_apart(study: Study, least: int = 200) -> Section:
             ("different sites", mask & ~study.same_site),
         ):
             rows.append([f"{name}: {text}", *judged(study, part)])
-    table = Table("8-far-apart", f"Labelled pairs with a term difference over {least}", _COLUMNS, _KINDS, rows)
+    table = ResultTable("8-far-apart", f"Labelled pairs with a term difference over {least}", _COLUMNS, _KINDS, rows)
     text = ""
     if len(places) < int(similar.sum()):
         text = f"Of {int(similar.sum()):,} labelled similar pairs {len(places):,} are read, chosen by seed."
@@ -249,5 +249,5 @@ def agreement(labels: Sequence[Label]) -> Section | None:
     ]
     columns, kinds = ("labellers", "pairs both labelled", "Cohen's kappa"), ("text", "count", "share")
     note = "A dash: no common pairs, or both always say the same one thing. Undecided is a label like the others."
-    table = Table("labellers", "Agreement of labellers", columns, kinds, rows, note)
+    table = ResultTable("labellers", "Agreement of labellers", columns, kinds, rows, note)
     return Section("labellers", "How far the labellers agree", "", [table])

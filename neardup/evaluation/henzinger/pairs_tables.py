@@ -7,16 +7,16 @@ import numpy as np
 from neardup.evaluation.figures import powerlaw
 from neardup.evaluation.figures.distributions import law_note, law_rows, log_log
 from neardup.evaluation.figures.plots import Axes, Series, plot
-from neardup.evaluation.figures.sections import Cell, Plot, Section, Table, ratio
+from neardup.evaluation.figures.sections import Cell, Plot, ResultTable, Section, ratio
 from neardup.evaluation.henzinger import paper
 from neardup.evaluation.pairs import levels
 from neardup.evaluation.pairs.graphs import MISSED_AT_12, Graph, missed_by_blocks
-from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.study import CrawlStudy
 
-_DEGREES_TOLD = (2, 3, 5, 10, 50, 100, 500, 1000)
+_DEGREES_SHOWN = (2, 3, 5, 10, 50, 100, 500, 1000)
 
 
-def graph_section(study: Study) -> Section:
+def graph_section(study: CrawlStudy) -> Section:
     """1. Degrees of the B graph and the C graph."""
     graphs = (study.b, study.c)
     laws = [powerlaw.fit(graph.degrees) for graph in graphs]
@@ -53,7 +53,11 @@ def graph_section(study: Study) -> Section:
         "Degrees of the B graph and the C graph",
         "Pages are nodes; an edge joins two pages that an algorithm calls similar. The join is exact: no lists are "
         "capped, as they are in a running index.",
-        [Table("1-graphs", "The two graphs", ("", "B graph", "C graph"), ("text", "number", "number"), rows, note)],
+        [
+            ResultTable(
+                "1-graphs", "The two graphs", ("", "B graph", "C graph"), ("text", "number", "number"), rows, note
+            )
+        ],
     )
     for graph, law in zip(graphs, laws, strict=True):
         made = log_log(f"1-degrees-{graph.name.lower()}", f"{graph.name} graph", graph.degrees, law, "degree", "pages")
@@ -65,7 +69,7 @@ def graph_section(study: Study) -> Section:
 
 def _of_degree(graphs: Sequence[Graph], joined: Sequence[int]) -> list[list[Cell]]:
     """Of the pages with an edge, the share of at least a degree, as far as any page has it."""
-    reached = [least for least in _DEGREES_TOLD if any((graph.degrees >= least).any() for graph in graphs)]
+    reached = [least for least in _DEGREES_SHOWN if any((graph.degrees >= least).any() for graph in graphs)]
     return [
         [
             f"of the pages with an edge, the share of degree {least} or more",
@@ -75,7 +79,7 @@ def _of_degree(graphs: Sequence[Graph], joined: Sequence[int]) -> list[list[Cell
     ]
 
 
-def levels_section(study: Study) -> Section:
+def levels_section(study: CrawlStudy) -> Section:
     """2. Pairs by B-similarity, and by C-similarity; how many of them are on one site."""
     tables = [_b_levels(study.b), _c_levels(study.c)]
     empty = [graph for graph in (study.b, study.c) if not graph.edges]
@@ -92,16 +96,16 @@ def _level_columns(name: str) -> tuple[str, ...]:
     return (name, "pairs", "share", "of them on one site", *theirs)
 
 
-def _b_levels(graph: Graph) -> Table:
+def _b_levels(graph: Graph) -> ResultTable:
     by_level = graph.joint.sum(axis=2)
     rows = [_level(level, graph, by_level[:, level], paper.b_share(level)) for level in range(graph.least, 7)]
     rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, paper.same_site_share(paper.B_ROWS)))
-    return Table(
+    return ResultTable(
         "2-b-similarity", "Pairs by B-similarity", _level_columns("B-similarity"), _LEVEL_KINDS, rows, paper=(4, 5)
     )
 
 
-def _c_levels(graph: Graph) -> Table:
+def _c_levels(graph: Graph) -> ResultTable:
     by_level = graph.joint.sum(axis=1)
     rows: list[list[Cell]] = []
     for low, high in levels.C_LEVELS:
@@ -110,7 +114,7 @@ def _c_levels(graph: Graph) -> Table:
             theirs = paper.c_share(low, high) if graph.least == levels.C_MIN else None
             rows.append(_level(f"{max(low, graph.least)}-{high}", graph, here, theirs))
     rows.append(_level("all", graph, by_level.sum(axis=1), 1.0, paper.same_site_share(paper.C_ROWS)))
-    return Table(
+    return ResultTable(
         "2-c-similarity", "Pairs by C-similarity", _level_columns("C-similarity"), _LEVEL_KINDS, rows, paper=(4, 5)
     )
 
@@ -123,7 +127,7 @@ def _level(
     return [name, n, ratio(n, graph.edges), ratio(int(counts[1]), n), share, same_site]
 
 
-def between_section(study: Study) -> Section:
+def between_section(study: CrawlStudy) -> Section:
     """9. The two similarities against each other."""
     c_levels = np.arange(385)
     joint = study.b.joint.sum(axis=0)
@@ -135,7 +139,7 @@ def between_section(study: Study) -> Section:
         spread = None if mean is None or count < 2 else float(np.sqrt((here * (c_levels - mean) ** 2).sum() / count))
         median = int(np.searchsorted(np.cumsum(here), count / 2)) if count else None
         rows.append([level, count, mean, median, spread, ratio(int(here[372:].sum()), count)])
-    b_table = Table(
+    b_table = ResultTable(
         "9-c-for-b",
         "C-similarity of the pairs of each B-similarity",
         ("B-similarity", "pairs", "mean C-similarity", "median", "standard deviation", "share of at least 372"),
@@ -160,7 +164,7 @@ def between_section(study: Study) -> Section:
                 ratio(int(here[0]), count),
             ]
         )
-    c_table = Table(
+    c_table = ResultTable(
         "9-b-for-c",
         "B-similarity of the pairs of ranges of C-similarity",
         ("C-similarity", "pairs", "mean B-similarity", "share of at least 2", "share of 0"),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from neardup.evaluation.pairs.levels import c_level_name
 
 
-class Row(NamedTuple):
+class PaperRow(NamedTuple):
     """Labelled pairs and the shares of correct, not correct, undecided, and of these the prefilled forms."""
 
     pairs: int
@@ -23,29 +23,29 @@ class Row(NamedTuple):
 
 #: Sections 3.1 to 3.4, algorithm B and algorithm C.
 B_ROWS = {
-    "all": Row(1910, 0.38, 0.53, 0.09, 0.04),
-    "same site": Row(1758, 0.34, 0.57, 0.09, 0.04),
-    "different sites": Row(152, 0.86, 0.06, 0.08, 0.01),
-    "B-similarity 2": Row(1032, 0.24, 0.68, 0.08, 0.03),
-    "B-similarity 3": Row(389, 0.42, 0.48, 0.10, 0.04),
-    "B-similarity 4": Row(240, 0.55, 0.36, 0.09, 0.05),
-    "B-similarity 5": Row(143, 0.71, 0.23, 0.06, 0.02),
-    "B-similarity 6": Row(106, 0.85, 0.05, 0.10, 0.08),
+    "all": PaperRow(1910, 0.38, 0.53, 0.09, 0.04),
+    "same site": PaperRow(1758, 0.34, 0.57, 0.09, 0.04),
+    "different sites": PaperRow(152, 0.86, 0.06, 0.08, 0.01),
+    "B-similarity 2": PaperRow(1032, 0.24, 0.68, 0.08, 0.03),
+    "B-similarity 3": PaperRow(389, 0.42, 0.48, 0.10, 0.04),
+    "B-similarity 4": PaperRow(240, 0.55, 0.36, 0.09, 0.05),
+    "B-similarity 5": PaperRow(143, 0.71, 0.23, 0.06, 0.02),
+    "B-similarity 6": PaperRow(106, 0.85, 0.05, 0.10, 0.08),
 }
 C_ROWS = {
-    "all": Row(1872, 0.50, 0.27, 0.23, 0.18),
-    "same site": Row(1393, 0.36, 0.34, 0.30, 0.25),
-    "different sites": Row(479, 0.90, 0.05, 0.05, 0.0),
-    "C-similarity >= 382": Row(179, 0.47, 0.37, 0.16, 0.10),
-    "C-similarity 379-381": Row(407, 0.40, 0.37, 0.23, 0.18),
-    "C-similarity 376-378": Row(532, 0.37, 0.27, 0.35, 0.30),
-    "C-similarity < 376": Row(754, 0.62, 0.19, 0.19, 0.12),
+    "all": PaperRow(1872, 0.50, 0.27, 0.23, 0.18),
+    "same site": PaperRow(1393, 0.36, 0.34, 0.30, 0.25),
+    "different sites": PaperRow(479, 0.90, 0.05, 0.05, 0.0),
+    "C-similarity >= 382": PaperRow(179, 0.47, 0.37, 0.16, 0.10),
+    "C-similarity 379-381": PaperRow(407, 0.40, 0.37, 0.23, 0.18),
+    "C-similarity 376-378": PaperRow(532, 0.37, 0.27, 0.35, 0.30),
+    "C-similarity < 376": PaperRow(754, 0.62, 0.19, 0.19, 0.12),
 }
 #: Section 3.5: pairs of S2 that the combined algorithm keeps; R: of B's correct pairs, how many it keeps.
 COMBINED_ROWS = {
-    "all": Row(363, 0.79, 0.15, 0.06),
-    "same site": Row(296, 0.74, 0.19, 0.07),
-    "different sites": Row(65, 0.99, 0.00, 0.01),
+    "all": PaperRow(363, 0.79, 0.15, 0.06),
+    "same site": PaperRow(296, 0.74, 0.19, 0.07),
+    "different sites": PaperRow(65, 0.99, 0.00, 0.01),
 }
 COMBINED_R = 0.79
 
@@ -65,6 +65,6 @@ def c_share(low: int, high: int) -> float:
     return round(C_ROWS[c_level_name(low, high)].pairs / C_ROWS["all"].pairs, 3)
 
 
-def same_site_share(rows: Mapping[str, Row]) -> float:
+def same_site_share(rows: Mapping[str, PaperRow]) -> float:
     """Share of the paper's labelled pairs of an algorithm that are on one site."""
     return round(rows["same site"].pairs / rows["all"].pairs, 3)

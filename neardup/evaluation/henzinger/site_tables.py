@@ -7,14 +7,14 @@ import numpy as np
 
 from neardup.evaluation.figures import powerlaw
 from neardup.evaluation.figures.distributions import law_note, law_rows, log_log
-from neardup.evaluation.figures.sections import Cell, Section, Table, ratio
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, ratio
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.labels import Judgement
-from neardup.evaluation.pairs.study import NO_LABELS, LabelledStudy, Mask, Study
+from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
 from neardup.page import host_of
 
-SITES_TOLD = 20
+SITES_SHOWN = 20
 
 
 def hosts_section(urls: Sequence[str]) -> Section:
@@ -34,8 +34,10 @@ def hosts_section(urls: Sequence[str]) -> Section:
     ]
     largest: list[list[Cell]] = [[host, n, ratio(n, len(urls))] for host, n in _most(pages)]
     tables = [
-        Table("hosts", "Hosts", ("", "here"), ("text", "number"), rows, law_note([law])),
-        Table("hosts-largest", "The largest hosts", ("host", "pages", "share"), ("text", "count", "share"), largest),
+        ResultTable("hosts", "Hosts", ("", "here"), ("text", "number"), rows, law_note([law])),
+        ResultTable(
+            "hosts-largest", "The largest hosts", ("host", "pages", "share"), ("text", "count", "share"), largest
+        ),
     ]
     text = "Hosts, not sites: www.a.example and a.example are two. Of identity sets one page counts."
     section = Section("hosts", "Pages by host", text, tables)
@@ -51,7 +53,7 @@ def hosts_section(urls: Sequence[str]) -> Section:
 
 def _most(counts: Counter[str]) -> list[tuple[str, int]]:
     """The greatest counts, among equals by name."""
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SITES_TOLD]
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SITES_SHOWN]
 
 
 def worst_sites(study: LabelledStudy) -> Section:
@@ -63,7 +65,7 @@ def worst_sites(study: LabelledStudy) -> Section:
         "all": ("all labelled pairs, however they were drawn", np.ones(len(study.labels), bool)),
     }
     tables = [_worst(study, f"11-sites-{name}", words, mask, incorrect) for name, (words, mask) in groups.items()]
-    if isinstance(study, Study):
+    if isinstance(study, CrawlStudy):
         tables += [_busiest(study, graph, mask) for graph, mask in ((study.b, study.of_b), (study.c, study.of_c))]
     missing = NO_LABELS if not len(study.labels) else "" if incorrect.any() else "No pair is labelled incorrect."
     return Section("11", "Sites that cause the most incorrect pairs", "", tables, missing=missing)
@@ -76,10 +78,10 @@ def _by_site(study: LabelledStudy, mask: Mask) -> Counter[str]:
     return counts
 
 
-_BOTH = "A pair of two sites counts for both."
+_NOTE = "A pair of two sites counts for both."
 
 
-def _worst(study: LabelledStudy, name: str, words: str, mask: Mask, incorrect: Mask) -> Table:
+def _worst(study: LabelledStudy, name: str, words: str, mask: Mask, incorrect: Mask) -> ResultTable:
     n, wrong = int(mask.sum()), int((mask & incorrect).sum())
     labelled = _by_site(study, mask)
     rows: list[list[Cell]] = [
@@ -89,10 +91,10 @@ def _worst(study: LabelledStudy, name: str, words: str, mask: Mask, incorrect: M
     columns = ("site", "incorrect pairs", "share of them", "its labelled pairs", "incorrect of these")
     kinds = ("text", "count", "share", "count", "share", "share")
     caption = f"Incorrect pairs by site: {words}"
-    return Table(name, caption, (*columns, "share of all labelled pairs"), kinds, rows, _BOTH)
+    return ResultTable(name, caption, (*columns, "share of all labelled pairs"), kinds, rows, _NOTE)
 
 
-def _busiest(study: Study, graph: Graph, mask: Mask) -> Table:
+def _busiest(study: CrawlStudy, graph: Graph, mask: Mask) -> ResultTable:
     """Sites by all pairs of a graph: what a few of them do to the figures of the whole."""
     pairs = _pairs_by_site(study.corpus, graph)
     labelled, wrong = (_by_site(study, some) for some in (mask, mask & study.judged(Judgement.INCORRECT)))
@@ -102,8 +104,8 @@ def _busiest(study: Study, graph: Graph, mask: Mask) -> Table:
     ]
     columns = ("site", "pairs", "share of all", "its labelled pairs", "incorrect of these")
     kinds = ("text", "count", "share", "count", "share")
-    note = _BOTH if graph.whole else f"{_BOTH} Of {graph.edges:,} pairs {len(graph.a):,} are looked at, chosen by seed."
-    return Table(
+    note = _NOTE if graph.whole else f"{_NOTE} Of {graph.edges:,} pairs {len(graph.a):,} are read, chosen by seed."
+    return ResultTable(
         f"11-pairs-{graph.name.lower()}", f"All pairs of the {graph.name} graph by site", columns, kinds, rows, note
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neardup.evaluation.figures.sections import Cell, Section, Table
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section
 from neardup.evaluation.henzinger.label_tables import agreement
 from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs
 from neardup.signals.learning import measured
@@ -12,18 +12,18 @@ from neardup.signals.learning import measured
 _DECIDED = (Judgement.CORRECT, Judgement.INCORRECT)
 
 
-def judges_section(said: Sequence[Label], joined: LabelledPairs) -> Section | None:
+def judges_section(labels: Sequence[Label], joined: LabelledPairs) -> Section | None:
     """What each judge would be worth as a classifier, and how far they agree. None for fewer than two judges.
 
     said: every judge's labels. joined: the final one of each pair.
     """
-    section = agreement(said)
+    section = agreement(labels)
     if section is None:
         return None
     final = {label.pair: label.label for label in joined.labels}
     rows: list[list[Cell]] = []
-    for name in sorted({label.labeller for label in said}):
-        own = {label.pair: label.label for label in said if label.labeller == name}
+    for name in sorted({label.labeller for label in labels}):
+        own = {label.pair: label.label for label in labels if label.labeller == name}
         pairs = [pair for pair, label in own.items() if label in _DECIDED and final.get(pair) in _DECIDED]
         found = np.array([own[pair] is Judgement.CORRECT for pair in pairs], np.bool_)
         truth = np.array([final[pair] is Judgement.CORRECT for pair in pairs], np.bool_)
@@ -34,7 +34,7 @@ def judges_section(said: Sequence[Label], joined: LabelledPairs) -> Section | No
     note = (
         "Pairs that the judge decided, and that are decided in the end. A judge's own vote is part of the final label."
     )
-    section.tables.insert(0, Table("judges", "Each judge against the final label", columns, kinds, rows, note))
+    section.tables.insert(0, ResultTable("judges", "Each judge against the final label", columns, kinds, rows, note))
     section.key, section.title = "judges", "Single judges"
     section.text = "What a classifier can be asked for: a single judge does no better than this."
     return section

@@ -38,7 +38,7 @@ _CRITERIA = {"judgements": JUDGEMENTS, "reasons": REASONS, "meanings": MEANINGS,
 
 
 @dataclass
-class Side:
+class PairSide:
     """One page of the pair. whole: its text, cut."""
 
     url: str
@@ -53,8 +53,8 @@ class PairView:
     """What is shown of a pair: never what any rule says of it."""
 
     place: int
-    left: Side
-    right: Side
+    left: PairSide
+    right: PairSide
     passages: Passages | None = None
     removed: int = 0
     added: int = 0
@@ -98,9 +98,9 @@ def pair_view(labelling: Labelling, texts: Texts, place: int) -> PairView:
     return view
 
 
-def _side(texts: Texts, number: int) -> Side:
+def _side(texts: Texts, number: int) -> PairSide:
     header = Header(texts.corpus.records[number])
-    return Side(header.url, texts.corpus.sites[number], header.title, header.tokens)
+    return PairSide(header.url, texts.corpus.sites[number], header.title, header.tokens)
 
 
 def _token_changes(difference: Difference) -> tuple[list[tuple[str, str]], int]:
@@ -124,7 +124,7 @@ def pair_html(labelling: Labelling, view: PairView, labeller: str, prefix: str, 
         view=view,
         labeller=labeller,
         progress=labelling.progress(labeller),
-        said=labelling.said(labeller, view.place),
+        given=labelling.label_by(labeller, view.place),
         prefix=prefix,
         token=token,
         problem=problem,

@@ -22,7 +22,7 @@ LABELLER_CHARS_MAX = 60
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabellerProgress:
     """Of one labeller: done of total pairs, how many of each judgement, the place of the last one, None for none."""
 
     labeller: str
@@ -45,12 +45,12 @@ class Labelling:
         self.corpus = corpus
         self._append = append
         self._place = {self._urls(pair): place for place, pair in enumerate(self.pairs)}
-        self._said: dict[str, dict[int, Label]] = {}  # insertion order = the order in which they were said
+        self._by_labeller: dict[str, dict[int, Label]] = {}  # insertion order = the order in which they were said
         for label in labels:
             place = self._place.get(label.pair)
             if place is not None:
-                self._said.setdefault(label.labeller, {})[place] = label
-        for labeller in self._said:
+                self._by_labeller.setdefault(label.labeller, {})[place] = label
+        for labeller in self._by_labeller:
             self._reach(labeller, self.next_for(labeller))
 
     def _urls(self, pair: Drawn) -> tuple[str, str]:
@@ -59,19 +59,19 @@ class Labelling:
 
     @property
     def labellers(self) -> list[str]:
-        return sorted(self._said)
+        return sorted(self._by_labeller)
 
     def next_for(self, labeller: str, after: int = -1) -> int | None:
         """The first pair without this labeller's label, if there is one beyond place `after`; None if all are done."""
-        said = self._said.get(labeller, {})
-        open_places = [place for place in range(len(self.pairs)) if place not in said]
+        own = self._by_labeller.get(labeller, {})
+        open_places = [place for place in range(len(self.pairs)) if place not in own]
         return next((place for place in open_places if place > after), open_places[0] if open_places else None)
 
-    def said(self, labeller: str, place: int) -> Label | None:
+    def label_by(self, labeller: str, place: int) -> Label | None:
         """What this labeller said of the pair."""
-        return self._said.get(labeller, {}).get(place)
+        return self._by_labeller.get(labeller, {}).get(place)
 
-    def say(self, labeller: str, place: int, judgement: str, reasons: Sequence[str], at: int) -> None:
+    def record(self, labeller: str, place: int, judgement: str, reasons: Sequence[str], at: int) -> None:
         """Takes a label. Raises BadInput for a bad name, place, judgement, or a reason that does not go with it."""
         labeller = checked_name(labeller)
         if not 0 <= place < len(self.pairs):
@@ -92,50 +92,50 @@ class Labelling:
 
     def undo(self, labeller: str, at: int) -> int | None:
         """Takes the labeller's last label back and returns the pair's place; None if there is none."""
-        said = self._said.get(labeller)
-        if not said:
+        own = self._by_labeller.get(labeller)
+        if not own:
             return None
-        place = next(reversed(said))
+        place = next(reversed(own))
         self._write(labeller, place, Judgement.WITHDRAWN, (), at)
         return place
 
     def _write(self, labeller: str, place: int, what: Judgement, reasons: tuple[Reason, ...], at: int) -> None:
         pair = self.pairs[place]
-        before = self.said(labeller, place)
+        before = self.label_by(labeller, place)
         sample = united(before.sample if before else "", pair.sample)
         more = {"reasons": reasons, "labeller": labeller, "labelled_at": at, "sample": sample}
         label = label_of(self.corpus.urls[pair.a], self.corpus.urls[pair.b], what, **more)
         self._append(label.to_json())
-        said = self._said.setdefault(labeller, {})
-        said.pop(place, None)  # said again: it becomes the last
+        own = self._by_labeller.setdefault(labeller, {})
+        own.pop(place, None)  # said again: it becomes the last
         if what is not Judgement.WITHDRAWN:
-            said[place] = label
-        if not said:
-            del self._said[labeller]
+            own[place] = label
+        if not own:
+            del self._by_labeller[labeller]
 
     def _reach(self, labeller: str, place: int | None) -> None:
         """Writes that the pairs before `place` (None: all) that this labeller has judged are of this round's sample."""
-        for at, label in self._said[labeller].items():
+        for at, label in self._by_labeller[labeller].items():
             sample = united(label.sample, self.pairs[at].sample)
             if sample != label.sample and (place is None or at < place):
                 drawn = replace(label, sample=sample)
                 self._append(drawn.to_json())
-                self._said[labeller][at] = drawn  # where it was: it is no new word that undo would take back
+                self._by_labeller[labeller][at] = drawn  # where it was: it is no new word that undo would take back
 
-    def progress(self, labeller: str) -> Labelled:
-        said = self._said.get(labeller, {})
-        counts = Counter(str(label.label) for label in said.values())
-        return Labelled(labeller, len(said), len(self.pairs), dict(counts), next(reversed(said), None))
+    def progress(self, labeller: str) -> LabellerProgress:
+        own = self._by_labeller.get(labeller, {})
+        counts = Counter(str(label.label) for label in own.values())
+        return LabellerProgress(labeller, len(own), len(self.pairs), dict(counts), next(reversed(own), None))
 
     def agreement(self) -> dict[tuple[str, str], tuple[int, float | None]]:
         """Cohen's kappa of every two labellers, see `neardup.evaluation.pairs.labels.kappa`."""
-        return kappa([label for said in self._said.values() for label in said.values()])
+        return kappa([label for own in self._by_labeller.values() for label in own.values()])
 
     def disagreed(self) -> list[int]:
         """Places of the pairs of which labellers said different things."""
         out = []
         for place in range(len(self.pairs)):
-            heard = {said[place].label for said in self._said.values() if place in said}
+            heard = {own[place].label for own in self._by_labeller.values() if place in own}
             if len(heard) > 1:
                 out.append(place)
         return out

@@ -44,20 +44,20 @@ _LINK = re.compile(
 _STILL = b"<style>a, area { pointer-events: none !important }</style>"
 
 
-class Seen(NamedTuple):
+class FramePage(NamedTuple):
     """What a frame is sent: UTF-8."""
 
     content_type: str
     body: bytes
 
 
-def visitor_page(texts: Texts, number: int) -> Seen:
+def visitor_page(texts: Texts, number: int) -> FramePage:
     """The page of a corpus. Raises BadInput where it cannot be read, or is neither HTML nor text."""
     page = texts.page(number)
     decoded = decode((page.body or b"")[: texts.scheme.body_bytes_max], page.content_type)
     if decoded.opaque:
         raise BadInput(f"{page.url}: neither HTML nor text")
     if decoded.mode != HTML:
-        return Seen("text/plain", decoded.utf8)
+        return FramePage("text/plain", decoded.utf8)
     harmless = _LINK.sub(rb"<\1 href=#", _REACHING.sub(b"<x-", decoded.utf8))
-    return Seen("text/html", harmless + _STILL)
+    return FramePage("text/html", harmless + _STILL)

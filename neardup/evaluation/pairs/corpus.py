@@ -17,7 +17,7 @@ PAGES_MAX = 250_000
 
 
 @dataclass
-class Counts:
+class CorpusCounts:
     """What became of the records. repeats: members of identity sets beside the one kept of each."""
 
     fetches: int = 0
@@ -46,7 +46,7 @@ class Corpus:
     supershingles: npt.NDArray[np.uint64]
     simhash: npt.NDArray[np.uint64]
     tokens: npt.NDArray[np.int64]
-    counts: Counts
+    counts: CorpusCounts
     twins: dict[str, int]
     places: dict[str, int] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ def corpus_of(records: Iterable[bytes], *, pages_max: int = PAGES_MAX) -> Corpus
     sequences) all but the first page. Raises BadInput for more than pages_max fetches, CorruptRecord for bytes that
     are no records.
     """
-    counts = Counts()
+    counts = CorpusCounts()
     latest: dict[bytes, Header] = {}
     for record in records:
         header = Header(record)
@@ -109,7 +109,7 @@ def corpus_of(records: Iterable[bytes], *, pages_max: int = PAGES_MAX) -> Corpus
     return _columns(kept, counts, twins)
 
 
-def _columns(kept: list[Header], counts: Counts, twins: dict[str, int]) -> Corpus:
+def _columns(kept: list[Header], counts: CorpusCounts, twins: dict[str, int]) -> Corpus:
     records = [header.record for header in kept]
     step = HEADER.itemsize
     headers = np.frombuffer(b"".join(record[:step] for record in records), dtype=HEADER)

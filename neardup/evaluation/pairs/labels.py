@@ -26,7 +26,7 @@ from neardup.report.reasons import Reason
 
 LABEL_VERSION = 1
 #: Lines of a label file that an error message quotes.
-_TOLD = 5
+_LINES_QUOTED = 5
 LINE_BYTES_MAX = 64_000
 
 
@@ -229,7 +229,7 @@ class LabelledPairs:
         """What a reader of the figures must know of the labels."""
         out = []
         if self.unknown:
-            named = ", ".join(dict.fromkeys(self.unknown[:_TOLD]))
+            named = ", ".join(dict.fromkeys(self.unknown[:_LINES_QUOTED]))
             out.append(f"labels of pages that are not in this crawl: {len(self.unknown):,}, as {named}")
         if self.identical:
             out.append(
@@ -255,13 +255,13 @@ class LabelledPairs:
         return out
 
 
-class Pages(Protocol):
+class PageNumbers(Protocol):
     """What tells the number of a URL's page; None for a URL that it does not know."""
 
     def find(self, url: str) -> int | None: ...
 
 
-def join_labels(labels: Sequence[Label], corpus: Pages, adjudicator: str = "") -> LabelledPairs:
+def join_labels(labels: Sequence[Label], corpus: PageNumbers, adjudicator: str = "") -> LabelledPairs:
     """The labels whose pages the corpus holds, one a pair, sorted by pages; each with the samples of all its pair's.
 
     The majority of a pair's labellers counts; where the adjudicator has labelled it, nobody else.
@@ -276,18 +276,18 @@ def join_labels(labels: Sequence[Label], corpus: Pages, adjudicator: str = "") -
             out.identical += 1
         else:
             votes.setdefault((min(a, b), max(a, b)), []).append(label)
-    for (a, b), said in sorted(votes.items()):
-        final = [label for label in said if adjudicator and label.labeller == adjudicator]
-        tally = Counter(label.label for label in final or said).most_common()
+    for (a, b), given in sorted(votes.items()):
+        final = [label for label in given if adjudicator and label.labeller == adjudicator]
+        tally = Counter(label.label for label in final or given).most_common()
         if len(tally) > 1 and tally[0][1] == tally[1][1]:
             out.split += 1
             continue
         out.outvoted += len(tally) > 1
-        out.adjudicated += bool(final) and any(label.label is not tally[0][0] for label in said)
+        out.adjudicated += bool(final) and any(label.label is not tally[0][0] for label in given)
         out.a.append(a)
         out.b.append(b)
-        counts = next(label for label in final or said if label.label is tally[0][0])
-        out.labels.append(replace(counts, sample=united(*(label.sample for label in said))))
+        counts = next(label for label in final or given if label.label is tally[0][0])
+        out.labels.append(replace(counts, sample=united(*(label.sample for label in given))))
     return out
 
 

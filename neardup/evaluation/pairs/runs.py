@@ -34,7 +34,7 @@ class Merge(NamedTuple):
 
 
 @dataclass
-class Run:
+class CrawlRun:
     """name: of its row in tables. kinds: how often each verdict was given. merges: in the order of the verdicts.
 
     clusters: URL -> number of the cluster in which the run left it. Pages of one cluster count as duplicates of each
@@ -91,20 +91,20 @@ def _merge(verdict: dict[str, Any], url: str) -> Merge:
     return Merge(url, other, b, c, same, str(evidence.get("by", ""))[:100])
 
 
-def run_of(name: str, verdicts: Iterable[dict[str, Any]]) -> Run:
+def run_of(name: str, verdicts: Iterable[dict[str, Any]]) -> CrawlRun:
     """The run of verdicts that are known to be sound, as a state directory holds them."""
-    run = Run(name)
+    run = CrawlRun(name)
     for verdict in verdicts:
         run.take(verdict)
     return run
 
 
-def read_run(lines: Iterable[bytes], name: str, place: str) -> Run:
+def read_run(lines: Iterable[bytes], name: str, place: str) -> CrawlRun:
     """The run of verdicts as JSON lines, as `neardup scan --out` writes them. place: what messages call the lines.
 
     Lines that are no verdicts are counted. Raises BadInput for another version, and where no line is a verdict.
     """
-    run = Run(name)
+    run = CrawlRun(name)
     for number, line in enumerate(lines, 1):
         if line.strip():
             _take_line(run, line, f"{place}:{number}")
@@ -113,7 +113,7 @@ def read_run(lines: Iterable[bytes], name: str, place: str) -> Run:
     return run
 
 
-def _take_line(run: Run, line: bytes, place: str) -> None:
+def _take_line(run: CrawlRun, line: bytes, place: str) -> None:
     try:
         if len(line) > LINE_BYTES_MAX:
             raise ValueError("too long")
@@ -129,7 +129,7 @@ def _take_line(run: Run, line: bytes, place: str) -> None:
         raise BadInput(f"{place}: version {version!r}; this program reads version {VERDICT_VERSION}")
 
 
-def stream(records: Sequence[bytes], decider: Decider) -> Run:
+def stream(records: Sequence[bytes], decider: Decider) -> CrawlRun:
     """The run of sketch records through an index in memory, as a scan would have judged them in this order."""
     return run_of(f"{decider.rule}, as a stream", _judged(records, decider))
 

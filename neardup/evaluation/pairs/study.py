@@ -12,7 +12,7 @@ from neardup.decider import Decider
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.graphs import Graph
 from neardup.evaluation.pairs.labels import Judgement, LabelledPairs
-from neardup.evaluation.pairs.runs import Run
+from neardup.evaluation.pairs.runs import CrawlRun
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.pairs.truth import Editions
 from neardup.kernels import joins
@@ -125,7 +125,7 @@ def groups_of(labels: LabelledPairs) -> Levels:
 
 
 @dataclass
-class Study(LabelledStudy):
+class CrawlStudy(LabelledStudy):
     """b, c: the graphs at the thresholds of algorithms B and C. wide: every pair down to a lower C-similarity, counts
     only; None where the corpus is too large. labels: pairs with one judgement each. seed: of every random choice.
     differences_max: pairs whose term difference is computed; they are read again from their sources. run: what a run
@@ -142,7 +142,7 @@ class Study(LabelledStudy):
     seed: int = 0
     differences_max: int = 5000
     notes: list[str] = field(default_factory=list)
-    run: Run | None = None
+    run: CrawlRun | None = None
     editions: Editions | None = None
 
     @cached_property

@@ -102,8 +102,8 @@ class Items:
             with path.open("rb") as file:
                 for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
                     if line.strip():
-                        url, said = _item(line, f"{path}:{number}")
-                        if held.setdefault(url, said) != said:
+                        url, given = _item(line, f"{path}:{number}")
+                        if held.setdefault(url, given) != given:
                             raise BadInput(f"{path}:{number}: {url} is another item than a line before it says")
         except OSError as error:
             raise BadInput(f"cannot read items {path}: {error.strerror or error}") from error
@@ -206,17 +206,17 @@ class NaturalTruth:
 
 
 def beside(
-    said: Sequence[Label], made: Sequence[Label], samples: Mapping[tuple[int, int], str], corpus: Corpus
+    given: Sequence[Label], made: Sequence[Label], samples: Mapping[tuple[int, int], str], corpus: Corpus
 ) -> list[Label]:
     """What people said, and of the pairs on which they settled nothing what natural truth makes of them.
 
     samples: what natural truth drew, pages a < b. People's pairs are of these samples, too, or every pair that somebody
     looked at would be missing from the tables of its graph.
     """
-    joined = join_labels(said, corpus)
+    joined = join_labels(given, corpus)
     settled = set(zip(joined.a, joined.b, strict=True))
     out = []
-    for label in said:
+    for label in given:
         pair = _pages(label, corpus)
         drawn = "" if pair is None else samples.get(pair, "")
         out.append(replace(label, sample=united(label.sample, drawn)))

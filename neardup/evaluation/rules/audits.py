@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from neardup.errors import BadInput, BadPage
-from neardup.evaluation.figures.sections import Cell, Section, Table, ratio
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section, ratio
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_of
 from neardup.evaluation.pairs.sampling import Drawn
@@ -58,7 +58,7 @@ class AuditPair(NamedTuple):
 
 
 @dataclass
-class Audit:
+class AuditRecords:
     """What some files hold. pairs: the last line of each two URLs, in the order of the first. counts: sums of all runs.
 
     unreadable: lines that are none of an audit, as a crash may leave one.
@@ -69,9 +69,9 @@ class Audit:
     unreadable: int = 0
 
 
-def read_audits(paths: Iterable[Path]) -> Audit:
+def read_audits(paths: Iterable[Path]) -> AuditRecords:
     """Raises BadInput for a file that cannot be read, is of another version, or holds no line of an audit."""
-    out = Audit()
+    out = AuditRecords()
     held: dict[tuple[str, str], AuditPair] = {}
     for path in paths:
         read = 0
@@ -148,7 +148,7 @@ def _ruling(value: dict[str, Any]) -> tuple[str, str]:
     return ("" if kind is None else str(Kind(kind)), str(value["by"])[:100])
 
 
-def drawn_of(audit: Audit, corpus: Corpus) -> list[Drawn]:
+def drawn_of(audit: AuditRecords, corpus: Corpus) -> list[Drawn]:
     """The pairs to be labelled: those whose pages the corpus holds, in the order of the audit.
 
     Left out: pages of equal words, of which the corpus keeps one. Raises BadInput where no pair is left.
@@ -163,7 +163,7 @@ def drawn_of(audit: Audit, corpus: Corpus) -> list[Drawn]:
     return list(out.values())
 
 
-def audit_section(audit: Audit, labels: Sequence[Label]) -> Section:
+def audit_section(audit: AuditRecords, labels: Sequence[Label]) -> Section:
     """Live accuracy: what was drawn, how it was labelled, and what a shadow rule disagreed about."""
     said: dict[tuple[str, str], Counter[Judgement]] = {}
     for label in labels:
@@ -192,7 +192,7 @@ def _settled(votes: Counter[Judgement]) -> bool:
     return len(most) == 1 or most[0][1] > most[1][1]
 
 
-def _counts(audit: Audit) -> Table:
+def _counts(audit: AuditRecords) -> ResultTable:
     pages = audit.counts["pages"]
     rows: list[list[Cell]] = [
         [words, audit.counts[name], None if name == "pairs" else ratio(audit.counts[name], pages)]
@@ -200,10 +200,12 @@ def _counts(audit: Audit) -> Table:
     ]
     note = "All pages that were weighed, drawn or not; to a file a run that was killed writes none."
     kinds = ("text", "count", "share")
-    return Table("audit-counts", "What the shadow rule disagrees about", ("", "count", "share"), kinds, rows, note)
+    return ResultTable(
+        "audit-counts", "What the shadow rule disagrees about", ("", "count", "share"), kinds, rows, note
+    )
 
 
-def _samples(audit: Audit, judged: dict[tuple[str, str], Judgement]) -> Table:
+def _samples(audit: AuditRecords, judged: dict[tuple[str, str], Judgement]) -> ResultTable:
     rows: list[list[Cell]] = []
     for sample, words in SAMPLES.items():
         here = [pair for pair in audit.pairs if pair.sample == sample]
@@ -223,28 +225,28 @@ def _samples(audit: Audit, judged: dict[tuple[str, str], Judgement]) -> Table:
     columns = ("drawn because", "pairs", "labelled correct", "incorrect", "live rule right", "shadow rule right")
     kinds = ("text", "count", "count", "count", "share", "share")
     note = "A dash: nothing is labelled, or there was no shadow rule."
-    return Table("audit-samples", "Pairs drawn", columns, kinds, rows, note)
+    return ResultTable("audit-samples", "Pairs drawn", columns, kinds, rows, note)
 
 
 def _right(rulings: Sequence[tuple[str, str] | None], labels: Sequence[Judgement | None]) -> float | None:
-    wanted = {Judgement.CORRECT: True, Judgement.INCORRECT: False}
+    expected = {Judgement.CORRECT: True, Judgement.INCORRECT: False}
     right = [
-        (ruling[0] == _NEAR) is wanted[label]
+        (ruling[0] == _NEAR) is expected[label]
         for ruling, label in zip(rulings, labels, strict=True)
-        if ruling is not None and label in wanted
+        if ruling is not None and label in expected
     ]
     return ratio(sum(right), len(right))
 
 
-def _shown(audit: Audit, judged: dict[tuple[str, str], Judgement]) -> Table:
+def _shown(audit: AuditRecords, judged: dict[tuple[str, str], Judgement]) -> ResultTable:
     by_sample = (pair for sample in SAMPLES for pair in audit.pairs if pair.sample == sample)
     apart = [pair for pair in by_sample if pair.sample in set(Disagreement)]
     rest = [pair for pair in audit.pairs if pair.sample not in set(Disagreement)]
     rows: list[list[Cell]] = []
     for pair in list(chain(apart, rest))[:SHOWN_MAX]:
-        told = [said and f"{said[0] or 'no'} ({said[1]})" for said in (pair.live, pair.shadow)]
-        rows.append([pair.sample, pair.a, pair.b, *pair.numbers, *told, judged.get(pair.urls)])
+        rulings = [said and f"{said[0] or 'no'} ({said[1]})" for said in (pair.live, pair.shadow)]
+        rows.append([pair.sample, pair.a, pair.b, *pair.numbers, *rulings, judged.get(pair.urls)])
     columns = ("sample", "earlier page", "page", "B-similarity", "C-similarity", "tape", "live", "shadow", "label")
     kinds = ("text", "text", "text", "count", "count", "share", "text", "text", "text")
     note = f"At most {SHOWN_MAX} of {len(audit.pairs):,} pairs, disagreements first."
-    return Table("audit-pairs", "Samples", columns, kinds, rows, note)
+    return ResultTable("audit-pairs", "Samples", columns, kinds, rows, note)

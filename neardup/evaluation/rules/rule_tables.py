@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.evaluation.figures.sections import Cell, Section, Table
+from neardup.evaluation.figures.sections import Cell, ResultTable, Section
 from neardup.evaluation.pairs.labels import Judgement
 from neardup.evaluation.pairs.measures import Interval, Measured, measure
-from neardup.evaluation.pairs.runs import Run
-from neardup.evaluation.pairs.study import NO_LABELS, LabelledStudy, Mask, Study
+from neardup.evaluation.pairs.runs import CrawlRun
+from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy, LabelledStudy, Mask
 from neardup.rules import RULES, Ruling, rules_for
 from neardup.rules.posted import similarity_keys
 from neardup.sketch.header import Header
@@ -35,13 +35,13 @@ _KINDS = ("text", "count", "count", "count", "share", "text", "share", "text", "
 CONTENT_TOO = ", same content too"
 
 
-def rulings(study: Study, rule: str) -> list[Ruling]:
+def rulings(study: CrawlStudy, rule: str) -> list[Ruling]:
     """What a rule says of each labelled pair, by its numbers alone."""
     decider = replace(study.decider, rule=rule)
     return [RULES[rule].decide(pair, decider) for pair in study.numbers]
 
 
-def accepted(study: Study) -> dict[str, Mask]:
+def accepted(study: CrawlStudy) -> dict[str, Mask]:
     """Which labelled pairs each rule calls near-duplicates."""
     out: dict[str, Mask] = {}
     for rule in rules_for(study.decider):
@@ -59,13 +59,13 @@ class Clustered(NamedTuple):
     accepted: Mask
 
 
-def clustered(study: LabelledStudy, run: Run, urls: Callable[[int], tuple[str, str]]) -> Clustered:
+def clustered(study: LabelledStudy, run: CrawlRun, urls: Callable[[int], tuple[str, str]]) -> Clustered:
     """What a run made of the labelled pairs. urls: of the pair at a place."""
-    said = [run.says(*urls(place)) for place in range(len(study.labels))]
-    return Clustered(np.array([one is not None for one in said], bool), np.array([one is True for one in said], bool))
+    same = [run.says(*urls(place)) for place in range(len(study.labels))]
+    return Clustered(np.array([one is not None for one in same], bool), np.array([one is True for one in same], bool))
 
 
-def found_by(study: Study, rule: str) -> Mask:
+def found_by(study: CrawlStudy, rule: str) -> Mask:
     """Which labelled pairs share an index key that the rule posts, so that an index would let them meet."""
     decider = replace(study.decider, rule=rule)
     keys = {
@@ -103,7 +103,7 @@ RUN_TEXT = (
 )
 
 
-def rules_section(study: Study) -> Section:
+def rules_section(study: CrawlStudy) -> Section:
     """All rules of the program on the labelled pairs."""
     section = Section(
         "rules",
@@ -154,10 +154,10 @@ def not_measured(study: LabelledStudy) -> str:
     return "" if correct else "No labelled pair is correct: what needs both kinds is left out."
 
 
-def rules_table(sites: str, rows: list[list[Cell]], *, found: bool) -> Table:
+def rules_table(sites: str, rows: list[list[Cell]], *, found: bool) -> ResultTable:
     """A table of measured rows, of the pairs of `sites`. found: each row ends in what an index finds."""
     columns: tuple[str, ...] = _COLUMNS
     kinds: tuple[str, ...] = _KINDS
     if found:
         columns, kinds = (*columns, "correct ones an index finds"), (*kinds, "share")
-    return Table("rules-" + sites.replace(" ", "-"), f"Labelled pairs: {sites}", columns, kinds, rows)
+    return ResultTable("rules-" + sites.replace(" ", "-"), f"Labelled pairs: {sites}", columns, kinds, rows)

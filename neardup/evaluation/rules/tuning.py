@@ -79,7 +79,7 @@ class Tuning:
     decider: Decider
     proposed: Decider
     changes: list[Tuned]
-    asked: list[str]
+    effective: list[str]
     chosen_on: int
     now: Measured
     then: Measured
@@ -104,7 +104,7 @@ class Tuning:
             (one.name, getattr(self.proposed, one.name)) for one in fields(Decider) if one.name not in _NO_NUMBERS
         )
         changed = [(name, value) for name, value in numbers if value != getattr(usual, name)]
-        return [part for name, value in changed for part in ("--set", f"{name}={told(value)}") if self.holds]
+        return [part for name, value in changed for part in ("--set", f"{name}={setting_text(value)}") if self.holds]
 
     def to_json(self) -> dict[str, Any]:
         """For machines: plain values only."""
@@ -113,7 +113,7 @@ class Tuning:
             "chosen_on": self.chosen_on,
             "told_of": self.now.pairs,
             "changes": [{**asdict(one), "gain": one.gain._asdict()} for one in self.changes],
-            "asked": self.asked,
+            "effective": self.effective,
             "now": {name: getattr(self.now, name)._asdict() for name in ("precision", "recall", "f1")},
             "then": {name: getattr(self.then, name)._asdict() for name in ("precision", "recall", "f1")},
             "f1_gain": self.gain._asdict(),
@@ -124,7 +124,7 @@ class Tuning:
         }
 
 
-def told(value: float) -> str:
+def setting_text(value: float) -> str:
     """A number as settings read it."""
     return str(value).lower() if isinstance(value, bool) else f"{value:g}"
 
@@ -192,11 +192,11 @@ def tune(
         )
         for mask in (first, ~first)
     )
-    proposed, changes, asked = _chosen(s1, decider)
+    proposed, changes, effective = _chosen(s1, decider)
     before, after = s2.taken(decider), s2.taken(proposed)
     measured = [measure(taken, s2.correct, seed, groups=groups[~first]) for taken in (before, after)]
     return Tuning(
-        *(decider, proposed, changes, asked, int(first.sum()), measured[0], measured[1]),
+        *(decider, proposed, changes, effective, int(first.sum()), measured[0], measured[1]),
         s2.gain(before, after),
         labels.problems(),
     )
@@ -212,12 +212,12 @@ def _first_half(groups: npt.NDArray[np.int64], seed: int) -> Mask:
 def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[str]]:
     """(the proposed decider, its changes, the numbers that change any ruling)"""
     proposed, changes = decider, list[Tuned]()
-    asked: list[str] = []
+    effective: list[str] = []
     while len(changes) < CHANGES_MAX:
         before = half.taken(proposed)
         tried = {name: _tried(half, proposed, name) for name in TRIED if name not in {one.name for one in changes}}
         moving = [name for name, masks in tried.items() if any((mask != before).any() for mask in masks.values())]
-        asked = asked or moving
+        effective = effective or moving
         best = max(
             ((name, *_best(half, proposed, name, tried[name])) for name in moving), key=lambda one: one[2], default=None
         )
@@ -229,7 +229,7 @@ def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[s
             break
         changes.append(Tuned(name, getattr(decider, name), value, *_interval(half, value, tried[name]), gain))
         proposed = _with(proposed, name, value)
-    return proposed, changes, asked
+    return proposed, changes, effective
 
 
 def _tried(half: _Half, decider: Decider, name: str) -> dict[float, Mask]:

@@ -9,7 +9,7 @@ from neardup.decider import Decider
 from neardup.evaluation.pairs.corpus import Corpus, corpus_of
 from neardup.evaluation.pairs.graphs import b_graph, c_graph, c_graph_of_all
 from neardup.evaluation.pairs.labels import Label, join_labels
-from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.pairs.texts import Texts
 from neardup.page import Page
 from neardup.scheme import Scheme
@@ -29,12 +29,12 @@ class Crawl:
     corpus: Corpus
     texts: Texts
 
-    def study(self, labels: Sequence[Label] = (), **more: object) -> Study:
+    def study(self, labels: Sequence[Label] = (), **more: object) -> CrawlStudy:
         b, c = b_graph(self.corpus), c_graph(self.corpus)
         wide = c_graph_of_all(self.corpus, c_min=340, pairs_max=0)
         decider = Decider(scheme=SCHEME.digest)
         joined = join_labels(labels, self.corpus)
-        return Study(self.corpus, self.texts, decider, b, c, wide, joined, **more)  # type: ignore[arg-type]
+        return CrawlStudy(self.corpus, self.texts, decider, b, c, wide, joined, **more)  # type: ignore[arg-type]
 
 
 def words(seed: int, count: int) -> list[str]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neardup.errors import BadInput
-from neardup.evaluation.pairs.corpus import Corpus, Counts
+from neardup.evaluation.pairs.corpus import Corpus, CorpusCounts
 from neardup.evaluation.pairs.graphs import Graph, b_graph, blocks, c_graph, c_graph_of_all, missed_by_blocks
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
@@ -16,7 +16,7 @@ def corpus(supershingles: np.ndarray, simhash: np.ndarray) -> Corpus:
     site = (np.arange(n) % 3).astype(np.int32)
     urls = [f"https://s{site[i]}.example/{i}" for i in range(n)]
     names = [f"s{one}.example" for one in site]
-    return Corpus([b""] * n, urls, names, site, supershingles, simhash, np.ones(n, np.int64), Counts(pages=n), {})
+    return Corpus([b""] * n, urls, names, site, supershingles, simhash, np.ones(n, np.int64), CorpusCounts(pages=n), {})
 
 
 def planted(seed: int, n: int = 60) -> Corpus:

@@ -7,7 +7,7 @@ import pytest
 
 from neardup.evaluation.figures.sections import by_name
 from neardup.evaluation.huffman import COSTS, PAPER, SignalStudy, contour, curve, signal_sections
-from neardup.signals.learning import Examples, Run
+from neardup.signals.learning import CrossValidation, Examples
 from neardup.signals.table import SETS, SIGNALS
 
 
@@ -85,7 +85,7 @@ def test_without_rendered_bodies_what_needs_them_is_left_out_and_said() -> None:
 def test_a_curve_goes_down_the_scores_pairs_of_one_score_together() -> None:
     truth = np.array([1, 0, 1, 0, 1], bool)
     scores = np.array([0.9, 0.5, 0.5, 0.1, 0.7])
-    assert curve(Run(0, 0, 0, scores), truth) == [(1 / 3, 1.0), (2 / 3, 1.0), (1.0, 0.75), (1.0, 0.6)]
+    assert curve(CrossValidation(0, 0, 0, scores), truth) == [(1 / 3, 1.0), (2 / 3, 1.0), (1.0, 0.75), (1.0, 0.6)]
 
 
 def test_on_a_contour_the_harmonic_mean_is_one() -> None:

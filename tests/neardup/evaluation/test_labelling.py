@@ -48,7 +48,7 @@ class Round:
 def test_pairs_come_in_order_and_a_restart_goes_on(crawl: Crawl) -> None:
     r = Round(crawl)
     for at, place in enumerate((0, 1, 3)):
-        r.labelling.say("ana", place, "correct", ["time_stamp"], at)
+        r.labelling.record("ana", place, "correct", ["time_stamp"], at)
     assert r.labelling.next_for("ana") == 2
     assert r.labelling.next_for("ana", after=2) == 4
     assert r.labelling.next_for("ana", after=4) == 2
@@ -58,19 +58,19 @@ def test_pairs_come_in_order_and_a_restart_goes_on(crawl: Crawl) -> None:
     assert r.labelling.progress("ana").done == 3
     assert r.labelling.progress("ana").judgements == {"correct": 3}
     for place in (2, 4):
-        r.labelling.say("ana", place, "incorrect", [], 9)
+        r.labelling.record("ana", place, "incorrect", [], 9)
     assert r.labelling.next_for("ana") is None
 
 
 def test_undo_takes_back_the_last_word_also_after_a_restart(crawl: Crawl) -> None:
     r = Round(crawl)
-    r.labelling.say("ana", 0, "correct", [], 1)
-    r.labelling.say("ana", 1, "correct", [], 2)
-    r.labelling.say("bob", 4, "correct", [], 3)
-    r.labelling.say("ana", 0, "undecided", ["minor_item"], 4)  # said again: now the last
+    r.labelling.record("ana", 0, "correct", [], 1)
+    r.labelling.record("ana", 1, "correct", [], 2)
+    r.labelling.record("bob", 4, "correct", [], 3)
+    r.labelling.record("ana", 0, "undecided", ["minor_item"], 4)  # said again: now the last
     r.begin()
     assert r.labelling.undo("ana", 5) == 0
-    assert r.labelling.said("ana", 0) is None
+    assert r.labelling.label_by("ana", 0) is None
     r.begin()
     assert r.labelling.undo("ana", 6) == 1
     assert r.labelling.undo("ana", 7) is None
@@ -86,8 +86,8 @@ def test_what_is_not_kept_is_not_said(crawl: Crawl) -> None:
 
     labelling = Labelling(r.pairs, crawl.corpus, [], full)
     with pytest.raises(BadInput, match="disk is full"):
-        labelling.say("ana", 0, "correct", [], 1)
-    assert labelling.said("ana", 0) is None
+        labelling.record("ana", 0, "correct", [], 1)
+    assert labelling.label_by("ana", 0) is None
     assert labelling.labellers == []
 
 
@@ -108,7 +108,7 @@ def test_what_is_not_kept_is_not_said(crawl: Crawl) -> None:
 def test_bad_words_are_refused(crawl: Crawl, labeller: str, place: int, judgement: str, reasons: list[str]) -> None:
     r = Round(crawl)
     with pytest.raises(BadInput):
-        r.labelling.say(labeller, place, judgement, reasons, 1)
+        r.labelling.record(labeller, place, judgement, reasons, 1)
     assert r.lines == []
 
 
@@ -117,8 +117,8 @@ def test_labellers_agree_or_not(crawl: Crawl) -> None:
     for place, (one, other) in enumerate(
         [("correct", "correct"), ("incorrect", "incorrect"), ("correct", "incorrect")]
     ):
-        r.labelling.say("ana", place, one, [], place)
-        r.labelling.say("bob", place, other, [], place)
+        r.labelling.record("ana", place, one, [], place)
+        r.labelling.record("bob", place, other, [], place)
     ((pair, (n, kappa)),) = r.labelling.agreement().items()
     assert (pair, n) == (("ana", "bob"), 3)
     assert kappa == pytest.approx(0.4)  # p_o 2/3, p_e (2*1 + 1*2) / 9
@@ -162,15 +162,15 @@ def test_a_second_round_says_of_which_samples_its_pairs_are(crawl: Crawl) -> Non
     """What was judged in the first round is not asked again, and counts for the second as far as that has come."""
     r = Round(crawl, count=20)
     for place in range(20):
-        r.labelling.say("ana", place, "correct", ["time_stamp"], place)
+        r.labelling.record("ana", place, "correct", ["time_stamp"], place)
     r.draw("C", 30)
     count, first = len(r.pairs), r.labelling.next_for("ana")
-    known = {place for place in range(count) if r.labelling.said("ana", place)}
+    known = {place for place in range(count) if r.labelling.label_by("ana", place)}
     assert first is not None
     assert min(known) < first < max(known), "by this seed there are pairs of both rounds before and behind"
     assert r.places_of("C") == set(range(first))
     while (place := r.labelling.next_for("ana")) is not None:
-        r.labelling.say("ana", place, "incorrect", ["main_item"], 100 + place)
+        r.labelling.record("ana", place, "incorrect", ["main_item"], 100 + place)
         following = r.labelling.next_for("ana")
         assert r.places_of("C") == set(range(count if following is None else following)), "a beginning, without holes"
     of_b = [label for label in r.labels() if "B" in label.samples]
@@ -186,8 +186,8 @@ def test_a_second_round_says_of_which_samples_its_pairs_are(crawl: Crawl) -> Non
 def test_a_round_of_known_pairs_alone_is_written_at_its_beginning(crawl: Crawl) -> None:
     r = Round(crawl, count=3)
     for place in range(3):
-        r.labelling.say("ana", place, "correct", [], place)
+        r.labelling.record("ana", place, "correct", [], place)
     r.draw("combined", 3)
-    known = [place for place in range(3) if r.labelling.said("ana", place)]
+    known = [place for place in range(3) if r.labelling.label_by("ana", place)]
     assert known == [0, 1, 2], "by this seed both samples are the same pairs"
     assert all(label.samples == {"B", "combined"} for label in r.labels())

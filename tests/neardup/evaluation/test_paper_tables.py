@@ -12,15 +12,15 @@ import pytest
 import neardup
 from neardup.evaluation.answer import answer
 from neardup.evaluation.figures.plots import Axes, Series, plot
-from neardup.evaluation.figures.sections import Cell, Table, by_name
+from neardup.evaluation.figures.sections import Cell, ResultTable, by_name
 from neardup.evaluation.henzinger import difference_tables, pairs_tables
 from neardup.evaluation.henzinger.choice_tables import combined_section
 from neardup.evaluation.henzinger.choices import find_knee
 from neardup.evaluation.henzinger.pairs_tables import graph_section, levels_section
 from neardup.evaluation.henzinger.site_tables import hosts_section, worst_sites
 from neardup.evaluation.pairs.labels import Judgement, Label, join_labels, label_of
-from neardup.evaluation.pairs.runs import Run, stream
-from neardup.evaluation.pairs.study import Study
+from neardup.evaluation.pairs.runs import CrawlRun, stream
+from neardup.evaluation.pairs.study import CrawlStudy
 from neardup.evaluation.rules.rule_tables import rules_section
 from neardup.evaluation.run_tables import RunPages, RunStudy, run_section, run_sections
 from neardup.page import host_of
@@ -50,15 +50,15 @@ def labels_of(crawl: Crawl) -> list[Label]:
 
 
 @pytest.fixture(scope="module")
-def study(crawl: Crawl) -> Study:
+def study(crawl: Crawl) -> CrawlStudy:
     return crawl.study(labels_of(crawl), run=stream(crawl.corpus.records, crawl.study().decider))
 
 
-def rows_of(table: Table) -> dict[Cell, dict[str, Cell]]:
+def rows_of(table: ResultTable) -> dict[Cell, dict[str, Cell]]:
     return {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
 
 
-def test_degrees_are_of_pages_with_an_edge_and_of_at_least_a_number(study: Study) -> None:
+def test_degrees_are_of_pages_with_an_edge_and_of_at_least_a_number(study: CrawlStudy) -> None:
     rows = rows_of(graph_section(study).tables[0])
     for graph, column in ((study.b, "B graph"), (study.c, "C graph")):
         degrees = [degree for degree in graph.degrees.tolist() if degree]
@@ -68,7 +68,7 @@ def test_degrees_are_of_pages_with_an_edge_and_of_at_least_a_number(study: Study
             assert told == sum(degree >= least for degree in degrees) / len(degrees)
 
 
-def test_pairs_of_both_algorithms_are_told_by_level_and_site(study: Study) -> None:
+def test_pairs_of_both_algorithms_are_told_by_level_and_site(study: CrawlStudy) -> None:
     tables = by_name([levels_section(study)])
     c = study.c
     same = study.corpus.site[c.a] == study.corpus.site[c.b]
@@ -96,7 +96,7 @@ def test_pages_are_told_by_host() -> None:
     assert "no page" in hosts_section([]).missing
 
 
-def test_the_cutoff_is_judged_on_s2_by_site(study: Study) -> None:
+def test_the_cutoff_is_judged_on_s2_by_site(study: CrawlStudy) -> None:
     knee = find_knee(study)
     tables = by_name([combined_section(study)])
     cutoff = knee.chosen or 355
@@ -113,7 +113,7 @@ def test_the_cutoff_is_judged_on_s2_by_site(study: Study) -> None:
     assert rows[f"combined, cutoff {cutoff}"]["paper: R"] == 0.79
 
 
-def test_the_site_split_is_estimated_from_its_parts(crawl: Crawl, study: Study) -> None:
+def test_the_site_split_is_estimated_from_its_parts(crawl: Crawl, study: CrawlStudy) -> None:
     """All pairs of C are labelled, so C's part is a count; the combined algorithm's is scaled up from S2."""
     knee = find_knee(study)
     cutoff = knee.chosen or 355
@@ -145,7 +145,7 @@ def test_no_site_split_from_labels_of_one_graph(crawl: Crawl) -> None:
     assert rows["algorithm C"]["correct pairs"] is None
 
 
-def test_sites_are_told_of_all_pairs(crawl: Crawl, study: Study) -> None:
+def test_sites_are_told_of_all_pairs(crawl: Crawl, study: CrawlStudy) -> None:
     tables = by_name([worst_sites(study)])
     counts: Counter[str] = Counter()
     for a, b in zip(study.b.a.tolist(), study.b.b.tolist(), strict=True):
@@ -161,7 +161,7 @@ def test_sites_are_told_of_all_pairs(crawl: Crawl, study: Study) -> None:
     assert every[name]["share of all labelled pairs"] == wrong[name] / len(study.labels)
 
 
-def test_an_undecided_pair_is_not_a_correct_one(study: Study) -> None:
+def test_an_undecided_pair_is_not_a_correct_one(study: CrawlStudy) -> None:
     rows = rows_of(by_name([rules_section(study)])["rules-all"])
     similar = (study.b_similarity >= 2).tolist()
     correct = study.judged(Judgement.CORRECT).tolist()
@@ -208,7 +208,7 @@ def test_term_differences_stand_on_an_axis_of_terms(monkeypatch: pytest.MonkeyPa
     assert lefts[1] - lefts[0] == pytest.approx(widths[0] + 0.5, abs=0.11), "two terms wide, side by side"
 
 
-def test_the_answer_comes_first(study: Study) -> None:
+def test_the_answer_comes_first(study: CrawlStudy) -> None:
     sections = [rules_section(study), run_section(study.run, study)]  # type: ignore[arg-type]
     told = answer(sections)
     rows = rows_of(sections[0].tables[0])
@@ -230,7 +230,7 @@ def test_a_run_that_knows_few_of_the_pairs_is_no_rival(crawl: Crawl) -> None:
     few = {url for label in labels[:5] for url in label.pair}
     labels = [replace(label, **(wrong if few.isdisjoint(label.pair) else right)) for label in labels]
     strangers = next(label.pair for label in labels if label.label is Judgement.INCORRECT)
-    part = Run("a part of a run", clusters={**dict.fromkeys(few, 1), **dict(zip(strangers, (2, 3), strict=True))})
+    part = CrawlRun("a part of a run", clusters={**dict.fromkeys(few, 1), **dict(zip(strangers, (2, 3), strict=True))})
     sections = [rules_section(crawl.study(labels, run=part)), run_section(part)]
     ran = sections[0].tables[0].to_json()[-1]
     assert (ran["rule"], ran["F1"], ran["pairs"] < len(labels)) == (part.name, 1, True)
@@ -261,6 +261,6 @@ def test_the_paper_is_cited_by_its_own_sections() -> None:
     assert ("page.py", "1") in cited
 
 
-def test_hosts_of_a_crawl_are_all_told(study: Study) -> None:
+def test_hosts_of_a_crawl_are_all_told(study: CrawlStudy) -> None:
     rows = hosts_section(study.corpus.urls).tables[1].rows
     assert {row[0]: row[1] for row in rows} == Counter(map(host_of, study.corpus.urls))

@@ -9,7 +9,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.figures.sections import by_name
 from neardup.evaluation.pairs.labels import Judgement, join_labels, label_of
-from neardup.evaluation.pairs.runs import Run, read_run, run_of, stream
+from neardup.evaluation.pairs.runs import CrawlRun, read_run, run_of, stream
 from neardup.evaluation.pairs.truth import Items
 from neardup.evaluation.report import evaluate, evaluate_run
 from neardup.evaluation.run_tables import RunPages, RunStudy, run_section
@@ -133,4 +133,4 @@ def test_a_stream_in_memory_counts_as_a_run() -> None:
     row = by_name(evaluate(study).sections)["rules-all"].rows[-1]
     assert row[:4] == ["verified, as a stream", len(labels), len(labels), len(labels)]
     assert all(a is not None and b is not None and b < a for a, b in pairs)
-    assert isinstance(study.run, Run)
+    assert isinstance(study.run, CrawlRun)

@@ -71,7 +71,7 @@ def test_labels_that_say_nothing_change_nothing() -> None:
     assert found.changes == []
     assert found.flags == []
     assert found.proposed == everything
-    assert "tape_min" in found.asked
+    assert "tape_min" in found.effective
     assert not found.holds
     fitting = tuned(lambda random, correct: 0.9 if correct else 0.1)
     assert fitting.changes == []
@@ -135,7 +135,7 @@ def test_other_rules_are_asked_for_their_own_numbers() -> None:
     found = tune(labels, pairs, replace(DECIDER, rule="simhash"))
     (change,) = found.changes
     assert change.name == "c_min"
-    assert found.asked == ["c_min"]
+    assert found.effective == ["c_min"]
     assert 344 <= change.then <= 352
     assert found.flags == ["--set", f"c_min={change.then}"]
 

@@ -19,8 +19,8 @@ from neardup.page import Page
 from neardup.report import HotKey, ReportInfo, SourceInfo, build_report, visible
 from neardup.report.charts import bars, sizes, thinned
 from neardup.report.prose import GLOSSARY, KINDS, key_name, percent, sentences
-from neardup.report.samples import Card, Side
-from neardup.report.tally import LARGEST_KEPT, Clusters, Leaders, Sample, Tally, by_hash
+from neardup.report.samples import Card, CardSide
+from neardup.report.tally import LARGEST_KEPT, ClusterSizes, Leaders, ReportTally, SmallestSample, by_hash
 from neardup.rules import RULES, why_refused
 from neardup.rules.base import score_and_demand
 from neardup.verdict import Kind
@@ -200,7 +200,7 @@ def test_is_a_function_of_its_input() -> None:
 
 def test_samples_do_not_depend_on_the_order_of_verdicts() -> None:
     verdicts = list(MadeUpCrawl(500).verdicts(keep_pages=False))
-    first, second = Sample(7, by_hash), Sample(7, by_hash)
+    first, second = SmallestSample(7, by_hash), SmallestSample(7, by_hash)
     for verdict in verdicts:
         first.add(verdict)
     for verdict in reversed(verdicts):
@@ -209,7 +209,7 @@ def test_samples_do_not_depend_on_the_order_of_verdicts() -> None:
 
 
 def test_closest_calls_are_the_closest() -> None:
-    tally = Tally(DECIDER)
+    tally = ReportTally(DECIDER)
     verdicts = list(MadeUpCrawl(2000).verdicts(keep_pages=False))
     for verdict in verdicts:
         tally.add(verdict)
@@ -255,7 +255,7 @@ def test_long_texts_make_no_long_report() -> None:
 
 
 def test_clusters_follow_sizes_and_keep_the_largest() -> None:
-    clusters = Clusters(clusters_max=100)
+    clusters = ClusterSizes(clusters_max=100)
     for cluster in range(90):
         clusters.add({"verdict": "unique", "cluster": cluster, "cluster_size": 1})
     for cluster in range(90):
@@ -271,7 +271,7 @@ def test_clusters_follow_sizes_and_keep_the_largest() -> None:
 
 
 def test_a_cluster_lists_its_members_alone() -> None:
-    clusters = Clusters()
+    clusters = ClusterSizes()
 
     def told(kind: str, url: str, cluster: int | None, size: int | None) -> None:
         verdict = {"verdict": kind, "url": url, "cluster": cluster, "cluster_size": size}
@@ -303,7 +303,7 @@ def test_every_family_of_keys_has_words() -> None:
 
 
 def test_reasons_are_counted_without_what_is_one_pages_own() -> None:
-    tally = Tally(DECIDER)
+    tally = ReportTally(DECIDER)
     for i in range(30):
         tally.add({"verdict": "rejected", "url": "", "reason": f"not JSON: bad, at character {i}"})
     tally.add({"verdict": "rejected", "url": "", "reason": "HTTP status 500"})
@@ -311,7 +311,7 @@ def test_reasons_are_counted_without_what_is_one_pages_own() -> None:
 
 
 def test_more_clusters_than_are_followed() -> None:
-    clusters = Clusters(clusters_max=3)
+    clusters = ClusterSizes(clusters_max=3)
     for cluster in range(5):
         clusters.add({"verdict": "exact_duplicate", "cluster": cluster, "cluster_size": 2, "url": "u"})
     assert clusters.unfollowed
@@ -449,10 +449,10 @@ def test_closest_calls_stand_under_what_decided_and_bring_their_labels() -> None
 
 
 def test_a_pair_without_two_addresses_has_no_label() -> None:
-    page = Side("http://a.example/\u202e", 1, "")
+    page = CardSide("http://a.example/\u202e", 1, "")
     assert Card("near_duplicate", page).labels() == []
     assert Card("edited", page, page).labels() == []
-    assert Card("near_duplicate", page, Side("", 2, "")).labels() == []
-    line, _ = Card("near_duplicate", page, Side("http://b.example/", 2, "")).labels()
+    assert Card("near_duplicate", page, CardSide("", 2, "")).labels() == []
+    line, _ = Card("near_duplicate", page, CardSide("http://b.example/", 2, "")).labels()
     assert "\\u202e" in line
     assert line.isascii()

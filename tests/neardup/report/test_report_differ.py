@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.report.differ import GAP_EDITS_MAX, Change, Difference, Text, compare_texts, marks, text_words
+from neardup.report.differ import GAP_EDITS_MAX, Difference, Text, TextChange, compare_texts, marks, text_words
 from neardup.report.passages import CONTEXT_WORDS, passages, plain
 
 LETTERS = st.lists(st.sampled_from("abcd"), max_size=40)
@@ -65,7 +65,7 @@ def lcs(a: list[str], b: list[str]) -> int:
 
 def test_a_changed_word_and_an_inserted_line() -> None:
     difference = of("The broker reads the log.\nEnd of it", "The broker writes the log.\nA new line.\nEnd of it")
-    assert difference.changes == [Change(2, 3, 2, 3), Change(5, 5, 5, 8)]
+    assert difference.changes == [TextChange(2, 3, 2, 3), TextChange(5, 5, 5, 8)]
     shown = passages(difference).shown
     assert plain(shown[0].left) == "The broker [-reads-] the log. ¶ End of it"
     assert plain(shown[0].inline) == "The broker [-reads-] [+writes+] the log. ¶ [+A new line+]. ¶ End of it"
@@ -206,4 +206,4 @@ def test_equal_texts_show_their_beginning() -> None:
 
 def test_empty_texts() -> None:
     assert of("", "").changes == []
-    assert of("", "a b").changes == [Change(0, 0, 0, 2)]
+    assert of("", "a b").changes == [TextChange(0, 0, 0, 2)]

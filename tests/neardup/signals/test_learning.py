@@ -11,9 +11,9 @@ from neardup.signals.learning import (
     LEAF_PAIRS,
     LEARNERS,
     PRUNING,
+    CrossValidation,
     Examples,
-    Outcome,
-    Run,
+    LearningOutcome,
     cross_validate,
     judge,
     learn_rules,
@@ -85,12 +85,12 @@ def test_precision_recall_and_f_by_hand() -> None:
     assert nothing[:3] == (0.0, 0.0, 0.0)
 
 
-def run(f: float) -> Run:
-    return Run(f + 0.1, f - 0.1, f, np.zeros(1))
+def run(f: float) -> CrossValidation:
+    return CrossValidation(f + 0.1, f - 0.1, f, np.zeros(1))
 
 
 def test_the_median_run_counts_and_both_learners_are_averaged() -> None:
-    outcome = Outcome({"tree": [run(f) for f in (0.2, 0.5, 0.9)], "rules": [run(f) for f in (0.3, 0.7, 0.8)]})
+    outcome = LearningOutcome({"tree": [run(f) for f in (0.2, 0.5, 0.9)], "rules": [run(f) for f in (0.3, 0.7, 0.8)]})
     assert outcome.median("tree").f == 0.5
     assert outcome.average == pytest.approx((0.7, 0.5, 0.6))
     assert outcome.quartiles() == pytest.approx((0.35, 0.6, 0.775))
@@ -135,10 +135,10 @@ def test_too_few_pairs_of_a_kind_are_told() -> None:
 
 @pytest.mark.slow
 def test_another_seed_cuts_other_folds() -> None:
-    from neardup.signals.learning import Task
+    from neardup.signals.learning import CrossValidationTask
 
     known = examples(120, 0.2)
-    runs = [cross_validate(Task(known, "tree", seed, 4)) for seed in (0, 0, 1)]
+    runs = [cross_validate(CrossValidationTask(known, "tree", seed, 4)) for seed in (0, 0, 1)]
     assert np.array_equal(runs[0].scores, runs[1].scores)
     assert not np.array_equal(runs[0].scores, runs[2].scores)
 

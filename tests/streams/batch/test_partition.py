@@ -18,7 +18,7 @@ from neardup.signals.model import Branch, Leaf, Model
 from streams.batch import duck, reading
 from streams.batch.results import Summary
 from streams.batch.workers import Stopped
-from streams.commands.partition import Asked, partition_command
+from streams.commands.partition import PartitionOptions, partition_command
 from tests.streams.archives import Sample, write_folder, write_warc
 from tests.streams.batch.corpora import edited, entry, items, page, read, sentences, write
 from tests.streams.shell import Shell
@@ -26,7 +26,7 @@ from tests.streams.shell import Shell
 
 def partition(paths: list[Path], out: Path, parameters: Parameters | None = None, **more: Any) -> Summary:
     asked = {"workers": 1, "memory_mb": 700} | {name: more.pop(name) for name in list(more) if name != "progress"}
-    return partition_command(paths, parameters or Parameters(), Asked(out=out, **asked), **more)
+    return partition_command(paths, parameters or Parameters(), PartitionOptions(out=out, **asked), **more)
 
 
 def rows(file: Path) -> list[tuple[Any, ...]]:
@@ -101,7 +101,7 @@ def test_warc_folder_and_json_lines_give_the_same_sets(tmp_path: Path) -> None:
         ("f", write_folder(tmp_path / "folder", samples), "https://x.example/"),
         ("j", write(tmp_path / "a.jsonl", [entry("https://" + s.path, s.body) for s in samples]), None),
     ):
-        partition_command([source], Parameters(), Asked(out=tmp_path / name, memory_mb=700), base_url=base)
+        partition_command([source], Parameters(), PartitionOptions(out=tmp_path / name, memory_mb=700), base_url=base)
         sets = read(tmp_path / name / "sets.jsonl")
         found.append(sorted(sorted(url.removeprefix("https://x.example/") for url in one) for one in sets))
     assert [[url.removeprefix("https://") for url in one] for one in found[0]] == found[1]

@@ -10,7 +10,7 @@ import pytest
 
 from neardup.report.partition import partition_report
 from streams.batch.results import Summary
-from streams.batch.steps import Counts
+from streams.batch.steps import PartitionCounts
 from tests.streams.batch.corpora import edited, entry, items, page, sentences, write
 from tests.streams.shell import Shell
 
@@ -68,6 +68,6 @@ def test_pages_that_are_gone_are_said_to_be() -> None:
     place = {"source": "0" * 32, "offset": 0}
     member = {"url": "https://a.example/2", "near": "https://a.example/1", "score": 0.5, "containment": 0.6, **place}
     line = {"representative": {"url": "https://a.example/1", **place}, "size": 2, "members": [member]}
-    told = asdict(Summary(sets=1, in_sets=2, counts=Counts(documents=2), sizes={2: 1}))
+    told = asdict(Summary(sets=1, in_sets=2, counts=PartitionCounts(documents=2), sizes={2: 1}))
     report = partition_report(told, [line], lambda places: {})
     assert report.count("its source is gone or has changed") == 2

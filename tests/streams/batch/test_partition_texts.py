@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neardup.partition.parameters import Parameters
-from streams.commands.partition import Asked, partition_command
+from streams.commands.partition import PartitionOptions, partition_command
 from tests.streams.batch.corpora import edited, entry, page, read, sentences, write
 
 GUIDES = Path(__file__).parents[4] / "shared" / "data" / "installation_guide_9arch_19lang.tar.xz"
@@ -19,7 +19,7 @@ PAGES = 5  # of a language and an architecture
 
 def partition(folder: Path, entries: list) -> list[set[str]]:
     write(folder / "crawl.jsonl", entries)
-    partition_command([folder / "crawl.jsonl"], Parameters(), Asked(folder / "sets"))
+    partition_command([folder / "crawl.jsonl"], Parameters(), PartitionOptions(folder / "sets"))
     return read(folder / "sets" / "sets.jsonl")
 
 

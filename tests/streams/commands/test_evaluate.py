@@ -172,7 +172,7 @@ def test_two_rounds_of_labelling_fill_both_tables(larger: Path, tmp_path: Path) 
             labelling = Labelling(pairs, crawl.corpus, file.labels, file.append)
             while (place := labelling.next_for("ana")) is not None:
                 one, other = (crawl.corpus.urls[page].rpartition("/")[2] for page in pairs[place][:2])
-                labelling.say("ana", place, "correct" if one == other else "incorrect", [], place)
+                labelling.record("ana", place, "correct" if one == other else "incorrect", [], place)
             file.close()
     assert len(read_labels(path)) < sum(drawn.values()), "some pairs are of both"
     found = evaluate_command([larger], base_url=BASE, labels=[path])

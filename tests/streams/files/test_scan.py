@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from neardup.report.tally import Tally
+from neardup.report.tally import ReportTally
 from streams.files import scan as scanning
 from streams.files import sketcher
 from streams.files.scan import Progress, scan
@@ -75,7 +75,7 @@ def test_who_comes_back_is_a_page_and_who_stood_in_is_none(tmp_path: Path) -> No
         "exact_duplicate",
     ]
     assert (result.pages, result.counts) == (4, {"unique": 2, "exact_duplicate": 1, "gone": 1, "promoted": 2})
-    tally = Tally(state.decider)
+    tally = ReportTally(state.decider)
     for verdict in verdicts:
         tally.add(verdict)
     assert (tally.pages, tally.duplicates, tally.clusters.founded) == (4, 1, 1)
