@@ -336,7 +336,7 @@ def _owner(text, start, end):
     while stop < at and (bracket or text[stop] != _COLON):
         bracket = bracket and text[stop] != _BRACKET + 2
         stop += 1
-    if stop - first > 4 and text[first + 3] == _DOT and text[first] == text[first + 1] == text[first + 2] == _W:
+    if stop - first >= 4 and text[first + 3] == _DOT and text[first] == text[first + 1] == text[first + 2] == _W:
         first += 4
     user = at + 1
     if user >= end or text[at] != _SLASH or (text[user] != _AT and text[user] != _TILDE):

@@ -5,6 +5,7 @@ tenth of the price. The format is derived from HEADER, so the two cannot drift a
 """
 
 import hashlib
+import re
 import struct
 from functools import lru_cache
 
@@ -58,6 +59,8 @@ _SIMHASH_AT, _SIMHASH_BYTES = field_at("simhash"), HEADER["simhash"].itemsize
 _KINDS = tuple(RecordKind)
 _OPAQUE, _TRUNCATED = int(RecordFlag.OPAQUE), int(RecordFlag.TRUNCATED)
 _FLAGS = sum(RecordFlag)
+#: What matching takes for granted of the URL of a page (see `neardup.page.normalise_url`).
+_NORMAL = re.compile(rb"[a-z][a-z0-9+.-]*+://[^/?]*+/")
 
 
 def url_hash(url: str | bytes) -> bytes:
@@ -130,6 +133,9 @@ class Header(RecordTexts):
             return f"its filter has {bloom} bytes, which is no power of two"
         if min(self.offset, self.position, self.log_time) < 0:
             return "its place or its time is negative"
+        url = self.record[self.starts[RecordSection.URL] : self.starts[RecordSection.SITE]]
+        if self.kind is RecordKind.PAGE and not (url.isascii() and _NORMAL.match(url)):
+            return f"its URL is not in normal form: {url[:200]!r}"
         return ""
 
     @property

@@ -1,0 +1,78 @@
+"""Owners of URLs: kernels, the index and the oracle find the same ones as `owner_of`, however odd a URL is."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from neardup.errors import BadPage
+from neardup.index import namings
+from neardup.kernels.urls import same_owner
+from neardup.page import Page, normalise_url, owner_of
+from neardup.scheme import Scheme
+from neardup.sketch.header import Header
+from neardup.sketch.layout import RecordSection
+from neardup.sketch.making import sketch_pages
+from tests.oracle.sketches import owner
+
+_SCHEMES = st.sampled_from(("http", "https", "ftp", "file", "x+y", "HTTP"))
+_USERS = st.sampled_from(("", "", "u@", "u:p@", "@", "a@b@", "%40@", "~@", "/@"))
+_PORTS = ("a.example:8080", "1.2.3.4:80", "[::1]:8080")
+_HOSTS = st.sampled_from(
+    (
+        "a.example",
+        "www.a.example",
+        "www.www.a",
+        "www.",
+        "www",
+        "wwww.a",
+        "1.2.3.4",
+        "[::1]",
+        "[2001:db8::1]",
+        "",
+        *_PORTS,
+    )
+)
+_PATHS = st.lists(
+    st.sampled_from(("/", "/", "@", "~", "@ann", "~bob", "?", "#", "%40", "%7E", "%2F", "..", ".", ":", "a", "[", "ü")),
+    max_size=6,
+).map("".join)
+
+
+@st.composite
+def _urls(draw):
+    url = f"{draw(_SCHEMES)}://{draw(_USERS)}{draw(_HOSTS)}/{draw(_PATHS)}"
+    try:
+        return normalise_url(url)
+    except BadPage:
+        assume(False)
+
+
+def _one_owner(a, b):
+    """What the kernel says."""
+    one, other = a.encode(), b.encode()
+    text = np.frombuffer(one + other, np.uint8)
+    return bool(same_owner(text, 0, len(one), len(one), len(text)))
+
+
+@given(_urls(), _urls())
+@example("http://www./", "file:///")
+@example("http://u:p@www.a:8080/~ann?x", "https://a/~ann/")
+@example("http://[::1]:80/@ann", "http://[::1]/@ann?/")
+def test_all_agree_on_owners(a, b):
+    expected = owner_of(a) == owner_of(b)
+    assert _one_owner(a, b) == expected
+    assert (namings.owner(5, a.encode()) == namings.owner(5, b.encode())) == expected
+    assert (owner(a) == owner(b)) == expected
+    assert _one_owner(a, a)
+
+
+@pytest.mark.parametrize("url", [b"", b"http:/a/b/c", b"http://a.test", b"http://\xff.test/"])
+def test_a_record_whose_url_has_no_owner_is_damaged(url):
+    """It is refused where the log is read: `owner` would end the matcher without naming the record."""
+    (record,) = sketch_pages([Page("http://a.test/long-enough", b"<p>some words")], Scheme(seed=1))
+    header = Header(record)
+    start, end = header.starts[RecordSection.URL], header.starts[RecordSection.SITE]
+    assert header.problem() == ""
+    damaged = record[:start] + url.ljust(end - start, b"-") + record[end:]
+    assert "its URL is not in normal form" in Header(damaged).problem()
