@@ -220,7 +220,9 @@ def scan(
     from streams.line.audit import open_audit
     from streams.line.audit import shadow_numbers as numbers_of
     from streams.process.last_words import LastWords
+    from streams.process.open_files import raise_open_files
 
+    raise_open_files()
     others = numbers_of(shadow_numbers or [])
     announce_compiler(quiet=quiet)
     told = Console(stderr=out == "-" or as_json)

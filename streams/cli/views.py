@@ -11,6 +11,7 @@ from streams.cli import options
 from streams.cli.options import takes_settings
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
+from streams.process.open_files import raise_open_files
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -85,6 +86,7 @@ def views(
         if not (scan / "verdicts").is_dir():
             raise BadInput(f"{scan} is no scan's state directory; make one with: neardup scan")
         source = ScanSource(scan, None if audit is None else audits_of(audit))
+    raise_open_files()
     file = None if labels is None else LabelFile(labels)
     sock = web.listen(host, port, settings.views_token)
     try:

@@ -15,6 +15,7 @@ from streams.kafka import Connection
 from streams.process import logs
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
+from streams.process.open_files import raise_open_files
 from streams.process.signals import SteadyClock, stopped_by_signals
 from streams.process.traces import Traces, traces_to
 
@@ -87,8 +88,10 @@ class Silence:
 def serving(settings: Settings, role: str) -> Iterator[Runtime]:
     """A runtime that logs to stderr, serves health and metrics, and is stopped by SIGTERM and SIGINT.
 
-    role: for the metrics' labels. Raises BadInput if the address for metrics cannot be had.
+    role: for the metrics' labels. Raises BadInput if the address for metrics cannot be had, or too few files may be
+    opened.
     """
+    raise_open_files()
     secrets = settings.secrets()
     with logs.configured(settings.log_level, settings.log_format, secrets=secrets):
         metrics = Metrics()
