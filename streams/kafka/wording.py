@@ -27,7 +27,15 @@ _WORDS: Mapping[int, str] = {
         "the name of a broker's host is not known here: check `bootstrap`, the brokers' advertised.listeners, and DNS"
     ),
     KafkaError._SSL: "TLS with the broker fails: check certificates and Kafka settings (security.protocol, ssl.*)",
-    **dict.fromkeys((KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED), _CREDENTIALS),
+    **dict.fromkeys(
+        (
+            KafkaError._AUTHENTICATION,
+            KafkaError.SASL_AUTHENTICATION_FAILED,
+            KafkaError.UNSUPPORTED_SASL_MECHANISM,
+            KafkaError.ILLEGAL_SASL_STATE,
+        ),
+        _CREDENTIALS,
+    ),
     **dict.fromkeys(
         (
             KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -38,7 +46,14 @@ _WORDS: Mapping[int, str] = {
         _NOT_ALLOWED,
     ),
     **dict.fromkeys(
-        (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError._NOENT), _NO_LEADER
+        (
+            KafkaError.LEADER_NOT_AVAILABLE,
+            KafkaError.NOT_LEADER_FOR_PARTITION,
+            KafkaError.FENCED_LEADER_EPOCH,
+            KafkaError.UNKNOWN_LEADER_EPOCH,
+            KafkaError._NOENT,
+        ),
+        _NO_LEADER,
     ),
     **dict.fromkeys(
         (
@@ -52,9 +67,22 @@ _WORDS: Mapping[int, str] = {
     **dict.fromkeys((KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND), _REPLICAS),
     KafkaError.KAFKA_STORAGE_ERROR: "a broker cannot use its disk: see its log, and make room or replace the disk",
     KafkaError.UNSTABLE_OFFSET_COMMIT: (
-        "a transaction of another process holds the offset; the broker aborts it after transaction_timeout_ms"
+        "a transaction of another process holds the offset: wait, the broker aborts it after transaction_timeout_ms"
     ),
     KafkaError.INVALID_TIMESTAMP: _CLOCKS,
+    **dict.fromkeys(
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION),
+        "the topic or partition does not exist: create it (`neardup topics create`), and check the topics' names",
+    ),
+    KafkaError.MSG_SIZE_TOO_LARGE: (
+        "a record is larger than the topic allows: raise the topic's max.message.bytes (`neardup topics check`)"
+    ),
+    KafkaError.INVALID_REPLICATION_FACTOR: (
+        "fewer brokers run than the replication asks for: bring the missing brokers back, or ask for less"
+    ),
+    KafkaError._MAX_POLL_EXCEEDED: (
+        "the process stood still for longer than max.poll.interval.ms: give it more processor time, or raise that"
+    ),
 }
 
 
@@ -62,8 +90,11 @@ def in_words(error: KafkaError, codes: str) -> str:
     """What an error means and what to do. codes: all that the client library has said."""
     if "Too many open files" in codes:
         return _FILES
-    if error.code() in _WORDS:
-        return _WORDS[error.code()]
-    if error.code() < 0:  # the client's own
+    code = error.code()
+    if code == KafkaError._GAPLESS_GUARANTEE:  # any refusal ends a gapless producer; the text alone has the broker's
+        code = next((each for each in _WORDS if KafkaError(each).str() in error.str()), code)
+    if code in _WORDS:
+        return _WORDS[code]
+    if code < 0:  # the client's own
         return "the Kafka client cannot go on: start again, and report it where it comes back"
     return "Kafka refuses the request: see the broker's log for the reason"

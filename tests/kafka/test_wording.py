@@ -1,0 +1,123 @@
+"""Errors of Kafka as an operator reads them: a cause and what to do, then the codes of the client library."""
+
+import time
+from contextlib import closing
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, Producer
+
+from streams.config.settings import Topics
+from streams.errors import BrokerError
+from streams.kafka import Admin, Connection, Writer
+from streams.kafka.connection import PASSING, Cause
+from streams.kafka.wording import in_words
+
+#: Codes whose words must name the cause, and what the words must contain.
+CODES = {
+    "_TRANSPORT": "bootstrap",
+    "_ALL_BROKERS_DOWN": "bootstrap",
+    "NETWORK_EXCEPTION": "bootstrap",
+    "_TIMED_OUT": "does not answer",
+    "REQUEST_TIMED_OUT": "does not answer",
+    "_MSG_TIMED_OUT": "does not answer",
+    "_RESOLVE": "DNS",
+    "_SSL": "certificates",
+    "_AUTHENTICATION": "password",
+    "SASL_AUTHENTICATION_FAILED": "password",
+    "UNSUPPORTED_SASL_MECHANISM": "mechanism",
+    "ILLEGAL_SASL_STATE": "mechanism",
+    "TOPIC_AUTHORIZATION_FAILED": "right",
+    "GROUP_AUTHORIZATION_FAILED": "right",
+    "CLUSTER_AUTHORIZATION_FAILED": "right",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "right",
+    "LEADER_NOT_AVAILABLE": "leader",
+    "NOT_LEADER_FOR_PARTITION": "leader",
+    "_NOENT": "leader",
+    "COORDINATOR_NOT_AVAILABLE": "__transaction_state",
+    "COORDINATOR_LOAD_IN_PROGRESS": "__consumer_offsets",
+    "NOT_COORDINATOR": "coordinator",
+    "_WAIT_COORD": "coordinator",
+    "NOT_ENOUGH_REPLICAS": "min.insync.replicas",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "min.insync.replicas",
+    "KAFKA_STORAGE_ERROR": "disk",
+    "UNSTABLE_OFFSET_COMMIT": "transaction_timeout_ms",
+    "INVALID_TIMESTAMP": "clocks",
+    "UNKNOWN_TOPIC_OR_PART": "neardup topics create",
+    "_UNKNOWN_TOPIC": "neardup topics create",
+    "_UNKNOWN_PARTITION": "neardup topics create",
+    "MSG_SIZE_TOO_LARGE": "max.message.bytes",
+    "INVALID_REPLICATION_FACTOR": "brokers",
+    "FENCED_LEADER_EPOCH": "leader",
+    "UNKNOWN_LEADER_EPOCH": "leader",
+    "_MAX_POLL_EXCEEDED": "max.poll.interval.ms",
+    # Codes without words of their own.
+    "_FATAL": "client",
+    "_QUEUE_FULL": "client",
+    "POLICY_VIOLATION": "refuses",
+    "INVALID_CONFIG": "refuses",
+}
+ADVICE = ("bring", "check", "create", "give", "grant", "raise", "see", "set", "start", "wait")
+SECRET = "hunter2-of-the-operator"
+#: The broker's and the clients' clocks differ by so much. Milliseconds.
+AHEAD_MS = 2 * 3_600_000
+
+
+def error_of(name: str) -> KafkaError:
+    return KafkaError(getattr(KafkaError, name), f"failed: sasl.password={SECRET}")
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_a_code_becomes_a_cause_and_an_advice(name: str) -> None:
+    error = error_of(name)
+    words = in_words(error, f"{error.name()}: {error.str()}")
+    cause, _, advice = words.partition(": ")
+    assert CODES[name] in words
+    assert cause
+    assert advice.split()[0].rstrip(",") in ADVICE, words
+    assert name not in words
+    assert SECRET not in words
+    explained = Cause().explain(error)
+    assert explained.startswith(f"{words} ({error.name()}: ")
+    assert explained.endswith(")")
+
+
+def test_codes_that_roles_wait_for_have_words_of_their_own() -> None:
+    """Roles repeat these requests for minutes, so that operators read them most."""
+    without = {"the Kafka client cannot go on", "Kafka refuses the request"}
+    told = {code: in_words(KafkaError(code), "").partition(": ")[0] for code in PASSING}
+    assert not [KafkaError(code).name() for code, cause in told.items() if cause in without]
+
+
+def test_the_telling_cause_is_the_one_that_is_explained() -> None:
+    cause = Cause()
+    cause(error_of("_AUTHENTICATION"))
+    cause(error_of("_ALL_BROKERS_DOWN"))
+    assert "password" in cause.explain(error_of("_TIMED_OUT")).partition("(_")[0]
+
+
+def test_too_few_open_files_are_named_whatever_the_code() -> None:
+    codes = "_TRANSPORT: Failed to create socket: Too many open files"
+    assert "ulimit -n" in in_words(KafkaError(KafkaError._TRANSPORT), codes)
+
+
+class Ahead(Producer):
+    """A producer on a machine whose clock is ahead."""
+
+    def produce(self, *given: Any, **more: Any) -> None:
+        super().produce(*given, **more, timestamp=int(time.time() * 1000) + AHEAD_MS)
+
+
+@pytest.mark.parametrize("gapless", [False, True])  # the sketch log's writer is
+def test_a_clock_that_is_ahead_is_named(
+    broker: str, names: Topics, monkeypatch: pytest.MonkeyPatch, gapless: bool
+) -> None:
+    connection = Connection(broker)
+    limits = {"message.timestamp.type": "CreateTime", "message.timestamp.after.max.ms": "3600000"}
+    Admin(connection).create(names.sketches, 1, 1, limits)
+    monkeypatch.setattr("streams.kafka.writer.Producer", Ahead)
+    with closing(Writer(connection, names.sketches, gapless=gapless)) as writer:
+        writer.send(b"x")
+        with pytest.raises(BrokerError, match=r"the clocks of this machine and of the broker differ by more .*NTP"):
+            writer.flush()
+    assert writer.acknowledged == 0
