@@ -293,6 +293,12 @@ _DAMAGED = (
     "one if the newest has the same damage), or is rebuilt from the log"
 )
 
+#: Of an index whose directory is gone while it is open.
+_VANISHED = (
+    "its directory is gone; mount its file system again if it was unmounted, and start again: an index that was "
+    "deleted comes from a checkpoint, or is rebuilt from the log"
+)
+
 #: Signs in what RocksDB or the operating system say; what to do about it.
 _ADVICE = (
     (
@@ -302,6 +308,10 @@ _ADVICE = (
     (
         ("no space left", "quota exceeded", "os error 28"),
         "the disk is full; make room and start again, nothing that the log holds is lost",
+    ),
+    (
+        ("too many open files", "os error 24"),
+        "the process may not open more files; raise its limit (ulimit -n, LimitNOFILE) and start again",
     ),
     (
         ("read-only file system", "permission denied", "os error 13", "os error 30"),
@@ -326,5 +336,7 @@ def _explained(doing: str, path: Path) -> Iterator[None]:
     except Exception as error:
         said = str(error)
         advice = [advice for signs, advice in _ADVICE if any(sign in said.lower() for sign in signs)]
-        text = f"{advice[0]} ({said})" if advice else said
-        raise StateError(f"cannot {doing} the index {path}: {text}") from error
+        told = advice[0] if advice else f"start again; if it fails again, {_DAMAGED}"
+        if doing in ("read", "write") and not path.exists():
+            told = _VANISHED
+        raise StateError(f"cannot {doing} the index {path}: {told} ({said})") from error

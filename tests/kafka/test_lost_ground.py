@@ -5,7 +5,8 @@ import shutil
 from pathlib import Path
 
 from broker import eventually
-from line import Make, story
+from confluent_kafka.admin import NewPartitions
+from line import SOON, Make, story
 from roles import full_disk
 
 from streams.roles import accept_gap
@@ -35,6 +36,22 @@ def test_a_deleted_directory_is_folded_anew(make: Make) -> None:
     line.start("match")
     line.publish(story(12))
 
+    line.check()
+
+
+def test_a_directory_that_vanishes_under_a_matcher(make: Make) -> None:
+    line = make(flush_ms=1)
+    line.publish(story(8))
+    line.start("sketch")
+    matcher = line.start("match")
+    line.settle()
+    Path(line.settings.state).rename(line.folder / "elsewhere")
+    line.publish(story(8))
+
+    said = matcher.refused()
+    assert said.startswith(("StateError: cannot write the index ", "StateError: cannot find ")), said
+    assert "its directory is gone" in said or "No such file or directory; mend that, then run" in said
+    line.start("match")
     line.check()
 
 
@@ -154,6 +171,18 @@ def test_a_recreated_sketch_log_is_refused(make: Make) -> None:
     assert "topic id" in said
     assert "begin another generation" in said
     assert "directory" not in said
+
+
+def test_partitions_that_are_added_to_pages_are_read(make: Make) -> None:
+    line = make(kafka_values={**SOON, "topic.metadata.refresh.interval.ms": "500"})
+    line.publish(story(8))
+    line.start("sketch")
+    line.start("match")
+    line.settle()
+    line._client.create_partitions([NewPartitions(line.names.pages, 3)])[line.names.pages].result(30)
+    eventually(lambda: line.admin.topic(line.names.pages).partitions == 3, "the third partition")
+    line.publish(story(8), partition=2)
+    line.check()
 
 
 def test_retention_overtakes_the_matcher(make: Make) -> None:

@@ -252,7 +252,8 @@ def test_a_damaged_index_is_reported(tmp_path):
         ("Read-only file system (os error 30)", "cannot be written"),
         ("IO error: While lock file: a/LOCK: Resource temporarily unavailable", "another process uses it"),
         ("Corruption: block checksum mismatch", "rebuilt from the log"),
-        ("something new", "something new"),
+        ("IO error: While open a file for random read: a/000010.sst: Too many open files", "raise its limit"),
+        ("something new", r"start again; if it fails again, it is damaged, .* rebuilt from the log \(something new\)"),
     ],
 )
 def test_errors_say_what_to_do(tmp_path, said, advice):

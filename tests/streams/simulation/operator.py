@@ -117,6 +117,7 @@ ADVICE: Mapping[str, Act] = {
     r"once it is there, start again to read the new one": _make_topics,
     r"No space left on device": _make_room,
     r"it is damaged, or not of this version; set it aside": _set_aside,
+    r"its directory is gone; mount its file system again .*, and start again": _set_aside,
     r"retention has overtaken this standby; start it again": _start_again,
     # Their classes say that starting again is safe.
     r"\A(?:BrokerError|NoAnswer|Unsettled|Stopped): ": _start_again,
