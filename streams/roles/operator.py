@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from contextlib import closing
 
-from neardup.errors import BadInput
+from neardup.errors import BadInput, NeardupError
 from neardup.sketch.takedown import Takedown
 from streams.config.settings import Settings
+from streams.errors import BrokerError
 from streams.formats.message import Control, Decision, Forget, Word, decode_entry, encode_control
 from streams.kafka import Admin, KafkaLog, Writer
-from streams.roles.generations import control_topic, settings_of
+from streams.roles.generations import control_topic, settings_of, shown
 from streams.roles.runtime import connect
 from streams.roles.sketch import check_scheme
 
@@ -47,8 +48,9 @@ def forget(settings: Settings, takedown: Takedown) -> int:
     not caught up repeat it; (2) into the log of the settings' generation; (3) into the logs of all others. So no
     generation is left out: one that has caught up, or was repeated the takedowns, before (1) is known to (3).
 
-    Returns the offset of the record in the settings' log. Raises BrokerError, TopicError, CorruptRecord, WrongScheme
-    where that log is another seed's: the record would stop the line.
+    Returns the offset of the record in the settings' log. Raises BrokerError, also once all is written but logs of (3)
+    that it names; TopicError, CorruptRecord, WrongScheme where that log is another seed's: the record would stop the
+    line.
     """
     scheme, admin = settings.scheme(), Admin(connect(settings, "match"))
     control = control_topic(settings, "topics")
@@ -60,11 +62,20 @@ def forget(settings: Settings, takedown: Takedown) -> int:
     offset = _write(settings, own, [Forget(bytes.fromhex(scheme.digest), takedown)])  # (2)
     said = control.read()
     others = {settings_of(settings, said, name).topics.sketches: name for name in (*said.known, said.live, "")}
+    missed = []
     for topic, name in others.items():
-        if topic != own and admin.topics([topic]) and (newest := _newest(settings, topic)) is not None:
-            known = said.known.get(name)
-            digest = bytes.fromhex(known.scheme) if known else decode_entry(newest[1], newest[0]).scheme
-            _write(settings, topic, [Forget(digest, takedown)])  # (3)
+        try:
+            if topic != own and admin.topics([topic]) and (newest := _newest(settings, topic)) is not None:
+                known = said.known.get(name)
+                digest = bytes.fromhex(known.scheme) if known else decode_entry(newest[1], newest[0]).scheme
+                _write(settings, topic, [Forget(digest, takedown)])  # (3)
+        except NeardupError as error:
+            missed.append(f"topic {topic} of generation {shown(name)} ({error})")
+    if missed:
+        raise BrokerError(
+            f"the takedown is in topic {control.name} and at offset {offset} of {own}, and not in "
+            f"{', '.join(missed)}: mend that, or remove the generation, and call neardup forget again, which is safe"
+        )
     return offset
 
 

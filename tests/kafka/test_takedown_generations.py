@@ -13,7 +13,10 @@ from neardup.errors import BadInput, StateError
 from neardup.sketch.takedown import of_url
 from streams.commands import inspect as look
 from streams.commands.generations import cut_over
-from streams.kafka import Reader, Stage, Writer
+from streams.errors import BrokerError
+from streams.formats.message import Forget, encode_control
+from streams.kafka import Generation, Reader, Stage, Writer
+from streams.kafka.topics import Sizes, create
 from streams.roles import forget
 
 RULE = {"decider_values": {"rule": "tape"}}
@@ -129,6 +132,26 @@ def test_a_takedown_reaches_the_log_of_every_generation(make: Make) -> None:
     assert third.start("backfill", once=True).wait() == 0
     assert not holds(third, pages[0].url)
     assert not holds(third, pages[1].url)
+
+
+def test_a_log_that_cannot_be_written_is_named_and_all_others_have_the_takedown(make: Make) -> None:
+    line = live(make, story(6), partitions=1)
+    others = [beside(line, name) for name in ("aside", "beyond")]
+    scheme = line.settings.scheme().digest
+    for other in others:
+        create(line.admin, other.names, Sizes(partitions=1))
+        control(line).create()
+        control(line).describe(Generation(other.settings.generation, scheme, "", stage=Stage.CAUGHT_UP))
+        other.append(encode_control(Forget(bytes.fromhex(scheme), of_url("https://former.example/"))))
+    aside, beyond = others
+    line.alter(aside.names.sketches, "max.message.bytes", "10")
+    url = of_url(story(6)[0].url)
+    with pytest.raises(BrokerError, match=r"not in topic \S+ of generation aside .* call neardup forget again"):
+        forget(line.settings, url)
+    assert [len(each.takedowns()) for each in (line, aside, beyond)] == [1, 1, 2]
+    line.alter(aside.names.sketches, "max.message.bytes", "1000000")
+    forget(line.settings, url)
+    assert [len(each.takedowns()) for each in (line, aside, beyond)] == [2, 2, 3]
 
 
 def test_one_that_was_cut_away_while_it_was_filled_has_still_to_be_filled(make: Make) -> None:
