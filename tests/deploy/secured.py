@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    NewPartitions,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -161,6 +162,10 @@ class Secured:
         ]
         for done in self._admin.create_acls(bindings).values():
             done.result(60)
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Gives a topic so many partitions."""
+        self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(60)
 
     def asked(self) -> set[tuple[str, str, str, str, str]]:
         """What the authorizer was asked so far: user, Allowed or Denied, operation, kind and name of the resource."""

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -144,20 +145,30 @@ def told(users: Users) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
 
 
-def seen_by_views(users: Users) -> int:
-    """How many verdicts the views have taken in, once they are behind nothing; they have read a page again then."""
-    found = next(verdict for verdict in told(users) if verdict["verdict"] == "unique")
-    url = quote(found["url"])
+@contextmanager
+def views(users: Users) -> Iterator[tuple[int, int]]:
+    """Views that are behind nothing: their port, and how many verdicts they have consumed."""
     (port,) = kafka.free_ports(1)
     process = users.start("views", "views", "--port", str(port))
+    log = users.outputs[-1]
     try:
 
         def caught_up() -> int:
-            assert process.poll() is None, users.outputs[-1].read_text()
+            assert process.poll() is None, log.read_text()
             now = view(port, "/overview.json")
             return int(now["verdicts"]) if now and now["behind"] == 0 else 0
 
-        count = eventually(caught_up, "the views have seen verdicts")
+        yield port, eventually(caught_up, "the views have seen verdicts")
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0, log.read_text()[-3000:]
+
+
+def look_at_views(users: Users) -> int:
+    """Queries the pages that read from Kafka and sends one rejected page again; how many verdicts there are."""
+    found = next(verdict for verdict in told(users) if verdict["verdict"] == "unique")
+    url = quote(found["url"])
+    with views(users) as (port, count):
         assert view(port, f"/compare.json?a={url}&b={url}")["a"]["missing"] == {}
         chosen = view(port, f"/cluster.json?id={found['cluster']}")
         assert "not known" not in chosen["why"]["words"], "whether a policy holds may be read"
@@ -165,10 +176,7 @@ def seen_by_views(users: Users) -> int:
         (reason,) = view(port, "/rejects.json")["reasons"]
         (rejected,) = view(port, f"/rejects.json?reason={quote(reason)}")["items"]
         assert send_again(port, reason, rejected["page_id"]) == 303
-        return count
-    finally:
-        process.terminate()
-        assert process.wait(60) == 0, users.outputs[-1].read_text()[-3000:]
+    return count
 
 
 def used(broker: Secured, given: Mapping[str, set[tuple[Right, str]]]) -> dict[str, set[tuple[Right, str]]]:
@@ -217,12 +225,16 @@ def test_the_line_needs_the_rights_that_are_documented_and_no_others(broker: Sec
         assert code == 0, told
         eventually(lambda: "rejected" in verdicts(users), "the verdict on what cannot be read")
         assert verdicts(users).count("unique") == 1
-        assert seen_by_views(users) == 3
+        assert look_at_views(users) == 3
     finally:
         for process in roles.values():
             process.terminate()
         for name, process in roles.items():
             assert process.wait(60) == 0, name
+
+    broker.grow("verdicts", 3)  # the views give their changelogs as many
+    with views(users) as (_, count):
+        assert count == len(verdicts(users))
 
     given = rights()
     for user, made_use in used(broker, given).items():
