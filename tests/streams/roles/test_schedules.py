@@ -33,8 +33,9 @@ REAL, NEW_REAL = 25, 5
 #: Schedules that meet what the first ones do not.
 SELDOM = (667, 1146, 3926, 6432, 7853)
 #: What none does, and a test of its own: an old copy of a state folder, put back after the line was begun anew with
-#: another decider (test_restart); a damaged index, and standbys (tests/kafka: test_lost_disk, test_standby).
-RARE = ("name the `state` folder", "it is damaged", "overtaken this standby")
+#: another decider (test_restart); a damaged index, one that is gone, and standbys (tests/kafka: test_lost_disk,
+#: test_lost_ground, test_standby).
+RARE = ("name the `state` folder", "it is damaged", "its directory is gone", "overtaken this standby")
 
 
 #: A simulation of the whole stream: the quick check goes without.
