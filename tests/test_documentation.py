@@ -1,5 +1,6 @@
 """The pages of the documentation: their length, links, words, and the commands, files and variables that they name."""
 
+import ast
 import os
 import re
 import shlex
@@ -184,3 +185,17 @@ def test_a_wrong_page_is_found(tmp_path: Path) -> None:
             check(page)
     with pytest.raises(Exception, match="no-such"):
         test_the_program_takes_the_commands_of_a_page(page)
+
+
+def _tests_of(file: Path) -> set[str]:
+    return {node.name for node in ast.parse(file.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
+def test_each_row_of_the_failures_names_a_test_that_exists() -> None:
+    rows = re.findall(r"(?m)^\| (?!Role |---).* \| ([^|]+) \|$", (ROOT / "streams/roles/failures.md").read_text())
+    assert len(rows) > 40
+    for cell in rows:
+        named = re.fullmatch(r"`(tests/[\w/]+\.py)::(test_\w+)`", cell)
+        assert named or cell == "not tested", cell
+        if named:
+            assert named[2] in _tests_of(ROOT / named[1]), cell

@@ -82,6 +82,7 @@ GROUPS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("How a page travels", "how-a-page-travels.html", "streams/how-a-page-travels.md"),
             Entry("The default rule", "default-rule.html", "neardup/rules/default-rule.md"),
             Entry("Exactly once", "exactly-once.html", "streams/exactly-once.md"),
+            Entry("Failures", "failures.html", "streams/roles/failures.md"),
             Entry("Accuracy", "accuracy.html", "tests/gate/README.md"),
             Entry("Speed", "speed.html", "tests/bench/README.md"),
             Entry("Limits", "limits.html", "neardup/limits.md"),

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 from broker import eventually
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from published import read_pages
 
@@ -216,6 +216,19 @@ def test_partitions_that_are_added_are_read(
     take_all(broker, made, store)
     assert store.taken[-1] == (104, 0)
     assert len(store.taken) == 8
+
+
+def test_verdicts_that_retention_took_are_not_passed_over(broker: str, made: Topics, matcher: Matcher) -> None:
+    matcher.say(*range(5))
+    store = Store()
+    take_all(broker, made, store)
+    name, position = next(iter(store.positions.items()))
+    partition = int(name.partition("/")[2])
+    matcher.say(*range(10, 20))
+    place = TopicPartition(made.verdicts, partition, position + 1)
+    AdminClient({"bootstrap.servers": broker}).delete_records([place])[place].result(30)
+    with pytest.raises(PositionLost, match=rf"partition {partition}: offset {position} is to be read"):
+        take_all(broker, made, store)
 
 
 def test_positions_of_another_topic_are_refused(broker: str, made: Topics) -> None:
