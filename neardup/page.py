@@ -37,6 +37,8 @@ class Page:
             raise BadPage("score is not a number from 0 to 1")
 
 
+#: First labels of hosts that name a view of one site: the same pages for telephones, for printers.
+VIEWS = ("www", "m", "mobile", "amp", "print")
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
 
 # What RFC 3986 lets stand in a path or query, without "%"; brackets stand there too, as in browsers: encoded and raw
@@ -104,14 +106,16 @@ def host_of(url: str) -> str:
 
 
 def owner_of(url: str) -> str:
-    """Who writes below a normalised URL, as far as it says so: its host, "www." left out, and the user that it names.
+    """The owner of the pages below a normalised URL, as far as the URL names it: the host, and the user in the path.
 
     Sites whose users have hosts (`ann.example.com`) or folders (`/@ann/`, `/~ann/`) have as many owners. The public
-    suffix list knows few of them.
+    suffix list knows few of them. A first label that names a view of one site (VIEWS: `www.`, `m.`, `print.`) is left
+    out: its pages are the same owner's.
     """
     host, path = host_of(url), url[url.index("://") + 3 :].partition("?")[0].partition("/")[2]
     user = path.partition("/")[0] if path[:1] in ("@", "~") else ""
-    return f"{host.removeprefix('www.')}/{user}"
+    label, dot, rest = host.partition(".")
+    return f"{rest if dot and label in VIEWS else host}/{user}"
 
 
 def hen_site(host: str) -> str:

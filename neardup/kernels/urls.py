@@ -27,8 +27,10 @@ def _classes():
 
 _CLASSES = _classes()
 _SLASH, _DOT, _PERCENT, _QUESTION, _COLON, _SEMICOLON, _AMPERSAND = 0x2F, 0x2E, 0x25, 0x3F, 0x3A, 0x3B, 0x26
-_AT, _TILDE, _BRACKET, _W = 0x40, 0x7E, 0x5B, 0x77
+_AT, _TILDE, _BRACKET = 0x40, 0x7E, 0x5B
 _HTTP = np.frombuffer(b"http", np.uint8).copy()
+#: First labels of hosts that name a view of a site, not an owner: `neardup.page.VIEWS`.
+_VIEWS = np.frombuffer(b"www.m.mobile.amp.print.", np.uint8).copy()
 
 
 @lean_kernel
@@ -320,8 +322,23 @@ def deeper(text, a, a_end, b, b_end):
 
 
 @lean_kernel
+def _view(text, first, stop):
+    """Bytes of the first label of the host text[first:stop], with its dot, if it names a view; else 0."""
+    at = 0
+    while at < len(_VIEWS):
+        same, length = True, 0
+        while _VIEWS[at + length] != _DOT:
+            same &= first + length < stop and text[first + length] == _VIEWS[at + length]
+            length += 1
+        if same and first + length < stop and text[first + length] == _DOT:
+            return length + 1
+        at += length + 1
+    return 0
+
+
+@lean_kernel
 def _owner(text, start, end):
-    """Of the URL text[start:end]: (first, end) of the host without "www.", (first, end) of the user's segment."""
+    """Of the URL text[start:end]: (first, end) of the host without a view's label, (first, end) of its user."""
     at = start
     while at < end and text[at] != _COLON:
         at += 1
@@ -336,8 +353,7 @@ def _owner(text, start, end):
     while stop < at and (bracket or text[stop] != _COLON):
         bracket = bracket and text[stop] != _BRACKET + 2
         stop += 1
-    if stop - first >= 4 and text[first + 3] == _DOT and text[first] == text[first + 1] == text[first + 2] == _W:
-        first += 4
+    first += _view(text, first, stop)
     user = at + 1
     if user >= end or text[at] != _SLASH or (text[user] != _AT and text[user] != _TILDE):
         return first, stop, end, end

@@ -550,7 +550,9 @@ def same_heading(a, b):
 
 def owner(url):
     """Its host, and the user that its path begins with."""
-    found = re.match(r"[^:]+://(?:[^/?]*@)?(?:www\.)?(\[[^]]*\]|[^/?:]*)[^/?]*(?:/([@~][^/?]*))?", url)
+    found = re.match(
+        r"[^:]+://(?:[^/?]*@)?(?:(?:www|m|mobile|amp|print)\.)?(\[[^]]*\]|[^/?:]*)[^/?]*(?:/([@~][^/?]*))?", url
+    )
     return found[1], found[2] or ""
 
 

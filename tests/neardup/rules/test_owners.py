@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from neardup.errors import BadPage
 from neardup.index import namings
+from neardup.kernels import urls
 from neardup.kernels.urls import same_owner
-from neardup.page import Page, normalise_url, owner_of
+from neardup.page import VIEWS, Page, normalise_url, owner_of
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordSection
@@ -22,6 +23,14 @@ _HOSTS = st.sampled_from(
     (
         "a.example",
         "www.a.example",
+        "m.a.example",
+        "mobile.a.example",
+        "amp.a.example",
+        "print.a.example",
+        "print",
+        "m.",
+        "mobiles.a.example",
+        "www.m.a.example",
         "www.www.a",
         "www.",
         "www",
@@ -53,6 +62,12 @@ def _one_owner(a, b):
     one, other = a.encode(), b.encode()
     text = np.frombuffer(one + other, np.uint8)
     return bool(same_owner(text, 0, len(one), len(one), len(text)))
+
+
+def test_views_of_a_site_are_of_one_owner():
+    assert {owner_of(f"https://{view}.a.example/x") for view in VIEWS} == {owner_of("https://a.example/x")}
+    assert bytes(urls._VIEWS).decode() == "".join(f"{view}." for view in VIEWS)
+    assert owner_of("https://ann.a.example/") != owner_of("https://a.example/")
 
 
 @given(_urls(), _urls())
