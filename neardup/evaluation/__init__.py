@@ -1,1 +1,1 @@
-"""What rules and runs are worth: labelled pairs, the tables of three papers beside ours, and labelling by people."""
+"""Evaluates rules and runs: labelled pairs, the tables of three papers beside ours, and labelling by people."""

@@ -1,4 +1,4 @@
-"""What an evaluation comes to, in sentences: the rules side by side, and what the run said. Tables come after."""
+"""Summarises an evaluation in sentences: the rules compared, and the verdicts of the run."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ _REPEATS = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
 
 
 def answer(sections: Sequence[Section]) -> list[str]:
-    """The sentences, from the sections "rules" and "run"; what cannot be told is said."""
+    """Writes the summary from the sections "rules" and "run". States what cannot be measured."""
     tables = by_name(sections)
     rules = next((section for section in sections if section.key == "rules"), None)
     out = []
@@ -25,19 +25,19 @@ def _rows(table: ResultTable) -> list[dict[str, Cell]]:
 
 
 def _rules(table: ResultTable) -> str:
-    """The rule of the best F1, and those that the labels do not tell from it; no run that knows fewer pairs."""
+    """Names the rule with the best F1, and rules with overlapping intervals; ignores runs that know fewer pairs."""
     pairs = max(int(row["pairs"] or 0) for row in _rows(table))
     measured_rows = [row for row in _rows(table) if isinstance(row["F1"], float) and row["pairs"] == pairs]
     if not measured_rows:
-        return "The labelled pairs are of one kind: no rule can be told from another."
+        return "All labelled pairs are of one kind, so rules cannot be compared."
     if len(table.rows) == 1:
-        return ""  # a run alone: what it is worth is told with it
+        return ""  # only a run: _run states its figures
     best = max(measured_rows, key=lambda row: float(row["F1"] or 0))
     text = f"On {pairs:,} labelled pairs {_named(best)} has the best F1: {_measured(best)}."
     least = _range(best)[0]
     near = [_named(row) for row in measured_rows if row is not best and _range(row)[1] >= least]
     if near:
-        text += f" These labels do not tell it from {_listed(near)}: their intervals overlap."
+        text += f" Its interval overlaps those of {_listed(near)}: these labels do not separate them."
     return text
 
 
@@ -45,21 +45,21 @@ def _run(tables: Mapping[str, ResultTable]) -> list[str]:
     counts = {str(row["verdict"]): int(row["pages"] or 0) for row in _rows(tables["run-kinds"])}
     exact, near = (counts[kind] for kind in _REPEATS)
     held, shown = (row[1] for row in tables["run-clusters"].rows[:2])
-    repeats = [f"{near:,} pages nearly repeat another"]
-    if exact:  # a run that was made here never met them: identity sets are set aside
-        repeats.append(f"{exact:,} do word for word")
-    text = f"The run gave {sum(counts.values()):,} verdicts: {', '.join(repeats)}"
-    out = [f"{text}; of {held:,} pages an index would show {shown:,}."]
+    repeats = [f"{near:,} near-duplicates"]
+    if exact:  # a run made here has none: identity sets are set aside before it
+        repeats.append(f"{exact:,} exact duplicates")
+    text = f"The run emitted {sum(counts.values()):,} verdicts: {', '.join(repeats)}"
+    out = [f"{text}. An index would show {shown:,} of {held:,} pages."]
     judged = _rows(tables["rules-all"])[-1] if "rules-all" in tables else None
     if judged is not None and isinstance(judged["F1"], float):
-        out[0] += f" On the labelled pairs that it knows its F1 is {_measured(judged)}."
+        out[0] += f" On the labelled pairs that the run contains, its F1 is {_measured(judged)}."
     if "run-steps" in tables:
         row = _rows(tables["run-steps"])[0]
         labelled = sum(int(row[name] or 0) for name in ("labelled correct", "incorrect", "undecided"))
         if labelled:
             out.append(
-                f"Of the {row['near-duplicates']:,} pairs that it merged {labelled:,} are labelled, "
-                f"{row['labelled correct']:,} of them as correct."
+                f"The run merged {row['near-duplicates']:,} pairs. {labelled:,} of them are labelled, "
+                f"{row['labelled correct']:,} as correct."
             )
     return out
 
@@ -73,7 +73,7 @@ def _measured(row: Mapping[str, Cell]) -> str:
 
 
 def _share(row: Mapping[str, Cell], name: str) -> str:
-    """A share with its interval, if it has one."""
+    """Formats a share with its interval, if any."""
     value, between = row[name], row[f"{name} 95%"]
     if not isinstance(value, float):
         return "unknown"

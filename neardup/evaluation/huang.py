@@ -1,16 +1,17 @@
-"""What Huang 2008 measured of its own system, on pairs of a partition, beside the paper's figures.
+"""Measures what Huang 2008 measured, on pairs of a partition, beside the paper's figures.
 
-What its rates are, in words (ours):
+Definitions of the rates (ours):
 
-* coverage rate of N signatures: of the near-duplicate pairs, found with all signatures, the share that has one of the
+* coverage rate of N signatures: share of the near-duplicate pairs, found with all signatures, that have one of the
   first N in common;
-* trustable rate of N signatures: of the compared pairs that have one of the first N in common, the share that are
+* trustable rate of N signatures: share of the compared pairs with one of the first N in common that are
   near-duplicates;
-* strain-away rate of a window: of the characters of pairs that are no near-duplicates, the share strained away;
-* reserve rate of a window: of the LCS of near-duplicates' whole texts, the share that the LCS of their sketches has.
+* strain-away rate of a window: share of the characters strained away, in pairs that are no near-duplicates;
+* reserve rate of a window: LCS of the sketches as a share of the LCS of the whole texts, in near-duplicates.
 
-Rates of texts are means over pairs. Precision and recall of a system are means over documents: of the others in a
-document's set the share that are of its item; of the others of its item the share that are in its set.
+Rates of texts are means over pairs. Precision and recall of a system are means over documents. Precision is the share
+of the other documents in a document's set that are of its item. Recall is the share of the others of its item that are
+in its set.
 """
 
 from collections import Counter
@@ -28,7 +29,7 @@ ROTATIONS = (1, 2, 4, 8, 16)
 WINDOWS = (2, 4, 8, 16, 32, 64, 100)
 SLOPES = (0.02, 0.04, 0.06, 0.08, 0.10, 0.12, 0.14, 0.16, 0.18, 0.20)
 RECALL = 0.90
-#: The paper's: strain-away and reserve rate at 16 bytes, precision at its best slope, and the three systems.
+#: The paper's figures: strain-away and reserve rate at 16 bytes, precision at its best slope, and the three systems.
 _WINDOW_PAPER = {16: (0.87, 0.975)}
 _SLOPE_PAPER = {0.10: 0.948}
 SYSTEMS_PAPER: Mapping[str, tuple[float, float, float]] = {
@@ -40,7 +41,7 @@ SYSTEMS_PAPER: Mapping[str, tuple[float, float, float]] = {
 
 @dataclass(frozen=True)
 class TextPair:
-    """Two compared texts. near: what the partition says of them. same_item: the truth, None where it is not known."""
+    """Two compared texts. near: the partition's decision. same_item: the truth, None if unknown."""
 
     a: str
     b: str
@@ -50,14 +51,14 @@ class TextPair:
 
 @dataclass(frozen=True)
 class SystemSets:
-    """What a system made: set of each document, and the seconds that it took."""
+    """The result of a system: set of each document, and run time in seconds."""
 
     sets: Mapping[str, int]
     seconds: float
 
 
 def signature_section(pairs: Sequence[TextPair]) -> Section:
-    """Coverage and trustable rate over numbers of signatures."""
+    """Measures coverage and trustable rate by number of signatures."""
     rows: list[list[Cell]] = []
     for rotations in ROTATIONS:
         parameters = Parameters(rotations=rotations, passage_words=0)  # the paper's signatures alone
@@ -72,7 +73,7 @@ def signature_section(pairs: Sequence[TextPair]) -> Section:
 
 
 def window_section(pairs: Sequence[TextPair]) -> Section:
-    """Strain-away and reserve rate over windows."""
+    """Measures strain-away and reserve rate by window."""
     near = [(points(pair.a), points(pair.b)) for pair in pairs if pair.near]
     apart = [(points(pair.a), points(pair.b)) for pair in pairs if not pair.near]
     whole = [_common(a, b) for a, b in near]
@@ -94,12 +95,14 @@ def window_section(pairs: Sequence[TextPair]) -> Section:
 
 
 def slope_section(pairs: Sequence[TextPair]) -> Section:
-    """Precision at a recall of .90 over slopes: the threshold of resemblance is moved, containment is off."""
+    """Measures precision at a recall of .90 by slope; varies the threshold of resemblance, with containment off."""
     section = Section("slopes", "Slope of a trustable region")
     known = [pair for pair in pairs if pair.same_item is not None]
     relevant = sum(bool(pair.same_item) for pair in known)
     if not relevant or relevant == len(known):
-        section.missing = "No truth is known of these pages, or all pairs are of one kind: see --releases and --items."
+        section.missing = (
+            "The truth of these pages is unknown, or all pairs are of one kind: see --releases and --items."
+        )
         return section
     rows: list[list[Cell]] = []
     for slope in SLOPES:
@@ -116,10 +119,10 @@ def slope_section(pairs: Sequence[TextPair]) -> Section:
 
 
 def system_section(systems: Mapping[str, SystemSets], items: Mapping[str, str], sites: Mapping[str, str]) -> Section:
-    """The systems side by side. items: of URLs of which it is known; sites: of all."""
-    section = Section("systems", "The three systems", "Recall is put as a ratio to that of simhash64, as in the paper.")
+    """Compares the systems. items: by URL, if known; sites: by URL."""
+    section = Section("systems", "The three systems", "Recall is relative to that of simhash64, as in the paper.")
     if not items:
-        section.missing = "No truth is known of these pages: see --releases and --items."
+        section.missing = "The truth of these pages is unknown: see --releases and --items."
         return section
     measured = {name: (measure(one.sets, items), _same_site(one.sets, items, sites)) for name, one in systems.items()}
     base = measured["simhash64"][0][1] if "simhash64" in measured else None
@@ -140,7 +143,9 @@ def system_section(systems: Mapping[str, SystemSets], items: Mapping[str, str], 
 
 
 def measure(sets: Mapping[str, int], items: Mapping[str, str]) -> tuple[float | None, float | None]:
-    """(precision, recall) as means over documents; a document alone in its set, or of its item, has none."""
+    """Computes (precision, recall) as means over documents; a document alone in its set, or of its item, does not
+    count.
+    """
     known = [url for url in items if url in sets]
     size = Counter(sets[url] for url in known)
     of_item = Counter(items[url] for url in known)
@@ -153,7 +158,7 @@ def measure(sets: Mapping[str, int], items: Mapping[str, str]) -> tuple[float | 
 def _same_site(
     sets: Mapping[str, int], items: Mapping[str, str], sites: Mapping[str, str]
 ) -> tuple[float | None, float | None]:
-    """The same among documents of one site."""
+    """Computes `measure` among documents of one site."""
     numbers: dict[tuple[int, str], int] = {}
     apart = {url: numbers.setdefault((number, sites[url]), len(numbers)) for url, number in sets.items()}
     return measure(apart, items)
@@ -170,7 +175,7 @@ def _common(a: object, b: object) -> int:
 
 
 def _at_recall(found: Sequence[tuple[float, bool]], relevant: int) -> tuple[float, float, float]:
-    """(threshold, precision, recall) of the highest threshold that reaches it. Pairs of one score go together."""
+    """Finds (threshold, precision, recall) of the highest threshold that reaches RECALL. Equal scores go together."""
     right = taken = 0
     for place, (score, good) in enumerate(found):
         taken, right = taken + 1, right + good

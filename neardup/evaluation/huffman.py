@@ -1,7 +1,7 @@
-"""What Huffman 2007 measured of its signals and classifiers, on labelled pairs, beside the paper's figures.
+"""Measures what Huffman 2007 measured of signals and classifiers, on labelled pairs, beside the paper's figures.
 
-Precision, recall and F are those of the paper's protocol: see `neardup.signals.learning`. A test across languages (ours
-in its cut): what was learned of the pairs of all other languages judges those of one.
+Precision, recall and F follow the paper's protocol: see `neardup.signals.learning`. The test across languages (its
+split is ours) judges the pairs of one language by a model trained on the pairs of all others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,14 +48,15 @@ COSTS: Sequence[tuple[str, tuple[str, ...]]] = (
 )
 _CURVES = ("simhash", "F", "F+R+FS+RS")
 _CONTOURS = (0.5, 0.6, 0.7, 0.8, 0.9)
-_FEW = 20  # pairs of a language, of either kind
+_FEW = 20  # least number of pairs of a language, of each kind
 
 
 @dataclass(frozen=True)
 class SignalStudy:
-    """Labelled pairs. languages: of each pair, "" where its pages have two or none. rendered: whether any page was.
+    """Labelled pairs for the study.
 
-    rules: what the online rules say of the same pairs, by name: bool[pairs].
+    languages: of each pair, "" if its pages have two or none. rendered: whether any page was rendered.
+    rules: decisions of the online rules by name: bool[pairs].
     """
 
     examples: Examples
@@ -67,19 +68,19 @@ class SignalStudy:
     each: Each = map
 
     def sets(self) -> dict[str, tuple[str, ...]]:
-        """All sets of signals that are to be measured, by name."""
+        """Returns all sets of signals to measure, by name."""
         light = tuple(name for name in SETS["F+R+FS+RS"] if not name.startswith("mcd_"))
         added = [name for _, names in COSTS for name in names]
         costs = {f"cost {title}": tuple(added[: added.index(names[-1]) + 1]) for title, names in COSTS}
         return {**{name: (name,) for name in SIGNALS}, **SETS, _LIGHT: light, **costs}
 
     def is_distinct(self, names: Sequence[str]) -> bool:
-        """Whether a set can be told from another: without rendered bodies R repeats F."""
+        """Tests whether a set differs from the others: without rendered bodies R repeats F."""
         return self.rendered or not any(name.endswith("_rendered") for name in names)
 
 
 def signal_sections(study: SignalStudy) -> list[Section]:
-    """Every table and plot. Raises BadInput where a kind of pairs is too rare for the folds."""
+    """Measures every table and plot. Raises BadInput if a class has fewer pairs than folds."""
     sets = {name: names for name, names in study.sets().items() if study.is_distinct(names)}
     made = dict(
         zip(
@@ -99,11 +100,11 @@ def signal_sections(study: SignalStudy) -> list[Section]:
 
 
 def _missing(study: SignalStudy) -> str:
-    return "" if study.rendered else "No page has a rendered body: what is over rendered bodies would repeat the rest."
+    return "" if study.rendered else "No page has a rendered body: signals over rendered bodies are left out."
 
 
 def _single(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
-    """Each signal alone, by both learners."""
+    """Measures each signal alone, by both learners."""
     rows: list[list[Cell]] = []
     for name in SIGNALS:
         if name not in made:
@@ -133,7 +134,7 @@ def _caption(study: SignalStudy) -> str:
 
 
 def _sets(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
-    """Sets of signals, with and without snippets."""
+    """Measures sets of signals, with and without snippets."""
     rows: list[list[Cell]] = []
     for name in (*SETS, _LIGHT):
         if name in made:
@@ -155,7 +156,7 @@ def _sets(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
 
 
 def _curves(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
-    """Precision against recall of the trees, by the share of duplicates in the leaf."""
+    """Plots precision against recall of the trees, by the share of duplicates in the leaf."""
     truth = study.examples.truth
     series: list[Series] = []
     rows: list[list[Cell]] = []
@@ -166,7 +167,7 @@ def _curves(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
             rows += [[name, recall, precision] for recall, precision in points]
     contours = [Contour(f"F {f:g}", contour(f)) for f in _CONTOURS]
     axes = Axes("recall", "precision", x_range=(0, 1), y_range=(0, 1), contours=contours)
-    section = Section("curve", "Precision against recall", "Grey: where F is the same.", missing=_missing(study))
+    section = Section("curve", "Precision against recall", "Grey lines: equal F.", missing=_missing(study))
     svg = plot("Precision against recall", series, axes)
     if svg is not None:
         legend = [(f"s{number}", one.name) for number, one in enumerate(series)]
@@ -178,7 +179,7 @@ def _curves(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
 
 
 def curve(run: CrossValidation, truth: np.ndarray) -> list[tuple[float, float]]:
-    """(recall, precision) down the scores, pairs of one score together."""
+    """Returns (recall, precision) by descending score; equal scores go together."""
     order = np.argsort(-run.scores, kind="stable")
     right = np.cumsum(truth[order])
     last = np.flatnonzero(np.append(np.diff(run.scores[order]) != 0, True))
@@ -187,13 +188,13 @@ def curve(run: CrossValidation, truth: np.ndarray) -> list[tuple[float, float]]:
 
 
 def contour(f: float) -> list[tuple[float, float]]:
-    """(recall, precision) where their harmonic mean is f: precision = f recall / (2 recall - f)."""
+    """Returns (recall, precision) with harmonic mean f: precision = f recall / (2 recall - f)."""
     recalls = np.linspace(f / (2 - f), 1, 30).tolist()
     return [(recall, min(1.0, f * recall / (2 * recall - f))) for recall in recalls]
 
 
 def _costs(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
-    """F as signals are added in the order of their cost."""
+    """Measures F as signals are added in the order of their cost."""
     rows: list[list[Cell]] = []
     for title, names in COSTS:
         if f"cost {title}" in made:
@@ -219,12 +220,12 @@ def _costs(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
 
 
 def _languages(study: SignalStudy) -> Section:
-    """What was learned of other languages, on one."""
+    """Judges one language by a model trained on the others."""
     section = Section("languages", "Across languages")
     languages = np.array(study.languages)
     names = [name for name in sorted(set(study.languages)) if name and _enough(study, languages == name)]
     if len(names) < 2:
-        section.missing = f'There are not two languages with {_FEW} pairs of each kind: see "lang" of results.'
+        section.missing = f'Fewer than two languages have {_FEW} pairs of each kind: see "lang" of results.'
         return section
     examples = study.examples.of([name for name in SETS["F+R+FS+RS"] if study.is_distinct([name])])
     rows: list[list[Cell]] = []
@@ -237,7 +238,7 @@ def _languages(study: SignalStudy) -> Section:
         rows.append([name, len(judged.truth), int(judged.truth.sum()), *average])
     columns = ("language", "pairs", "duplicates", "precision", "recall", "F")
     kinds = ("text", "count", "count", "share", "share", "share")
-    section.tables.append(ResultTable("languages", "Learned of the pairs of all other languages", columns, kinds, rows))
+    section.tables.append(ResultTable("languages", "Trained on the pairs of all other languages", columns, kinds, rows))
     return section
 
 
@@ -247,13 +248,13 @@ def _enough(study: SignalStudy, inside: np.ndarray) -> bool:
 
 
 def _rules(study: SignalStudy, made: Mapping[str, LearningOutcome]) -> Section:
-    """The online rules on the same pairs, beside what was learned."""
+    """Compares the online rules with the learned classifiers on the same pairs."""
     best = max((name for name in SETS if name in made), key=lambda name: made[name].average[2])
     rows: list[list[Cell]] = [[f"learned: {best}", *made[best].average]]
     for name, accepted in study.rules.items():
         rows.append([name, *measured(accepted, accepted * 1.0, study.examples.truth)[:3]])
     columns = ("rule", "precision", "recall", "F")
-    caption = "The best set as measured above; the online rules on the pairs' sketches, as they are"
+    caption = "The best set as measured above; the online rules on the pairs' sketches"
     table = ResultTable("online", caption, columns, ("text", "share", "share", "share"), rows)
-    text = "Online rules learned nothing of these pairs; the learned ones were judged on folds that they had not seen."
+    text = "Online rules were not trained on these pairs; learned ones were judged on folds outside their training."
     return Section("online", "Beside the online rules", text, [table])

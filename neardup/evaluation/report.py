@@ -1,4 +1,4 @@
-"""An evaluation as files: one HTML page that loads and runs nothing, its pictures as SVG, its data as CSV and JSON."""
+"""Writes an evaluation: one HTML page that loads and runs nothing, plots as SVG, data as CSV and JSON."""
 
 import base64
 import hashlib
@@ -38,7 +38,7 @@ from neardup.verdict import Kind
 
 
 class Paper(NamedTuple):
-    """What an evaluation repeats. title: of the page. source: a sentence on whose figures stand beside ours."""
+    """The paper that an evaluation repeats. title: of the page. source: a sentence about the paper's figures."""
 
     title: str
     source: str
@@ -63,10 +63,10 @@ HUANG = Paper(
 
 @dataclass
 class Evaluation:
-    """All sections, in order; counts of the corpus; notes: what a reader must know before believing a figure.
+    """The result of an evaluation.
 
-    answer: what it comes to, in sentences. fetched: sentences on what the corpus was made of, and how. unread: places
-    of the input that could not be read.
+    counts: of the corpus. answer: a summary in sentences. notes: caveats of the figures. fetched: sentences on the
+    origin of the corpus. unread: number of places of the input that could not be read.
     """
 
     sections: list[Section]
@@ -81,7 +81,7 @@ class Evaluation:
         return answer(self.sections)
 
     def to_json(self) -> dict[str, Any]:
-        """For machines: every table, row by row."""
+        """Returns every table, row by row."""
         return {
             "answer": self.answer,
             "corpus": asdict(self.counts),
@@ -92,7 +92,7 @@ class Evaluation:
         }
 
 
-#: Names of the files that tables and plots are written to.
+#: File names of tables and plots.
 _WRITTEN = re.compile(r"table-[a-z0-9-]+\.csv|plot-[a-z0-9-]+\.(?:csv|svg)")
 
 _PARTS = (
@@ -102,14 +102,14 @@ _PARTS = (
 
 
 def evaluate(study: CrawlStudy) -> Evaluation:
-    """All rules side by side, what a run said, the tables and plots of the paper, the choice of t, and variants."""
+    """Computes all sections: rules, run, the paper's tables and plots, the choice of t, and variants."""
     sections = [rules_section(study)]
     if study.run is not None:
         sections.append(run_section(study.run, study, study.editions))
     sections += [hosts_section(study.corpus.urls), *(part(study) for part in _PARTS)]
     notes = [*study.notes, *study.labels.problems()]
     if not study.b.whole or not study.c.whole:
-        notes.append("Of the larger graph a sample of pairs is kept; its counts and degrees are exact all the same.")
+        notes.append("The larger graph keeps only a sample of its pairs; its counts and degrees are exact.")
     if study.texts.problems:
         unread = study.texts.problems
         notes.append(f"Pages that could not be read again: {len(unread)}, as {unread[0]}")
@@ -121,11 +121,11 @@ def evaluate(study: CrawlStudy) -> Evaluation:
 
 
 def evaluate_run(study: RunStudy) -> Evaluation:
-    """What verdicts alone can tell; the sections that need pages say so."""
+    """Computes the sections that need only verdicts; the others state what they need."""
     run = study.run
     counts = CorpusCounts(fetches=sum(run.kinds.values()), pages=len(run.clusters), repeats=len(run.exact))
     counts.rejected, counts.gone = run.kinds[Kind.REJECTED], run.kinds[Kind.GONE]
-    lost = f"{counts.rejected:,} pages could not be read, {counts.gone:,} went"
+    lost = f"{counts.rejected:,} pages could not be read, {counts.gone:,} are gone"
     fetched = f"From {counts.fetches:,} verdicts alone; {lost}."
     return Evaluation(run_sections(study), counts, fetched, study.labels.problems(), _labels(study))
 
@@ -143,7 +143,7 @@ def _fetched(counts: CorpusCounts) -> str:
 
 
 def to_html(evaluation: Evaluation, paper: Paper = HENZINGER) -> str:
-    """The page. Its Content-Security-Policy forbids everything but its own style sheet."""
+    """Renders the page. Its Content-Security-Policy allows only its own style sheet."""
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     style += resources.files("neardup.evaluation").joinpath("evaluation.css").read_text(encoding="utf-8")
     return _templates.get_template("evaluation.html.j2").render(
@@ -158,8 +158,8 @@ def to_html(evaluation: Evaluation, paper: Paper = HENZINGER) -> str:
 def write(evaluation: Evaluation, out: Path, paper: Paper = HENZINGER) -> list[Path]:
     """Writes evaluation.html, evaluation.json, a CSV for each table and plot, an SVG for each plot; returns the paths.
 
-    What an earlier evaluation wrote into the folder and this one has not is deleted: it would be taken for this one's.
-    Raises BadInput where the folder cannot be written.
+    Deletes tables and plots of an earlier evaluation in the folder that this one does not have. Raises BadInput if the
+    folder cannot be written.
     """
     files = {"evaluation.html": to_html(evaluation, paper)}
     for section in evaluation.sections:
@@ -183,7 +183,7 @@ def write(evaluation: Evaluation, out: Path, paper: Paper = HENZINGER) -> list[P
 
 
 def _written(out: Path) -> set[str]:
-    """The tables and plots that an earlier evaluation wrote into the folder."""
+    """Lists the tables and plots that an earlier evaluation wrote into the folder."""
     try:
         names = json.loads((out / "evaluation.json").read_bytes())["files"]
         return {name for name in names if _WRITTEN.fullmatch(name)}
@@ -192,7 +192,7 @@ def _written(out: Path) -> set[str]:
 
 
 def make_folder(out: Path) -> None:
-    """Raises BadInput where it cannot be made."""
+    """Creates the folder. Raises BadInput on failure."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a run made of its crawl, and what its verdicts alone can tell: pairs, levels of similarity, precision."""
+"""Tabulates the verdicts of a run: pairs, levels of similarity, precision."""
 
 from collections import Counter
 from functools import cached_property
@@ -30,12 +30,12 @@ from neardup.page import hen_site, host_of, normalise_url
 from neardup.report.reasons import Draft
 from neardup.verdict import Kind
 
-#: Merges are told by the step that decided; there are some ten.
+#: Most rows of merges by deciding step; there are some ten steps.
 STEPS_SHOWN = 20
 
 
 class RunPages:
-    """The URLs of a run as pages by number: what `join_labels` asks for."""
+    """Numbers the URLs of a run as pages, for `join_labels`."""
 
     def __init__(self, run: CrawlRun) -> None:
         self.urls = list(run.clusters)
@@ -49,7 +49,7 @@ class RunPages:
 
 
 class RunStudy(LabelledStudy):
-    """Labelled pairs of a run of which there is nothing but the verdicts: levels are known of the pairs it merged."""
+    """Labelled pairs of a run known by its verdicts only: similarity levels are known for the pairs that it merged."""
 
     graph_words = "that the run merged and algorithm {} calls similar"
 
@@ -60,7 +60,7 @@ class RunStudy(LabelledStudy):
 
     @cached_property
     def merged(self) -> list[Merge | None]:
-        """The merge that each labelled pair is, if it is one."""
+        """Returns the merge of each labelled pair, None if the run did not merge it."""
         return [self._merges.get(frozenset(self.urls(place))) for place in range(len(self.labels))]
 
     @cached_property
@@ -90,7 +90,7 @@ def _level(value: int | None) -> int:
 
 
 def run_sections(study: RunStudy) -> list[Section]:
-    """All sections of a run without its pages; those that need pages say so."""
+    """Computes all sections of a run without its pages; the others state what they need."""
     made = {
         "2": _levels(study.run),
         "3": b_judged(study),
@@ -100,7 +100,7 @@ def run_sections(study: RunStudy) -> list[Section]:
         "11": worst_sites(study),
     }
     for key, (title, why) in _NEEDS_PAGES.items():
-        made[key] = Section(key, title, missing=f"Not told by verdicts: {why}")
+        made[key] = Section(key, title, missing=f"Not available from verdicts: {why}")
     numbered = [made[str(key)] for key in range(1, 12)]
     first = [_rules(study), run_section(study.run, study), hosts_section(study.pages.urls)]
     return [*first, *numbered, made["t"], made["ablations"]]
@@ -109,13 +109,13 @@ def run_sections(study: RunStudy) -> list[Section]:
 _NEEDS_PAGES = {
     "1": (
         "Degrees of the B graph and the C graph",
-        "a verdict names one page that its page repeats, not all pages like it. Name the files or the state directory.",
+        "a verdict names one similar page, not all. Name the files or the state directory.",
     ),
     "7": ("Term differences", "they need both texts. Name the files or the state directory."),
     "8": ("Pairs with a term difference over 200", "they need both texts. Name the files or the state directory."),
     "9": (
         "C-similarity for each B-similarity, and the other way round",
-        "of the pairs that the run merged section 2 has it; of all pairs it needs the sketches.",
+        "section 2 has the pairs that the run merged; all pairs need the sketches.",
     ),
     "10": (
         "The combined algorithm",
@@ -127,20 +127,20 @@ _NEEDS_PAGES = {
 
 
 def run_section(run: CrawlRun, study: LabelledStudy | None = None, editions: Editions | None = None) -> Section:
-    """What the run said, how often, and by which steps. editions: what pages are about, where it is known."""
+    """Tabulates the run's verdicts, and its merges by step. editions: items of the pages, if known."""
     total = sum(run.kinds.values())
     rows: list[list[Cell]] = [[str(kind), run.kinds[kind], ratio(run.kinds[kind], total)] for kind in Kind]
     kinds = ResultTable("run-kinds", "Its verdicts", ("verdict", "pages", "share"), ("text", "count", "share"), rows)
     text = f"Of {run.name}." if run.name.startswith("the run") else f"Of a run made here: {run.name}."
-    section = Section("run", "What the run said", text, [kinds, _clusters(run)])
+    section = Section("run", "Verdicts of the run", text, [kinds, _clusters(run)])
     if run.merges:
         section.tables.append(_steps(run, study))
     else:
-        section.missing = "The run called no page a near-duplicate: it has no pairs."
+        section.missing = "The run found no near-duplicates."
     if editions is not None:
         section.tables.append(_items(run, editions))
     if run.unreadable:
-        section.missing = f"{section.missing} {run.unreadable:,} lines are no verdicts, and were passed over.".strip()
+        section.missing = f"{section.missing} {run.unreadable:,} lines are no verdicts and were skipped.".strip()
     return section
 
 
@@ -148,17 +148,17 @@ def _clusters(run: CrawlRun) -> ResultTable:
     sizes = Counter(Counter(run.clusters.values()).values())
     count, pages = sum(sizes.values()), sum(size * n for size, n in sizes.items())
     rows: list[list[Cell]] = [
-        ["pages that an index holds", pages],
-        ["clusters, of which it shows one page each", count],
+        ["pages in clusters", pages],
+        ["clusters", count],
         ["clusters of two pages or more", count - sizes[1]],
-        ["pages of the largest", max(sizes, default=0)],
-        ["pages a cluster, on average", ratio(pages, count)],
+        ["pages of the largest cluster", max(sizes, default=0)],
+        ["pages per cluster, on average", ratio(pages, count)],
     ]
-    return ResultTable("run-clusters", "What it left at its end", ("", "here"), ("text", "number"), rows)
+    return ResultTable("run-clusters", "Clusters at the end of the run", ("", "here"), ("text", "number"), rows)
 
 
 def _items(run: CrawlRun, editions: Editions) -> ResultTable:
-    """What an index would lose, and what it would show twice."""
+    """Counts pages that an index would lose or show twice."""
     items = {url: item for url in run.clusters if url not in run.exact and (item := editions.split(url)[0])}
     right = wrong = same = 0
     for merge in run.merges:
@@ -180,13 +180,11 @@ def _items(run: CrawlRun, editions: Editions) -> ResultTable:
         "Near-duplicates alone. Shares: of the pages beside the first, and of the items. Editions of an item count as "
         "one item here, however much they differ."
     )
-    return ResultTable(
-        "run-items", "Pages by what they are about", ("", "here", "share"), ("text", "count", "number"), rows, note
-    )
+    return ResultTable("run-items", "Pages by item", ("", "here", "share"), ("text", "count", "number"), rows, note)
 
 
 def _steps(run: CrawlRun, study: LabelledStudy | None) -> ResultTable:
-    """Merges by the step that decided, with what labels say of them."""
+    """Tabulates merges by the step that decided, with their labels."""
     judged: dict[frozenset[str], Judgement] = {}
     if study is not None:
         for label in study.labels.labels:
@@ -199,20 +197,20 @@ def _steps(run: CrawlRun, study: LabelledStudy | None) -> ResultTable:
         right, wrong, open_ones = (given.count(one) for one in list(Judgement)[:3])
         n = right + wrong + open_ones
         found = measure(np.ones(n, bool), np.arange(n) < right, 0).precision
-        row: list[Cell] = [step or "(not said)", count, ratio(sum(merge.same_site for merge in here), count)]
+        row: list[Cell] = [step or "(unknown)", count, ratio(sum(merge.same_site for merge in here), count)]
         rows.append([*row, right, wrong, open_ones, ratio(right, n), range_text(found) if 0 < right < n else None])
     columns = ("decided by", "near-duplicates", "of them on one site", "labelled correct", "incorrect", "undecided")
     kinds = ("text", "count", "share", "count", "count", "count", "share", "text")
     note = (
         "Pairs of a page and the page that it was verified against. An undecided pair counts as not correct. A dash: "
-        "nothing is labelled, or only one kind."
+        "no labels, or labels of one kind only."
     )
     name = "Near-duplicates by the step that decided"
     return ResultTable("run-steps", name, (*columns, "precision", "precision 95%"), kinds, rows, note)
 
 
 def _levels(run: CrawlRun) -> Section:
-    """2. and part of 9., of the pairs that the run merged."""
+    """Tables 2 and part of 9, for the pairs that the run merged."""
     rows: list[list[Cell]] = []
     with_evidence = [merge for merge in run.merges if merge.b_similarity is not None and merge.c_similarity is not None]
     for level in range(7):
@@ -234,9 +232,9 @@ def _levels(run: CrawlRun) -> Section:
     more = (f"share of C-similarity {levels.C_MIN} or more", "paper (share of its B pairs)")
     table = ResultTable("2-b-similarity", "Near-duplicates by B-similarity", (*columns, *more), kinds, rows, paper=(6,))
     text = "The pairs that the run merged: a page and the page that it was verified against."
-    missing = "" if with_evidence else "No pair: the run merged none, or its verdicts have no evidence."
+    missing = "" if with_evidence else "No pairs: the run merged none, or its verdicts have no evidence."
     if with_evidence and len(with_evidence) < len(run.merges):
-        missing = f"{len(run.merges) - len(with_evidence):,} near-duplicates come without evidence, and are left out."
+        missing = f"{len(run.merges) - len(with_evidence):,} near-duplicates have no evidence and are left out."
     return Section("2", "Pairs by B-similarity", text, [table], missing=missing)
 
 

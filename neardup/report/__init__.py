@@ -1,8 +1,7 @@
-"""What a person reads after a scan: one self-contained HTML file from verdicts, in one pass and bounded memory.
+"""Builds the report of a scan: one self-contained HTML file from verdicts, in one pass and bounded memory.
 
-The file loads nothing and runs nothing: styles are in it, pictures are SVG, and its Content-Security-Policy forbids
-everything else. What comes from pages is escaped, and characters that could turn the reading order around or hide
-are replaced.
+The file loads and runs nothing: styles are inline, pictures are SVG, and its Content-Security-Policy forbids the rest.
+Content of pages is escaped. Characters that hide text or change the reading order are replaced.
 """
 
 import base64
@@ -28,13 +27,13 @@ from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 
-#: Samples of a verdict that are shown at once; the others unfold.
+#: Samples per verdict shown at once; the rest are folded.
 UNFOLDED = 2
 SITES_SHOWN, REASONS_SHOWN, HOT_KEYS_SHOWN, PROBLEMS_SHOWN, SOURCES_SHOWN = 20, 20, 30, 30, 50
 
 
 class SourceInfo(NamedTuple):
-    """A file or folder that was read. pages: records in it, None if unknown."""
+    """A file or folder of the input. pages: number of records, None if unknown."""
 
     name: str
     digest: str = ""
@@ -42,7 +41,7 @@ class SourceInfo(NamedTuple):
 
 
 class HotKey(NamedTuple):
-    """An index key that too many representatives share. family: what it is made of. uses: how often it was met."""
+    """An index key that too many representatives share. family: the kind of key. uses: number of pages that had it."""
 
     family: str
     key: str
@@ -51,7 +50,7 @@ class HotKey(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportInfo:
-    """What verdicts do not say. made_at: ms since the epoch. problems: lines for the operator."""
+    """Facts that verdicts do not contain. made_at: ms since the epoch. problems: lines for the operator."""
 
     decider: Decider
     scheme_digest: str = ""
@@ -60,14 +59,14 @@ class ReportInfo:
     hot_keys: Sequence[HotKey] = ()
     hot_keys_total: int | None = None
     made_at: int | None = None
-    title: str = "What repeats"
+    title: str = "Duplicate report"
 
 
 def build_report(verdicts: Iterable[Verdict], read_page: ReadPage, info: ReportInfo) -> str:
-    """The report as HTML. Reads `verdicts` (the JSON of `neardup.verdict`) once, then at most 120 pages.
+    """Builds the report as HTML. Reads `verdicts` (the JSON of `neardup.verdict`) once, then at most 120 pages.
 
-    read_page gets the coordinates of a verdict and returns the page that is there now, or None; it may raise
-    NeardupError or OSError, which the report quotes.
+    read_page: returns the page at the coordinates of a verdict, or None. The report quotes NeardupError or OSError from
+    it.
     """
     tally = ReportTally(info.decider)
     for verdict in verdicts:
@@ -75,9 +74,8 @@ def build_report(verdicts: Iterable[Verdict], read_page: ReadPage, info: ReportI
     return _render(tally, read_page, info)
 
 
-# Controls, marks that override the direction of text, separators of lines, what has no width or no ink (soft hyphens,
-# fillers, invisible tags), lone surrogates. Joiners and variation selectors stay where a script or a picture needs
-# them.
+# Controls, direction overrides, line separators, characters without width or ink (soft hyphens, fillers, invisible
+# tags), lone surrogates. Joiners and variation selectors stay where a script or an emoji needs them.
 _JOINED = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\u2190-\u2bff\ua840-\ua87f\U0001f000-\U0001faff"
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
@@ -87,16 +85,14 @@ _UNSAFE = re.compile(
 
 
 def visible(value: Any) -> Any:
-    """Text with every character that hides, or turns the reading order, replaced by U+FFFD. Markup is left alone."""
+    """Replaces characters that hide text or change the reading order by U+FFFD. Leaves markup alone."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return _UNSAFE.sub("\ufffd", value)
     return value
 
 
 def environment(package: str) -> Environment:
-    """The templates beside a package's code, and those of the report: what they are given is escaped, and shown as
-    `visible` has it.
-    """
+    """Loads the templates of a package and of the report. Values are escaped and passed through `visible`."""
     return Environment(
         loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(__name__, ".")]),
         autoescape=True,
@@ -107,7 +103,7 @@ def environment(package: str) -> Environment:
     )
 
 
-#: Titles are the same under every seed.
+#: Titles do not depend on the seed.
 _TITLING = Scheme(seed=0)
 _environment = environment(__name__)
 _environment.filters["percent"] = prose.percent
@@ -160,7 +156,7 @@ def _render(tally: ReportTally, read_page: ReadPage, info: ReportInfo) -> str:
 
 
 def _title(cluster: LargeCluster, read_page: ReadPage) -> str:
-    """The representative's title; empty where it cannot be read any more."""
+    """Returns the representative's title; empty if its page cannot be read."""
     if cluster.place is None:
         return ""
     try:
@@ -168,7 +164,7 @@ def _title(cluster: LargeCluster, read_page: ReadPage) -> str:
         if page is None:
             return ""
         sketch = Sketch(sketch_pages([page], _TITLING)[0])
-        return sketch.title if sketch.url == cluster.representative else ""  # else another page lies there now
+        return sketch.title if sketch.url == cluster.representative else ""  # else the source has changed
     except (NeardupError, OSError):
         return ""
 
@@ -183,14 +179,14 @@ def _site(url: str) -> str:
 def _of_sites(
     tally: ReportTally, sites: Sequence[str], shown: Iterable[Card], read_page: ReadPage, decider: Decider
 ) -> list[Card]:
-    """One pair of each of these sites that has any, if it is not shown already."""
+    """Returns one pair for each of these sites that has a pair and none shown yet."""
     there = {one.page.page_id for one in shown}
     chosen = [v for site in sites if site in tally.of_sites for v in tally.of_sites[site].chosen()]
     return [card(v, read_page, decider) for v in chosen if v.get("page_id") not in there]
 
 
 def _pictures(tally: ReportTally) -> dict[str, Markup | None]:
-    """Only pictures of something: an empty chart says nothing."""
+    """Draws charts; None for an empty one."""
     thresholds = rule_of(tally.decider).drawn(tally.decider)
     out: dict[str, Markup | None] = dict.fromkeys(("tape", "b", "c", "sizes"))
     if any(tally.tape_accepted) or any(tally.tape_rejected) or any(tally.tape_vetoed):
@@ -212,25 +208,25 @@ def _pictures(tally: ReportTally) -> dict[str, Markup | None]:
 def _close_calls(
     tally: ReportTally, read_page: ReadPage, decider: Decider
 ) -> list[tuple[str, str, list[tuple[str, list[Card]]]]]:
-    """(title, text, cards by cause) of each group."""
+    """Returns (title, text, cards by cause) for each group of close calls."""
     groups = (
         (
             "Barely accepted",
-            "Near duplicates with the lowest scores that were enough. If these two pages should not have been "
-            "merged, the threshold is too low for this crawl.",
+            "Near duplicates with the lowest accepted scores. If these pages should not have been merged, the "
+            "threshold is too low for this crawl.",
             tally.close_accepted,
             False,
         ),
         (
-            "Barely not accepted",
-            "The nearest candidate's score was just not enough. If these are duplicates to you, the threshold is "
+            "Barely rejected",
+            "The nearest candidate's score was just too low. If these are duplicates to you, the threshold is "
             "too high for this crawl.",
             tally.close_rejected,
             True,
         ),
         (
-            "Alike, but ruled out by their names",
-            "Texts that agree well enough, while titles or beginnings name different things.",
+            "Similar, but ruled out by their names",
+            "The texts are similar enough, but titles or first words name different things.",
             tally.close_vetoed,
             True,
         ),
@@ -242,7 +238,7 @@ def _close_calls(
 
 
 def _by_cause(cards: Iterable[Card]) -> list[tuple[str, list[Card]]]:
-    """The cards under the words for what decided; causes in the order of their closest calls."""
+    """Groups cards by the step that decided, ordered by the closest call of each step."""
     out: dict[str, list[Card]] = {}
     for one in cards:
         cause = f"The step `{one.by}`" + (f": {REFUSALS[one.by].words}" if one.by in REFUSALS else "")
@@ -251,7 +247,7 @@ def _by_cause(cards: Iterable[Card]) -> list[tuple[str, list[Card]]]:
 
 
 def _samples(tally: ReportTally, read_page: ReadPage, decider: Decider) -> list[tuple[str, str, str, list[Card]]]:
-    """By kind, without the pairs that are among the closest calls already."""
+    """Returns samples by verdict, without the pairs among the closest calls."""
     close: tuple[SmallestSample, ...] = (tally.close_accepted, tally.close_rejected, tally.close_vetoed)
     shown = {v.get("page_id") for sample in close for v in sample.chosen()}
     out = []

@@ -1,6 +1,6 @@
-"""Pictures as inline SVG, written here: numbers in, markup out. Colours come from the page's style sheet by class.
+"""Draws charts as inline SVG: numbers in, markup out. Colours come from the page's style sheet by class.
 
-Every text goes through markupsafe; every picture carries its description for screen readers.
+All text passes through markupsafe. Each chart has a description for screen readers.
 """
 
 import math
@@ -13,7 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 16, 18, 44
 
 
 def compact(number: float) -> str:
-    """12,345 as 12.3k: for axes."""
+    """Formats an axis number: 12,345 as 12.3k."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= limit:
             return f"{number / limit:.3g}{unit}"
@@ -21,7 +21,7 @@ def compact(number: float) -> str:
 
 
 class Drawing:
-    """One picture: parts are added to it in order, coordinates are those of its view box."""
+    """One chart. Parts are added in order; coordinates are those of its view box."""
 
     def __init__(self, title: str, description: str, height: int = HEIGHT) -> None:
         self.parts: list[Markup] = [
@@ -50,7 +50,7 @@ class Drawing:
 
 
 def ticks(greatest: float) -> list[float]:
-    """About four round steps from 0 to at least `greatest`."""
+    """Returns about four round steps from 0 to at least `greatest`."""
     if greatest <= 0:
         return [0, 1]
     raw = max(greatest / 4, 1)
@@ -60,7 +60,7 @@ def ticks(greatest: float) -> list[float]:
 
 
 def bars(title: str, axis: str, values: Mapping[int, int], low: int, high: int, least: float | None = None) -> Markup:
-    """A bar for each whole number low..high. least: the threshold, drawn as a line before its bar."""
+    """Draws a bar for each whole number low..high. least: the threshold, drawn as a line before its bar."""
     width, bottom = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM
     steps = ticks(max(values.values(), default=0))
     scale = (bottom - TOP) / steps[-1]
@@ -94,11 +94,11 @@ def _threshold(drawing: Drawing, x: float, top: float, bottom: float, text: str)
 def tape_scores(
     accepted: Sequence[int], rejected: Sequence[int], vetoed: Sequence[int], threshold: float, bins: int
 ) -> Markup:
-    """Accepted pairs upwards, the nearest rejected ones downwards, vetoed ones hatched, over the score."""
+    """Draws scores: accepted pairs upwards, nearest candidates that were rejected downwards, vetoed ones hatched."""
     height = 340
     width, top, bottom = WIDTH - LEFT - RIGHT, TOP + 4, height - BOTTOM
     tallest = max(max(accepted), max(r + v for r, v in zip(rejected, vetoed, strict=True)), 1)
-    # Square roots: a handful of close calls must be seen beside thousands of clear ones.
+    # Square roots keep a few close calls visible beside thousands of clear ones.
     middle = (top + bottom) / 2
     scale = (bottom - top) / 2 / math.sqrt(tallest)
     each = width / (bins + 1)
@@ -135,7 +135,7 @@ def tape_scores(
     for tenth in range(0, 11, 2):
         drawing.text(LEFT + tenth / 10 * bins * each, bottom + 16, f"{tenth / 10:.1f}")
     drawing.text(LEFT + 6, top + 8, "accepted", "start", "label")
-    drawing.text(LEFT + 6, bottom - 4, "nearest candidate, not taken", "start", "label")
+    drawing.text(LEFT + 6, bottom - 4, "nearest candidate, rejected", "start", "label")
     _threshold(drawing, LEFT + threshold * bins * each, top, bottom, f"{threshold:g}")
     drawing.text(
         LEFT + width / 2, height - 6, "tape score (share of the sampled text in the same order)", style="label"
@@ -144,14 +144,14 @@ def tape_scores(
 
 
 def _roots(tallest: int) -> list[int]:
-    """Round numbers for an axis of square roots."""
+    """Returns round numbers for an axis of square roots."""
     steps = [10**power * factor for power in range(9) for factor in (1, 4)]
     fitting = [step for step in steps if step <= tallest]
     return [0, *fitting[-3:]]
 
 
 def sizes(distribution: Mapping[int, int]) -> Markup:
-    """Clusters by size, both axes logarithmic."""
+    """Draws clusters by size, both axes logarithmic."""
     width, bottom = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM
     decades_x = max(1, math.ceil(math.log10(max(distribution, default=1)) + 1e-9))
     decades_y = max(1, math.ceil(math.log10(max(distribution.values(), default=1)) + 1e-9))
@@ -175,7 +175,7 @@ def sizes(distribution: Mapping[int, int]) -> Markup:
 
 
 def thinned(distribution: Mapping[int, int], dots_max: int = 400) -> dict[int, int]:
-    """All sizes, or where there are more than `dots_max`, the first of every two percent and the greatest."""
+    """Returns all sizes, or if there are more than `dots_max`, the first of every two percent and the greatest."""
     if len(distribution) <= dots_max:
         return dict(distribution)
     out: dict[int, int] = {}
@@ -189,7 +189,7 @@ def thinned(distribution: Mapping[int, int], dots_max: int = 400) -> dict[int, i
 
 
 def share(part: float, whole: float, style: str = "accepted") -> Markup:
-    """A thin bar for a table cell: part of whole."""
+    """Draws a thin bar for a table cell: part of whole."""
     width = 100 * part / whole if whole else 0
     return Markup(
         '<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'

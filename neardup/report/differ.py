@@ -1,10 +1,9 @@
-"""Differences of two texts, token by token, for people: bounded in time and space whatever the input.
+"""Finds the differences of two texts, word by word, in bounded time and space for any input.
 
-A text is cut into words as a reader sees them (runs of letters, marks and digits; one character in scripts that write
-no spaces), which are compared in lower case. Anchors (runs of three words that occur once in both texts, in the same
-order in both) cut the pair into gaps; each gap is aligned by Myers' O(ND) algorithm (Myers 1986, section 4) within one
-budget of steps for the whole pair. A gap that would exceed it is not aligned: there, a word counts as changed if the
-other side's gap lacks it, and the result says `coarse`.
+A word is a run of letters, marks and digits, or one character in scripts without spaces; words are compared in lower
+case. Anchors (runs of three words that occur once in each text, in the same order) cut the pair into gaps. Each gap is
+aligned by Myers' O(ND) algorithm (Myers 1986, section 4) within one budget of steps per pair. A gap that would exceed
+the budget is not aligned: there a word counts as changed if the other side's gap lacks it, and the result is `coarse`.
 """
 
 import re
@@ -12,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-#: Inner steps of Myers' algorithm over a whole pair: about a third of a second.
+#: Inner steps of Myers' algorithm per pair: about a third of a second.
 STEPS_MAX = 600_000
-#: Edits within one gap; its trace takes the square of this many integers at most.
+#: Edits within one gap; the trace takes at most the square of this, in integers.
 GAP_EDITS_MAX = 500
-#: Characters of a text that are looked at. A page of this length prints on sixty sheets.
+#: Characters of a text that are compared. A page of this length prints on sixty sheets.
 TEXT_CHARS_MAX = 200_000
 
-# Han, kana, Thai, Lao, Khmer and Myanmar: one character a word. Elsewhere runs of letters and digits, with combining
-# marks, which Python's \w leaves out.
+# Han, kana, Thai, Lao, Khmer and Myanmar: one character per word. Elsewhere runs of letters and digits with combining
+# marks, which Python's \w does not match.
 _ALONE = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
@@ -33,7 +32,7 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text and where its words are. cut: the text went on, but was not looked at."""
+    """A text and the spans of its words. cut: the text was longer, and the rest is not compared."""
 
     text: str
     words: list[str]
@@ -42,15 +41,15 @@ class Text:
 
 
 def text_words(text: str, chars_max: int = TEXT_CHARS_MAX) -> Text:
-    """Cuts a text into lower-cased words. White space becomes one space, or where it breaks a line, a pilcrow.
+    """Splits a text into lower-cased words. White space becomes one space, or a pilcrow if it breaks a line.
 
-    Pages have hundreds of blocks of a word or two: as lines they would be yards long.
+    Pages have hundreds of blocks of one or two words, which would be too long if each were shown as a line.
     """
     cut = len(text) > chars_max
     text = _SPACE.sub(_space, text[:chars_max].strip())
     found = list(_WORD.finditer(text))
     if cut and found and found[-1].end() == len(text):
-        found.pop()  # the cut may have gone through it
+        found.pop()  # the cut may have split the last word
     return Text(text, [m.group().lower() for m in found], [m.span() for m in found], cut)
 
 
@@ -59,9 +58,9 @@ def _space(match: re.Match[str]) -> str:
 
 
 class TextChange(NamedTuple):
-    """Words [a0, a1) of one text stand where words [b0, b1) of the other do; one of the ranges may be empty.
+    """One change: words [a0, a1) of one text correspond to words [b0, b1) of the other; one range may be empty.
 
-    coarse: not aligned inside; words that both ranges hold are not changes.
+    coarse: not aligned inside; words in both ranges are not changes.
     """
 
     a0: int
@@ -73,7 +72,10 @@ class TextChange(NamedTuple):
 
 @dataclass(slots=True)
 class Difference:
-    """What differs: `changes` in order. removed, added: words that only the first, only the second text has there."""
+    """The differences of two texts. changes: in order.
+
+    removed, added: counts of words only in the first, second text.
+    """
 
     left: Text
     right: Text
@@ -91,13 +93,13 @@ class Budget:
 
 
 def compare_texts(left: Text, right: Text, steps_max: int = STEPS_MAX) -> Difference:
-    """The differences of two texts. Near-linear: at most `steps_max` steps beyond sorting and hashing the words."""
+    """Compares two texts. Near-linear: at most `steps_max` steps beyond sorting and hashing the words."""
     budget = Budget(steps_max)
     changes: list[TextChange] = []
     for gap in _gaps(left.words, right.words):
         changes.extend(_align(left.words, right.words, gap, budget))
     if changes and (left.cut or right.cut) and _only_one_goes_on(changes[-1], left, right):
-        changes.pop()  # where texts are cut, one of them ends earlier
+        changes.pop()  # cut texts end at different words
     out = Difference(left, right, changes, coarse=any(c.coarse for c in changes))
     for change in changes:
         marks_left, marks_right = marks(out, change)
@@ -112,7 +114,7 @@ def _only_one_goes_on(change: TextChange, left: Text, right: Text) -> bool:
 
 
 def marks(difference: Difference, change: TextChange) -> tuple[list[bool], list[bool]]:
-    """Which words of a change differ, for both sides: all, or if it is coarse, those that the other side lacks."""
+    """Marks the differing words on both sides of a change: all, or if coarse, those that the other side lacks."""
     a = difference.left.words[change.a0 : change.a1]
     b = difference.right.words[change.b0 : change.b1]
     if not change.coarse:
@@ -122,11 +124,11 @@ def marks(difference: Difference, change: TextChange) -> tuple[list[bool], list[
 
 
 def _gaps(a: Sequence[str], b: Sequence[str]) -> Iterator[TextChange]:
-    """What lies between the anchors, in order, with equal words trimmed from both ends of each gap."""
+    """Returns the gaps between anchors, in order, without equal words at either end."""
     i = j = 0
     for x, y in [*_anchors(a, b), (len(a), len(b))]:
         if x < i or y < j:
-            continue  # an anchor inside the equal run that another one began
+            continue  # this anchor lies in the equal run of an earlier one
         end_a, end_b = x, y
         while i < end_a and j < end_b and a[i] == b[j]:
             i, j = i + 1, j + 1
@@ -140,7 +142,7 @@ def _gaps(a: Sequence[str], b: Sequence[str]) -> Iterator[TextChange]:
 
 
 def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Places of runs of three words that each text holds once: the longest chain that is in order in both.
+    """Finds runs of three words that occur once in each text: the longest chain in the same order in both.
 
     Longest increasing subsequence by patience sorting, n log n.
     """
@@ -176,9 +178,9 @@ def _once(words: Sequence[str]) -> dict[tuple[str, str, str], int]:
 
 
 def _align(a: Sequence[str], b: Sequence[str], gap: TextChange, budget: Budget) -> list[TextChange]:
-    """The changes within one gap, in order: Myers' greedy algorithm with its trace, or one coarse change.
+    """Aligns one gap: its changes in order by Myers' greedy algorithm with a trace, or one coarse change.
 
-    Row d of the trace holds for i = 0..d the furthest x on diagonal 2i - d that d edits reach.
+    Row d of the trace holds, for i = 0..d, the furthest x on diagonal 2i - d that d edits reach.
     """
     a0, a1, b0, b1 = gap[:4]
     n, m = a1 - a0, b1 - b0
@@ -204,7 +206,9 @@ def _align(a: Sequence[str], b: Sequence[str], gap: TextChange, budget: Budget) 
 
 
 def _step(before: list[int], i: int) -> tuple[int, bool]:
-    """The better of the two edits that lead to place i of the next row: (x after it, it takes a word of b)."""
+    """Returns the better of the two edits that lead to entry i of the next row: (x after it, whether it takes a word of
+    b).
+    """
     if i == 0 or (i < len(before) and before[i - 1] < before[i]):
         return before[i], True
     return before[i - 1] + 1, False
@@ -214,7 +218,7 @@ def _walk_back(rows: list[list[int]], i: int, gap: TextChange) -> list[TextChang
     edits: list[TextChange] = []
     for d in range(len(rows) - 1, 0, -1):
         x, from_b = _step(rows[d - 1], i)
-        y = x - (2 * i - d)  # the place after this edit
+        y = x - (2 * i - d)  # the position after this edit
         a, b = gap.a0 + x, gap.b0 + y
         edit = TextChange(a, a, b - 1, b) if from_b else TextChange(a - 1, a, b, b)
         if edits and (edits[-1].a0, edits[-1].b0) == (edit.a1, edit.b1):

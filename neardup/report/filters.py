@@ -1,7 +1,7 @@
-"""The report's filter by site and verdict, as styles alone: the file runs nothing.
+"""Filters the report by site and verdict with CSS alone, since the file runs no scripts.
 
-Two lists to choose from, and a rule for each choice that hides what is not chosen. Sites have numbers in class names,
-so that nothing of a page gets into a style.
+Each option of two lists has a rule that hides the other elements. Class names use numbers for sites, so that no
+content of a page enters a style.
 """
 
 from collections import Counter
@@ -9,15 +9,18 @@ from collections.abc import Iterable, Sequence
 
 from neardup.report.samples import Card
 
-#: Sites to choose from, those with most samples first.
+#: Sites in the filter, those with most samples first.
 SITES_MAX = 60
 
 
 class Filter:
-    """What can be chosen. sites: (class, site) and verdicts: (class, kind), in the order of the lists."""
+    """Options of the filter. sites: (class, site). verdicts: (class, kind). Both in list order."""
 
     def __init__(self, cards: Iterable[Card], kinds: Sequence[str], clusters: Iterable[str] = ()) -> None:
-        """cards: all that are shown. kinds: of verdicts, in their order. clusters: sites of those that are shown."""
+        """Collects the options.
+
+        cards: all cards shown. kinds: verdicts in their order. clusters: sites of the clusters shown.
+        """
         cards = list(cards)
         counts = Counter(card.site for card in cards if card.site) + Counter(site for site in clusters if site)
         named = sorted(counts, key=lambda site: (-counts[site], site))[:SITES_MAX]
@@ -27,13 +30,13 @@ class Filter:
         self.kinds = [(f"kind-{kind}", kind) for kind in kinds if kind in there]
 
     def classes(self, site: str, kind: str = "") -> str:
-        """Of an element about a page of this site, and about this verdict, if one is named."""
+        """Returns the classes of an element about a page of this site, and about this verdict if one is given."""
         judged = [f"judged kind-{kind}"] if any(kind == one for _, one in self.kinds) else []
         return " ".join(["placed", self._numbers.get(site, "elsewhere"), *judged])
 
     @property
     def style(self) -> str:
-        """CSS. A group of which nothing is left to see goes with its title."""
+        """Returns the CSS. A group without visible elements is hidden with its title."""
         rules = []
         for select, of, choices in (("by-site", "placed", self.sites), ("by-verdict", "judged", self.kinds)):
             for name, _ in choices:

@@ -1,4 +1,4 @@
-"""What a person reads of a partition: its sets, and pairs of them side by side, in one self-contained HTML file."""
+"""Builds the report of a partition: its sets, and pairs side by side, in one self-contained HTML file."""
 
 import base64
 import hashlib
@@ -16,9 +16,9 @@ from neardup.report.passages import passages
 from neardup.report.samples import Card, CardSide, instant, page_text
 from neardup.report.tally import SmallestSample
 
-#: (source, offset) of a line of sets.jsonl.
+#: (source, offset) of a document in sets.jsonl.
 Place = tuple[str, int]
-#: The pages at some places; those that are gone or changed are missing.
+#: Reads the pages at some places. Pages that are gone or changed are missing from the result.
 ReadPages = Callable[[set[Place]], Mapping[Place, Page]]
 CLOSE, DRAWN = 8, 8
 
@@ -27,7 +27,7 @@ _environment.filters["percent"] = prose.percent
 
 
 class Pairs:
-    """Members with the page that speaks for each, of the lines of sets.jsonl: the least alike, and some by hash."""
+    """Samples members with their evidence page from the lines of sets.jsonl: the least similar, and some by hash."""
 
     def __init__(self) -> None:
         self.scores: Counter[int] = Counter()  # percent
@@ -35,7 +35,7 @@ class Pairs:
         self.drawn = SmallestSample(DRAWN, lambda pair: _by_hash(pair["url"]))
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """One set."""
+        """Adds one set."""
         places = {one["url"]: one for one in (line["representative"], *line["members"])}
         for member in line["members"]:
             other = places.get(member.get("near", ""))
@@ -53,9 +53,9 @@ def _by_hash(text: str) -> float:
 def partition_report(
     summary: Mapping[str, Any], lines: Iterable[Mapping[str, Any]], read_pages: ReadPages, made_at: int | None = None
 ) -> str:
-    """The report as HTML. told: what summary.json says. lines: those of sets.jsonl, read once.
+    """Builds the report as HTML. summary: content of summary.json. lines: of sets.jsonl, read once.
 
-    read_pages is asked once for all pages that are shown.
+    read_pages: called once with all pages that are shown.
     """
     pairs = Pairs()
     for line in lines:
@@ -70,19 +70,19 @@ def partition_report(
     return _environment.get_template("partition.html.j2").render(
         summary=summary,
         method=parameters.get("method") or parameters.get("rule", ""),
-        parameters={name: value for name, value in parameters.items() if name != "model"},  # that is pages of JSON
+        parameters={name: value for name, value in parameters.items() if name != "model"},  # a model is pages of JSON
         made_at=instant(made_at),
         unsigned=unsigned(summary["counts"]),
         sizes=charts.sizes({int(size): many for size, many in summary["sizes"].items()}) if summary["sizes"] else None,
         scores=charts.bars("Resemblance of members", "percent", pairs.scores, 0, 100) if pairs.scores else None,
         groups=[
             (
-                "Least alike",
-                "Members of the lowest resemblance that was enough. If these pages should not be in one set, the "
+                "Least similar",
+                "Members with the lowest accepted resemblance. If these pages should not be in one set, the "
                 "thresholds are too low for this corpus.",
                 [_card(pair, pages) for pair in close],
             ),
-            ("Drawn by chance", "Always the same ones for the same sets.", [_card(pair, pages) for pair in drawn]),
+            ("Random sample", "The same pairs for the same sets.", [_card(pair, pages) for pair in drawn]),
         ],
         style=Markup(style),
         style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
@@ -90,7 +90,7 @@ def partition_report(
 
 
 def unsigned(counts: Mapping[str, Any]) -> str:
-    """What to do about documents that have no signature; empty where every document has one."""
+    """Advises on documents without a signature; empty if there are none."""
     if not counts["alone"]:
         return ""
     return (
@@ -105,7 +105,7 @@ def _place(side: Mapping[str, Any]) -> Place:
 
 def _card(pair: Mapping[str, Any], pages: Mapping[Place, Page]) -> Card:
     other = pair["other"]
-    out = Card("similar", CardSide(pair["url"], None, ""), CardSide(other["url"], None, ""), "page that speaks for it")
+    out = Card("similar", CardSide(pair["url"], None, ""), CardSide(other["url"], None, ""), "evidence page")
     out.sentences = [f"Resemblance {pair['score']:.0%}, containment {pair['containment']:.0%}."]
     texts = []
     for side in (pair, other):

@@ -1,4 +1,4 @@
-"""Differences as running text: passages around the changes, cut to what a person reads."""
+"""Formats differences as running text: passages around the changes, shortened for reading."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,19 +8,19 @@ from neardup.report.differ import Difference, Text, TextChange, marks
 
 #: Equal words shown on each side of a change.
 CONTEXT_WORDS = 14
-#: Fewer words than this are not worth leaving out.
+#: Fewer words than this are not left out.
 LEFT_OUT_MIN = 10
 PASSAGES_MAX = 6
-#: Words of one change shown at each end of it; what lies between is counted, not shown.
+#: Words shown at each end of one change; those between are counted, not shown.
 CHANGE_WORDS = 60
 #: Characters of one segment: a single token can be megabytes long.
 SEGMENT_CHARS = 1200
 
 
 class Segment(NamedTuple):
-    """Running text. sign: "-" only the left text has it here, "+" only the right one, "" both.
+    """Running text. sign: "-" only in the left text, "+" only in the right one, "" in both.
 
-    gap: words left out (then text is empty).
+    gap: number of words left out; text is empty then.
     """
 
     sign: str
@@ -30,7 +30,7 @@ class Segment(NamedTuple):
 
 @dataclass(slots=True)
 class Passage:
-    """The same passage of both texts, and of both in one. same_before: equal words left out before it."""
+    """One passage of both texts, and of both in one. same_before: equal words left out before it."""
 
     same_before: int
     left: list[Segment] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Passage:
 
 @dataclass(slots=True)
 class Passages:
-    """more: changes that are not shown. same_after: equal words after the last passage."""
+    """The passages shown. more: number of changes not shown. same_after: equal words after the last passage."""
 
     shown: list[Passage]
     more: int
@@ -56,9 +56,9 @@ def passages(difference: Difference, *, context: int = CONTEXT_WORDS, count_max:
             groups[-1].append(change)
         else:
             groups.append([change])
-    # A group that runs on and on would be one passage of any length: cut it where it has had its share.
+    # A long group would be one passage of any length, so it is cut.
     cut = [group[i : i + 12] for group in groups for i in range(0, len(group), 12)]
-    out, end_a, end_b = [], 0, 0  # up to which words both texts are shown
+    out, end_a, end_b = [], 0, 0  # the words up to which both texts are shown
     for group in cut[:count_max]:
         equal = group[0].a0 - end_a
         shown = equal if equal <= context + LEFT_OUT_MIN else context
@@ -71,11 +71,11 @@ def passages(difference: Difference, *, context: int = CONTEXT_WORDS, count_max:
             only_right = _segments(right, change.b0, change.b1, marks_b, "+")
             passage.left += only_left
             passage.right += only_right
-            # Where nothing is aligned, words that both have would stand there twice.
+            # In a coarse change, words of both texts would appear twice.
             passage.inline += only_left + [one for one in only_right if one.sign or not change.coarse]
             a0, b0 = change.a1, change.b1
         after = next((c for c in difference.changes if c.a0 > a0), None)
-        # Where texts were cut, one of them ends earlier.
+        # If texts were cut, one of them ends earlier.
         equal = after.a0 - a0 if after else min(len(left.words) - a0, len(right.words) - b0)
         tail = equal if equal <= context + LEFT_OUT_MIN else context
         _equal(passage, difference, a0, b0, tail)
@@ -84,7 +84,7 @@ def passages(difference: Difference, *, context: int = CONTEXT_WORDS, count_max:
         end_a, end_b = a0 + tail, b0 + tail
         out.append(passage)
     more = sum(len(group) for group in cut[count_max:])
-    if not out:  # equal texts: their beginning, so that a reader sees what is equal
+    if not out:  # equal texts: show their beginning
         shown = min(4 * context, len(left.words), len(right.words))
         passage = Passage(0)
         _equal(passage, difference, 0, 0, shown)
@@ -93,7 +93,7 @@ def passages(difference: Difference, *, context: int = CONTEXT_WORDS, count_max:
 
 
 def _equal(passage: Passage, difference: Difference, a: int, b: int, count: int) -> None:
-    """Appends `count` equal words, from word a of the left text and word b of the right one on."""
+    """Appends `count` equal words, starting at word a of the left text and word b of the right one."""
     same = _segments(difference.left, a, a + count, (), "")
     passage.left += same
     passage.inline += same
@@ -101,13 +101,13 @@ def _equal(passage: Passage, difference: Difference, a: int, b: int, count: int)
 
 
 def _drop_leading_punctuation(segments: list[Segment]) -> None:
-    """What stands before a passage's first word belongs to the word before it."""
+    """Drops text before a passage's first word, which belongs to the word before it."""
     if segments and not segments[0].sign and not any(map(str.isalnum, segments[0].text)):
         del segments[0]
 
 
 def _segments(text: Text, start: int, stop: int, marked: Sequence[bool], sign: str) -> list[Segment]:
-    """Words [start, stop) as segments, a long range with its middle left out. marked: which of them have the sign."""
+    """Formats words [start, stop) as segments; leaves the middle of a long range out. marked: words with the sign."""
     if stop - start <= 2 * CHANGE_WORDS + LEFT_OUT_MIN:
         return _run(text, start, stop, marked, sign)
     shown = _run(text, start, start + CHANGE_WORDS, marked[:CHANGE_WORDS], sign)
@@ -116,7 +116,7 @@ def _segments(text: Text, start: int, stop: int, marked: Sequence[bool], sign: s
 
 
 def _run(text: Text, start: int, stop: int, marked: Sequence[bool], sign: str) -> list[Segment]:
-    """What stands between words, punctuation and spaces, goes with the word after it."""
+    """Formats words with the punctuation and spaces before each."""
     out: list[Segment] = []
     i = start
     while i < stop:
@@ -134,14 +134,14 @@ def _run(text: Text, start: int, stop: int, marked: Sequence[bool], sign: str) -
 
 
 def _between(text: Text, i: int) -> str:
-    """The text between word i and the word before it, at most some dozens of characters."""
+    """Returns the text between word i and the word before it, at most some dozens of characters."""
     start = text.spans[i - 1][1] if i else 0
     between = text.text[start : text.spans[i][0]]
     return between if len(between) <= 60 else between[:30] + " … " + between[-29:]
 
 
 def clipped(text: str, chars_max: int = SEGMENT_CHARS) -> str:
-    """The text, or its two ends with the number of characters left out."""
+    """Returns the text, or its two ends with the number of characters left out."""
     if len(text) <= chars_max:
         return text
     half = chars_max // 2
@@ -149,7 +149,7 @@ def clipped(text: str, chars_max: int = SEGMENT_CHARS) -> str:
 
 
 def plain(segments: Sequence[Segment]) -> str:
-    """Segments as text that works without colour: changes in brackets with their sign."""
+    """Formats segments without colour: changes in brackets with their sign."""
     parts = []
     for segment in segments:
         if segment.gap:

@@ -1,4 +1,7 @@
-"""Evidence in plain words. The numbers are those of a verdict's `evidence`, the thresholds those of the decider."""
+"""Formats evidence as sentences.
+
+The numbers are those of a verdict's `evidence`, the thresholds those of the decider.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,60 +12,63 @@ from neardup.rules import REFUSALS, rule_of, why_refused
 from neardup.rules.families import PLACES, WORDS, Words
 
 KINDS: dict[str, tuple[str, str]] = {
-    "unique": ("unique", "No earlier page counts as the same. Founds a cluster of its own."),
+    "unique": ("unique", "No earlier page is a duplicate of this one. It founds a cluster."),
     "exact_duplicate": ("exact duplicate", "The same words in the same order as an earlier page."),
     "near_duplicate": ("near duplicate", "Nearly the same words in the same order as an earlier page."),
-    "same_content": ("same content", "Another page around the same main content. Founds a cluster of its own."),
-    "unchanged": ("unchanged", "This URL again, with the words it had."),
-    "edited": ("edited", "This URL again, changed, but still its cluster's content."),
-    "stale": ("stale", "This URL again, fetched earlier than the fetch already held. Changes nothing."),
+    "same_content": ("same content", "The main content of an earlier page in other surroundings. It founds a cluster."),
+    "unchanged": ("unchanged", "A later fetch of this URL with the same words."),
+    "edited": ("edited", "A later fetch of this URL, changed, but still similar to its cluster."),
+    "stale": ("stale", "A fetch of this URL from before the latest one. It changes nothing."),
     "gone": ("gone", "The URL no longer exists."),
-    "promoted": ("promoted", "A cluster's representative went away, and this member took its place; or it is back."),
-    "rejected": ("rejected", "Could not be read."),
+    "promoted": (
+        "promoted",
+        "This page became its cluster's representative: the former one left, or this one returned.",
+    ),
+    "rejected": ("rejected", "The page could not be read."),
 }
 
-#: What the report's words mean, in the order in which a reader meets them.
+#: Terms of the report, in the order of their first use.
 GLOSSARY: tuple[tuple[str, str], ...] = (
     (
         "representative",
-        "The page that the members of a cluster were each compared with: the first of them that was seen.",
+        "The page that each member of a cluster was compared with: the first page of the cluster.",
     ),
-    ("cluster", "A representative and the pages that repeat it. Members are like it, not necessarily like each other."),
-    ("nearest candidate", "Of the earlier pages that share an index key with a page, the one that is most like it."),
+    ("cluster", "A representative and its duplicates. Members resemble it, but not necessarily each other."),
+    ("nearest candidate", "The most similar of the earlier pages that share an index key with a page."),
     ("tape", "A sample of up to 500 words of a page, chosen by their hashes, in the order of the text."),
-    ("tape score", "What two tapes have in common in the same order (LCS), as a share of what both hold together."),
-    ("content score", "The same of the main content alone, without menus and footers."),
-    ("veto", "What tells two pages apart however alike their texts are: names in titles, headings, paths."),
-    ("kept apart", "Texts alike enough, while names or places say that the pages are about different things."),
+    ("tape score", "The words that two tapes share in the same order (LCS), as a share of the words of both."),
+    ("content score", "The tape score of the main content alone, without menus and footers."),
+    ("veto", "A reason to keep similar texts apart: different names in titles, headings or paths."),
+    ("kept apart", "Pages with similar enough texts, whose names or paths are about different things."),
     ("supershingle, B-similarity", "A hash of runs of 8 words; how many of 6 are equal (Broder's algorithm)."),
     ("simhash, C-similarity", "384 bits of the words' frequencies; how many agree (Charikar's algorithm)."),
-    ("hot key", "An index key that so many pages share that it tells nothing: a template, or spam."),
-    ("thin", "A page of so few words that only exact copies count."),
-    ("site", "The domain that somebody registered, by the public suffix list; an IP address is its own."),
+    ("hot key", "An index key shared by too many pages to find duplicates with: a template, or spam."),
+    ("thin", "A page of so few words that only exact copies count as duplicates."),
+    ("site", "The registrable domain by the public suffix list; an IP address is a site of its own."),
 )
 
 FLAGS: dict[str, str] = {
     "thin": "so few words that only exact copies count",
     "opaque": "neither HTML nor text; compared byte by byte",
     "truncated": "only the first part was read",
-    "candidates_cut": "more candidates than are scored",
+    "candidates_cut": "only some of its candidates were scored",
 }
 
 
 def reason_kind(reason: str | None) -> str:
-    """What reasons for rejections are counted by: the words before what is particular to one page."""
+    """Returns the general part of a rejection reason, before the details of one page; reasons are counted by it."""
     return (reason or "no reason given").partition(": ")[0]
 
 
 def percent(share: float) -> str:
-    """A share for people: never 100% or 0% unless it is."""
+    """Formats a share; 100% and 0% only if exact."""
     if share in (0, 1):
         return f"{share:.0%}"
     return f"{min(max(share, 0.001), 0.999):.1%}" if share < 0.01 or share > 0.99 else f"{share:.0%}"
 
 
 def sentences(evidence: Mapping[str, Any], decider: Decider) -> list[str]:
-    """What the numbers of a pair say, most important first."""
+    """Formats the numbers of a pair, most important first."""
     by = str(evidence.get("by", ""))
     out: list[str] = []
     if by == "digest":
@@ -84,19 +90,19 @@ _KEYS = {family.name.lower(): (words, len(PLACES.get(family, ()))) for family, w
 
 
 def key_name(family: str) -> str:
-    """What a family of index keys is made of, in words."""
+    """Names a family of index keys."""
     known = _KEYS.get(family.lower())
     return known[0].one if known else family
 
 
 def kept_apart(evidence: Mapping[str, Any]) -> str:
-    """Why a page stands for itself though an earlier one is alike, as a sentence; empty where none is."""
+    """States why a page founds a cluster although a similar one exists; empty if there is none."""
     by = evidence.get("kept_apart")
-    return f"Alike, but kept apart from page {evidence['nearest']['page_id']}: {why_refused(by)}." if by else ""
+    return f"Similar, but kept apart from page {evidence['nearest']['page_id']}: {why_refused(by)}." if by else ""
 
 
 def found_through(keys: Any) -> str:
-    """Shared index keys in words, from a mapping of family to count or a list of families."""
+    """Formats shared index keys, from a mapping of family to count or a list of families."""
     if isinstance(keys, int):
         return f"{keys} shared {'key' if keys == 1 else 'keys'}"
     counts = dict(keys) if isinstance(keys, Mapping) else Counter(keys)

@@ -1,8 +1,8 @@
-"""What kind of difference two nearly equal pages have, by patterns on the differing tokens: a draft for a labeller.
+"""Classifies the difference of two nearly equal pages by patterns on the differing tokens: a draft for a labeller.
 
-Each change is looked at with the words around it, and gets the first kind that fits all of its words. One kind for
-all changes is the pair's; several make a combination; a single change that fits none makes it the rest. The patterns
-know English, and the names of months and days in some other languages; they see tokens, not what a browser shows.
+Each change, with the words around it, gets the first kind that fits all of its words. If all changes have one kind, it
+is the pair's kind; several kinds make a combination; one change without a kind makes the pair "rest". Patterns cover
+English, and month and day names of some other languages. They see tokens, not what a browser shows.
 """
 
 import re
@@ -14,7 +14,7 @@ from neardup.report.differ import Difference, Text, TextChange, compare_texts, t
 
 
 class Reason(StrEnum):
-    """Why a pair is labelled so. Values are persisted: they never change."""
+    """The reason of a label. Values are persisted and never change."""
 
     # correct: what differs
     SESSION_ID = "session_id"
@@ -38,7 +38,7 @@ class Reason(StrEnum):
 
 #: Words of context on each side of a change.
 _AROUND = 4
-#: More changes than this are no slip of a counter.
+#: A pair with more changes than this has no simple kind of difference.
 CHANGES_MAX = 200
 
 
@@ -85,23 +85,23 @@ _RANDOM = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{8,}\Z|[0-9a-f]{12,}\Z|\d
 
 @dataclass(frozen=True)
 class Draft:
-    """kind: the pair's. kinds: of its changes, without repetition, in order of appearance. changes: how many."""
+    """A draft. kind: of the pair. kinds: distinct kinds of its changes, in order. changes: their number."""
 
     kind: Reason
     kinds: tuple[Reason, ...]
     changes: int
 
     def to_json(self) -> dict[str, object]:
-        """The field `difference` of what `compare` and `explain` tell of a pair."""
+        """Returns the field `difference` of the output of `compare` and `explain`."""
         return {"kind": str(self.kind), "kinds": [str(kind) for kind in self.kinds], "changes": self.changes}
 
     def sentence(self) -> str:
-        """For people; empty where no pattern fits."""
+        """Formats the draft for people; empty if no pattern fits."""
         if self.kind is Reason.REST:
             return ""
         kinds = [_NAMES[kind] for kind in self.kinds]
         named = " and ".join([", ".join(kinds[:-1]), kinds[-1]]) if len(kinds) > 1 else kinds[0]
-        return f"What differs reads as {named}."
+        return f"The difference looks like {named}."
 
 
 _NAMES: dict[Reason, str] = {
@@ -116,17 +116,17 @@ _NAMES: dict[Reason, str] = {
 
 
 def difference(a_text: str, b_text: str, a_url: str = "", b_url: str = "") -> Draft | None:
-    """The draft for two texts as people read them (`neardup.text.html.text_of`); None if no word differs."""
+    """Drafts from two texts as people read them (`neardup.text.html.text_of`); None if no word differs."""
     return draft_of(compare_texts(text_words(a_text), text_words(b_text)), a_url, b_url)
 
 
 def draft(a: Sequence[str], b: Sequence[str], a_url: str = "", b_url: str = "") -> Draft | None:
-    """The draft for two token sequences; None if they are equal. Bounded as `neardup.report.differ` is."""
+    """Drafts from two token sequences; None if they are equal. Bounded like `neardup.report.differ`."""
     return draft_of(compare_texts(Text("", list(a), []), Text("", list(b), [])), a_url, b_url)
 
 
 def draft_of(found: Difference, a_url: str = "", b_url: str = "") -> Draft | None:
-    """The draft for texts that are compared already; None if no word differs."""
+    """Drafts from texts that are compared already; None if no word differs."""
     a, b, changes = found.left.words, found.right.words, found.changes
     if not changes:
         return None
@@ -153,11 +153,11 @@ def _kind(change: TextChange, a: Sequence[str], b: Sequence[str], own: tuple[fro
     around = {*before, *after}
     numbers = all(_NUMBER.match(word) for word in words)
     in_urls = own[0] != own[1] and all(w in own[0] for w in left) and all(w in own[1] for w in right)
-    if in_urls and not numbers:  # a bare number may stand in a URL by chance
+    if in_urls and not numbers:  # a bare number may occur in a URL by chance
         return Reason.OWN_URL
     beside = {*before[-1:], *after[:1]}
     if _is_time(words, [*before, *after]) and {*words, *beside} & _MONTHS:
-        return Reason.TIME_STAMP  # also where a counter stands near
+        return Reason.TIME_STAMP  # also if a counter is near
     if numbers and around & _UNITS and around & _RUN_CUES:
         return Reason.EXECUTION_TIME
     if numbers and around & _COUNT_CUES:
@@ -178,7 +178,7 @@ def _kind(change: TextChange, a: Sequence[str], b: Sequence[str], own: tuple[fro
 
 
 def _is_time(words: Sequence[str], around: Sequence[str]) -> bool:
-    """All words can stand in a date or time, and something among or around them says that one stands here."""
+    """Tests whether all words can be parts of a date or time, and a word among or around them is a cue for one."""
     if not all(w in _MONTHS or w in _ZONES or _DATED.match(w) or _CLOCK.match(w) for w in words):
         return False
     near = {*words, *around}

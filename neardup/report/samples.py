@@ -1,4 +1,4 @@
-"""Pairs of pages for people: read again from their sources, side by side, with what differs marked."""
+"""Builds sample pairs for people: pages read again from their sources, side by side, with differences marked."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,10 +17,10 @@ from neardup.report.tally import Verdict, nearest
 from neardup.text.decoding import decode
 from neardup.text.html import text_of
 
-#: Coordinates of a verdict -> the page that is there now, None where it is gone.
+#: Reads the page at the coordinates of a verdict, None if it is gone.
 ReadPage = Callable[[Mapping[str, Any]], Page | None]
 
-#: Bodies longer than a sketch ever reads are cut; the text of the rest is cut again in `differ`.
+#: Longest body that is read, as in a sketch. `differ` limits the text further.
 BODY_BYTES_MAX = 10_000_000
 
 
@@ -36,10 +36,10 @@ class CardSide:
 
 @dataclass(slots=True)
 class Card:
-    """One sample as the template shows it. other: the representative, or the nearest candidate; None: shown alone.
+    """One sample, as the template shows it.
 
-    draft: what kind of difference theirs is; None where no word differs, or a text cannot be read. by: the step that
-    decided. site: of the page.
+    other: the representative or the nearest candidate; None: the page is shown alone. draft: the kind of difference;
+    None if no word differs or a text cannot be read. by: the step that decided. site: of the page.
     """
 
     kind: str
@@ -56,9 +56,9 @@ class Card:
     site: str = ""
 
     def labels(self) -> list[str]:
-        """Two lines for a file of labels (`neardup.evaluation.pairs.labels`): duplicates, no duplicates.
+        """Returns two alternative lines for a label file (`neardup.evaluation.pairs.labels`): duplicate, not duplicate.
 
-        Empty where there are no two URLs.
+        Empty without two URLs.
         """
         if self.other is None or not self.page.url or self.other.url in ("", self.page.url):
             return []
@@ -67,7 +67,7 @@ class Card:
 
 
 def instant(ms: Any) -> str:
-    """Milliseconds since the epoch as UTC time; what no calendar holds is shown as the number."""
+    """Formats milliseconds since the epoch as UTC; as the number if it is out of range."""
     if not isinstance(ms, int):
         return ""
     try:
@@ -77,9 +77,9 @@ def instant(ms: Any) -> str:
 
 
 def page_text(page: Page) -> str | None:
-    """The text of a page as the sketch saw it, with the names of its images.
+    """Returns the text of a page as the sketch reads it, with the names of its images.
 
-    None if it has none: a tombstone, or neither HTML nor text.
+    None for a tombstone, or a body that is neither HTML nor text.
     """
     if page.body is None:
         return None
@@ -88,7 +88,7 @@ def page_text(page: Page) -> str | None:
 
 
 def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nearest: bool = False) -> Card:
-    """A sample of a verdict. against_nearest: show the candidate that was not taken, not the representative."""
+    """Builds a sample of a verdict. against_nearest: show the rejected candidate instead of the representative."""
     kind = str(verdict.get("verdict", ""))
     evidence = verdict.get("evidence") or {}
     out = Card(kind, _side(verdict), site=str(verdict.get("site") or ""))
@@ -120,7 +120,7 @@ def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nea
 def _other(
     verdict: Verdict, evidence: Mapping[str, Any], against_nearest: bool
 ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any], str]:
-    """The page to show beside this one, the evidence of that pair, and what it is to this page."""
+    """Selects the page to show beside this one: (page, evidence of the pair, role)."""
     if against_nearest:
         near = nearest(verdict)
         return (near, near, "nearest candidate") if near else (None, {}, "")
@@ -145,10 +145,10 @@ def _side(place: Mapping[str, Any]) -> CardSide:
 
 
 def page_there(place: Mapping[str, Any], read_page: ReadPage) -> tuple[Page | None, str]:
-    """(the page at a place that a verdict tells, "") or (None, why it cannot be had)."""
+    """Reads the page at a verdict's coordinates: (page, "") or (None, reason)."""
     coordinates = place.get("coordinates")
     if not coordinates:
-        return None, "the verdict does not say where it was read"
+        return None, "the verdict has no coordinates for it"
     try:
         page = read_page(coordinates)
     except (NeardupError, OSError) as error:
@@ -160,12 +160,12 @@ def page_there(place: Mapping[str, Any], read_page: ReadPage) -> tuple[Page | No
     except NeardupError:
         here = page.url
     if place.get("url") and here != place["url"]:
-        return None, f"its source has changed and holds {here[:200]} there now"
+        return None, f"its source has changed and now holds {here[:200]} there"
     return page, ""
 
 
 def _read(place: Mapping[str, Any], read_page: ReadPage) -> tuple[str | None, str]:
-    """(text, "") or (None, why there is none)."""
+    """Reads a page's text: (text, "") or (None, reason)."""
     page, note = page_there(place, read_page)
     if page is None:
         return None, note

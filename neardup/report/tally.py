@@ -1,4 +1,4 @@
-"""One pass over verdicts, in bounded memory: counts, distributions, and samples that do not depend on luck."""
+"""Counts verdicts in one pass and bounded memory: counts, distributions, and reproducible samples."""
 
 import hashlib
 import heapq
@@ -13,14 +13,14 @@ from neardup.rules import REFUSALS, rule_of
 
 Verdict = Mapping[str, Any]
 
-#: Distinct names that a `Leaders` table holds before it drops the lesser half.
+#: Distinct names in a `Leaders` table before it drops the half with the smaller counts.
 NAMES_MAX = 50_000
-#: Clusters of two pages or more whose size is followed: some 60 MB at this number. Later ones are only counted.
+#: Clusters of two or more pages whose size is tracked: some 60 MB at this number. Later ones are only counted.
 CLUSTERS_MAX = 500_000
-#: Clusters followed with members' URLs, and URLs of each.
+#: Clusters tracked with members' URLs, clusters shown, and URLs shown per cluster.
 LARGEST_KEPT, LARGEST_SHOWN, MEMBERS_SHOWN = 64, 15, 5
 
-#: How many pairs of each verdict are shown; with the closest calls at most 40 samples in all.
+#: Pairs shown per verdict; with the closest calls at most 40 samples in all.
 SAMPLES: dict[str, int] = {
     "near_duplicate": 7,
     "same_content": 4,
@@ -33,7 +33,7 @@ SAMPLES: dict[str, int] = {
     "gone": 1,
     "promoted": 1,
 }
-#: And one of each site, for the largest of the first so many.
+#: Sites for which one pair is kept; the report shows those of the largest sites.
 SITES_SAMPLED_MAX = 2_000
 CLOSE_ACCEPTED, CLOSE_REJECTED, CLOSE_VETOED = 5, 5, 4
 
@@ -43,10 +43,10 @@ DUPLICATES = ("exact_duplicate", "near_duplicate")
 
 
 class Leaders:
-    """The greatest counts by name, for more names than are held.
+    """Keeps the greatest counts by name, for more names than fit in memory.
 
-    When NAMES_MAX names are held the half with the smallest counts is dropped; `dropped` is the greatest count
-    dropped, so a name counted more often than that, `dropped` times over, is never missing.
+    At NAMES_MAX names the half with the smallest counts is dropped; `dropped` is the greatest count dropped. A name
+    counted more often than `dropped` times is never missing.
     """
 
     def __init__(self, names_max: int = NAMES_MAX) -> None:
@@ -56,7 +56,7 @@ class Leaders:
         self._names_max = names_max
 
     def add(self, name: str, count: int = 1, other: int = 0) -> None:
-        """Counts `name`; `other` is a second number kept beside the first (it never orders)."""
+        """Counts `name`. other: a second number kept beside the first; it does not affect the order."""
         self.counts[name] += count
         self.others[name] = self.others.get(name, 0) + other
         if len(self.counts) > self._names_max:
@@ -66,13 +66,13 @@ class Leaders:
                 del self.others[small]
 
     def top(self, count: int) -> list[tuple[str, int, int]]:
-        """(name, count, other) by count descending, then name."""
+        """Returns (name, count, other) by count descending, then name."""
         best = heapq.nsmallest(count, self.counts.items(), key=lambda item: (-item[1], item[0]))
         return [(name, n, self.others[name]) for name, n in best if n]
 
 
 class SmallestSample:
-    """The `size` verdicts of smallest order; equal orders keep the first seen."""
+    """Keeps the `size` verdicts of smallest order; of equal orders the first."""
 
     def __init__(self, size: int, order: Callable[[Verdict], float]) -> None:
         self._size, self._order, self._seen = size, order, 0
@@ -91,14 +91,14 @@ class SmallestSample:
 
 
 def by_hash(verdict: Verdict) -> float:
-    """A number in [0, 1) that is a function of the page id alone."""
+    """Hashes the page id to a number in [0, 1)."""
     name = f"{verdict.get('page_id')}/{verdict.get('n', 0)}".encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=6).digest(), "little") / 2**48
 
 
 @dataclass(slots=True)
 class LargeCluster:
-    """A large cluster: representative, where it was read, and the last few URLs that joined it."""
+    """A large cluster: representative, its coordinates, and the URLs that joined last."""
 
     size: int
     representative: str
@@ -107,7 +107,7 @@ class LargeCluster:
 
 
 class ClusterSizes:
-    """Sizes as the last verdict about each cluster gave them."""
+    """Tracks sizes of clusters by the last verdict about each."""
 
     def __init__(self, clusters_max: int = CLUSTERS_MAX) -> None:
         self.founded = 0
@@ -115,7 +115,7 @@ class ClusterSizes:
         self._max = clusters_max
         self._sizes: dict[int, int] = {}
         self._large: dict[int, LargeCluster] = {}
-        self._member_of: dict[str, int] = {}  # of the URLs that are kept
+        self._member_of: dict[str, int] = {}  # cluster of each kept URL
         self._least = 0  # no cluster of this size or less enters a full table
 
     def add(self, verdict: Verdict) -> None:
@@ -164,7 +164,7 @@ class ClusterSizes:
                 del self._member_of[url]
 
     def _leave(self, url: str, cluster: int | None) -> None:
-        """A URL that is in another cluster now, or in none, is no member of its former one."""
+        """Removes a URL from its former cluster."""
         former = self._member_of.get(url)
         if former is not None and former != cluster:
             self._large[former].members.remove(url)
@@ -175,7 +175,7 @@ class ClusterSizes:
         return [cluster for _, cluster in best[:LARGEST_SHOWN]]
 
     def distribution(self) -> dict[int, int]:
-        """Clusters by size; what was founded and never grew has size 1."""
+        """Returns the number of clusters by size; a cluster that never grew has size 1."""
         sizes = Counter(self._sizes.values())
         alone = self.founded - len(self._sizes)
         if alone > 0:
@@ -184,7 +184,7 @@ class ClusterSizes:
 
 
 class ReportTally:
-    """What the report says in numbers, and the verdicts that it shows."""
+    """The figures of the report, and the verdicts that it shows."""
 
     def __init__(self, decider: Decider) -> None:
         self.decider = decider
@@ -211,7 +211,7 @@ class ReportTally:
 
     @property
     def pages(self) -> int:
-        """Records of pages; a promotion is a verdict without one."""
+        """Number of page records; a promotion is a verdict without one."""
         return self.verdicts.total() - self.verdicts["promoted"]
 
     @property
@@ -221,7 +221,7 @@ class ReportTally:
     def add(self, verdict: Verdict) -> None:
         kind = str(verdict.get("verdict", ""))
         self.clusters.add(verdict)
-        if verdict.get("n", 0) and kind != "promoted":  # of a page that another one's record has moved
+        if verdict.get("n", 0) and kind != "promoted":  # a later verdict of the same record, about another page
             return
         self.verdicts[kind] += 1
         if kind in self.samples:
@@ -282,7 +282,7 @@ class ReportTally:
 
 
 def nearest(verdict: Verdict) -> Mapping[str, Any]:
-    """The evidence of the candidate that came closest without being taken; empty if there was none."""
+    """Returns the evidence of the nearest rejected candidate; empty if there is none."""
     found = (verdict.get("evidence") or {}).get("nearest")
     return found if isinstance(found, Mapping) else {}
 

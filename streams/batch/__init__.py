@@ -1,1 +1,1 @@
-"""A partition run over a corpus: what is read, the engine that sorts and groups, the processes that compare."""
+"""Runs a partition over a corpus: input, the engine that sorts and groups, and the processes that compare texts."""

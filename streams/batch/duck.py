@@ -1,7 +1,7 @@
-"""The engine of one machine: DuckDB sorts, joins and groups, on disk where memory is short; processes read texts.
+"""Runs a partition on one machine: DuckDB sorts, joins and groups, on disk if memory is short; processes read texts.
 
-Each table is a Parquet file in the workspace, or for what comes in parts a folder of them: `documents`, `signatures`
-and `compared_N`. Texts lie beside the documents, one file a part.
+Each table is a Parquet file in the workspace. Tables made in parts (`documents`, `signatures`, `compared_N`) are
+folders of files. Texts lie beside the documents, one file per part.
 """
 
 import json
@@ -26,7 +26,7 @@ from streams.batch.workers import Workers
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
 
-#: Pairs that a process compares at a time: some seconds' work at most.
+#: Pairs per task of a process: a few seconds of work at most.
 CHUNK_PAIRS = 2000
 _ROWS = 20_000
 _DOCS = (1 << DOC_BITS) - 1
@@ -35,7 +35,7 @@ _INTEGERS = {name for name, kind in Compared.__annotations__.items() if kind is 
 
 @dataclass
 class Part:
-    """What one chunk of pages became. columns: of `documents` and of `signatures`. refused: (URL, reason)."""
+    """The result of signing one chunk of pages. columns: of `documents` and of `signatures`. refused: (URL, reason)."""
 
     documents: dict[str, Any]
     signatures: dict[str, Any]
@@ -44,7 +44,7 @@ class Part:
 
 
 class DuckEngine:
-    """Tables in a workspace. memory_mb, threads: what DuckDB may take; the processes take their own."""
+    """Keeps tables in a workspace. memory_mb, threads: DuckDB's limits; the worker processes are not counted."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class DuckEngine:
             with self._workspace.whole(file) as fresh:
                 self._db.execute(f"copy ({sql}) to '{_quoted(fresh)}' (format parquet, compression zstd)")
         except duckdb.OutOfMemoryException as error:
-            raise StateError(f"--memory is too little for this corpus: {error}") from error
+            raise StateError(f"not enough memory for this corpus; give more --memory: {error}") from error
         except duckdb.IOException as error:
             raise StateError(f"cannot write {file}: {error}") from error
 
@@ -168,7 +168,10 @@ class DuckEngine:
         return folder / f"{number:08d}.parquet"
 
     def _signed_so_far(self) -> tuple[ReadMark, int]:
-        """Where reading goes on, and the number of the next part: parts are written in order, their mark last."""
+        """Returns the input position to resume at and the number of the next part.
+
+        A part's mark is written after its data.
+        """
         number, mark = 0, ReadMark()
         while (file := self._work / "texts" / f"{number:08d}.json").exists():
             mark = ReadMark(**json.loads(file.read_bytes())["after"])
@@ -198,12 +201,12 @@ order by n
 
 
 def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """Without DuckDB's own bar: `python -c` and notebooks would get it between their output."""
+    """Turns DuckDB's progress bar off, which `python -c` and notebooks would mix into their output."""
     return connection.execute("set enable_progress_bar = false")
 
 
 def sign_chunk(given: tuple[list[tuple[int, Page]], Parameters]) -> Part:
-    """The part that a chunk of pages becomes."""
+    """Signs a chunk of pages."""
     pages, parameters = given
     made = list(sign(pages, parameters))
     signed = [one for one in made if isinstance(one, Signed)]
@@ -234,7 +237,7 @@ def sign_chunk(given: tuple[list[tuple[int, Page]], Parameters]) -> Part:
 
 
 def compare_chunk(given: tuple[Path, dict[str, Any], Parameters]) -> dict[str, Any]:
-    """The columns of `Compared` of some pairs, whose texts are in a folder."""
+    """Compares some pairs whose texts are in a folder; returns the columns of `Compared`."""
     folder, rows, parameters = given
     columns = [rows[name].tolist() for name in ("a", "b")]
     for side in ("a", "b"):
@@ -254,9 +257,9 @@ def _text(folder: Path, part: int, start: int, end: int) -> str:
 
 
 def sampled_pairs(workspace: Path, most: int) -> list[tuple[str, str, bool, str, str]]:
-    """(URL, URL, near, text, text) of compared pairs, up to `most` near-duplicates and as many others.
+    """Samples compared pairs as (URL, URL, near, text, text): up to `most` near-duplicates and as many others.
 
-    workspace: of a partition that kept its tables. The same pairs each time: they are drawn by their hashes.
+    Ordered by hash, so the sample is always the same. workspace: of a partition that kept its tables.
     """
     work = workspace / "work"
     with _quiet(duckdb.connect()) as db:
@@ -281,7 +284,7 @@ order by near, place
 
 
 def documents_of(workspace: Path, column: str) -> list[tuple[str, int, str]]:
-    """(URL, set, site) of each document of a finished partition. column: `family` or `star`."""
+    """Reads (URL, set, site) of each document of a finished partition. column: `family` or `star`."""
     file = _quoted(workspace / "documents.parquet")
     with _quiet(duckdb.connect()) as db:
         rows = db.execute(f"select url, {column}, site from read_parquet('{file}')").fetchall()

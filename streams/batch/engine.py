@@ -1,4 +1,4 @@
-"""What the steps of a partition need of an engine: tables made once and kept, and two stages that read texts."""
+"""Defines what the steps of a partition need of an engine: persistent tables, and two stages that read texts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,36 +9,36 @@ Progress = Callable[[str, int, int], None]
 
 
 class Engine(Protocol):
-    """Tables by name. What is made is kept: a run that was killed makes only what is missing."""
+    """Makes tables by name and keeps them, so that a run that was killed makes only the missing ones."""
 
     def sign(self) -> None:
-        """Makes the tables `documents` and `signatures` of the sources."""
+        """Makes the tables `documents` and `signatures` from the sources."""
         ...
 
     def table(self, name: str, sql: str) -> None:
-        """Makes a table of the rows of a query over other tables."""
+        """Makes a table from a query over other tables."""
         ...
 
     def put(self, name: str, columns: dict[str, Sequence[int]]) -> None:
-        """Makes a table of whole numbers, int64."""
+        """Makes a table of whole numbers, int64, from columns."""
         ...
 
     def compare(self, round_number: int) -> None:
-        """Makes the table `compared_N` of `pairs_N`: the fields of `neardup.partition.stages.Compared`."""
+        """Makes the table `compared_N` from `pairs_N`: the fields of `neardup.partition.stages.Compared`."""
         ...
 
     def count(self, name: str) -> int:
-        """Rows of a table."""
+        """Counts the rows of a table."""
         ...
 
     def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query, in its order, without holding all of them."""
+        """Iterates over the rows of a query in its order, without holding all of them."""
         ...
 
     def write(self, sql: str, file: Path) -> None:
-        """The rows of a query, in its order, as Parquet, whole or not at all."""
+        """Writes the rows of a query in its order to a Parquet file, atomically."""
         ...
 
     def parts(self) -> Iterator[dict[str, Any]]:
-        """What signing met, part by part: `refused` pages as (URL, reason), `problems` of the sources."""
+        """Reports each signed part: `refused` pages as (URL, reason), `problems` of the sources."""
         ...

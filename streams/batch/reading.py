@@ -1,4 +1,4 @@
-"""Sources as chunks of numbered pages, from where an earlier run stopped."""
+"""Reads sources as chunks of numbered pages, starting where an earlier run stopped."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,7 +12,7 @@ from neardup.partition.plan import PLACE_BITS, SOURCE_BITS
 from streams.files.sources import LocalSource, open_sources
 from streams.formats.documents import Fields
 
-#: Pages of a chunk, and bytes of their bodies: what one process works on.
+#: Limits of a chunk, the unit of work of a process: pages, and bytes of their bodies.
 CHUNK_PAGES, CHUNK_BYTES = 1000, 16 << 20
 BODY_BYTES_MAX = 10_000_000
 PROBLEMS_MAX = 100
@@ -20,7 +20,7 @@ PROBLEMS_MAX = 100
 
 @dataclass(frozen=True)
 class ReadMark:
-    """Where reading goes on: source, place in it, and the position of the page before that place."""
+    """The input position to resume at: source, ordinal in it, and the file position of the page before that ordinal."""
 
     source: int = 0
     place: int = 0
@@ -29,7 +29,7 @@ class ReadMark:
 
 @dataclass
 class Chunk:
-    """Pages with their numbers; `after` is where the next chunk begins. problems: places that could not be read."""
+    """Numbered pages. after: where the next chunk starts. problems: places of the input that could not be read."""
 
     pages: list[tuple[int, Page]]
     after: ReadMark
@@ -40,7 +40,7 @@ class Chunk:
 def sources_of(
     paths: Sequence[Path], base_url: str | None, *, follow_links: bool = False, fields: Fields | None = None
 ) -> list[LocalSource]:
-    """The sources of some paths, each once. Raises BadInput."""
+    """Opens the sources of some paths, each once. Raises BadInput."""
     found: dict[str, LocalSource] = {}
     for path in paths:
         opened = open_sources(
@@ -49,22 +49,22 @@ def sources_of(
         for source in opened:
             found.setdefault(source.record.content, source)
     if len(found) >= 1 << SOURCE_BITS:
-        raise BadInput(f"{len(found):,} files; at most {1 << SOURCE_BITS:,} can be told apart")
+        raise BadInput(f"{len(found):,} files; a partition reads at most {1 << SOURCE_BITS:,}")
     return list(found.values())
 
 
 def number_of(source: int, place: int) -> int:
-    """The number of a document."""
+    """Packs a source and an ordinal into a document's number."""
     return source << PLACE_BITS | place
 
 
 def place_of(doc: int) -> tuple[int, int]:
-    """(source, place) of a document's number."""
+    """Unpacks a document's number into (source, ordinal)."""
     return doc >> PLACE_BITS, doc & ((1 << PLACE_BITS) - 1)
 
 
 def chunks(sources: Sequence[LocalSource], start: ReadMark) -> Iterator[Chunk]:
-    """The pages from a mark on. The last chunk of a source may be empty, with problems alone."""
+    """Reads pages from a mark on. The last chunk of a source may be empty except for problems."""
     before = sum(source.bytes_total for source in sources[: start.source])
     for number in range(start.source, len(sources)):
         first = start if number == start.source else ReadMark(number)
@@ -75,7 +75,7 @@ def chunks(sources: Sequence[LocalSource], start: ReadMark) -> Iterator[Chunk]:
 
 
 def chunks_of(source: LocalSource, number: int, start: ReadMark, end: int | None = None) -> Iterator[Chunk]:
-    """The pages of one source from a mark on, up to the place `end`."""
+    """Reads the pages of one source from a mark on, up to the ordinal `end`."""
     pages: list[tuple[int, Page]] = []
     size = reported = 0
     try:
@@ -98,9 +98,9 @@ def chunks_of(source: LocalSource, number: int, start: ReadMark, end: int | None
 
 
 def read_places(sources: Sequence[LocalSource], places: set[tuple[str, int]]) -> dict[tuple[str, int], Page]:
-    """The pages at some places (source, offset): files of folders alone, other sources in one pass each.
+    """Reads pages by (source, offset): single files from folders, other sources in one pass each.
 
-    What cannot be read is missing.
+    Pages that cannot be read are missing from the result.
     """
     found: dict[tuple[str, int], Page] = {}
     for source in sources:

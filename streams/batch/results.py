@@ -1,4 +1,4 @@
-"""What a partition leaves behind: sets as JSON lines, documents and pairs as Parquet, a summary."""
+"""Writes the results of a partition: sets as JSON lines, documents and pairs as Parquet, a summary."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,10 +22,11 @@ LARGEST = 20
 
 @dataclass
 class Summary:
-    """For people and machines. in_sets: documents in sets of two or more. sizes: size -> how many sets have it.
+    """The summary of a partition, for people and machines.
 
-    largest: URL of the representative and size. reasons: why pages were refused, the most frequent first.
-    fields_taken: which fields of a file hold ids and texts, where these have names of their own.
+    in_sets: documents in sets of two or more. sizes: size -> number of sets.
+    largest: (URL of the representative, size). reasons: of refused pages, the most frequent first.
+    fields_taken: fields used as ids and texts, for files with field names of their own.
     """
 
     sets: int = 0
@@ -46,7 +47,7 @@ class Summary:
 
 
 def write_results(engine: Engine, workspace: PartitionWorkspace, sources: Sequence[LocalSource], kind: str) -> Summary:
-    """Writes the sets, and the tables of documents and pairs. Raises StateError."""
+    """Writes the sets and the tables of documents and pairs. Raises StateError."""
     engine.table("evidence", plan.EVIDENCE)
     engine.table("outcome", plan.ROWS)
     engine.write("select * from outcome order by doc", workspace.path / "documents.parquet")
@@ -62,7 +63,7 @@ def _written(lines: Iterator[dict[str, Any]], out: BinaryIO) -> Iterator[tuple[s
 
 
 def summed_up(sets: Iterable[tuple[str, int]]) -> Summary:
-    """The summary of sets, each a representative's URL and a size."""
+    """Summarises sets, each given as its representative's URL and its size."""
     summary = Summary()
     sizes: Counter[int] = Counter()
     for url, size in sets:
@@ -81,7 +82,7 @@ def _largest(found: list[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def sets(engine: Engine, sources: Sequence[LocalSource], kind: str) -> Iterator[dict[str, Any]]:
-    """The sets of two or more, by the number of their representative; members in the order of the input."""
+    """Iterates over sets of two or more, by their representative's number; members are in input order."""
     rows = engine.rows(plan.SETS_OF.format(column=COLUMNS[kind]))
     for chosen, found in groupby(rows, key=lambda row: row[0]):
         members = list(found)

@@ -1,7 +1,7 @@
-"""The engine of many machines: the same steps as Spark stages, on the same functions and the same SQL.
+"""Runs a partition on many machines: the same steps as Spark stages, with the same functions and SQL.
 
-Each executor reads sources by their paths, which every machine must see alike, signs, and compares; tables are Parquet
-folders in the workspace, which every machine must see, too. Spark's file `_SUCCESS` says that one is whole.
+Executors read sources by path, sign and compare. Every machine must see the sources under the same paths, and the
+workspace. Tables are Parquet folders in the workspace; Spark's file `_SUCCESS` marks a complete one.
 """
 
 import os
@@ -24,9 +24,9 @@ from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource, SourceRecord
 
 _DOCS = 1 << DOC_BITS
-#: Kinds of rows beside those of documents: a page that was refused, a place that could not be read; `text` says why.
+#: Kinds of rows that are no documents: a refused page, an unreadable place of the input. `text` is the reason.
 _REFUSED, _PROBLEM = 2, 3
-#: Files of a folder that make a task.
+#: Files of a folder per task.
 _FOLDER_FILES = 2000
 _LONG, _TEXT = t.LongType(), t.StringType()
 _SIGNED = t.StructType(
@@ -44,21 +44,21 @@ _COMPARED = t.StructType([t.StructField(name, _KINDS[kind]) for name, kind in Co
 
 
 def session(master: str) -> SparkSession:
-    """A session on this master; what else it is to be is read from Spark's own configuration."""
+    """Opens a Spark session on a master. Spark's own configuration sets everything else."""
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("neardup partition")
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
-        builder = builder.config("spark.sql.shuffle.partitions", "8")  # the usual 200 are for clusters
+        builder = builder.config("spark.sql.shuffle.partitions", "8")  # the default of 200 is for clusters
     made = builder.config("spark.ui.enabled", "false").getOrCreate()
     made.sparkContext.setLogLevel("ERROR")
     return made
 
 
 class SparkEngine:
-    """Tables in a workspace that all executors see."""
+    """Keeps tables in a workspace that all executors see."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class SparkEngine:
         self._sources, self._parameters, self._progress = sources, parameters, progress
 
     def close(self) -> None:
-        """Leaves the session to who made it."""
+        """Does nothing: the caller that opened the session closes it."""
 
     def sign(self) -> None:
         if not self._whole("signed"):
@@ -156,7 +156,7 @@ where x.kind = 0 and y.kind = 0
 
 
 def _ranges(source: LocalSource) -> list[tuple[int, int | None]]:
-    """What one task reads of a source: a file whole, a folder by ranges of its files."""
+    """Splits a source into tasks: a file is one task, a folder several ranges of its files."""
     if source.record.kind != "folder":
         return [(0, None)]
     files = len(source.record.files)
@@ -166,7 +166,7 @@ def _ranges(source: LocalSource) -> list[tuple[int, int | None]]:
 def _signed(
     number: int, first: int, last: int | None, record: SourceRecord, parameters: Parameters
 ) -> Iterable[tuple[Any, ...]]:
-    """The rows of a task: `Signed`, refused pages, and places that could not be read."""
+    """Returns the rows of a task: `Signed`, refused pages, and unreadable places."""
     source = LocalSource(record, BODY_BYTES_MAX)
     start = ReadMark(number, first, first - 1 if first else None)
     for chunk in chunks_of(source, number, start, last):

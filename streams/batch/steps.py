@@ -1,4 +1,4 @@
-"""The steps of a partition, the same on every engine: README.md of neardup/partition says what each is."""
+"""Runs the steps of a partition on any engine; neardup/partition/README.md describes each step."""
 
 from dataclasses import dataclass, field
 
@@ -9,9 +9,10 @@ from streams.batch.engine import Engine, Progress
 
 @dataclass
 class PartitionCounts:
-    """What the steps did. repeats: documents whose text another one has. alone: with no signature, or no text.
+    """Counts of a partition.
 
-    rounds: pairs compared, and found similar, in each. uncompared: documents that the last round left in a set.
+    repeats: documents with the text of another one. alone: documents without a signature or text.
+    rounds: (pairs compared, pairs found similar) per round. uncompared: documents left in a set after the last round.
     """
 
     documents: int = 0
@@ -26,7 +27,7 @@ class PartitionCounts:
 
 
 def run(engine: Engine, parameters: Parameters, progress: Progress) -> PartitionCounts:
-    """Makes the tables `latest`, `repeats`, `compared` and `grouped` (doc, star, family). Goes on where it stopped."""
+    """Makes the tables `latest`, `repeats`, `compared` and `grouped` (doc, star, family). Resumes where it stopped."""
     counts = PartitionCounts()
     engine.sign()
     progress("group", 0, 0)
@@ -51,7 +52,7 @@ def run(engine: Engine, parameters: Parameters, progress: Progress) -> Partition
 
 
 def _compare(engine: Engine, parameters: Parameters, counts: PartitionCounts) -> int:
-    """All rounds -> how many there were."""
+    """Runs all rounds; returns their number."""
     number = 0
     while True:
         engine.table(f"left_{number}", plan.left(number))
@@ -68,7 +69,7 @@ def _compare(engine: Engine, parameters: Parameters, counts: PartitionCounts) ->
 
 
 def _group(engine: Engine) -> None:
-    """Stars and transitive sets, as keys: item, star, family."""
+    """Computes stars and transitive sets as keys: item, star, family."""
     accepted = "select a, b from compared where near = 1 order by a desc, b desc"
     stars = families.stars(engine.rows(accepted))
     sets = families.transitive(engine.rows(accepted))

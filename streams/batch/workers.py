@@ -1,4 +1,4 @@
-"""Work on chunks over processes: results in the order of the chunks, a bounded number under way."""
+"""Runs work on chunks in processes: results in the order of the chunks, a bounded number of chunks under way."""
 
 import threading
 from collections import deque
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from neardup.errors import NeardupError
 
-#: Chunks under way for each process: one at work, one waiting.
+#: Chunks under way per process: one at work, one waiting.
 _AHEAD = 2
 
 Chunk = TypeVar("Chunk")
@@ -19,15 +19,15 @@ Made = TypeVar("Made")
 
 
 class Stopped(NeardupError):
-    """A signal ended the work. The same command goes on from there."""
+    """A signal ended the work. The same command resumes it."""
 
 
 class WorkerLost(NeardupError):
-    """A process was killed, as a rule for want of memory. Give fewer processes or more memory; run it again."""
+    """A process was killed, usually for lack of memory. Run again with fewer processes or more memory."""
 
 
 class Workers:
-    """Some processes; with one, the calling process does the work itself."""
+    """A pool of processes; with one process, the caller does the work itself."""
 
     def __init__(self, processes: int, stop: threading.Event) -> None:
         self._stop = stop
@@ -45,7 +45,7 @@ class Workers:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def each(self, work: Callable[[Chunk], Made], chunks: Iterable[Chunk]) -> Iterator[Made]:
-        """work(chunk) of each chunk, in order. Raises Stopped between two chunks, and what `work` raised."""
+        """Yields work(chunk) for each chunk, in order. Raises Stopped between two chunks, and the errors of `work`."""
         if self._pool is None:
             for chunk in chunks:
                 self._check()

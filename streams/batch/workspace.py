@@ -1,8 +1,8 @@
-"""The folder of a partition: what it was asked for, and files that are there whole or not at all.
+"""Manages the folder of a partition: its plan, and files that are written atomically.
 
 lock           held by the one process that works there
-plan.json      the parameters and the sources that everything else was made of
-work/          tables and texts that the steps left, until the end
+plan.json      the parameters and sources that all other files were made from
+work/          intermediate tables and texts, deleted at the end
 sets.jsonl, documents.parquet, pairs.parquet, summary.json, report.html    the results
 """
 
@@ -23,7 +23,7 @@ _NAMES = {"lock", "plan.json", "work", *RESULTS}
 
 
 class PartitionWorkspace:
-    """An open folder; use it as a context manager. Raises StateError where it cannot be used."""
+    """An open folder, as a context manager. Raises StateError if it cannot be used."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -40,9 +40,9 @@ class PartitionWorkspace:
         self._held.close()
 
     def open_plan(self, plan: dict[str, Any], *, again: bool) -> bool:
-        """Whether an earlier run of the same plan left something. again: forget what any earlier run left.
+        """Starts or resumes a plan; returns True if an earlier run of the same plan left files.
 
-        Raises StateError where the folder holds another plan's work or results.
+        again: delete the files of any earlier run first. Raises StateError if the folder belongs to another plan.
         """
         file = self.path / "plan.json"
         try:
@@ -54,8 +54,8 @@ class PartitionWorkspace:
             if file.exists():
                 if file.read_text(encoding="utf-8") != text:
                     raise StateError(
-                        f"{self.path} holds a partition of other files or by other numbers; name another --out, or "
-                        "make it anew with --again"
+                        f"{self.path} holds a partition of other files or with other parameters; choose another "
+                        "--out, or replace it with --again"
                     )
                 self.work.mkdir(exist_ok=True)
                 return True
@@ -67,12 +67,12 @@ class PartitionWorkspace:
         return False
 
     def clear(self) -> None:
-        """Drops what the steps left."""
+        """Deletes intermediate files."""
         shutil.rmtree(self.work, ignore_errors=True)
 
     @contextmanager
     def whole(self, file: Path) -> Iterator[Path]:
-        """A name to write under; the file has its own name when all is written. Raises StateError."""
+        """Yields a temporary name to write to, then renames it to `file`. Raises StateError."""
         fresh = file.with_name(file.name + ".new")
         try:
             fresh.unlink(missing_ok=True)

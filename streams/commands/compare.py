@@ -1,4 +1,4 @@
-"""Two files against each other: every online rule's numbers and decision, the evidence, the differences."""
+"""Compares two files: numbers and decision of every online rule, evidence, differences."""
 
 import re
 from collections import Counter
@@ -47,9 +47,9 @@ NAMES_SHOWN = 12
 
 
 class RuleResult(NamedTuple):
-    """One rule on this pair. shared: index keys in common, by family; without any, an index would not let them meet.
+    """The result of one rule. shared: common index keys by family; without any, an index would not compare the pair.
 
-    outcome: what a scan would say if it met them: equal digests come before every rule.
+    outcome: the verdict of a scan that compares them; equal digests come before every rule.
     """
 
     rule: str
@@ -60,7 +60,7 @@ class RuleResult(NamedTuple):
     shared: dict[str, int]
 
     def to_json(self, same_digest: bool) -> dict[str, Any]:
-        """For machines: plain values only."""
+        """Returns plain values only."""
         return {
             "rule": self.rule,
             "verdict": self.outcome,
@@ -73,11 +73,11 @@ class RuleResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that is known of a pair of files. names: what the vetoes rest on, in words.
+    """The comparison of two files.
 
-    if_urls_end_alike: what the decider's rule would say then, where no URLs were given and that makes a difference.
-    draft: what kind of difference it is. exact: beside the samples; None for what has no text. batch: what the rules of
-    `neardup partition` say, where they are installed.
+    names: words that the vetoes use. if_urls_end_alike: the decision if both URLs had the same end, where no URLs were
+    given and it would differ. draft: the kind of difference. exact: exact similarity, None without text. batch: results
+    of the rules of `neardup partition`, if installed.
     """
 
     files: tuple[Path, Path]
@@ -98,7 +98,7 @@ class Comparison:
         return self.pair.same_digest
 
     def to_json(self) -> dict[str, Any]:
-        """For machines: plain values only."""
+        """Returns plain values only."""
         return {
             "files": [
                 {
@@ -217,9 +217,9 @@ def compare_command(
     decider: Decider | None = None,
     model: Model | None = None,
 ) -> Comparison:
-    """Compares two files as pages. Without URLs they count as pages of one site. model: what the rule signals says.
+    """Compares two files as pages. Without URLs they count as pages of one site. model: for the rule signals.
 
-    Raises BadInput for a file that cannot be read or a URL that is none.
+    Raises BadInput for an unreadable file or an invalid URL.
     """
     decider = decider or Decider(scheme=scheme.digest)
     if model is not None and set(model.signals) <= set(OF_SKETCHES):
@@ -256,7 +256,7 @@ def compare_command(
 
 
 def page_of_file(path: Path, url: str | None, scheme: Scheme) -> Page:
-    """A file as a page, without a URL under its own. Raises BadInput where it cannot be read, BadPage for no URL."""
+    """Reads a file as a page. Raises BadInput for an unreadable file, BadPage for an invalid URL."""
     try:
         with path.open("rb") as file:
             body = file.read(scheme.body_bytes_max + 1)
@@ -266,7 +266,7 @@ def page_of_file(path: Path, url: str | None, scheme: Scheme) -> Page:
 
 
 def rule_results(records: Sequence[bytes], pair: Pair, decider: Decider) -> list[RuleResult]:
-    """Every online rule on two sketch records of one scheme, and their numbers."""
+    """Applies every online rule to two sketch records of one scheme."""
     return [_rule(rule, records, pair, decider) for rule in rules_for(decider)]
 
 
@@ -282,7 +282,7 @@ def _rule(rule: str, records: Sequence[bytes], pair: Pair, decider: Decider) -> 
 
 
 def decision_text(one: RuleResult, same_digest: bool) -> str:
-    """The rule's decision in words."""
+    """Formats the rule's decision."""
     if same_digest:
         return "exact duplicate"
     if one.ruling.kind:
@@ -295,7 +295,7 @@ def _sites(pair: Pair) -> str:
 
 
 def veto_names(difference: Difference, sketches: tuple[Sketch, Sketch], pair: Pair) -> list[str]:
-    """The words of titles and beginnings that speak against the pair, whether or not they suffice for a veto."""
+    """Lists words of titles and beginnings that differ, whether or not they suffice for a veto."""
     texts = difference.left.words, difference.right.words
     pages = [
         PageWords(words, text_words(sketch.title).words, frozenset(re.findall(r"\w+", host_of(sketch.url))))
@@ -330,7 +330,7 @@ def _differences(difference: Difference, shown: Passages | None) -> dict[str, An
 
 
 def safe(text: str) -> Text:
-    """Text of a page for a terminal: no markup, no escape sequences, no characters that turn the reading order."""
+    """Escapes text of a page for a terminal: no markup, escapes or characters that change the reading order."""
     return Text(visible(text).replace("\n", " ").replace("\t", " "), overflow="fold")
 
 
@@ -338,7 +338,7 @@ _STYLES = {"": "", "-": "red", "+": "green"}
 
 
 def shown_differences(difference: Difference | None, shown: Passages | None) -> RenderResult:
-    """Passages with `[-only in A-]` and `[+only in B+]`, also in colour."""
+    """Formats passages with `[-only in A-]` and `[+only in B+]`, also in colour."""
     if difference is None or shown is None:
         yield Text("No text to compare: at least one of the two is neither HTML nor text.", style="dim")
         return

@@ -1,4 +1,4 @@
-"""What the batch rules say of two pages: they read texts, not sketches, and meet through signatures."""
+"""Applies the batch rules to two pages; these rules read texts instead of sketches, and find pairs by signatures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from neardup.signals.table import signals_of
 
 @dataclass(frozen=True)
 class BatchResult:
-    """One batch rule on a pair. near_duplicate: None where the rule needs what was not given.
+    """The result of one batch rule. near_duplicate: None if the rule lacks an input.
 
-    signatures: those that both pages have; without any, a partition compares them not. None: the rule asks for none.
+    signatures: number of common ones; a partition does not compare pairs without any. None: the rule uses none.
     """
 
     rule: str
@@ -37,7 +37,7 @@ class BatchResult:
 
 
 def batch_results(pages: Sequence[Page], body_bytes_max: int) -> list[BatchResult]:
-    """`tlcs` and `cosine` with their usual numbers; nothing where their extra is not installed."""
+    """Applies `tlcs` and `cosine` with their default numbers; empty if their extra is not installed."""
     try:
         from neardup.partition import Parameters, compare, document_of, signatures
     except ModuleNotFoundError as error:
@@ -68,7 +68,7 @@ def batch_results(pages: Sequence[Page], body_bytes_max: int) -> list[BatchResul
 
 
 def learned_result(pages: Sequence[Page], model: Model | None) -> BatchResult:
-    """What a learned model says of two pages, as results of no query."""
+    """Applies a learned model to two pages, as results without a query."""
     if model is None:
         return BatchResult("signals", None, "no model", "--model FILE, which `neardup train` makes", None)
     one, other = (Result(page.url, Body.of(page.body or b"", page.content_type)) for page in pages)

@@ -1,4 +1,4 @@
-"""`neardup evaluate`: pages from files or a state directory, labels, and the evaluation written out."""
+"""Implements `neardup evaluate`: reads pages and labels, and writes the evaluation."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,11 +28,11 @@ from streams.files.sources import LocalSource, open_sources
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry
 
-#: A fixed seed: two evaluations of the same files give the same figures.
+#: Fixed, so that two evaluations of the same files give the same figures.
 SCHEME = Scheme(seed=0x6E656172647570)
-#: C-similarity down to which every pair is counted, for the choice of t.
+#: Least C-similarity of pairs that are counted for the choice of t.
 WIDE_C_MIN = 340
-#: Of those, pairs kept for natural truth to label.
+#: Most of these pairs kept for labels by natural truth.
 WIDE_PAIRS = 200_000
 #: Pairs that natural truth labels, of each kind; the paper's judges labelled 1,900 for each algorithm.
 TRUTH_PAIRS = 4000
@@ -43,12 +43,12 @@ Progress = Callable[[str, int, int], None]
 
 
 def silent(phase: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Discards progress."""
 
 
 @dataclass(frozen=True)
 class EvaluatedCrawl:
-    """A corpus with the means to read its pages again, the thresholds of its rules, and what a run made of it.
+    """A corpus, access to its pages, the thresholds of its rules, and its run.
 
     unread: places of the input that could not be read.
     """
@@ -61,7 +61,9 @@ class EvaluatedCrawl:
 
 
 def check_crawl(paths: Sequence[Path | str], state: Path | None) -> None:
-    """Raises BadInput for what `open_crawl` refuses unread: neither files nor a state directory, both, or no such."""
+    """Raises BadInput for inputs that `open_crawl` would reject: not exactly one of files and a state directory, or
+    missing.
+    """
     if bool(paths) == (state is not None):
         raise BadInput("name either files to evaluate, or a state directory with --state")
     if state is None:
@@ -86,10 +88,10 @@ def open_crawl(
     pages_max: int = PAGES_MAX,
     progress: Progress = silent,
 ) -> Iterator[EvaluatedCrawl]:
-    """The crawl of some files, or of a state directory. Sketches are held in memory, texts are read when asked for.
+    """Opens a crawl from files or a state directory. Sketches are held in memory, texts are read on demand.
 
-    Raises BadInput for neither or both, for what is no source, for sources without a readable page, and for more than
-    pages_max pages; StateError for a directory that is in use.
+    Raises BadInput for neither or both, for an unknown kind of source, for no readable page, and for more than
+    pages_max pages; StateError for a directory in use.
     """
     check_crawl(paths, state)
     if state is not None:
@@ -157,10 +159,10 @@ def natural_labels(
     run: CrawlRun | None = None,
     given: Sequence[Label] = (),
 ) -> list[Label]:
-    """Labels by natural truth of pairs of the graphs, pairs that the run merged, pairs of one item, and of others.
+    """Labels by natural truth: pairs of the graphs, pairs that the run merged, pairs of one item, and others.
 
-    Each label says from which of these samples its pair was drawn. Without the run's own pairs nobody would see what
-    it alone merges. said: what people said, which comes first; see `neardup.evaluation.pairs.truth.beside`.
+    Each label names the sample of its pair. The run's own pairs are included to find merges that no graph contains.
+    given: labels by people, which take precedence; see `neardup.evaluation.pairs.truth.beside`.
     """
     truth = NaturalTruth(crawl.corpus, crawl.texts, editions, ratio_min)
     if isinstance(editions, Items):
@@ -188,7 +190,7 @@ def natural_labels(
 
 
 def editions_of(releases: str | None, items: Path | None, natural: bool) -> Editions | None:
-    """What tells pages of one item. Raises BadInput."""
+    """Selects the source of items and editions. Raises BadInput for more than one."""
     if releases is not None and items is not None:
         raise BadInput("--items and --releases both say what pages are about; choose one")
     if items is not None:
@@ -216,14 +218,18 @@ def evaluate_command(
     audits: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> Evaluation:
-    """Evaluates a crawl as Henzinger 2006 did, and writes it to the folder `out` if one is given.
+    """Evaluates a crawl as Henzinger 2006 did, and writes the result to the folder `out` if given. Raises BadInput.
 
-    verdicts: a file of verdicts, "-" for standard input: the run that is told of; without paths and state only what it
-    tells is made. labels: files of labels. natural: also label by natural truth; releases: a regular expression of what
-    tells releases apart in a path (implies natural); items: a file that says what pages are about (likewise).
-    labels_out: a file for all labels that were used, those of natural truth among them. seed: of samples, splits and
-    intervals. audits: files of `neardup scan --audit` or of the matcher, which get a section of their own. Raises
-    BadInput.
+    Args:
+        verdicts: file of the run's verdicts, "-" for standard input; without paths and state, only the run is
+        evaluated.
+        labels: files of labels.
+        natural: also label by natural truth.
+        releases: regular expression of the release in a path; implies natural.
+        items: file of the items that pages are about; implies natural.
+        labels_out: file for all labels used, including those by natural truth.
+        seed: of samples, splits and intervals.
+        audits: files of `neardup scan --audit` or of the matcher, for a section of their own.
     """
     if not 0 < ratio_min <= 1:
         raise BadInput(f"--ratio {ratio_min}: a share above 0, at most 1, is wanted")
@@ -289,7 +295,7 @@ def _evaluate_crawl(
     differences_max: int,
     progress: Progress,
 ) -> Evaluation:
-    """Adds the labels of natural truth to `said`, and to people's what natural truth drew."""
+    """Evaluates a crawl. Adds labels by natural truth to `given`, and its samples to labels by people."""
     corpus = crawl.corpus
     progress("join", 0, 0)
     b = b_graph(corpus, b_min=crawl.decider.b_min, seed=seed, threads=threads)

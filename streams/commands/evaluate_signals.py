@@ -1,4 +1,4 @@
-"""`neardup evaluate signals`: what Huffman 2007 measured, on labelled results or pages."""
+"""Implements `neardup evaluate signals`: measures what Huffman 2007 measured, on labelled results or pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,10 @@ from streams.commands.train import over_processes
 
 @dataclass(frozen=True)
 class SignalsOptions:
-    """editions: natural truth, for pages of several releases. pairs: labelled by it at most. adjudicator: of judges."""
+    """Options. editions: natural truth, for pages of several releases. pairs: most pairs labelled by it.
+
+    adjudicator: a judge.
+    """
 
     out: Path
     editions: Editions | None = None
@@ -44,7 +47,7 @@ def evaluate_signals(
     base_url: str | None = None,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
-    """Measures signals and classifiers, and writes the evaluation. Raises BadInput, Stopped after a signal."""
+    """Measures signals and classifiers, and writes the evaluation. Raises BadInput, and Stopped after a signal."""
     require_learners()
     make_folder(options.out)
     made = labelled(
@@ -76,7 +79,7 @@ def evaluate_signals(
 
 
 def _rules(made: Labelled) -> dict[str, np.ndarray]:
-    """What each online rule says of the pairs."""
+    """Applies each online rule to the pairs."""
     decider = Decider(scheme=SCHEME.digest)
     said: dict[str, list[bool]] = {name: [] for name in rules_for(decider)}
     for a, b in made.pairs:

@@ -1,4 +1,6 @@
-"""`neardup evaluate tlcs`: what Huang 2008 measured, over a crawl: three partitions, and pairs of the first one."""
+"""Implements `neardup evaluate tlcs`: measures what Huang 2008 measured, by three partitions and pairs of the first
+one.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from streams.commands.partition_online import partition_online
 
 @dataclass(frozen=True)
 class TlcsOptions:
-    """What is to be measured. pairs: near-duplicates, and others, that rates are taken over. editions: the truth."""
+    """Options. pairs: number of near-duplicates, and of other pairs, for the rates. editions: the truth."""
 
     out: Path
     editions: Editions | None
@@ -36,7 +38,7 @@ def evaluate_tlcs(
     follow_links: bool = False,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
-    """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation. Raises as these do."""
+    """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation. Raises like these."""
     make_folder(options.out)
 
     def options_for(name: str, kind: str = "transitive", *, keep: bool = False) -> PartitionOptions:
@@ -99,7 +101,7 @@ def _same(one: str, other: str) -> bool | None:
 
 
 def _sets(file: Path, urls: dict[str, str]) -> dict[str, int]:
-    """The set of each URL; one that is in none is alone."""
+    """Maps each URL to its set; a URL in no set is alone."""
     found = {url: -1 - place for place, url in enumerate(urls)}
     with file.open("rb") as lines:
         for number, line in enumerate(lines):

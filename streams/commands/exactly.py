@@ -1,4 +1,4 @@
-"""What two texts have in common exactly, beside what their samples say, and what other seeds would have sampled."""
+"""Computes the exact similarity of two texts, and the range of tape scores under other seeds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,16 +14,16 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 
-#: Other seeds that are tried: enough for a range, in a tenth of a second.
+#: Number of other seeds: enough for a range, in a tenth of a second.
 SEEDS = 16
-#: Steps of the exact comparison: half a second; longer texts have none.
+#: Step limit of the exact comparison, half a second; longer texts are not compared.
 _STEPS_MAX = 500_000_000
 
 
 class ExactSimilarity(NamedTuple):
-    """similarity: |LCS| / (|A| + |B| - |LCS|) of all words; None where the texts are too long for it.
+    """similarity: |LCS| / (|A| + |B| - |LCS|) of all words; None if the texts are too long.
 
-    least, most: of the tape scores under SEEDS other seeds; None where a tape is shorter than the rule looks at.
+    least, most: range of the tape scores under SEEDS other seeds; None if a tape is shorter than the rule requires.
     """
 
     similarity: float | None
@@ -31,11 +31,11 @@ class ExactSimilarity(NamedTuple):
     most: float
 
     def to_json(self) -> dict[str, Any]:
-        """For machines: plain values only."""
+        """Returns plain values only."""
         return {"similarity": self.similarity, "seeds": SEEDS, "tape_least": self.least, "tape_most": self.most}
 
     def sentence(self, sampled: float) -> str:
-        """For people. sampled: the pair's tape score."""
+        """Formats the result. sampled: the pair's tape score."""
         seeds = f"with {SEEDS} other seeds the sample says {percent(self.least)} to {percent(self.most)}"
         if self.similarity is None:
             return f"The texts are too long to be compared as wholes; {seeds}."
@@ -44,7 +44,7 @@ class ExactSimilarity(NamedTuple):
 
 
 def exact_of(pages: Sequence[Page], scheme: Scheme) -> ExactSimilarity | None:
-    """Of two pages; None where one of them has no text. Takes some tenths of a second."""
+    """Compares two pages; None if one has no text. Takes some tenths of a second."""
     a, b = (page_tokens(page, scheme).fp for page in pages)
     if not len(a) or not len(b):
         return None

@@ -1,9 +1,9 @@
-"""`neardup label`: pairs of pages for people to judge, as a web page on this machine alone.
+"""Implements `neardup label`: shows pairs of pages to people, on a web page for this machine only.
 
-The views are plain aiohttp handlers that another application can mount under a prefix. Every request must name a host
-that is expected (a foreign name that resolves to this machine is refused), every form must carry the token of this
-process and come from the page itself. Pages are shown as text, and in frames as a visitor sees them: nothing of them
-runs, and nothing they name is loaded (`neardup.evaluation.labelling.visitor`).
+The views are plain aiohttp handlers that another application can mount under a prefix. A request must name an expected
+host, so foreign names that resolve to this machine are rejected. A form must carry this process's token and come from
+the page itself. Pages are shown as text, and in frames where no script runs and nothing is loaded
+(`neardup.evaluation.labelling.visitor`).
 """
 
 import asyncio
@@ -38,10 +38,10 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class LabelFile:
-    """A file of labels that this process alone appends to. labels: what it held. messages: what had to be mended."""
+    """A file of labels to which only this process appends. labels: its former content. messages: repairs made."""
 
     def __init__(self, path: Path) -> None:
-        """Opens or makes it. Raises BadInput where it cannot be written, is in use, or holds what is no label."""
+        """Opens or creates the file. Raises BadInput if it is not writable, in use, or has an invalid line."""
         self.messages: list[str] = []
         self._path = path
         try:
@@ -63,7 +63,7 @@ class LabelFile:
             raise
 
     def _mend(self) -> None:
-        """A crash may have left half a line at the end: it was never shown as saved, and is cut."""
+        """Cuts a torn last line, which a crash may leave; it was never shown as saved."""
         data = self._path.read_bytes()
         last = data[data.rfind(b"\n") + 1 :]
         if not last.strip():
@@ -76,11 +76,11 @@ class LabelFile:
             self.messages.append(f"{self._path}: the last line was cut off in the middle, and is taken out")
 
     def held(self) -> list[Label]:
-        """What counts of what is in it now. Raises BadInput."""
+        """Reads the labels that count now. Raises BadInput."""
         return read_labels(self._path)
 
     def append(self, line: bytes) -> None:
-        """Returns when the line is on disk. Raises BadInput where it cannot be written."""
+        """Appends a line and returns when it is on disk. Raises BadInput on failure."""
         try:
             written = os.write(self._handle, line)
             if written != len(line):
@@ -97,10 +97,9 @@ class LabelFile:
 
 
 class LabelViews:
-    """The pages of one round of labelling. Give them to an application with `add_to`.
+    """The pages of one round of labelling; `add_to` mounts them.
 
-    hosts: what a request's Host may be, port included. prefix: the path under which they are mounted, "" or "/label".
-    now_ms: the clock of the labels.
+    hosts: accepted Host headers, with port. prefix: mount path, "" or "/label". now_ms: the clock of the labels.
     """
 
     def __init__(
@@ -115,15 +114,15 @@ class LabelViews:
         self._labelling, self._texts = labelling, texts
         self._hosts, self._prefix, self._now_ms = frozenset(hosts), prefix, now_ms
         self._token = secrets.token_urlsafe(24)
-        self._lock = asyncio.Lock()  # texts are read by one thread at a time, labels said one after another
+        self._lock = asyncio.Lock()  # one thread at a time reads texts or records labels
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the routes. Mount once for each application."""
+        """Adds the routes to an application; call once per application."""
         for (method, name), handler in self.handlers().items():
             app.router.add_route(method, f"{self._prefix}/{name}", handler)
 
     def handlers(self) -> dict[tuple[str, str], _Handler]:
-        """Who answers a method and a path behind the prefix and its slash."""
+        """Maps (method, path after the prefix and slash) to handlers."""
         asset = self._guarded(self._asset)
         return {
             ("GET", ""): self._guarded(self._home),
@@ -149,7 +148,7 @@ class LabelViews:
         return guarded
 
     def _check(self, request: web.Request) -> None:
-        """Refuses names that are not this server's, and whatever another site makes a browser send."""
+        """Rejects requests for other hosts, and requests that another site makes a browser send."""
         if request.headers.get("Host", "") not in self._hosts:
             raise web.HTTPForbidden(text="Host: this server answers to its own name only")
         if request.headers.get("Sec-Fetch-Site", "none") == "cross-site":
@@ -181,7 +180,7 @@ class LabelViews:
         return await self._show(labeller, place)
 
     async def _visited(self, request: web.Request) -> web.Response:
-        """One page of a pair as a visitor sees it, for a frame."""
+        """Serves one page of a pair for a frame."""
         try:
             place = _number(request.query, "place")
             side = request.query.get("side")
@@ -240,7 +239,7 @@ class LabelViews:
 
 
 async def posted(request: web.Request) -> MultiDictProxy[str | bytes | bytearray | web.FileField]:
-    """The form of a request. Raises HTTPBadRequest for bytes that are none in the charset that they name."""
+    """Reads the form of a request. Raises HTTPBadRequest for bytes that are invalid in their charset."""
     try:
         return await request.post()
     except (ValueError, LookupError) as error:
@@ -248,7 +247,7 @@ async def posted(request: web.Request) -> MultiDictProxy[str | bytes | bytearray
 
 
 def _number(values: Mapping[str, object], name: str) -> int | None:
-    """A number of a query or form, None if it is not there. Raises BadInput where it is none."""
+    """Reads a number of a query or form, None if missing. Raises BadInput for an invalid one."""
     text = str(values.get(name, ""))
     if not text:
         return None
@@ -268,9 +267,7 @@ def check_options(
     port: int,
     audits: Sequence[Path],
 ) -> None:
-    """Raises BadInput for what `label_command` refuses before it reads the crawl. Before it is called kernels are
-    compiled, and archives are fetched.
-    """
+    """Raises BadInput for options that `label_command` rejects, before kernels are compiled and archives fetched."""
     check(rule, count, by)
     check_crawl(paths, state)
     if audits:
@@ -297,11 +294,17 @@ def label_command(
     ready: Callable[[str], None] = lambda url: None,
     told: Callable[[str], None] = lambda text: None,
 ) -> None:
-    """Draws pairs of a crawl and serves them on 127.0.0.1 until SIGINT or SIGTERM. Labels are appended to `labels`.
+    """Samples pairs of a crawl and serves them on 127.0.0.1 until SIGINT or SIGTERM.
 
-    rule, count, by, seed: as `neardup.evaluation.pairs.sampling.draw` has them. audits: files of an audit, whose pairs
-    are shown instead, at most `count`. port: 0 for any free one. ready: told the address once it answers.
-    told: messages for the operator. Raises BadInput, for options and files before the crawl is read.
+    Raises BadInput before reading pages.
+
+    Args:
+        labels: file that labels are appended to.
+        rule, count, by, seed: as in `neardup.evaluation.pairs.sampling.draw`.
+        audits: files of an audit; at most `count` of their pairs are shown instead.
+        port: 0 for any free port.
+        ready: called with the address once the server answers.
+        told: called with messages for the operator.
     """
     check(rule, count, by)
     audit = read_audits(audits) if audits else None

@@ -1,4 +1,4 @@
-"""`neardup partition`: a corpus into sets of similar pages, with what a person wants to know of them."""
+"""Implements `neardup partition`: partitions a corpus into sets of similar pages and writes a report."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ from streams.files.sources import LocalSource
 from streams.formats.documents import Fields
 from streams.process.signals import SystemClock, stopped_by_signals
 
-#: The least that DuckDB sorts with, and what a process that compares texts takes beside it.
+#: Least memory of DuckDB, and memory of each process that compares texts.
 ENGINE_MB_MIN, WORKER_MB = 256, 350
 PROBLEMS_MAX = 100
 VERSION = 1
@@ -32,7 +32,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class PartitionOptions:
-    """What a person asked for beside the parameters. memory_mb: of all processes together."""
+    """Options besides the parameters. memory_mb: of all processes together."""
 
     out: Path
     kind: str = "transitive"
@@ -53,10 +53,10 @@ def partition_command(
     base_url: str | None = None,
     progress: Progress = lambda phase, done, total: None,
 ) -> Summary:
-    """Partitions the pages of some files into sets, and writes them into the folder `asked.out`.
+    """Partitions the pages of some files into sets, and writes them to the folder `options.out`.
 
-    A run that was killed goes on when it is called again. Raises BadInput for what is no source or too little memory,
-    StateError for a folder that cannot be used, Stopped after a signal.
+    Resumes a run that was killed. Raises BadInput for an unknown kind of source or too little memory, StateError for an
+    unusable folder, Stopped after a signal.
     """
     started = time.monotonic()
     engine_mb = options.memory_mb - WORKER_MB * options.workers
@@ -84,7 +84,7 @@ def partition_command(
 
 
 def write_report(workspace: PartitionWorkspace, summary: Summary, sources: Sequence[LocalSource]) -> None:
-    """Writes summary.json, and report.html of it and of the sets. Raises StateError."""
+    """Writes summary.json and report.html. Raises StateError."""
     with workspace.whole(workspace.path / "summary.json") as file:
         file.write_bytes(orjson.dumps(summary.to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS))
     with (workspace.path / "sets.jsonl").open("rb") as lines:
@@ -108,7 +108,7 @@ def _engine(
     engine_mb: int,
     progress: Progress,
 ) -> Iterator[Engine]:
-    """DuckDB and processes, or Spark. Both are optional dependencies: neither is imported before it is wanted."""
+    """Starts DuckDB with processes, or Spark. Both are optional dependencies, imported only when used."""
     if options.master:
         from streams.batch.spark import SparkEngine, session
 

@@ -1,7 +1,7 @@
-"""A partition by an online rule: a scan in a throw-away index, whose clusters are the sets.
+"""Partitions by an online rule: runs a scan in a temporary index whose clusters are the sets.
 
-Each cluster is a star: its members were verified against its representative. Pages are judged in their order, by one
-process; its index is on disk.
+Each cluster is a star: its members were verified against its representative. One process judges the pages in order; the
+index is on disk.
 """
 
 import time
@@ -24,13 +24,13 @@ from streams.files.scan import Progress as Where
 from streams.files.scan import scan
 from streams.files.state import State
 
-#: A fixed seed: two partitions of the same files are the same.
+#: Fixed, so that two partitions of the same files are the same.
 SCHEME = Scheme(seed=0x6E656172647570)
 
 
 @dataclass
 class OnlineCluster:
-    """representative: of its newest verdict that names one. members: URL -> what its latest verdict says."""
+    """representative: from the newest verdict that names one. members: URL -> its latest verdict."""
 
     representative: str = ""
     members: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -44,9 +44,9 @@ def partition_online(
     base_url: str | None = None,
     progress: Progress,
 ) -> Summary:
-    """Partitions the pages of some files by an online rule. rule: the fields of a decider that choose it.
+    """Partitions the pages of some files by an online rule. rule: the fields of a decider that select it.
 
-    Raises as `partition_command`.
+    Raises like `partition_command`.
     """
     started = time.monotonic()
 
@@ -97,7 +97,7 @@ def partition_online(
 
 
 def clusters_of(state: State) -> dict[int, OnlineCluster]:
-    """The clusters in which all verdicts of a state leave its URLs."""
+    """Returns the clusters of URLs after all verdicts of a state."""
     clusters: dict[int, OnlineCluster] = {}
     where: dict[str, int] = {}
     for verdict in state.verdicts():

@@ -1,4 +1,4 @@
-"""What a partition looks like in a terminal."""
+"""Prints a partition in a terminal."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +14,7 @@ SHOWN = 10
 
 
 def summary(console: Console, made: Summary, out: Path) -> None:
-    """Counts, the largest sets and problems of one partition."""
+    """Prints counts, the largest sets and problems."""
     counts = made.counts
     console.print(
         f"{counts.documents:,} documents in {made.seconds:,.1f} s: {made.sets:,} sets of two or more with "

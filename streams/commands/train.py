@@ -1,4 +1,4 @@
-"""`neardup train`: a model of labelled pairs, with what it is worth by the protocol of Huffman 2007."""
+"""Implements `neardup train`: trains a model from labelled pairs and measures it by Huffman 2007's protocol."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,15 +33,17 @@ from streams.commands.examples import Labelled, Progress, examples_of, labelled
 from streams.process.signals import stopped_by_signals
 from streams.state.locked_folder import write_whole
 
-#: What may be learned from, beside single signals by name.
+#: Name of the set of sketch signals in --signals.
 SKETCHES = "sketches"
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """signals: a set of the paper, `sketches`, or names of signals. by: what decides in the end, tree or rules.
+    """Options. signals: a set of the paper, `sketches`, or names of signals.
 
-    adjudicator: the labeller who decides where labels differ.
+    by: the deciding classifier, tree or rules.
+
+    adjudicator: the labeller who decides if labels differ.
     """
 
     signals: str = "F+R+FS+RS"
@@ -54,7 +56,7 @@ class TrainOptions:
 
 @dataclass(frozen=True)
 class Trained:
-    """The model, what the protocol says of its signals, and what a reader must know of the labels."""
+    """The model, its measurement by the protocol, and notes on the labels."""
 
     model: Model
     outcome: LearningOutcome
@@ -75,7 +77,7 @@ class Trained:
 
 
 def signals_named(text: str) -> tuple[str, ...]:
-    """The signals that a set, or names with commas between, stand for. Raises BadInput."""
+    """Parses --signals: a set, or names separated by commas. Raises BadInput."""
     if text == SKETCHES:
         return tuple(OF_SKETCHES)
     if text in SETS:
@@ -99,7 +101,7 @@ def train_command(
     base_url: str | None = None,
     progress: Progress = lambda phase, done, total: None,
 ) -> Trained:
-    """Learns a model of the labelled pairs and writes it. Raises BadInput, Stopped after a signal."""
+    """Trains a model from labelled pairs and writes it. Raises BadInput, and Stopped after a signal."""
     require_learners()
     names = signals_named(options.signals)
     if not out.parent.is_dir():
@@ -113,7 +115,7 @@ def train_command(
 
 
 def train(made: Labelled, names: Sequence[str], options: TrainOptions, progress: Progress) -> Trained:
-    """The model of some pairs: measured by the protocol, then learned of all of them."""
+    """Measures some pairs by the protocol, then trains the model on all of them."""
     examples = examples_of(made, sketches=set(names) <= set(OF_SKETCHES), progress=progress).of(names)
     with over_processes(options.workers, progress, len(LEARNERS) * options.seeds) as each:
         (outcome,) = outcomes(examples, [names], seeds=options.seeds, folds=options.folds, each=each)
@@ -141,7 +143,7 @@ def _measured_json(outcome: LearningOutcome, options: TrainOptions) -> dict[str,
 
 @contextmanager
 def over_processes(processes: int, progress: Progress, total: int) -> Iterator[Each]:
-    """`map` over processes, that says how far it is and stops after a signal."""
+    """Provides a `map` over processes that reports progress and stops after a signal."""
     import threading
 
     stop = threading.Event()

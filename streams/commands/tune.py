@@ -1,4 +1,4 @@
-"""`neardup tune`: numbers of the decider that labelled pairs ask for, and what else they would change."""
+"""Implements `neardup tune`: proposes decider numbers from labelled pairs, and the verdicts they would change."""
 
 import shlex
 import tempfile
@@ -27,8 +27,9 @@ from streams.history.replay import Stretch
 
 @dataclass
 class Proposal:
-    """What `neardup tune` found. changed: verdicts of the scan that the proposal would have given otherwise; None
-    without a scan, or without a proposal.
+    """The result of `neardup tune`.
+
+    changed: verdicts of the scan that would differ; None without a scan or proposal.
     """
 
     tuning: Tuning
@@ -49,9 +50,9 @@ def tune_command(
     threads: int = 1,
     progress: Progress = silent,
 ) -> Proposal:
-    """Asks labelled pairs which numbers of the decider they want; with a scan's directory, folds its log under them.
+    """Tunes decider numbers on labelled pairs; with a scan's directory, refolds its log with the proposal.
 
-    Nothing of the directory is changed. Raises BadInput where no label fits, and for too few of them.
+    Changes nothing in the directory. Raises BadInput if no label fits, or for too few labels.
     """
     said = [label for path in labels for label in read_labels(path)]
     with open_crawl(paths, state, base_url=base_url, threads=threads, progress=progress) as crawl:
@@ -66,7 +67,7 @@ def tune_command(
 
 
 def _changed(path: Path, tuning: Tuning, progress: Progress) -> Diff:
-    """What the scan said against what the proposal would have said of the same log."""
+    """Compares the scan's verdicts with the proposal's verdicts on the same log."""
     with tempfile.TemporaryDirectory(prefix="neardup-tune-") as folder:
         setting_text = Path(folder) / "verdicts.jsonl"
         with State.open(path) as state, setting_text.open("wb") as out:
@@ -81,7 +82,7 @@ def _changed(path: Path, tuning: Tuning, progress: Progress) -> Diff:
 
 
 def shown(found: Proposal) -> Group:
-    """For a terminal."""
+    """Formats the proposal for a terminal."""
     tuning = found.tuning
     parts: list[Any] = [
         Text(f"{tuning.chosen_on:,} pairs to choose by, {tuning.now.pairs:,} to tell of; rule {tuning.decider.rule}"),
@@ -112,7 +113,7 @@ def shown(found: Proposal) -> Group:
 
 
 def command(found: Proposal, state: Path | None) -> str:
-    """What lets the proposed numbers decide: from here on in a scan's directory, or in a new one. "" without any."""
+    """Returns the command that applies the proposal to a scan's directory or a new one; "" without a proposal."""
     if not found.tuning.flags:
         return ""
     where = "--state DIR" if state is None else f"--state {shlex.quote(str(state))} --new-decider"

@@ -1,1 +1,1 @@
-"""Pages as a browser makes them: scripts run, frames grafted in, refreshes followed. Pages are hostile; README.md."""
+"""Renders hostile pages in a browser: scripts run, frames are grafted in, refreshes are followed. See README.md."""

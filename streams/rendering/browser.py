@@ -1,4 +1,4 @@
-"""Chromium, as pages are given to it: README.md beside this file says what they may ask for, and what they may take."""
+"""Drives Chromium. README.md beside this file lists what pages may request and consume."""
 
 import asyncio
 import contextlib
@@ -18,13 +18,13 @@ from streams.rendering.network import Network
 from streams.rendering.visit import REQUESTS_MAX, Visit, delay_of
 from streams.rendering.world import World
 
-#: "No slow redirects": longer ones are left.
+#: Refreshes after a longer delay are not followed.
 REFRESH_SECONDS_MAX = 3
-#: For a tab to open, for its document to be read once it is at rest or out of time, and for it to close.
+#: Time limits for a tab to open, for reading its document after it is at rest or out of time, and for closing it.
 OPEN_SECONDS, DOCUMENT_SECONDS, CLOSE_SECONDS = 20, 20, 30
 READS_MAX = 3
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-#: The browser has no network: whatever this program does not answer goes to a proxy that nothing resolves.
+#: The browser has no network: requests that this program does not answer go to a proxy that does not resolve.
 _NO_WAY_OUT = (
     "--proxy-server=http://nowhere.invalid:9",
     "--proxy-bypass-list=<-loopback>",
@@ -45,14 +45,14 @@ _REST = (
 
 
 class BrowserFailed(NeardupError):
-    """Chromium cannot be started. Install it, or say where it is."""
+    """Chromium cannot be started. Install it, or name its path with --browser."""
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """What became of a page. html: None where there is no document; problem: why, or why it may not be whole.
+    """The result for a page. html: None without a document. problem: why it is missing or may be incomplete.
 
-    url: of the document, which refreshes may have led elsewhere.
+    url: of the document; refreshes may have changed it.
     """
 
     html: str | None
@@ -61,7 +61,7 @@ class Rendered:
 
 
 class Chromium:
-    """One browser for many pages, several at a time. A browser that dies is started again for the next page."""
+    """Renders many pages with one browser, several at a time. Restarts a browser that dies for the next page."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class Chromium:
         sandbox: bool = True,
         page_seconds: float = 10,
     ) -> None:
-        """Raises BadInput where there is no Chromium, or where its sandbox cannot work."""
+        """Raises BadInput if Chromium is missing or its sandbox cannot work."""
         found = program or next(filter(None, map(shutil.which, _PROGRAMS)), "")
         if not found:
-            raise BadInput(f"none of {', '.join(_PROGRAMS)} is on the path; install one, or name it with --browser")
+            raise BadInput(f"none of {', '.join(_PROGRAMS)} is on the PATH; install one, or name it with --browser")
         if sandbox and os.geteuid() == 0:
             raise BadInput(
                 "Chromium's sandbox does not work for root: run as another user, or in a container with --no-sandbox"
@@ -99,7 +99,7 @@ class Chromium:
             await self._player.stop()
 
     async def render(self, page: pages.Page) -> Rendered:
-        """The document that a page of HTML becomes. page: under its normalised URL."""
+        """Renders an HTML page. page: under its normalised URL."""
         context = None
         try:
             async with asyncio.timeout(OPEN_SECONDS + self._seconds + DOCUMENT_SECONDS):
@@ -116,18 +116,18 @@ class Chromium:
         visit = Visit(page, self._world, self._network)
         await context.route("**/*", visit.serve)
         tab = await context.new_page()
-        context.on("page", lambda other: asyncio.ensure_future(_shut(other)))  # what it opens beside itself
+        context.on("page", lambda other: asyncio.ensure_future(_shut(other)))  # close the windows that it opens
         session = await context.new_cdp_session(tab)
         documents = Documents(session)
         problem = ""
         try:
             async with asyncio.timeout(self._seconds):
                 if not await _before(visit.flooded, self._come_to_rest(tab, visit, documents, page.url)):
-                    problem = f"asked for more than {REQUESTS_MAX:,} things"
+                    problem = f"made more than {REQUESTS_MAX:,} requests"
         except TimeoutError:
             problem = f"not at rest after {self._seconds:g} s"
         if tab.url == "about:blank":
-            return Rendered(None, page.url, f"not rendered: nothing came of it in {self._seconds:g} s")
+            return Rendered(None, page.url, f"not rendered: no document within {self._seconds:g} s")
         async with asyncio.timeout(DOCUMENT_SECONDS):
             if problem:
                 await session.send("Emulation.setScriptExecutionDisabled", {"value": True})
@@ -135,8 +135,8 @@ class Chromium:
             return Rendered(await _read(documents), tab.url, problem)
 
     async def _come_to_rest(self, tab: Page, visit: Visit, documents: Documents, url: str) -> None:
-        """Loads a page, and goes along with what leads on from it, until nothing does."""
-        await tab.goto(url, wait_until="commit", timeout=0)  # scripts and refreshes may lead on before it is loaded
+        """Loads a page and follows its navigations until there are no more."""
+        await tab.goto(url, wait_until="commit", timeout=0)  # it may navigate away before it is loaded
         while True:
             seen = visit.navigations
             await tab.wait_for_load_state("load", timeout=0)
@@ -145,7 +145,7 @@ class Chromium:
                 try:
                     delay = delay_of(await documents.refresh())
                 except Error:
-                    continue  # the document went while it was asked
+                    continue  # the tab navigated away during the query
                 if delay is None or delay > REFRESH_SECONDS_MAX or not await visit.moves_on(seen, delay + 1):
                     return
 
@@ -153,17 +153,17 @@ class Chromium:
         async with self._starting:
             if self._browser is None or not self._browser.is_connected():
                 if self._player is None:
-                    raise BrowserFailed("the browser was ended")
+                    raise BrowserFailed("the browser was closed")
                 try:
                     self._browser = await self._player.chromium.launch(
                         executable_path=self._program, chromium_sandbox=self._sandbox, args=[*_NO_WAY_OUT, *_REST]
                     )
                 except Error as error:
-                    raise BrowserFailed(f"{self._program}: cannot be started: {_in_short(error)}") from error
+                    raise BrowserFailed(f"{self._program} cannot be started: {_in_short(error)}") from error
             return self._browser
 
     async def _close(self, context: BrowserContext) -> None:
-        """Ends a page's profile; where that takes too long, the browser with it."""
+        """Closes a page's profile, or the browser if that takes too long."""
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await context.close()
@@ -178,7 +178,7 @@ class Chromium:
 
 
 async def _before(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Whether some work was done before an event, which ends it. Raises what the work raised."""
+    """Runs work until it ends or an event cancels it; returns True if the work ended first. Raises its errors."""
     doing, waiting = asyncio.ensure_future(work), asyncio.ensure_future(event.wait())
     try:
         await asyncio.wait((doing, waiting), return_when=asyncio.FIRST_COMPLETED)
@@ -191,7 +191,7 @@ async def _before(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool
 
 
 async def _read(documents: Documents) -> str:
-    """The document. A tab that goes on while it is read is read again."""
+    """Reads the document, again if the tab navigates meanwhile."""
     for _ in range(READS_MAX - 1):
         with contextlib.suppress(Error):
             return await documents.html()

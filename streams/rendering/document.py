@@ -1,6 +1,6 @@
-"""A tab's document as HTML, with the documents of its frames where the frames stood.
+"""Serialises a tab's document as HTML, with the documents of its frames in place of the frames.
 
-All code runs in worlds of its own, where no script of the page has changed what a name stands for.
+All code runs in isolated worlds, in which scripts of the page cannot have redefined any name.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from playwright.async_api import CDPSession, Error
 
 HTML_CHARACTERS_MAX = 10_000_000
 FRAMES_MAX, DEPTH_MAX = 50, 4
-#: Of one expression; scripts of the page that never stop are told by it.
+#: Time limit of one expression; it detects scripts of the page that never stop.
 EVALUATE_MS = 3000
 
 _WHOLE = """(() => {
@@ -36,12 +36,15 @@ class Documents:
         self._frames = 0
 
     async def refresh(self) -> str:
-        """The content of the document's meta refresh; empty without one."""
+        """Returns the content of the document's meta refresh; empty without one."""
         tree = await self._tree()
         return str(await self._evaluate(await self._inside(tree["frame"]["id"]), _REFRESH))
 
     async def html(self) -> str:
-        """The document with its frames grafted in; they leave the tab. Raises Error of a tab that is gone."""
+        """Serialises the document with its frames grafted in, which removes them from the tab.
+
+        Raises Error for a closed tab.
+        """
         await self._session.send("DOM.enable")
         return await self._grafted(await self._tree(), _WHOLE, 0)
 
@@ -62,7 +65,7 @@ class Documents:
                 await self._mark(child["frame"]["id"], world, mark)
                 grafts[mark] = inner
             except Error:
-                continue  # the frame went meanwhile, or its scripts never stop
+                continue  # the frame is gone, or its scripts never stop
         html = str(await self._evaluate(world, expression % HTML_CHARACTERS_MAX))
         for mark, inner in grafts.items():
             html = html.replace(f"<!--{mark}-->", f"<div>{inner}</div>", 1)
@@ -80,7 +83,7 @@ class Documents:
         return found["result"].get("value", "")
 
     async def _mark(self, frame: str, world: int, mark: str) -> None:
-        """Puts a comment in the place of a frame."""
+        """Replaces a frame by a comment."""
         owner = await self._session.send("DOM.getFrameOwner", {"frameId": frame})
         node = {"backendNodeId": owner["backendNodeId"], "executionContextId": world}
         found = await self._session.send("DOM.resolveNode", node)

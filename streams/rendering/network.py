@@ -1,4 +1,4 @@
-"""The network as pages may use it: GET of public addresses, in bounded bytes and time."""
+"""Gives pages network access: GET from public addresses, with limits on bytes and time."""
 
 import ipaddress
 import socket
@@ -14,20 +14,20 @@ from yarl import URL
 from streams.rendering.world import BODY_BYTES_MAX, REDIRECTS, Answer
 
 AGENT = "neardup"
-#: Of one answer, from its name's resolution to its last byte.
+#: Time limit of one answer, from name resolution to the last byte.
 ANSWER_SECONDS = 10
 _PIECE_BYTES = 1 << 16
 
 
-#: Networks whose addresses end with an IPv4 address: mapped, compatible, translated, NAT64.
+#: Networks whose addresses embed an IPv4 address at their end: mapped, compatible, translated, NAT64.
 _IPV4_AT_END = tuple(map(ipaddress.IPv6Network, ("::ffff:0:0/96", "::/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the public network: not of this machine, a local network, or a cloud's inside.
+    """Tests whether an address is public: not this machine's, a local network's, or a cloud's internal one.
 
-    Of an IPv6 address that stands for an IPv4 address, that one counts. Raises ValueError for what is no address.
+    Of an IPv6 address with an embedded IPv4 address, the latter counts. Raises ValueError for an invalid address.
     """
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
@@ -39,16 +39,16 @@ def is_public(address: str) -> bool:
 
 
 def _ipv4_in(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for: at its end, as 6to4, Teredo's client, or ISATAP."""
+    """Returns the IPv4 address embedded in an IPv6 address: at its end, or as 6to4, Teredo client or ISATAP."""
     if any(address in network for network in _IPV4_AT_END) or int(address) >> 32 & 0xFDFF_FFFF == 0x5EFE:
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return address.sixtofour or (address.teredo[1] if address.teredo is not None else None)
 
 
 class _PublicResolver(AbstractResolver):
-    """Names by the system's resolver. One that leads to any address that is not public has none.
+    """Resolves names by the system's resolver; fails if any address of a name is not public.
 
-    What it says is what is connected to: a name that says something else the next time gains nothing.
+    The client connects to the resolved address, so a name that resolves differently the next time gains nothing.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class _PublicResolver(AbstractResolver):
 
 
 class Network:
-    """Answers of servers. private: addresses that are not public may be asked, too."""
+    """Fetches from servers. private: addresses that are not public are allowed."""
 
     def __init__(self, *, private: bool = False) -> None:
         self._private = private
@@ -90,7 +90,7 @@ class Network:
             await self._session.close()
 
     async def get(self, url: str) -> Answer | None:
-        """The answer to a GET, redirects as they are; None where there is none, or none that may be had."""
+        """GETs a URL without following redirects; None for no answer or a forbidden one."""
         if self._session is None or (not self._private and _is_private_literal(url)):
             return None
         try:
@@ -108,9 +108,9 @@ class Network:
 
 
 def _is_private_literal(url: str) -> bool:
-    """Whether a URL names such an address itself, so that no resolver is asked; or in a form that no site has.
+    """Tests whether a URL's host is a private address, or has a form that no site uses.
 
-    A client, or the system below it, takes `127.1`, `2130706433` and `0x7f.1` for addresses.
+    No resolver checks literal addresses; clients and systems read `127.1`, `2130706433` and `0x7f.1` as addresses.
     """
     try:
         host = unicodedata.normalize("NFKC", (URL(url, encoded=True).host or "").strip("[]"))

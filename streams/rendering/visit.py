@@ -1,4 +1,4 @@
-"""One page's way through a browser: what its requests get, and when it is at rest."""
+"""Answers the requests of one page in the browser, and detects when the page is at rest."""
 
 import asyncio
 import re
@@ -12,17 +12,17 @@ from neardup.page import Page, host_of, normalise_url, site_of
 from streams.rendering.network import Network
 from streams.rendering.world import Answer, World
 
-#: Of a page; who asks for more than REQUESTS_MAX things is taken as it stands then.
+#: Limits per page. After REQUESTS_MAX requests the page is serialised as it is.
 ANSWERS_MAX, ANSWERS_BYTES_MAX, REQUESTS_MAX = 200, 50_000_000, 2000
 NAVIGATIONS_MAX, HOPS_MAX = 8, 5
-#: What a rendered body needs no bytes of.
+#: Resource types that a rendered body does not need.
 _LEFT_OUT = ("image", "media", "font", "texttrack")
 _SCHEMES = ("http://", "https://")
 _DELAY = re.compile(r"\s*(\d{1,9})")
 
 
 class Visit:
-    """Answers one page's requests. navigations: documents that its tab asked for so far. flooded: it asks on and on."""
+    """Answers one page's requests. navigations: documents requested by its tab so far. flooded: too many requests."""
 
     def __init__(self, page: Page, world: World, network: Network | None) -> None:
         self.navigations = self._requests = 0
@@ -30,27 +30,27 @@ class Visit:
         self._page, self._world, self._network = page, world, network
         self._site = site_of(host_of(page.url))
         self._answers = self._bytes = 0
-        self._ahead: dict[str, Answer] = {}  # what a redirect led to, until it is asked for
+        self._prefetched: dict[str, Answer] = {}  # answers behind redirects, until they are requested
         self._moved = asyncio.Event()
 
     async def serve(self, route: Route) -> None:
-        """Answers a request of the browser, or refuses it."""
+        """Answers or refuses a request of the browser."""
         self._requests += 1
         if self._requests > REQUESTS_MAX:
             self.flooded.set()
         try:
             answer = await self._answer(route.request)
             if answer is None:
-                await route.abort("aborted")  # of any other reason the browser makes a page of its own
+                await route.abort("aborted")  # for any other reason the browser shows an error page
                 return
             # what scripts of other origins load is part of the document; there are no cookies to guard
             headers = {"content-type": answer.content_type or "text/html", "access-control-allow-origin": "*"}
             await route.fulfill(status=answer.status, headers=headers, body=answer.body)
         except Error:
-            return  # the tab has gone on, or is closed
+            return  # the tab has navigated away or is closed
 
     async def moves_on(self, after: int, seconds: float) -> bool:
-        """Waits until the tab has been given more than `after` documents."""
+        """Waits until the tab has received more than `after` documents."""
         try:
             async with asyncio.timeout(seconds):
                 while self.navigations <= after:
@@ -72,13 +72,13 @@ class Visit:
         answer, url = await self._followed(request.url)
         if answer is None or not document or url == request.url:
             return answer
-        self._ahead = {url: answer}
-        return _leads_to(url)  # the browser goes there itself: a redirect it would follow without asking
+        self._prefetched = {url: answer}
+        return _leads_to(url)  # a page with a refresh: the browser would follow a redirect without a request
 
     async def _followed(self, url: str) -> tuple[Answer | None, str]:
-        """What a URL's redirects lead to, and where that is."""
+        """Follows a URL's redirects: (answer, final URL)."""
         for _ in range(HOPS_MAX):
-            answer = self._ahead.pop(url, None) or await self._found(url)
+            answer = self._prefetched.pop(url, None) or await self._found(url)
             if answer is None or not answer.location:
                 return answer, url
             url = urljoin(url, answer.location)
@@ -102,7 +102,7 @@ class Visit:
 
 
 def delay_of(refresh: str) -> int | None:
-    """Seconds of the content of a meta refresh; None for what is none."""
+    """Parses the delay of a meta refresh, in seconds; None for an invalid one."""
     found = _DELAY.match(refresh)
     return int(found[1]) if found else None
 

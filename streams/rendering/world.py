@@ -1,4 +1,4 @@
-"""What pages may load without a network: the records of archives, by URL, with their redirects."""
+"""Answers page requests from archives: records by URL, with their redirects."""
 
 import tempfile
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from streams.files.sources import LocalSource, open_sources
 from streams.files.warc import WarcReader
 from streams.formats.warc import HEADER_BYTES_MAX, fields_of, page_of
 
-#: Of one answer, whether it comes from an archive or from a server.
+#: Limit of one answer, from an archive or a server.
 BODY_BYTES_MAX = 10_000_000
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a request gets. location: where a redirect leads, as it was said; empty for any other answer."""
+    """The answer to a request. location: the target of a redirect as given; empty for other answers."""
 
     status: int = 200
     content_type: str = ""
@@ -38,13 +38,15 @@ class _Place(NamedTuple):
 
 
 class World:
-    """Answers by normalised URL. Bodies lie in a temporary file that ends with it; of one URL the last record counts.
+    """Stores answers by normalised URL, the last record of each.
 
-    problems: what could not be read of the archives.
+    Bodies lie in a temporary file that is deleted with it.
+
+    problems: parts of the archives that could not be read.
     """
 
     def __init__(self, paths: Sequence[Path] = (), *, base_url: str | None = None) -> None:
-        """Raises BadInput for what is no source."""
+        """Raises BadInput for a path that is no source."""
         self.problems: list[str] = []
         self._places: dict[str, _Place] = {}
         self._bodies = tempfile.TemporaryFile()  # noqa: SIM115
@@ -69,7 +71,7 @@ class World:
         return len(self._places)
 
     def find(self, url: str) -> Answer | None:
-        """The answer to a normalised URL, None where no archive has one."""
+        """Returns the answer to a normalised URL, None if no archive has one."""
         place = self._places.get(url)
         if place is None:
             return None

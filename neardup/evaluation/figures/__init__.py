@@ -1,1 +1,1 @@
-"""What an evaluation shows: sections with tables and plots, as data; distributions with their power law."""
+"""Models what an evaluation shows: sections with tables and plots as data, and distributions with a power law."""

@@ -1,4 +1,4 @@
-"""A distribution of whole numbers, such as degrees, on two logarithmic axes, with the power law fitted to it."""
+"""Plots a distribution of whole numbers, such as degrees, on two logarithmic axes with its fitted power law."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from neardup.evaluation.figures.sections import Cell, Plot
 def log_log(
     name: str, of: str, numbers: npt.NDArray[np.int64], law: powerlaw.PowerLaw | None, number: str, things: str
 ) -> Plot | None:
-    """How many things have each number > 0. number, things: what they are, as "degree" and "pages". None for none."""
+    """Plots how many things have each number > 0; None without any. number, things: labels, as "degree" and "pages"."""
     values, counts = np.unique(numbers[numbers > 0], return_counts=True)
     if not len(values):
         return None
@@ -33,7 +33,7 @@ def log_log(
 
 
 def law_rows(laws: Sequence[powerlaw.PowerLaw | None], number: str, things: str) -> list[list[Cell]]:
-    """The fitted power laws, one a column; of none, that there is none."""
+    """Tabulates fitted power laws, one per column, with dashes where none fits."""
     exponents: list[Cell] = ["power-law exponent", *[round(law.alpha, 3) if law else None for law in laws]]
     if not any(laws):
         return [exponents]
@@ -47,15 +47,15 @@ def law_rows(laws: Sequence[powerlaw.PowerLaw | None], number: str, things: str)
 
 
 def law_note(laws: Sequence[powerlaw.PowerLaw | None]) -> str:
-    """How exponents are estimated, and why there is none."""
+    """Explains the estimate of exponents, and dashes."""
     note = (
         "The exponent is the discrete maximum-likelihood estimate above the number that makes the Kolmogorov-Smirnov "
         "distance smallest (Clauset, Shalizi, Newman 2009)."
     )
     if not all(laws):
         note += (
-            f" A dash: less than {powerlaw.NODES_MIN} to fit, less than {powerlaw.DISTINCT_MIN} different numbers or "
-            f"a factor of {powerlaw.SPAN_MIN} between them, a distance over {powerlaw.DISTANCE_MAX:g}, or a greatest "
-            "number that the fit would hardly ever give: no power law."
+            f" A dash means no power law: fewer than {powerlaw.NODES_MIN} items to fit, fewer than "
+            f"{powerlaw.DISTINCT_MIN} distinct numbers, a range below a factor of {powerlaw.SPAN_MIN}, a distance "
+            f"over {powerlaw.DISTANCE_MAX:g}, or a greatest number that is too improbable under the fit."
         )
     return note

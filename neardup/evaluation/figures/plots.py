@@ -1,4 +1,4 @@
-"""Plots as inline SVG on one pair of axes, linear or logarithmic; series differ in shape, not only in colour."""
+"""Draws plots as inline SVG on linear or logarithmic axes; series differ in shape as well as colour."""
 
 import math
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from markupsafe import Markup
 
 from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact
 
-#: More dots than this of one series are drawn as the first of every two percent.
+#: A series with more dots is thinned to the first of every two percent.
 DOTS_MAX = 600
 
 
 class Series(NamedTuple):
-    """Points in order. hints: what a dot says.
+    """A series of points in order.
 
-    style: dots, line (few points are marked), curve (none is), or steps (bars without gaps, from 0). step: how wide a
-    bar is, from its x on. spans: (low, high) of a vertical bar through each point.
+    hints: tooltips of the dots. style: dots, line (some points marked), curve (no marks), or steps (bars without gaps,
+    from 0). step: width of a bar, from its x on. spans: (low, high) of a vertical bar through each point.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Series(NamedTuple):
 
 
 class Contour(NamedTuple):
-    """A line behind all series, as of equal worth; its name stands at its end."""
+    """A line behind all series, such as one of equal F; its name is drawn at its end."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -37,7 +37,10 @@ class Contour(NamedTuple):
 
 @dataclass(frozen=True)
 class Axes:
-    """x, y: names. low, high: ranges; None: that of the data. marks: vertical lines (x, what it says)."""
+    """The axes of a plot. x, y: labels. x_range, y_range: None for the range of the data.
+
+    marks: vertical lines (x, label).
+    """
 
     x: str
     y: str
@@ -50,7 +53,7 @@ class Axes:
 
 
 class _Scale:
-    """A number's place on an axis from pixel `start` to pixel `end`."""
+    """Maps numbers to pixels from `start` to `end`."""
 
     def __init__(self, low: float, high: float, start: float, end: float, log: bool) -> None:
         self.log = log
@@ -74,7 +77,7 @@ class _Scale:
             return [10.0**power for power in range(first, last + 1, max(1, (last - first) // 6))]
         raw = (self.high - self.low) / 5
         power = 10 ** math.floor(math.log10(raw))
-        # Beyond 1 whole numbers alone: there is no C-similarity of 372.5.
+        # Only whole numbers beyond 1: there is no C-similarity of 372.5.
         steps = (factor * power for factor in (1, 2, 2.5, 5, 10))
         step = next(one for one in steps if one >= raw * 0.999 and (one < 1 or one == round(one)))
         first = math.ceil(self.low / step - 1e-9)
@@ -82,7 +85,7 @@ class _Scale:
 
 
 def plot(title: str, series: Sequence[Series], axes: Axes) -> Markup | None:
-    """The picture, None if no series has a point: an empty picture says nothing."""
+    """Draws series; None if no series has a point."""
     drawn = [_visible(one, axes) for one in series]
     points = [point for one in drawn for point in one.points]
     if not points:
@@ -108,7 +111,7 @@ def plot(title: str, series: Sequence[Series], axes: Axes) -> Markup | None:
             place = x.at(value)
             drawing.line(place, TOP, place, bottom, "threshold")
             left = place > WIDTH / 2
-            # At the bottom: curves of shares lie near the top.
+            # At the bottom, since curves of shares lie near the top.
             drawing.text(place + (-6 if left else 6), bottom - 8, text, "end" if left else "start", "mark")
     drawing.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, axes.x, style="label")
     drawing.text(LEFT, TOP - 6, axes.y, "start", "label")
@@ -120,7 +123,7 @@ def _tick(value: float) -> str:
 
 
 def _visible(one: Series, axes: Axes) -> Series:
-    """What an axis can show: logarithms need positive numbers; very many dots are thinned."""
+    """Drops points that an axis cannot show (logarithms need positive numbers), and thins very many dots."""
     keep = [i for i, (x, y) in enumerate(one.points) if (x > 0 or not axes.x_log) and (y > 0 or not axes.y_log)]
     if len(keep) > DOTS_MAX and one.style == "dots":
         every = len(keep) / DOTS_MAX
@@ -158,7 +161,7 @@ def _draw(drawing: Drawing, one: Series, number: int, x: _Scale, y: _Scale) -> N
 
 
 def _mark(drawing: Drawing, number: int, x: float, y: float, style: str, hint: str) -> None:
-    """A circle, square, triangle, diamond or cross, in turn."""
+    """Draws a circle, square, triangle, diamond or cross, by series number."""
     r = 3.2
     if number % 5 == 0:
         shape = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="{}"').format(x, y, r)
@@ -176,7 +179,7 @@ def _mark(drawing: Drawing, number: int, x: float, y: float, style: str, hint: s
     )
 
 
-#: Style of pictures that stand alone; in a page its own sheet rules.
+#: Style of standalone SVG files; in a page, the page's style sheet applies.
 STANDALONE_STYLE = """
 svg { background: #ffffff; }
 text { font: 11.5px system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; fill: #5a6470; }
@@ -192,12 +195,12 @@ polyline.curve { fill: none; } .curve.s1 { stroke-dasharray: 7 3; } .curve.s2 { 
 """
 
 
-#: Pixels above and below the picture in a file of its own, for its caption and a line of its legend.
+#: Pixels in a standalone file for the caption, and for each line of the legend; width of a letter.
 _CAPTION, _LEGEND_LINE, _LETTER = 26, 18, 6.4
 
 
 def standalone(svg: Markup, caption: str = "", legend: Sequence[tuple[str, str]] = ()) -> str:
-    """The picture as a file of its own, with what stands around it in the page. legend: (class, name)."""
+    """Formats a plot as a file with its caption and legend. legend: (class, name)."""
     text = str(svg)
     start, end = text.index("<svg"), text.index(">")
     around = [Markup('<text class="caption" x="{}" y="-10">{}</text>').format(LEFT, caption)]
@@ -217,7 +220,7 @@ def standalone(svg: Markup, caption: str = "", legend: Sequence[tuple[str, str]]
 
 
 def _key(style: str, name: str, x: float, y: float) -> Markup:
-    """One entry of a legend: a bit of the line, and the name."""
+    """Draws one entry of a legend: a short line and the name."""
     return Markup(
         '<line class="curve {}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/><text x="{:.1f}" y="{:.1f}">{}</text>'
     ).format(style, x, y, x + 16, y, x + 21, y + 4, name)

@@ -1,11 +1,11 @@
-"""The exponent of a degree distribution.
+"""Estimates the exponent of a degree distribution.
 
-Estimator: discrete maximum likelihood (Clauset, Shalizi, Newman 2009, section 3): for degrees d >= d_min the exponent
-is the alpha that maximises -n ln zeta(alpha, d_min) - alpha * sum ln d; d_min is the degree from which on the fitted
-distribution is nearest to the data by the Kolmogorov-Smirnov distance. Standard error (alpha - 1) / sqrt(n).
+Discrete maximum likelihood (Clauset, Shalizi, Newman 2009, section 3): for degrees d >= d_min the exponent is the alpha
+that maximises -n ln zeta(alpha, d_min) - alpha * sum ln d. d_min is the degree at which the fitted distribution is
+nearest to the data by the Kolmogorov-Smirnov distance. The standard error is (alpha - 1) / sqrt(n).
 
-Some exponent fits any numbers best. None is told where the degrees have no room for a power: the nine releases of a
-manual give degrees of 1 to 8, and a steep exponent for their greatest ones.
+Any numbers have a best exponent, so none is returned if the range of degrees is too narrow: nine releases of a manual
+give degrees of 1 to 8, and a steep exponent for the greatest ones.
 """
 
 import math
@@ -14,14 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-#: Fewer nodes or fewer distinct degrees than this from d_min on say nothing of a power; nor does less than a decade
-#: from d_min to the greatest degree.
+#: Minimum number of nodes and distinct degrees from d_min on, and ratio of the greatest degree to d_min, for a fit.
 NODES_MIN, DISTINCT_MIN, SPAN_MIN = 50, 8, 10
-#: A distribution farther from its best power law is none. A made-up web of 8,000 pages lies at .04 (B) and .06 (C), the
-#: javadoc of ten releases at .10 and .16.
+#: Greatest distance from the best power law. A generated web of 8,000 pages is at .04 (B) and .06 (C), the javadoc of
+#: ten releases at .10 and .16.
 DISTANCE_MAX = 0.1
-#: Nor is there one where the greatest degree is too great for it: where fewer nodes than this are to be expected there.
-#: Of 743 hosts 699 had one page, one had 635: 3.7 lay at a distance of .04, and promised .000006 hosts as large.
+#: Least expected number of nodes at the greatest degree. Of 743 hosts 699 had one page and one had 635: exponent 3.7
+#: fitted at a distance of .04, but predicts .000006 hosts as large.
 EXPECTED_MIN = 0.01
 #: Candidates for d_min.
 _STARTS_MAX = 60
@@ -30,7 +29,7 @@ _ALPHA_MAX = 12.0
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """P(degree = d) proportional to d ** -alpha for d >= d_min. nodes: of at least d_min. distance: KS, 0 to 1."""
+    """P(degree = d) proportional to d ** -alpha for d >= d_min. nodes: of degree >= d_min. distance: KS, 0 to 1."""
 
     alpha: float
     error: float
@@ -40,7 +39,7 @@ class PowerLaw:
 
 
 def hurwitz_zeta(s: float, q: float) -> float:
-    """sum over k >= 0 of (k + q) ** -s, s > 1, q > 0; Euler-Maclaurin after 12 terms, good to 12 digits here."""
+    """Computes sum over k >= 0 of (k + q) ** -s, s > 1, q > 0, by Euler-Maclaurin after 12 terms, to 12 digits here."""
     head: float = sum((k + q) ** -s for k in range(12))
     x = q + 12
     tail: float = x ** (1 - s) / (s - 1) + x**-s / 2 + s * x ** (-s - 1) / 12
@@ -50,7 +49,7 @@ def hurwitz_zeta(s: float, q: float) -> float:
 
 
 def fit(degrees: npt.NDArray[np.int64]) -> PowerLaw | None:
-    """The power law of the degrees > 0; None where they have no room for one, or are none."""
+    """Fits a power law to the degrees > 0; None if none fits."""
     values, counts = np.unique(degrees[degrees > 0], return_counts=True)
     best: PowerLaw | None = None
     starts = range(len(values))
@@ -84,7 +83,7 @@ def _fit_from(x: npt.NDArray[np.int64], c: npt.NDArray[np.int64], nodes: int) ->
         low, high = (low, two) if cost(one) < cost(two) else (one, high)
     alpha = (low + high) / 2
     if not 1.02 < alpha < _ALPHA_MAX - 0.01:
-        return None  # at the edge of what is looked for: nothing of a power
+        return None  # at the edge of the search range: no power law
     whole = hurwitz_zeta(alpha, d_min)
     model = np.array([1 - hurwitz_zeta(alpha, int(d) + 1) / whole for d in x])
     distance = float(np.abs(np.cumsum(c) / nodes - model).max())

@@ -1,4 +1,4 @@
-"""What an evaluation consists of: sections with tables and plots, as data that HTML, CSV and JSON are made of."""
+"""Models the content of an evaluation: sections with tables and plots as data, for HTML, CSV and JSON."""
 
 import csv
 import io
@@ -8,15 +8,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-#: None stands for what cannot be told, and is shown as a dash: no figure is made up.
+#: None is a figure that cannot be computed, shown as a dash.
 Cell = str | int | float | None
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """One table. name: for files. kinds: one a column: text, count, share (0 to 1) or number (decimals).
+    """One table. name: for files. kinds: of each column: text, count, share (0 to 1) or number (decimals).
 
-    paper: columns that hold the paper's figures.
+    paper: columns with the paper's figures.
     """
 
     name: str
@@ -31,7 +31,7 @@ class ResultTable:
         widths = {len(self.columns), len(self.kinds), *map(len, self.rows)}
         if len(widths) != 1:
             raise ValueError(f"table {self.name}: columns, kinds and rows are of lengths {sorted(widths)}")
-        if len(set(self.columns)) != len(self.columns):  # in JSON the later column would hide the earlier
+        if len(set(self.columns)) != len(self.columns):  # in JSON the later column would replace the earlier
             raise ValueError(f"table {self.name}: two columns have one name: {', '.join(self.columns)}")
 
     def to_csv(self) -> str:
@@ -43,7 +43,7 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class Plot:
-    """One picture and its data. svg: for the page; standalone pictures get their own style sheet."""
+    """One plot and its data. svg: for the page; standalone files get a style sheet of their own."""
 
     name: str
     caption: str
@@ -59,7 +59,7 @@ class Plot:
 
 @dataclass
 class Section:
-    """One numbered table or plot of the paper, or what was added. missing: why it is empty, or partly so."""
+    """One numbered table or plot of the paper, or an addition. missing: why it is empty or incomplete."""
 
     key: str
     title: str
@@ -85,14 +85,14 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def _guarded(cell: Cell) -> Cell:
-    """Spreadsheets run what starts like a formula; URLs and words come from strangers."""
+    """Escapes cells that spreadsheets would run as formulas, since URLs and words come from untrusted pages."""
     if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return "'" + cell
     return cell
 
 
 def shown(cell: Cell, kind: str) -> str:
-    """A cell for people."""
+    """Formats a cell."""
     if cell is None:
         return "–"
     if isinstance(cell, str):
@@ -107,10 +107,10 @@ def shown(cell: Cell, kind: str) -> str:
 
 
 def ratio(part: float, whole: float) -> float | None:
-    """part / whole, None where there is nothing to divide by."""
+    """Computes part / whole, None if whole is 0."""
     return part / whole if whole else None
 
 
 def by_name(sections: Sequence[Section]) -> Mapping[str, ResultTable]:
-    """All tables of an evaluation by name."""
+    """Returns all tables of an evaluation by name."""
     return {table.name: table for section in sections for table in section.tables}

@@ -1,1 +1,1 @@
-"""The tables and plots of Henzinger 2006, and how the paper chose its thresholds."""
+"""Computes the tables and plots of Henzinger 2006, and the paper's choice of thresholds."""

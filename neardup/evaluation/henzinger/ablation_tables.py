@@ -1,7 +1,7 @@
-"""Variants of B and C on labelled pairs: what the paper leaves open, measured, beside two full-text yardsticks.
+"""Measures variants of B and C that the paper leaves open on labelled pairs, beside two full-text yardsticks.
 
-Each variant has its threshold as published (scaled for fewer bits); beside it, the threshold that is best for F1 on one
-half of the pairs, and its F1 on the other half, so that no figure is tuned on what it is told of.
+Each variant has its published threshold (scaled for fewer bits), and the threshold with the best F1 on one half of the
+pairs with its F1 on the other half, so no threshold is measured on the pairs it was tuned on.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ from neardup.sketch import shingling
 
 _Scores = npt.NDArray[np.float64]
 _ONE = np.uint64(1)
-#: Labelled pairs that are read for this; of more, a sample by seed.
+#: Most labelled pairs that are read; larger sets are sampled by seed.
 PAIRS_MAX = 5000
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A score of two pages and the threshold from which on they are similar. score gets pages by number."""
+    """A score of two pages, given by number, and the least score of similar pages."""
 
     name: str
     threshold: float
@@ -36,7 +36,7 @@ class Variant:
 
 
 class _Pages:
-    """The labelled pairs whose two texts can be read, and sketches of their pages, each made once."""
+    """The labelled pairs whose two texts are readable, with cached sketches of their pages."""
 
     def __init__(self, study: CrawlStudy, places: list[int]) -> None:
         self.study = study
@@ -83,7 +83,7 @@ def _c(variant: C) -> Callable[[_Pages], _Scores]:
 
 
 def _combined(b: B, c: C, b_min: int) -> Callable[[_Pages], _Scores]:
-    """C-similarity of the pairs that B calls similar, else 0."""
+    """Returns the C-similarity of pairs that B calls similar, else 0."""
     return lambda pages: np.where(_b(b)(pages) >= b_min, _c(c)(pages), 0.0)
 
 
@@ -107,7 +107,7 @@ def _jaccard(k: int) -> Callable[[_Pages], _Scores]:
 
 
 def _slower_on_one_site(pages: _Pages) -> _Scores:
-    """Pairs on two sites by algorithm C (1 or 0), pairs on one site by the ratio of the full texts."""
+    """Judges pairs on two sites by algorithm C (1 or 0), pairs on one site by the ratio of the full texts."""
     return np.where(pages.same_site, _lcs(pages), (_c(C())(pages) >= 372).astype(float))
 
 
@@ -136,7 +136,7 @@ VARIANTS: tuple[Variant, ...] = (
 
 
 def ablation_section(study: CrawlStudy) -> Section:
-    """What other parameters would have done on the labelled pairs."""
+    """Measures all variants on the labelled pairs."""
     section = Section(
         "ablations",
         "Variants of the algorithms",
@@ -192,7 +192,7 @@ def _row(
 
 
 def best_threshold(scores: _Scores, truth: Mask) -> float | None:
-    """The least score from which on F1 is greatest; None where one class is missing, or nothing is scored above 0."""
+    """Returns the least score with the greatest F1; None if one class is missing or no score is above 0."""
     if not len(truth) or truth.all() or not truth.any():
         return None
     best, at = 0.0, None

@@ -1,4 +1,4 @@
-"""Table 10 and its plots, and the choice of t (Henzinger 2006, sections 3.1 to 3.5)."""
+"""Builds table 10 with its plots, and the choice of t (Henzinger 2006, sections 3.1 to 3.5)."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from neardup.evaluation.pairs.study import NO_LABELS, CrawlStudy
 
 
 def combined_section(study: CrawlStudy) -> Section:
-    """10. The combined algorithm: its cutoff by S1, its result on S2."""
+    """Builds table 10, the combined algorithm: its cutoff by S1, its result on S2."""
     section = Section(
         "10",
         "The combined algorithm",
@@ -54,7 +54,7 @@ def combined_section(study: CrawlStudy) -> Section:
 
 
 def _alternatives(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
-    """Ways to filter B, on S2: precision, and R of all pairs and by site."""
+    """Tabulates ways to filter B, on S2: precision, and R of all pairs and by site."""
     correct = knee.s2 & study.judged(Judgement.CORRECT)
     rows: list[list[Cell]] = []
     for text, mask, theirs in (
@@ -75,7 +75,7 @@ def _alternatives(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
 
 
 def _site_split(study: CrawlStudy, knee: Knee, cutoff: int) -> ResultTable:
-    """What would be if pairs on one site were left to the combined algorithm, and pairs on two sites to C."""
+    """Estimates the result if pairs on one site used the combined algorithm, and pairs on two sites C."""
     found = estimates(study, knee.s2, cutoff)
     split = {
         f"on one site by the combined algorithm, cutoff {cutoff}": found["combined"][0],
@@ -164,7 +164,7 @@ def _r_plot(knee: Knee) -> Plot | None:
 
 
 def t_section(study: CrawlStudy) -> Section:
-    """The choice of t."""
+    """Tabulates the choice of t."""
     section = Section(
         "t",
         "The choice of t",

@@ -1,20 +1,20 @@
-"""How the paper's thresholds are found: t for algorithm C, and the cutoff of the combined algorithm.
+"""Chooses thresholds as the paper does: t for algorithm C, and the cutoff of the combined algorithm.
 
 Henzinger 2006, sections 3.1 to 3.5.
 
-**t**: the C-similarity at which algorithm C returns as many correct pairs as algorithm B. Both numbers are estimated:
+**t**: the C-similarity at which algorithm C returns as many correct pairs as algorithm B. Both numbers are estimates:
 pairs of each level of similarity in the whole graph, times the share of correct ones among that level's labelled pairs.
-Where as many pairs were drawn of one site as of two, pairs on one site and on two are estimated apart. A level with
-fewer than LABELS_MIN labelled pairs is taken together with the next ones.
+If samples have equal numbers of pairs on one site and on two, both parts are estimated separately. A level with fewer
+than LABELS_MIN labelled pairs is merged with the next ones.
 
 **Cutoff**: the labelled B pairs are split at random into halves S1 and S2. On S1 each cutoff has a precision (correct
 among the pairs kept, undecided ones included) and R (correct pairs kept, of all correct ones of S1). The knee is the
-cutoff whose point (R, precision), both scaled to 0..1 between the least and the greatest of the curve, lies farthest
-above the straight line between the curve's ends; among equals the lowest. Only cutoffs that keep at least KEPT_MIN
-pairs count. What the cutoff does is then told on S2, which had no part in choosing it.
+cutoff whose point (R, precision), both scaled to 0..1 over the range of the curve, lies farthest above the straight
+line between the curve's ends; of equal ones the lowest. Cutoffs that keep fewer than KEPT_MIN pairs are ignored. S2,
+not used for choosing, measures the cutoff.
 
-**Site split**: no pairs were drawn for it, so it is estimated from its parts: the pairs of each part in the whole
-graph, times the share of correct ones among the part's labelled pairs (of the combined algorithm's those of S2).
+**Site split**: it has no sample of its own and is estimated from its parts: the pairs of each part in the whole graph,
+times the share of correct ones among the part's labelled pairs (for the combined algorithm, those of S2).
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ _Mask = npt.NDArray[np.bool_]
 
 
 class Cutoff(NamedTuple):
-    """One cutoff on one half: pairs kept, their precision, R; None where nothing is left to divide by."""
+    """One cutoff on one half: pairs kept, their precision, R; None if undefined."""
 
     cutoff: int
     kept: int
@@ -52,7 +52,10 @@ class Cutoff(NamedTuple):
 
 @dataclass(frozen=True)
 class Knee:
-    """s1, s2: masks over the labelled pairs. curve: S1's cutoffs in order. chosen: the knee's, None without a knee."""
+    """s1, s2: masks over the labelled pairs. curve: S1's cutoffs in order.
+
+    chosen: the knee's cutoff, None without a knee.
+    """
 
     s1: _Mask
     s2: _Mask
@@ -61,7 +64,7 @@ class Knee:
 
 
 def halves(study: CrawlStudy) -> tuple[_Mask, _Mask]:
-    """The labelled B pairs in two halves, by a hash of pages and seed."""
+    """Splits the labelled B pairs into two halves by a hash of pages and seed."""
     similar = study.of_b
     words = [
         int(joins.chosen(a, b, np.uint64(study.seed ^ 0x51)))
@@ -75,7 +78,7 @@ def halves(study: CrawlStudy) -> tuple[_Mask, _Mask]:
 
 
 def curve(study: CrawlStudy, mask: _Mask) -> list[Cutoff]:
-    """What each cutoff keeps of the labelled pairs in mask."""
+    """Measures each cutoff on the labelled pairs in mask."""
     correct = study.judged(Judgement.CORRECT)
     whole = int((mask & correct).sum())
     out = []
@@ -87,7 +90,7 @@ def curve(study: CrawlStudy, mask: _Mask) -> list[Cutoff]:
 
 
 def find_knee(study: CrawlStudy) -> Knee:
-    """The cutoff by S1, as the module says; none where a curve of fewer than three distinct points has no knee."""
+    """Finds the cutoff on S1, as the module describes; none if the curve has fewer than three distinct points."""
     s1, s2 = halves(study)
     points = curve(study, s1)
     usable = [p for p in points if p.kept >= KEPT_MIN and p.precision is not None and p.r is not None]
@@ -116,7 +119,7 @@ def _knee(points: list[Cutoff]) -> int | None:
 
 
 class Estimate(NamedTuple):
-    """Pairs of a crawl, the labelled ones among them, and how many of all are correct; None where none is labelled."""
+    """Pairs of a crawl, the labelled ones among them, and the estimated number of correct ones; None without labels."""
 
     pairs: int
     labelled: int
@@ -124,13 +127,13 @@ class Estimate(NamedTuple):
 
 
 def together(one: Estimate, other: Estimate) -> Estimate:
-    """Two parts as one."""
+    """Adds two parts."""
     both = None if one.correct is None or other.correct is None else one.correct + other.correct
     return Estimate(one.pairs + other.pairs, one.labelled + other.labelled, both)
 
 
 def estimates(study: CrawlStudy, s2: _Mask, cutoff: int) -> dict[str, tuple[Estimate, Estimate]]:
-    """Of algorithm B, algorithm C and the combined one: their pairs on one site, and on two."""
+    """Estimates algorithms B, C and the combined one: (pairs on one site, pairs on two)."""
     correct = study.judged(Judgement.CORRECT)
 
     def one(graph: Graph, drawn: _Mask, same: bool, least: int = 0) -> Estimate:
@@ -148,7 +151,7 @@ def estimates(study: CrawlStudy, s2: _Mask, cutoff: int) -> dict[str, tuple[Esti
 
 @dataclass(frozen=True)
 class EqualCorrect:
-    """t: the C-similarity at which C has as many correct pairs as B, None if it cannot be told, with the reason.
+    """t: the C-similarity at which C has as many correct pairs as B; None if unknown, with the reason in why_not.
 
     b_correct: estimated correct pairs of the B graph. table: (t, pairs of C-similarity >= t, estimated correct ones).
     """
@@ -160,7 +163,7 @@ class EqualCorrect:
 
 
 def equal_correct(study: CrawlStudy) -> EqualCorrect:
-    """t, from the labelled pairs of both graphs."""
+    """Estimates t from the labelled pairs of both graphs."""
     graph = study.wide or study.c
     for name, samples in (("B", ("B",)), ("C", ("C", "wide"))):
         if not study.stands_for(*samples):
@@ -182,7 +185,7 @@ def equal_correct(study: CrawlStudy) -> EqualCorrect:
 
 
 def _b_correct(study: CrawlStudy, uniform: bool) -> float | None:
-    """Correct pairs of the B graph."""
+    """Estimates the correct pairs of the B graph."""
     drawn = study.drawn("B")
     correct: float | None = 0.0
     for sites, joint in _strata(study, study.b):
@@ -196,7 +199,7 @@ def _b_correct(study: CrawlStudy, uniform: bool) -> float | None:
 
 
 def _c_correct(study: CrawlStudy, graph: Graph, uniform: bool) -> dict[int, list[float | None]]:
-    """Correct pairs of each C-similarity, of each part within which pairs were drawn evenly."""
+    """Estimates the correct pairs of each C-similarity, for each part that was sampled evenly."""
     drawn = study.drawn("C", "wide")
     out: dict[int, list[float | None]] = {level: [] for level in range(graph.least, 385)}
     for sites, joint in _strata(study, graph):
@@ -218,37 +221,37 @@ def _c_correct(study: CrawlStudy, graph: Graph, uniform: bool) -> dict[int, list
 
 
 def _strata(study: CrawlStudy, graph: Graph) -> list[tuple[_Mask, npt.NDArray[np.int64]]]:
-    """Parts of a graph within which pairs were drawn evenly: labelled pairs, and pairs by B- and C-similarity."""
+    """Splits a graph into evenly sampled parts: labelled pairs, and pairs by B- and C-similarity."""
     if any(SAME_SITE in label.sample or TWO_SITES in label.sample for label in study.labels.labels):
         return [(study.same_site, graph.joint[1]), (~study.same_site, graph.joint[0])]
     return [(np.ones(len(study.labels), bool), graph.joint.sum(axis=0))]
 
 
 def _ranges(least: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Ranges of C-similarity from 384 down to `least`: those of the paper, and below C_MIN."""
+    """Returns ranges of C-similarity from 384 down to `least`: those of the paper, and below C_MIN."""
     upper = [(low, high) for low, high in (*C_LEVELS[:-1], (C_MIN, C_LEVELS[-1][1])) if high >= least]
     lower = [(max(low, least), low + 2) for low in range(C_MIN - 3, least - 3, -3)]
     return [(max(low, least), high) for low, high in upper], lower
 
 
 class _Level(NamedTuple):
-    """Pairs of a level of similarity in a whole graph, and which labelled pairs stand for them."""
+    """Pairs of a level of similarity in a whole graph, and the labelled pairs that represent them."""
 
     pairs: int
     labelled: _Mask
 
 
 def _enough(levels: Sequence[_Level]) -> bool:
-    """Where every pair is labelled, there are never too few."""
+    """Tests whether each level has enough labelled pairs; a fully labelled level always has."""
     labelled = sum(int(level.labelled.sum()) for level in levels)
     return labelled >= min(LABELS_MIN, sum(level.pairs for level in levels))
 
 
 def _shares(study: CrawlStudy, levels: Sequence[_Level], together: bool) -> list[float | None]:
-    """The share of correct pairs of each level by the labelled ones, 0 for a level without pairs; None for too few.
+    """Estimates the share of correct pairs per level, 0 for a level without pairs; None for too few labels.
 
-    together: levels with too few labelled pairs go with the next, the last ones with those before. A rare level does
-    not keep the whole from being told then.
+    together: merge levels with too few labelled pairs with the next, the last ones with those before, so that a rare
+    level does not prevent the whole estimate.
     """
     groups: list[list[int]] = [[]]
     for place in (place for place, level in enumerate(levels) if level.pairs):

@@ -1,4 +1,4 @@
-"""Table 7: term differences, the sizes of `diff` of two token sequences (Henzinger 2006, sections 3.1 to 3.4)."""
+"""Builds table 7: term differences, sizes of `diff` of two token sequences (Henzinger 2006, sections 3.1 to 3.4)."""
 
 from collections import Counter
 from statistics import mean, median
@@ -13,7 +13,7 @@ FAR = 200
 
 
 def term_differences(study: CrawlStudy) -> Section:
-    """7. Histogram of term differences of the B pairs and of the C pairs."""
+    """Builds table 7: histogram of term differences of the B pairs and of the C pairs."""
     rows: dict[str, list[Cell]] = {
         name: [name]
         for name in (
@@ -74,7 +74,7 @@ def _noted(table: ResultTable, most: int) -> ResultTable:
 
 
 def _sampled(study: CrawlStudy, graph: Graph) -> tuple[list[int], int]:
-    """Term differences of at most differences_max pairs, and how many could not be told."""
+    """Returns term differences of at most differences_max pairs, and the number of pairs without one."""
     pairs = list(zip(graph.a.tolist(), graph.b.tolist(), strict=True))
     if len(pairs) > study.differences_max:
         pairs = thinned(pairs, study.differences_max, study.seed)

@@ -1,4 +1,4 @@
-"""Tables 3 to 6 and 8: what labels say of algorithms B and C (Henzinger 2006, sections 3.1 to 3.4)."""
+"""Builds tables 3 to 6 and 8: labels of algorithms B and C (Henzinger 2006, sections 3.1 to 3.4)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ _PAPER_COLUMNS = (
     *("paper: pairs", "paper: correct", "paper: not correct", "paper: undecided", "paper: (forms)"),
     "paper: correct with forms",
 )
-#: Pairs for which an automatic draft is made: it aligns words in Python, some 20 ms a pair.
+#: Most pairs with an automatic draft, which aligns words in Python at some 20 ms per pair.
 DRAFTS_MAX = 1000
 
 
 def b_judged(study: LabelledStudy) -> Section:
-    """3. Algorithm B, judged."""
+    """Builds table 3: algorithm B, judged."""
     similar = study.of_b
     masks = {
         "all": similar,
@@ -38,7 +38,7 @@ def b_judged(study: LabelledStudy) -> Section:
 
 
 def c_judged(study: LabelledStudy) -> Section:
-    """4. Algorithm C, judged."""
+    """Builds table 4: algorithm C, judged."""
     similar = study.of_c
     masks = {
         "all": similar,
@@ -54,7 +54,7 @@ def c_judged(study: LabelledStudy) -> Section:
 
 
 def _shares(study: LabelledStudy, name: str) -> str:
-    """How far the rows stand for the whole graph."""
+    """States how far the rows represent the whole graph."""
     samples: set[str] = set().union(*(label.samples for label in study.labels.labels))
     text = "Shares of the labelled pairs of each row; no row is weighted."
     if name in samples:
@@ -66,7 +66,7 @@ def _shares(study: LabelledStudy, name: str) -> str:
 
 
 def drawn_evenly(study: LabelledStudy, name: str) -> str:
-    """A warning where pairs of algorithm `name` were drawn by level of similarity or by site."""
+    """Warns if pairs of algorithm `name` were sampled by level of similarity or by site."""
     if not any(f"{name}: " in label.sample for label in study.labels.labels):
         return ""
     return " They were drawn evenly over levels or sites: what mixes these need not stand for the graph."
@@ -81,7 +81,7 @@ def _missing(study: LabelledStudy, mask: Mask, name: str) -> str:
 def judged_table(
     study: LabelledStudy, name: str, caption: str, masks: dict[str, Mask], beside: dict[str, paper.PaperRow]
 ) -> ResultTable:
-    """Shares of the judgements for each mask, with the paper's row of the same name."""
+    """Tabulates shares of the judgements for each mask, with the paper's row of the same name."""
     columns, kinds = (*_COLUMNS, *_PAPER_COLUMNS), (*_KINDS, *_KINDS[1:])
     rows: list[list[Cell]] = []
     for row, mask in masks.items():
@@ -92,10 +92,10 @@ def judged_table(
 
 
 def judged(study: LabelledStudy, mask: Mask) -> list[Cell]:
-    """Of the labelled pairs in `mask` the number, and the shares of correct, incorrect, undecided ones and forms.
+    """Counts labelled pairs in `mask`, and their shares of correct, incorrect, undecided ones and forms.
 
-    Forms: undecided pairs of prefilled, erasable forms. The last share is of correct pairs with these counted as
-    correct: an index that drops such a page loses nothing.
+    Forms: undecided pairs of prefilled, erasable forms. The last share counts them as correct: an index that drops such
+    a page loses nothing.
     """
     chosen = list(compress(study.labels.labels, mask.tolist()))
     tally = Counter(label.label for label in chosen)
@@ -122,7 +122,7 @@ _DIFFERENCE_ROWS: tuple[tuple[str, Reason], ...] = (
 
 
 def kinds_of_difference(study: LabelledStudy) -> Section:
-    """5. What differs in correct pairs."""
+    """Builds table 5: kinds of difference of correct pairs."""
     tables, drafted = [], 0
     correct = study.judged(Judgement.CORRECT)
     groups = {
@@ -178,7 +178,7 @@ def _none(study: LabelledStudy, mask: Mask) -> str:
 
 
 def reasons_of_undecided(study: LabelledStudy) -> Section:
-    """6. Why pairs are undecided."""
+    """Builds table 6: reasons of undecided pairs."""
     undecided = study.judged(Judgement.UNDECIDED)
     rows: list[list[Cell]] = []
     groups = {
@@ -217,7 +217,7 @@ def _with(labels: Sequence[object], reason: Reason | None) -> int:
 
 
 def far_apart(study: CrawlStudy, least: int = 200) -> Section:
-    """8. Pairs whose token sequences differ a lot."""
+    """Builds table 8: pairs whose token sequences differ by more than `least` terms."""
     similar = study.of_b | study.of_c
     far = np.zeros(len(study.labels), bool)
     places = study.chosen(np.flatnonzero(similar).tolist(), study.differences_max)
@@ -240,7 +240,7 @@ def far_apart(study: CrawlStudy, least: int = 200) -> Section:
 
 
 def agreement(labels: Sequence[Label]) -> Section | None:
-    """How far every two labellers agree, before any is outvoted. None for fewer than two labellers."""
+    """Measures agreement of every two labellers, before votes are counted. None for fewer than two labellers."""
     names = sorted({label.labeller for label in labels})
     if len(names) < 2:
         return None

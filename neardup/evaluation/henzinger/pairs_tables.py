@@ -1,4 +1,4 @@
-"""Tables 1, 2 and 9: the graphs, without labels (Henzinger 2006, sections 3.1 to 3.4)."""
+"""Builds tables 1, 2 and 9: the graphs, without labels (Henzinger 2006, sections 3.1 to 3.4)."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _DEGREES_SHOWN = (2, 3, 5, 10, 50, 100, 500, 1000)
 
 
 def graph_section(study: CrawlStudy) -> Section:
-    """1. Degrees of the B graph and the C graph."""
+    """Builds table 1: degrees of the B graph and the C graph."""
     graphs = (study.b, study.c)
     laws = [powerlaw.fit(graph.degrees) for graph in graphs]
     nodes = len(study.corpus)
@@ -68,7 +68,7 @@ def graph_section(study: CrawlStudy) -> Section:
 
 
 def _of_degree(graphs: Sequence[Graph], joined: Sequence[int]) -> list[list[Cell]]:
-    """Of the pages with an edge, the share of at least a degree, as far as any page has it."""
+    """Returns shares of the pages with an edge by least degree, up to the greatest degree."""
     reached = [least for least in _DEGREES_SHOWN if any((graph.degrees >= least).any() for graph in graphs)]
     return [
         [
@@ -80,7 +80,7 @@ def _of_degree(graphs: Sequence[Graph], joined: Sequence[int]) -> list[list[Cell
 
 
 def levels_section(study: CrawlStudy) -> Section:
-    """2. Pairs by B-similarity, and by C-similarity; how many of them are on one site."""
+    """Builds table 2: pairs by B-similarity and by C-similarity, and the share on one site."""
     tables = [_b_levels(study.b), _c_levels(study.c)]
     empty = [graph for graph in (study.b, study.c) if not graph.edges]
     why = {"B": "no two pages share two supershingles", "C": "no two pages agree in enough bits"}
@@ -122,13 +122,13 @@ def _c_levels(graph: Graph) -> ResultTable:
 def _level(
     name: Cell, graph: Graph, counts: np.ndarray, share: float | None, same_site: float | None = None
 ) -> list[Cell]:
-    """A row. counts: int64[2], pairs on two sites and on one. share, same_site: the paper's."""
+    """Formats a row. counts: int64[2], pairs on two sites and on one. share, same_site: the paper's."""
     n = int(counts.sum())
     return [name, n, ratio(n, graph.edges), ratio(int(counts[1]), n), share, same_site]
 
 
 def between_section(study: CrawlStudy) -> Section:
-    """9. The two similarities against each other."""
+    """Builds table 9: the two similarities against each other."""
     c_levels = np.arange(385)
     joint = study.b.joint.sum(axis=0)
     rows: list[list[Cell]] = []

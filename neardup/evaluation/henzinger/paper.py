@@ -1,4 +1,4 @@
-"""Figures of Henzinger 2006 that an evaluation is put beside: 1.6 billion pages, labelled by hand."""
+"""Lists figures of Henzinger 2006 for comparison: 1.6 billion pages, labelled by hand."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from neardup.evaluation.pairs.levels import c_level_name
 
 
 class PaperRow(NamedTuple):
-    """Labelled pairs and the shares of correct, not correct, undecided, and of these the prefilled forms."""
+    """Labelled pairs and the shares of correct, not correct and undecided ones; forms: prefilled forms, undecided."""
 
     pairs: int
     correct: float
@@ -17,7 +17,7 @@ class PaperRow(NamedTuple):
 
     @property
     def with_forms(self) -> float | None:
-        """The share of correct pairs if prefilled, erasable forms are counted as correct, as the paper weighs them."""
+        """Returns the share of correct pairs if prefilled, erasable forms count as correct, as in the paper."""
         return None if self.forms is None else round(self.correct + self.forms, 2)
 
 
@@ -51,9 +51,9 @@ COMBINED_R = 0.79
 
 
 def b_share(level: int) -> float | None:
-    """Share of the paper's labelled B pairs that have this B-similarity: its sample was drawn from all B pairs.
+    """Returns the share of the paper's labelled B pairs with this B-similarity; its sample was drawn from all B pairs.
 
-    None below 2: such pairs are not B-similar there.
+    None below 2, where pairs are not B-similar.
     """
     if level < 2:
         return None
@@ -61,10 +61,10 @@ def b_share(level: int) -> float | None:
 
 
 def c_share(low: int, high: int) -> float:
-    """Share of the paper's labelled C pairs in one of C_LEVELS."""
+    """Returns the share of the paper's labelled C pairs in one of C_LEVELS."""
     return round(C_ROWS[c_level_name(low, high)].pairs / C_ROWS["all"].pairs, 3)
 
 
 def same_site_share(rows: Mapping[str, PaperRow]) -> float:
-    """Share of the paper's labelled pairs of an algorithm that are on one site."""
+    """Returns the share of the paper's labelled pairs of an algorithm on one site."""
     return round(rows["same site"].pairs / rows["all"].pairs, 3)

@@ -1,4 +1,4 @@
-"""Pages by host, and table 11: sites that cause the most incorrect pairs (Henzinger 2006, sections 3.1 to 3.4)."""
+"""Counts pages by host, and builds table 11: sites of incorrect pairs (Henzinger 2006, sections 3.1 to 3.4)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ SITES_SHOWN = 20
 
 
 def hosts_section(urls: Sequence[str]) -> Section:
-    """How many pages each host has. urls: normalised, one a page."""
+    """Tabulates pages per host. urls: normalised, one per page."""
     pages = Counter(host_of(url) for url in urls)
     sizes = np.array(sorted(pages.values(), reverse=True), dtype=np.int64)
     law = powerlaw.fit(sizes)
@@ -52,12 +52,12 @@ def hosts_section(urls: Sequence[str]) -> Section:
 
 
 def _most(counts: Counter[str]) -> list[tuple[str, int]]:
-    """The greatest counts, among equals by name."""
+    """Returns the greatest counts, ties by name."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:SITES_SHOWN]
 
 
 def worst_sites(study: LabelledStudy) -> Section:
-    """11. Where the incorrect pairs come from; and, where the graphs are known, all of their pairs."""
+    """Builds table 11: sites of incorrect pairs, and of all pairs if the graphs are known."""
     incorrect = study.judged(Judgement.INCORRECT)
     groups = {
         "b": ("labelled pairs of algorithm B", study.of_b),
@@ -95,7 +95,7 @@ def _worst(study: LabelledStudy, name: str, words: str, mask: Mask, incorrect: M
 
 
 def _busiest(study: CrawlStudy, graph: Graph, mask: Mask) -> ResultTable:
-    """Sites by all pairs of a graph: what a few of them do to the figures of the whole."""
+    """Tabulates sites by all pairs of a graph, to show the weight of a few sites."""
     pairs = _pairs_by_site(study.corpus, graph)
     labelled, wrong = (_by_site(study, some) for some in (mask, mask & study.judged(Judgement.INCORRECT)))
     rows: list[list[Cell]] = [

@@ -1,7 +1,7 @@
-"""Variants of algorithms B and C that the paper leaves open, computed from token sequences, offline.
+"""Computes variants of algorithms B and C that the paper leaves open, offline, from token sequences.
 
-They share the scheme's words with the sketches: `B()` and `C()` with their defaults give exactly a sketch's
-supershingles and simhash.
+They use the scheme's constants like the sketches: `B()` and `C()` with defaults equal a sketch's supershingles and
+simhash.
 """
 
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from neardup.sketch import shingling, simhash
 
 _Words = npt.NDArray[np.uint64]
 _ONE = np.uint64(1)
-#: Odd constant that tells the occurrences of a shingle apart.
+#: Odd constant that makes repeated occurrences of a shingle distinct.
 _AGAIN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
 class B:
-    """Algorithm B. k: tokens of a shingle. weighted: each occurrence of a shingle counts, as an element of its own.
+    """Algorithm B. k: tokens per shingle. weighted: each occurrence of a shingle is an element of its own.
 
-    content: only the main content's tokens; a page without any keeps all of them.
+    content: only tokens of the main content; all tokens if there is none.
     """
 
     k: int = 8
@@ -33,7 +33,7 @@ class B:
     content: bool = False
 
     def sketch(self, page: PageTokens, scheme: Scheme) -> _Words | None:
-        """uint64[supershingles]; None for a page without tokens, which is similar to nothing."""
+        """Computes uint64[supershingles]; None for a page without tokens, which is similar to no page."""
         tokens = chosen_tokens(page, self.content)
         if not len(tokens):
             return None
@@ -47,7 +47,7 @@ class B:
         return shingling.supershingles(low, scheme.supershingles, scheme.minvalues // scheme.supershingles, seed)
 
 
-#: Which of the scheme's chain words begins B's supershingles.
+#: Index of the scheme's chain constant for B's supershingles.
 CHAIN_B = 0
 
 
@@ -61,7 +61,7 @@ class C:
     content: bool = False
 
     def sketch(self, page: PageTokens, scheme: Scheme) -> _Words | None:
-        """uint64[6], of which `bits` bits count; None for a page without tokens."""
+        """Computes uint64[6], of which `bits` bits count; None for a page without tokens."""
         tokens = chosen_tokens(page, self.content)
         if not len(tokens):
             return None
@@ -70,7 +70,7 @@ class C:
         return simhash.simhash(tokens, scheme.constants("simhash", 8))[0]
 
     def agreeing(self, a: _Words, b: _Words) -> int:
-        """Of the first `bits` bits, how many agree."""
+        """Counts agreeing bits among the first `bits`."""
         whole, rest = divmod(self.bits, 64)
         differing = int(np.bitwise_count(a[:whole] ^ b[:whole]).sum())
         if rest:
@@ -79,14 +79,14 @@ class C:
 
 
 def chosen_tokens(page: PageTokens, content: bool) -> _Words:
-    """The tokens that a variant reads."""
+    """Returns the tokens that a variant reads."""
     if not content or not page.content.any():
         return page.fp
     return np.ascontiguousarray(page.fp[page.content])
 
 
 def as_set(shingles: _Words) -> _Words:
-    """A multiset as a set: the i-th occurrence of a shingle becomes a word of its own.
+    """Turns a multiset into a set: the i-th occurrence of a shingle becomes a distinct element.
 
     The resemblance of two such sets is sum min(f, g) / sum max(f, g) of the shingles' frequencies.
     """
@@ -101,7 +101,7 @@ def as_set(shingles: _Words) -> _Words:
 
 
 def jaccard(a: _Words, b: _Words) -> float:
-    """|A & B| / |A | B| of the sets of words; 0 for two empty ones."""
+    """Computes |A & B| / |A | B| of two sets of elements; 0 for two empty ones."""
     one, other = np.unique(a), np.unique(b)
     both = len(np.intersect1d(one, other, assume_unique=True))
     union = len(one) + len(other) - both

@@ -1,1 +1,1 @@
-"""Labelling by people: rounds, pages, criteria, and how far labellers agree."""
+"""Supports labelling by people: rounds, pages, criteria, and agreement of labellers."""

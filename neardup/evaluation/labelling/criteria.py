@@ -1,4 +1,4 @@
-"""What labellers go by: criteria of the judgements, meanings of the reasons, and the key of each.
+"""Defines the criteria of judgements, the meanings of reasons, and their keys.
 
 Henzinger 2006, sections 3.1 to 3.4.
 """
@@ -8,22 +8,22 @@ from neardup.report.reasons import Reason
 
 JUDGEMENTS: dict[Judgement, str] = {
     Judgement.CORRECT: (
-        "The texts differ by nothing but the reasons listed, or visitors cannot see the difference, or both are entry "
+        "The texts differ only by the reasons listed, or visitors cannot see the difference, or both are entry "
         "pages of one site."
     ),
     Judgement.INCORRECT: "The main item differs, as two products in one shop's template do.",
-    Judgement.UNDECIDED: "A prefilled form or a minor item differs, or it cannot be told.",
+    Judgement.UNDECIDED: "A prefilled form or a minor item differs, or the pair cannot be evaluated.",
 }
 MEANINGS: dict[Reason, str] = {
-    Reason.SESSION_ID: "a number of the visit, in the text or in links",
+    Reason.SESSION_ID: "an id of the visit, in the text or in links",
     Reason.TIME_STAMP: "a date or a time",
-    Reason.EXECUTION_TIME: "how long it took to make the page",
+    Reason.EXECUTION_TIME: "the time to generate the page",
     Reason.MESSAGE_ID: "the number of a message or an article",
     Reason.VISITOR_COUNT: "a counter of visitors, hits, people online",
     Reason.SERVER_NAME: "the name of the machine that answered",
     Reason.OWN_URL: "all or part of the page's own URL",
     Reason.COMBINATION: "several of these",
-    Reason.INVISIBLE: "nothing that a visitor sees",
+    Reason.INVISIBLE: "a difference that visitors cannot see",
     Reason.ENTRY_PAGES: "both are entry pages of one site",
     Reason.MAIN_ITEM: "another product, article, person, place",
     Reason.PREFILLED_FORM: "a form's prefilled, erasable text",
@@ -31,12 +31,12 @@ MEANINGS: dict[Reason, str] = {
     Reason.CANNOT_EVALUATE: "an empty or refreshing page, an unreadable language",
     Reason.REST: "something else",
 }
-#: Letters that the page of a pair uses for other things.
+#: Keys with other functions on the page of a pair.
 TAKEN = frozenset("ciusazv?")
 
 
 def _keys(reasons: tuple[Reason, ...]) -> dict[Reason, str]:
-    """Digits in their order on a keyboard, and r for the rest, the same for each judgement."""
+    """Assigns digits in keyboard order, and r for the rest, the same for each judgement."""
     named = [reason for reason in reasons if reason is not Reason.REST]
     return dict(zip(named, "1234567890", strict=False)) | {Reason.REST: "r"}
 

@@ -1,4 +1,4 @@
-"""Single judges beside the label that counts in the end, as Huffman 2007 had several of them label each pair."""
+"""Compares single judges with the final label, as Huffman 2007 had several judges label each pair."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ _DECIDED = (Judgement.CORRECT, Judgement.INCORRECT)
 
 
 def judges_section(labels: Sequence[Label], joined: LabelledPairs) -> Section | None:
-    """What each judge would be worth as a classifier, and how far they agree. None for fewer than two judges.
+    """Measures each judge as a classifier, and their agreement. None for fewer than two judges.
 
-    said: every judge's labels. joined: the final one of each pair.
+    labels: of every judge. joined: the final label of each pair.
     """
     section = agreement(labels)
     if section is None:
@@ -31,10 +31,8 @@ def judges_section(labels: Sequence[Label], joined: LabelledPairs) -> Section | 
         rows.append([name or "(no name)", len(pairs), int(truth.sum()), *shares])
     columns = ("judge", "pairs", "duplicates", "precision", "recall", "F")
     kinds = ("text", "count", "count", "share", "share", "share")
-    note = (
-        "Pairs that the judge decided, and that are decided in the end. A judge's own vote is part of the final label."
-    )
+    note = "Pairs decided by the judge and by the final label. A judge's own vote is part of the final label."
     section.tables.insert(0, ResultTable("judges", "Each judge against the final label", columns, kinds, rows, note))
     section.key, section.title = "judges", "Single judges"
-    section.text = "What a classifier can be asked for: a single judge does no better than this."
+    section.text = "An upper bound for classifiers: a single judge does no better than this."
     return section

@@ -1,6 +1,6 @@
 "use strict";
-// Keys: c, i, u choose; a key of its own toggles each reason of what is chosen; a takes the draft; Enter saves; z undoes;
-// s skips; v folds the pages as visitors see them, ? the criteria.
+// Keys: c, i, u choose a judgement; each of its reasons has a toggle key; a accepts the draft; Enter saves; z undoes;
+// s skips; v folds the frames with the pages, ? the criteria.
 (() => {
   const form = document.getElementById("judge");
   if (!form) return;
@@ -16,14 +16,14 @@
     }
     form.querySelector("#save").disabled = !chosen();
   };
-  // What is folded stays folded on the next pair.
+  // Folded parts stay folded on the next pair.
   const folds = { v: document.getElementById("visitor"), "?": document.getElementById("criteria") };
   for (const fold of Object.values(folds)) {
     const before = sessionStorage.getItem(fold.id);
     if (before) fold.open = before === "open";
     fold.addEventListener("toggle", () => sessionStorage.setItem(fold.id, fold.open ? "open" : "folded"));
   }
-  // A click into a frame would take the keys along: they belong to this page.
+  // A click into a frame would move the keyboard focus there: take it back.
   window.addEventListener("blur", () => setTimeout(() => {
     if (document.activeElement instanceof HTMLIFrameElement) document.activeElement.blur();
   }));

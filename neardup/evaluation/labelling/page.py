@@ -1,4 +1,4 @@
-"""The pages on which people label: HTML from a pair's texts, beside frames in which they see the pages themselves."""
+"""Renders the pages for labelling: texts of a pair, beside frames with the pages themselves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from neardup.report.passages import PASSAGES_MAX, Passages, clipped, passages
 from neardup.report.reasons import Reason, draft_of
 from neardup.sketch.header import Header
 
-#: Characters of a whole text that are shown when it is unfolded, and changes that the token diff lists.
+#: Characters of an unfolded full text, and changes in the token diff.
 WHOLE_CHARS_MAX = 60_000
 CHANGES_SHOWN = 200
 _WORDS_SHOWN = 40
 
-#: Sent with every answer. `same-origin`, as under `no-referrer` a browser hides the origin of a form.
+#: Headers of every answer. `same-origin`, since under `no-referrer` browsers hide the origin of a form.
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; frame-src 'self'; form-action 'self'; "
@@ -50,7 +50,7 @@ class PairSide:
 
 @dataclass
 class PairView:
-    """What is shown of a pair: never what any rule says of it."""
+    """The data shown for a pair; never the decision of a rule."""
 
     place: int
     left: PairSide
@@ -67,7 +67,7 @@ class PairView:
 
 
 def pair_view(labelling: Labelling, texts: Texts, place: int) -> PairView:
-    """Reads both pages again. What cannot be read is said in `notes`."""
+    """Reads both pages again. Reasons why a page cannot be read go to `notes`."""
     pair = labelling.pairs[place]
     sides = _side(texts, pair.a), _side(texts, pair.b)
     view = PairView(place, sides[0], sides[1])
@@ -86,7 +86,7 @@ def pair_view(labelling: Labelling, texts: Texts, place: int) -> PairView:
     view.cut = difference.left.cut or difference.right.cut
     if view.cut:
         view.notes.append(
-            f"Only the first {TEXT_CHARS_MAX:,} characters stand side by side here. The diff of the tokens below is of "
+            f"Only the first {TEXT_CHARS_MAX:,} characters are shown side by side. The diff of the tokens below covers "
             "the whole pages."
         )
     one, other = texts.tokens(pair.a), texts.tokens(pair.b)
@@ -119,7 +119,7 @@ def _listed(words: list[str], marked: list[bool]) -> str:
 
 
 def pair_html(labelling: Labelling, view: PairView, labeller: str, prefix: str, token: str, problem: str = "") -> str:
-    """The page of one pair, with its form."""
+    """Renders the page of one pair, with its form."""
     return _templates.get_template("label.html.j2").render(
         view=view,
         labeller=labeller,
@@ -133,7 +133,7 @@ def pair_html(labelling: Labelling, view: PairView, labeller: str, prefix: str, 
 
 
 def home_html(labelling: Labelling, prefix: str, problem: str = "", done: str = "") -> str:
-    """The first page: who labels, how far everybody is, how far they agree. done: who has labelled every pair."""
+    """Renders the start page: labellers, their progress and agreement. done: a labeller that has finished."""
     return _templates.get_template("labellers.html.j2").render(
         labelling=labelling,
         everybody=[labelling.progress(name) for name in labelling.labellers],
@@ -147,7 +147,7 @@ def home_html(labelling: Labelling, prefix: str, problem: str = "", done: str = 
 
 
 def asset(name: str) -> tuple[str, str]:
-    """(content type, text) of `label.css` or `label.js`."""
+    """Returns (content type, text) of `label.css` or `label.js`."""
     here = resources.files("neardup.evaluation.labelling")
     if name == "label.js":
         return "text/javascript", here.joinpath(name).read_text(encoding="utf-8")

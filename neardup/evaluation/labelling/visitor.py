@@ -1,10 +1,9 @@
-"""One page as a visitor sees it, for a frame beside its text: nothing of it runs, and nothing is loaded for it.
+"""Prepares a page for a frame beside its text: no script runs, and the browser loads nothing for it.
 
-Three walls: the frame's sandbox, the policy that is sent with the page (styles and pictures of the page itself alone),
-and the policy of the page around it (frames of this server alone). None of them keeps a browser from connecting ahead:
-Chromium does for a frame within the page before it asks whether that may be loaded, and `<link rel=preconnect>` says
-so, or where a link is followed. Elements that reach out by themselves are therefore given another name, and links
-another target.
+Three walls: the frame's sandbox, the policy sent with the page (only its own styles and pictures), and the policy of
+the surrounding page (only frames of this server). None of them prevents early connections: Chromium connects for a
+frame inside the page before it checks the policy, for `<link rel=preconnect>`, and when a link is followed. Elements
+that connect by themselves are therefore renamed, and links get another target.
 """
 
 import re
@@ -15,7 +14,7 @@ from neardup.errors import BadInput
 from neardup.evaluation.pairs.texts import Texts
 from neardup.text.decoding import HTML, decode
 
-#: Sent with the page. `sandbox` holds, too, where somebody opens its address outside the frame.
+#: Headers of the page. `sandbox` also applies if its address is opened outside the frame.
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
@@ -28,31 +27,31 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-#: A tag's name stands directly behind its "<", or it is no tag; what this meets in scripts and attributes is not seen.
-#: Animations are among them, as they can give a link of a drawing another target.
+#: A tag's name directly follows its "<". Matches in scripts and attributes are replaced too, without visible effect.
+#: Includes animations, which can change the target of a link in a drawing.
 _REACHING = re.compile(
     rb"<(?=(?:link|meta|base|iframe|frame|object|embed|fencedframe|portal|animate|set)[\s/>])", re.IGNORECASE
 )
-#: A link that is followed would end in an error of the frame, and connect before. Of attributes of one name the first
-#: counts: each link leads to its own page. What is a name and no link stays one, or it would look like a link.
+#: Following a link would connect, then fail in the frame. The first of several equal attributes counts, so each link is
+#: made to lead to its own page. Anchors that are only names stay unchanged, or they would look like links.
 _LINK = re.compile(
     rb"""<(a|area)(?=[\s/>])(?!(?:\s{1,9}(?:name|id|class)=(?:"[^"]{0,99}"|'[^']{0,99}'|[\w-]{1,99})){0,3}\s{0,9}>)""",
     re.IGNORECASE,
 )
-#: Where the page does not ask for clicks itself, they do nothing at all. At the end: before a doctype it would change
-#: how the page looks.
+#: Disables clicks unless the page's own style enables them. Appended, since before a doctype it would change the
+#: layout.
 _STILL = b"<style>a, area { pointer-events: none !important }</style>"
 
 
 class FramePage(NamedTuple):
-    """What a frame is sent: UTF-8."""
+    """The content of a frame, UTF-8."""
 
     content_type: str
     body: bytes
 
 
 def visitor_page(texts: Texts, number: int) -> FramePage:
-    """The page of a corpus. Raises BadInput where it cannot be read, or is neither HTML nor text."""
+    """Prepares a page of a corpus. Raises BadInput if it cannot be read, or is neither HTML nor text."""
     page = texts.page(number)
     decoded = decode((page.body or b"")[: texts.scheme.body_bytes_max], page.content_type)
     if decoded.opaque:

@@ -1,1 +1,1 @@
-"""What is evaluated: pages, pairs of them, their labels and graphs, what runs decided, and measures with intervals."""
+"""Defines the data of an evaluation: pages, pairs, labels, graphs, runs, and measures with intervals."""

@@ -1,4 +1,4 @@
-"""The pages of an evaluation as columns, identity sets set aside (Henzinger 2006, sections 3.1 to 3.4)."""
+"""Holds the pages of an evaluation as columns, with identity sets set aside (Henzinger 2006, sections 3.1 to 3.4)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ PAGES_MAX = 250_000
 
 @dataclass
 class CorpusCounts:
-    """What became of the records. repeats: members of identity sets beside the one kept of each."""
+    """Counts of the records. repeats: pages set aside because an equal page is kept."""
 
     fetches: int = 0
     rejected: int = 0
@@ -33,7 +33,7 @@ class CorpusCounts:
 
 @dataclass(frozen=True)
 class Corpus:
-    """One page of each identity set, in the order given: page i is row i of every column.
+    """One page of each identity set, in the given order: page i is row i of every column.
 
     urls: normalised. sites: Henzinger's. site: int32[n], equal numbers for equal sites. supershingles, simhash:
     uint64[n, 6]. tokens: int64[n]. twins: URL of each page set aside -> the page kept of its identity set.
@@ -54,7 +54,7 @@ class Corpus:
         return len(self.records)
 
     def find(self, url: str) -> int | None:
-        """The page of a URL, or the one that stands for its identity set; None for a URL that is not in the corpus."""
+        """Returns the page of a URL, or the kept page of its identity set; None for an unknown URL."""
         try:
             url = normalise_url(url)
         except BadPage:
@@ -63,16 +63,16 @@ class Corpus:
         return self.twins.get(url) if found is None else found
 
     def coordinates(self, page: int) -> Coordinates:
-        """Where the page was read."""
+        """Returns the page's coordinates in its source."""
         return Header(self.records[page]).coordinates
 
 
 def corpus_of(records: Iterable[bytes], *, pages_max: int = PAGES_MAX) -> Corpus:
-    """The corpus of sketch records of one scheme. Of a URL fetched several times the last fetch counts.
+    """Builds the corpus from sketch records of one scheme; the last fetch of each URL counts.
 
-    Left out: what has no text (rejected, gone, neither HTML nor text, no token), and of each identity set (equal token
-    sequences) all but the first page. Raises BadInput for more than pages_max fetches, CorruptRecord for bytes that
-    are no records.
+    Leaves out pages without text (rejected, gone, neither HTML nor text, no token), and all but the first page of each
+    identity set (equal token sequences). Raises BadInput for more than pages_max fetches, CorruptRecord for invalid
+    bytes.
     """
     counts = CorpusCounts()
     latest: dict[bytes, Header] = {}

@@ -1,4 +1,4 @@
-"""How far apart two token sequences are: Henzinger's term difference, and the ratio that natural truth rests on."""
+"""Measures the difference of two token sequences: Henzinger's term difference, and the ratio used by natural truth."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,16 +6,16 @@ import numpy.typing as npt
 from neardup.kernels import token_difference
 
 _Words = npt.NDArray[np.uint64]
-#: Up to so many edits Myers' algorithm counts them; beyond, the subsequence is found with bits.
+#: Up to this many edits Myers' algorithm is used; beyond it, bit vectors.
 _EDITS = 400
 #: Words of 64 places touched for one pair: some two seconds. Sequences of 350,000 tokens each reach it.
 STEPS_MAX = 2_000_000_000
 
 
 def common_tokens(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | None:
-    """Length of the longest common subsequence of two token sequences uint64[n], uint64[m]; exact.
+    """Computes the exact length of the longest common subsequence of uint64[n] and uint64[m].
 
-    None where it would take more than steps_max steps.
+    None if it needs more than steps_max steps.
     """
     before = _equal_run(a, b)
     a, b = a[before:], b[before:]
@@ -41,7 +41,7 @@ def common_tokens(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | Non
 
 
 def ratio_at_most(a: _Words, b: _Words) -> float:
-    """What `common_ratio` cannot exceed, from the tokens and how often they occur alone."""
+    """Returns an upper bound of `common_ratio` from token frequencies alone."""
     names, counts = np.unique(np.concatenate([a, b]), return_counts=True)
     in_a = np.zeros(len(names), np.int64)
     mine, times = np.unique(a, return_counts=True)
@@ -51,7 +51,7 @@ def ratio_at_most(a: _Words, b: _Words) -> float:
 
 
 def common_ratio(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> float | None:
-    """|LCS| / (|A| + |B| - |LCS|), 0 to 1, of the full token sequences; 0 for an empty one."""
+    """Computes |LCS| / (|A| + |B| - |LCS|), 0 to 1, of the full token sequences; 0 for an empty one."""
     both = common_tokens(a, b, steps_max)
     if both is None:
         return None
@@ -59,7 +59,7 @@ def common_ratio(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> float | No
 
 
 def _equal_run(a: _Words, b: _Words) -> int:
-    """Length of the common beginning."""
+    """Returns the length of the common prefix."""
     n = min(len(a), len(b))
     different = np.flatnonzero(a[:n] != b[:n])
     return int(different[0]) if len(different) else n

@@ -1,4 +1,4 @@
-"""The B graph and the C graph of a corpus: pages as nodes, similar pairs as edges.
+"""Computes the B graph and the C graph of a corpus: pages as nodes, similar pairs as edges.
 
 Henzinger 2006, sections 3.1 to 3.4.
 """
@@ -16,7 +16,7 @@ from neardup.errors import BadInput
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.kernels import joins
 
-#: Pairs kept of a graph: 11 bytes each. Of a larger graph a seeded sample is kept; counts and degrees stay exact.
+#: Most pairs kept per graph, 11 bytes each. A larger graph keeps a seeded sample; counts and degrees stay exact.
 PAIRS_MAX = 20_000_000
 #: Comparisons of a join, at some nanoseconds each: about three minutes on two cores.
 COMPARISONS_MAX = 30_000_000_000
@@ -28,7 +28,7 @@ Words = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Graph:
-    """Similar pairs of a corpus. name: B or C. edges: how many pairs there are; kept are a, b (a < b), sorted.
+    """Similar pairs of a corpus. name: B or C. edges: number of all pairs. Kept pairs are a, b (a < b), sorted.
 
     degrees: int64[pages]; joint: int64[2, 7, 385], edges by same site (1) or not, B- and C-similarity: both exact.
     a, b: uint32[kept]; b_similarity uint8[kept], c_similarity uint16[kept].
@@ -59,10 +59,10 @@ def b_graph(
     pairs_max: int = PAIRS_MAX,
     comparisons_max: int = COMPARISONS_MAX,
 ) -> Graph:
-    """All pairs of B-similarity >= b_min (1 to 6), by sorting (place, supershingle). Complete.
+    """Finds all pairs of B-similarity >= b_min (1 to 6), by sorting (position, supershingle). Complete.
 
-    Of more than pairs_max edges a sample by `seed` is kept. Raises BadInput where so many pages share a supershingle
-    that the join would need more than comparisons_max comparisons.
+    Keeps a sample by `seed` of more than pairs_max edges. Raises BadInput if pages that share a supershingle would need
+    more than comparisons_max comparisons.
     """
     if not 1 <= b_min <= 6:
         raise BadInput(f"B-similarity {b_min}: there are 6 supershingles, and pages that share none are not joined")
@@ -79,11 +79,12 @@ def c_graph(
     pairs_max: int = PAIRS_MAX,
     comparisons_max: int = COMPARISONS_MAX,
 ) -> Graph:
-    """All pairs of C-similarity >= c_min that share a block of 32 bits at its place, as the paper finds them.
+    """Finds all pairs of C-similarity >= c_min with an equal block of 32 bits at the same position, as in the paper.
 
-    Complete for up to 11 differing bits (C-similarity 373); at 12 only a pair with exactly one differing bit in each
-    block is missed: `missed_by_blocks` counts them. Below 372 the blocks miss more and more: use `c_graph_of_all`.
-    Raises BadInput as `b_graph` does.
+    Complete for up to 11 differing bits (C-similarity 373). At 12, only a pair with exactly one differing bit per block
+    is
+    missed: `missed_by_blocks` counts them. Below 372 the blocks miss more pairs: use `c_graph_of_all`. Raises BadInput
+    like `b_graph`.
     """
     join = _Join(corpus, 0, _checked(c_min), seed, threads)
     return join.graph("C", c_min, join.by_pieces(blocks(corpus.simhash), comparisons_max), pairs_max)
@@ -98,9 +99,9 @@ def c_graph_of_all(
     pairs_max: int = PAIRS_MAX,
     comparisons_max: int = COMPARISONS_MAX,
 ) -> Graph:
-    """All pairs of C-similarity >= c_min by comparing every two pages: complete at any threshold.
+    """Finds all pairs of C-similarity >= c_min by comparing every two pages: complete at any threshold.
 
-    Raises BadInput for a corpus whose pairs are more than comparisons_max.
+    Raises BadInput for a corpus with more than comparisons_max pairs.
     """
     join = _Join(corpus, 0, _checked(c_min), seed, threads)
     return join.graph("C", c_min, join.by_all_pairs(comparisons_max), pairs_max)
@@ -118,7 +119,10 @@ MISSED_AT_12 = 6.4e-5
 
 
 def missed_by_blocks(corpus: Corpus, graph: Graph, *, threads: int = 1) -> Missed | None:
-    """What the C graph's blocks miss at C-similarity 372. None where comparing all pairs would take long."""
+    """Counts pairs at C-similarity 372 that the C graph's blocks miss.
+
+    None if comparing all pairs would take too long.
+    """
     if len(corpus) > ALL_PAIRS_PAGES_MAX:
         return None
     every = c_graph_of_all(corpus, c_min=372, threads=threads, pairs_max=0)
@@ -126,7 +130,7 @@ def missed_by_blocks(corpus: Corpus, graph: Graph, *, threads: int = 1) -> Misse
 
 
 def blocks(simhash: Words) -> Words:
-    """uint64[n, 12]: the blocks of 32 bits of simhashes uint64[n, 6], low half of a word first."""
+    """Splits simhashes uint64[n, 6] into blocks of 32 bits: uint64[n, 12], low half of a word first."""
     return np.ascontiguousarray(simhash).astype("<u8").view("<u4").astype(np.uint64)
 
 
@@ -234,7 +238,7 @@ class _Join:
 def similarities(
     corpus: Corpus, a: npt.NDArray[np.uint32], b: npt.NDArray[np.uint32]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint16]]:
-    """B-similarity (0-6) and C-similarity (0-384) of the pairs of pages (a[i], b[i])."""
+    """Computes B-similarity (0-6) and C-similarity (0-384) of the pairs of pages (a[i], b[i])."""
     b_out, c_out = np.zeros(len(a), np.uint8), np.zeros(len(a), np.uint16)
     if len(a):
         joins.similarities(a, b, corpus.supershingles, corpus.simhash, b_out, c_out)

@@ -1,14 +1,14 @@
-"""Labels of pairs, as JSON lines: one line is what one labeller said of two pages at one time.
+"""Reads and writes labels of pairs as JSON lines; a line is one labeller's judgement of two pages at one time.
 
     {"version": 1, "a": {"url": ...}, "b": {"url": ...}, "label": "correct", "reasons": ["time_stamp"],
      "labeller": "ana", "labelled_at": 1700000000000}
 
-label: correct, incorrect, undecided, or withdrawn (takes this labeller's earlier label back). The order of a and b
-says nothing. Of one labeller's labels of a pair the last line counts; unlike labels of a labeller without times, and
-what is no label at all, are errors. Unlike labels of several labellers are outvoted, or without a majority left out.
+label: correct, incorrect, undecided, or withdrawn (cancels this labeller's earlier label). The order of a and b has no
+meaning. The last line of a labeller for a pair counts. Different labels of one labeller without times, and invalid
+lines, are errors. The majority of several labellers counts; without one the pair is left out.
 
-"sample" tells how the pair was drawn. That is a fact of the pair, not of the label: a pair drawn twice is of both
-samples, whoever labelled it when, and stays so when a label is taken back.
+"sample" names the samples of the pair. It belongs to the pair, not to the label: a pair sampled twice is in both
+samples, for all labellers and times, even after a label is withdrawn.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ LINE_BYTES_MAX = 64_000
 
 
 class Judgement(StrEnum):
-    """Henzinger 2006, sections 3.1 to 3.4. Values are persisted: they never change."""
+    """Henzinger 2006, sections 3.1 to 3.4. Values are persisted and never change."""
 
     CORRECT = "correct"
     INCORRECT = "incorrect"
@@ -48,7 +48,7 @@ REASONS: dict[Judgement, tuple[Reason, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What one labeller said of a pair. a, b: normalised URLs, a <= b. labelled_at: ms since the epoch."""
+    """One labeller's judgement of a pair. a, b: normalised URLs, a <= b. labelled_at: ms since the epoch."""
 
     a: str
     b: str
@@ -64,11 +64,11 @@ class Label:
 
     @property
     def samples(self) -> frozenset[str]:
-        """The samples that the pair was drawn from, without their strata."""
+        """Returns the names of the pair's samples, without their strata."""
         return frozenset(name.partition(":")[0].strip() for name in self.sample.split("+")) - {""}
 
     def to_json(self) -> bytes:
-        """One line, its newline included."""
+        """Returns one line, newline included."""
         out: dict[str, Any] = {"version": LABEL_VERSION, "a": {"url": self.a}, "b": {"url": self.b}}
         out["label"] = self.label
         out["reasons"] = list(self.reasons)
@@ -79,13 +79,13 @@ class Label:
 
 
 def united(*samples: str) -> str:
-    """Samples in one text: each part of each once, in the order given; a sample without a name is none."""
+    """Joins samples to one text: each part once, in order; unnamed samples are skipped."""
     parts = (part.strip() for sample in samples for part in sample.split("+"))
     return " + ".join(dict.fromkeys(part for part in parts if part))
 
 
 def label_of(a: str, b: str, label: Judgement, **more: Any) -> Label:
-    """A label of two URLs in whatever order. Raises BadInput for URLs that are none, or one page with itself."""
+    """Builds a label of two URLs in any order. Raises BadInput for invalid or equal URLs."""
     try:
         first, second = sorted((normalise_url(a), normalise_url(b)))
     except BadPage as error:
@@ -96,7 +96,7 @@ def label_of(a: str, b: str, label: Judgement, **more: Any) -> Label:
 
 
 def parse_label(line: bytes) -> Label:
-    """Raises BadInput for a line that is no label."""
+    """Parses a line. Raises BadInput for an invalid one."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -141,7 +141,7 @@ def _url(side: Any) -> str:
 
 
 def lines_of(file: BinaryIO, bytes_max: int) -> Iterator[bytes]:
-    """The lines of a file, of one beyond bytes_max its beginning, longer than that: never more is held in memory."""
+    """Iterates over lines; returns only the start, longer than bytes_max, of a longer line, which bounds memory."""
     while line := file.readline(bytes_max + 1):
         yield line
         while len(line) > bytes_max and not line.endswith(b"\n"):
@@ -149,9 +149,9 @@ def lines_of(file: BinaryIO, bytes_max: int) -> Iterator[bytes]:
 
 
 def read_labels(path: Path) -> list[Label]:
-    """The labels of a file, what was withdrawn or labelled again left out; one a pair and labeller.
+    """Reads the current labels of a file, one per pair and labeller, without withdrawn and replaced ones.
 
-    Raises BadInput, naming file and lines, for what cannot be read, is no label, or contradicts itself.
+    Raises BadInput with file and lines for an unreadable file, an invalid label, or a contradiction.
     """
     try:
         with path.open("rb") as file:
@@ -173,9 +173,9 @@ def _numbered(path: Path, lines: Iterable[bytes]) -> Iterable[tuple[str, Label]]
 
 
 def current(labels: Iterable[tuple[str, Label]]) -> list[Label]:
-    """What counts of labels in their order, each with the place it comes from and all samples of its pair.
+    """Selects the labels that count, each with its line and all samples of its pair.
 
-    Raises BadInput where one labeller says two things of a pair and no times tell which is the correction.
+    Raises BadInput if a labeller has two labels of a pair and no times to order them.
     """
     held: dict[tuple[str, str, str], tuple[str, Label]] = {}
     drawn: dict[tuple[str, str], str] = {}
@@ -200,9 +200,9 @@ def current(labels: Iterable[tuple[str, Label]]) -> list[Label]:
 
 @dataclass
 class LabelledPairs:
-    """Labels joined to a corpus: pair i is pages a[i] < b[i], with one judgement each.
+    """Labels joined to a corpus: pair i is pages a[i] < b[i], with one judgement.
 
-    Left out, and counted: pairs of unknown pages, pairs within an identity set, and pairs on which labellers are split.
+    Left out and counted: pairs of unknown pages, pairs within an identity set, pairs without a majority.
     """
 
     a: list[int] = field(default_factory=list)
@@ -222,11 +222,11 @@ class LabelledPairs:
 
     @property
     def decided(self) -> bool:
-        """Whether any pair is: undecided ones alone are nothing to measure a rule by."""
+        """Whether any pair is decided; a rule cannot be measured by undecided pairs alone."""
         return self.count(Judgement.UNDECIDED) < len(self)
 
     def problems(self) -> list[str]:
-        """What a reader of the figures must know of the labels."""
+        """Returns caveats of the labels for the reader of the figures."""
         out = []
         if self.unknown:
             named = ", ".join(dict.fromkeys(self.unknown[:_LINES_QUOTED]))
@@ -256,15 +256,15 @@ class LabelledPairs:
 
 
 class PageNumbers(Protocol):
-    """What tells the number of a URL's page; None for a URL that it does not know."""
+    """Returns the number of a URL's page; None for an unknown URL."""
 
     def find(self, url: str) -> int | None: ...
 
 
 def join_labels(labels: Sequence[Label], corpus: PageNumbers, adjudicator: str = "") -> LabelledPairs:
-    """The labels whose pages the corpus holds, one a pair, sorted by pages; each with the samples of all its pair's.
+    """Joins labels to a corpus, one per pair, sorted by pages; each with all samples of its pair.
 
-    The majority of a pair's labellers counts; where the adjudicator has labelled it, nobody else.
+    The majority of a pair's labellers counts, or the adjudicator's label alone if there is one.
     """
     out = LabelledPairs()
     votes: dict[tuple[int, int], list[Label]] = {}
@@ -292,10 +292,10 @@ def join_labels(labels: Sequence[Label], corpus: PageNumbers, adjudicator: str =
 
 
 def kappa(labels: Sequence[Label]) -> dict[tuple[str, str], tuple[int, float | None]]:
-    """Cohen's kappa of every two labellers: (pairs both labelled, kappa), None where it is not defined.
+    """Computes Cohen's kappa of every two labellers: (pairs both labelled, kappa), None if undefined.
 
-    kappa = (p_o - p_e) / (1 - p_e): p_o the share of pairs on which they agree, p_e what chance would give by how
-    often each uses each label. Undefined without common pairs, and where both always say the same one thing.
+    kappa = (p_o - p_e) / (1 - p_e): p_o the share of pairs on which they agree, p_e the share expected by chance from
+    how often each uses each label. Undefined without common pairs, or if both always use the same one label.
     """
     by: dict[str, dict[tuple[str, str], Judgement]] = {}
     for label in labels:

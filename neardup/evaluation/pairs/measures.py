@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of a yes/no rule on labelled pairs, with bootstrap intervals."""
+"""Computes precision, recall and F1 of a yes/no rule on labelled pairs, with bootstrap intervals."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,7 +15,7 @@ _Mask = npt.NDArray[np.bool_]
 
 
 class Interval(NamedTuple):
-    """A figure with the 2.5 and 97.5 percent points of its bootstrap; None where it is not defined."""
+    """A figure with the 2.5 and 97.5 percent points of its bootstrap; None if undefined."""
 
     value: float | None
     low: float | None = None
@@ -36,16 +36,15 @@ class Measured(NamedTuple):
 def measure(
     accepted: _Mask, correct: _Mask, seed: int, rounds: int = ROUNDS, groups: npt.NDArray[np.int64] | None = None
 ) -> Measured:
-    """Precision, recall, F1 with 95% percentile intervals over `rounds` resamplings, by seed.
+    """Computes precision, recall and F1 with 95% percentile intervals over `rounds` resamplings, by seed.
 
-    groups: int64[pairs], equal for pairs that hang together, as releases of one page do: they are drawn together, for
-    36 pairs of nine releases are not 36 independent looks at a rule. By default each pair stands alone.
+    groups: int64[pairs], equal for connected pairs, such as the releases of one page. They are resampled together,
+    since 36 pairs of nine releases are not 36 independent observations. By default each pair is a group.
 
-    Half a pair of each kind (right, wrong, missed, rightly refused) is drawn from, too. Without these halves a rule
-    that made no error in ten pairs would never make one in any resampling, and its interval would be the point 1; in
-    simulations plain intervals of few errors covered the truth in 36 to 85 of 100 samples, these in 93 to 99.
-    Precision needs accepted pairs, recall correct ones; where all pairs are correct there is no precision to speak of,
-    and none is told.
+    Half a pair of each kind (right, wrong, missed, rightly refused) is added to the sample. Without it, a rule without
+    errors in ten pairs would have no error in any resampling, and the interval would be the point 1. In simulations
+    plain intervals of few errors covered the truth in 36 to 85 of 100 samples, these in 93 to 99. Precision needs
+    accepted pairs, recall correct ones. If all pairs are correct, precision is None.
     """
     kinds = np.where(correct, np.where(accepted, 0, 2), np.where(accepted, 1, 3))
     counts = np.bincount(kinds, minlength=4)
@@ -72,9 +71,10 @@ def _resampled(
     seed: int,
     rounds: int,
 ) -> npt.NDArray[np.float64]:
-    """float64[rounds, 4]: how many pairs of each kind each resampling holds.
+    """Counts pairs of each kind per resampling: float64[rounds, 4].
 
-    With replacement. Where each pair stands alone the four numbers have a multinomial distribution: it is drawn from.
+    Resamples with replacement. If each pair is a group, the four counts have a multinomial distribution, drawn
+    directly.
     """
     n = len(kinds)
     blocks = None if groups is None else _blocks(groups, seed)
@@ -89,7 +89,7 @@ def _resampled(
 
 
 def _blocks(groups: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
-    """Groups numbered from 0; of very many, several at random make one block: that widens nothing."""
+    """Numbers groups from 0; very many groups are merged at random into blocks, which does not widen intervals."""
     _, numbers = np.unique(groups, return_inverse=True)
     count = int(numbers.max(initial=-1)) + 1
     if count > BLOCKS_MAX and count < len(groups):
@@ -100,7 +100,7 @@ def _blocks(groups: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
 
 @lru_cache(maxsize=4)
 def _weights(blocks: int, seed: int, rounds: int) -> npt.NDArray[np.float64]:
-    """How often each resampling holds each block, and each of the four halves of a pair."""
+    """Counts how often each resampling draws each block, and each of the four half pairs."""
     shares = np.append(np.ones(blocks), np.full(4, 0.5)) / (blocks + 2)
     drawn: npt.NDArray[np.float64] = np.random.default_rng(seed).multinomial(blocks, shares, size=rounds).astype(float)
     return drawn

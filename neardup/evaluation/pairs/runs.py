@@ -1,4 +1,4 @@
-"""What a run made of a crawl: its verdicts, read from a state directory or a file, or made here in memory."""
+"""Reads the verdicts of a run from a state directory or a file, or computes them in memory."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,9 +20,9 @@ _BATCH = 250
 
 
 class Merge(NamedTuple):
-    """A page that a run called a near-duplicate, with the page it was verified against, and the numbers of the pair.
+    """A page that a run called a near-duplicate, the page it was verified against, and the numbers of the pair.
 
-    c_similarity, b_similarity: None where the verdict's evidence has none.
+    c_similarity, b_similarity: None if the verdict has no evidence for them.
     """
 
     url: str
@@ -35,11 +35,10 @@ class Merge(NamedTuple):
 
 @dataclass
 class CrawlRun:
-    """name: of its row in tables. kinds: how often each verdict was given. merges: in the order of the verdicts.
+    """The verdicts of a run. name: in tables. kinds: count of each verdict. merges: in the order of the verdicts.
 
-    clusters: URL -> number of the cluster in which the run left it. Pages of one cluster count as duplicates of each
-    other: an index shows one of them. exact: URLs whose last content repeated another page word for word. unreadable:
-    lines of a file that are no verdicts.
+    clusters: URL -> its final cluster. Pages of one cluster count as duplicates of each other, since an index shows one
+    of them. exact: URLs whose last content was an exact duplicate. unreadable: number of invalid lines in a file.
     """
 
     name: str
@@ -50,7 +49,7 @@ class CrawlRun:
     unreadable: int = 0
 
     def take(self, verdict: dict[str, Any]) -> None:
-        """Goes on with the next verdict in the order of the log; KeyError, TypeError, ValueError for what is none."""
+        """Adds the next verdict in log order. Raises KeyError, TypeError or ValueError for an invalid one."""
         kind = Kind(verdict["verdict"])
         if kind is Kind.REJECTED:  # of what could not be read, its URL perhaps among it
             self.kinds[kind] += 1
@@ -92,7 +91,7 @@ def _merge(verdict: dict[str, Any], url: str) -> Merge:
 
 
 def run_of(name: str, verdicts: Iterable[dict[str, Any]]) -> CrawlRun:
-    """The run of verdicts that are known to be sound, as a state directory holds them."""
+    """Builds a run from trusted verdicts, such as those of a state directory."""
     run = CrawlRun(name)
     for verdict in verdicts:
         run.take(verdict)
@@ -100,9 +99,11 @@ def run_of(name: str, verdicts: Iterable[dict[str, Any]]) -> CrawlRun:
 
 
 def read_run(lines: Iterable[bytes], name: str, place: str) -> CrawlRun:
-    """The run of verdicts as JSON lines, as `neardup scan --out` writes them. place: what messages call the lines.
+    """Reads a run from verdicts as JSON lines, as `neardup scan --out` writes them.
 
-    Lines that are no verdicts are counted. Raises BadInput for another version, and where no line is a verdict.
+    place: name of the input in messages.
+
+    Counts invalid lines. Raises BadInput for another version, and if no line is a verdict.
     """
     run = CrawlRun(name)
     for number, line in enumerate(lines, 1):
@@ -130,7 +131,7 @@ def _take_line(run: CrawlRun, line: bytes, place: str) -> None:
 
 
 def stream(records: Sequence[bytes], decider: Decider) -> CrawlRun:
-    """The run of sketch records through an index in memory, as a scan would have judged them in this order."""
+    """Judges sketch records with an index in memory, as a scan in this order would."""
     return run_of(f"{decider.rule}, as a stream", _judged(records, decider))
 
 

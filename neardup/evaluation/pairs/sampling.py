@@ -1,7 +1,7 @@
-"""Pairs drawn for labelling: by rule, level of similarity and site, the same for the same pages and seed.
+"""Samples pairs for labelling by rule, level of similarity and site; the same pages and seed give the same pairs.
 
-A pair's rank is a hash of its pages and the seed, so a larger sample contains a smaller one, and the first n pairs
-of a sample are a uniform sample themselves, of strata as many of each: labelling may stop at any point.
+A pair's rank is a hash of its pages and the seed. A larger sample therefore contains a smaller one, and the first n
+pairs of a sample are a uniform sample (with strata, as many of each): labelling may stop at any point.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ SAME_SITE, TWO_SITES = "same site", "different sites"
 
 
 class Drawn(NamedTuple):
-    """A pair of pages a < b, and the stratum that it was drawn from."""
+    """A pair of pages a < b, and the stratum it was sampled from."""
 
     a: int
     b: int
@@ -40,9 +40,9 @@ class Drawn(NamedTuple):
 def draw(
     corpus: Corpus, b: Graph, c: Graph, *, rule: str = "B", count: int = 200, by: str = "all", seed: int = 0
 ) -> list[Drawn]:
-    """`count` pairs of each stratum (fewer where there are not so many), in the order of their ranks, strata in turn.
+    """Samples `count` pairs of each stratum (or all of a smaller one), by rank, strata in turn.
 
-    Raises BadInput for an unknown rule or kind of strata, and where the rule has no pair at all.
+    Raises BadInput for an unknown rule or kind of strata, and if the rule has no pair.
     """
     check(rule, count, by)
     columns = _of_rule(corpus, b, c, rule)
@@ -59,7 +59,7 @@ def draw(
 
 
 def check(rule: str, count: int, by: str) -> None:
-    """Raises BadInput for what `draw` would refuse whatever the crawl: it may take an hour to read."""
+    """Raises BadInput for options that `draw` would reject for any crawl, before the crawl is read."""
     if rule not in RULES:
         raise BadInput(f"rule {rule!r}: there is {', '.join(RULES)}")
     if by not in STRATA:

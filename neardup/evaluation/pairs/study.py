@@ -1,4 +1,4 @@
-"""What the sections of an evaluation are made from: a corpus, its graphs, labelled pairs and their numbers."""
+"""Combines the inputs of an evaluation's sections: a corpus, its graphs, labelled pairs and their numbers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -28,9 +28,9 @@ NO_LABELS = "No labelled pair is in this crawl: label some with `neardup label`,
 
 
 class LabelledStudy(ABC):
-    """Labelled pairs with their levels of similarity. decider: the thresholds of algorithms B and C. seed: of samples.
+    """Labelled pairs with levels of similarity. decider: thresholds of algorithms B and C. seed: of samples.
 
-    graph_words: how captions name the pairs of algorithm {}.
+    graph_words: text for the pairs of algorithm {} in captions.
     """
 
     labels: LabelledPairs
@@ -41,12 +41,12 @@ class LabelledStudy(ABC):
     @property
     @abstractmethod
     def b_similarity(self) -> Levels:
-        """int64[labels]: 0 to 6, -1 where it is not known."""
+        """int64[labels]: 0 to 6, -1 if unknown."""
 
     @property
     @abstractmethod
     def c_similarity(self) -> Levels:
-        """int64[labels]: 0 to 384, -1 where it is not known."""
+        """int64[labels]: 0 to 384, -1 if unknown."""
 
     @property
     @abstractmethod
@@ -55,47 +55,47 @@ class LabelledStudy(ABC):
 
     @abstractmethod
     def sites(self, place: int) -> set[str]:
-        """The sites of a labelled pair."""
+        """Returns the sites of a labelled pair."""
 
     @abstractmethod
     def draft(self, place: int) -> Draft | None:
-        """What the automatic reasons say of a labelled pair; None where a text is gone, or no word differs."""
+        """Drafts the reason of a labelled pair; None if a text is gone or no word differs."""
 
     def judged(self, judgement: Judgement) -> Mask:
         return np.array([label.label is judgement for label in self.labels.labels], dtype=bool)
 
     def drawn(self, *samples: str) -> Mask:
-        """The pairs that were drawn from one of these samples ("B", "C"): so they stand for it.
+        """Marks the pairs of these samples ("B", "C"), which represent them.
 
-        All pairs where none was: labels need not say how their pairs were drawn.
+        Marks all pairs if no pair has one of them, since labels need not name their samples.
         """
         found: Mask = np.array([not label.samples.isdisjoint(samples) for label in self.labels.labels], dtype=bool)
         return found if found.any() else np.ones(len(self.labels), bool)
 
     @cached_property
     def groups(self) -> Levels:
-        """int64[labels], as `groups_of` has them."""
+        """int64[labels], as in `groups_of`."""
         return groups_of(self.labels)
 
     def stands_for(self, *samples: str) -> bool:
-        """Whether pairs were drawn from one of these samples, or nothing is known of how any was drawn."""
+        """Whether any pair is from these samples, or no pair names its sample."""
         known: set[str] = set().union(*(label.samples for label in self.labels.labels))
         return not known or not known.isdisjoint(samples)
 
     @cached_property
     def of_b(self) -> Mask:
-        """The labelled pairs that stand for the B graph: similar by B, and drawn from it if any say so."""
+        """Marks the labelled pairs that represent the B graph: B-similar, and sampled from it if any pair is."""
         similar: Mask = self.b_similarity >= self.decider.b_min
         return similar & self.drawn("B")
 
     @cached_property
     def of_c(self) -> Mask:
-        """The same for the C graph."""
+        """Marks the labelled pairs that represent the C graph, like `of_b`."""
         similar: Mask = self.c_similarity >= self.decider.c_min
         return similar & self.drawn("C")
 
     def chosen(self, places: Sequence[int], count: int) -> list[int]:
-        """At most `count` places of labelled pairs, in order, by a hash of their pages and the seed."""
+        """Selects at most `count` labelled pairs, in order, by a hash of their pages and the seed."""
         if len(places) <= count:
             return list(places)
         at = np.array(places, np.int64)
@@ -105,9 +105,9 @@ class LabelledStudy(ABC):
 
 
 def groups_of(labels: LabelledPairs) -> Levels:
-    """int64[labels]: pairs whose pages hang together by correct pairs have one number, that of their first page.
+    """Groups connected pairs: int64[labels], the first page of the component of correct pairs.
 
-    An incorrect pair is of the group of its earlier page.
+    An incorrect pair is in the group of its earlier page.
     """
     above: dict[int, int] = {}
 
@@ -126,10 +126,15 @@ def groups_of(labels: LabelledPairs) -> Levels:
 
 @dataclass
 class CrawlStudy(LabelledStudy):
-    """b, c: the graphs at the thresholds of algorithms B and C. wide: every pair down to a lower C-similarity, counts
-    only; None where the corpus is too large. labels: pairs with one judgement each. seed: of every random choice.
-    differences_max: pairs whose term difference is computed; they are read again from their sources. run: what a run
-    made of the crawl; editions: what its pages are about; if they are known.
+    """A crawl with its graphs and labelled pairs.
+
+    Args:
+        b, c: graphs at the thresholds of algorithms B and C.
+        wide: counts of all pairs down to a lower C-similarity; None if the corpus is too large.
+        labels: pairs with one judgement each.
+        seed: of every random choice.
+        differences_max: most pairs whose term difference is computed by reading the pages again.
+        run, editions: verdicts of the crawl and items of its pages, if known.
     """
 
     corpus: Corpus
@@ -147,7 +152,7 @@ class CrawlStudy(LabelledStudy):
 
     @cached_property
     def numbers(self) -> list[Pair]:
-        """The numbers of each labelled pair."""
+        """Returns the numbers of each labelled pair."""
         return score(self.corpus, self.labels.a, self.labels.b)
 
     @cached_property
@@ -165,7 +170,7 @@ class CrawlStudy(LabelledStudy):
         return np.array([pair.c_similarity for pair in self.numbers], dtype=np.int64)
 
     def urls(self, place: int) -> tuple[str, str]:
-        """The URLs of a labelled pair, as the corpus has them: of identity sets those of the page that was kept."""
+        """Returns the URLs of a labelled pair in the corpus: for identity sets, those of the kept page."""
         return self.corpus.urls[self.labels.a[place]], self.corpus.urls[self.labels.b[place]]
 
     def sites(self, place: int) -> set[str]:
@@ -179,7 +184,7 @@ class CrawlStudy(LabelledStudy):
         return draft(one.words, other.words, self.corpus.urls[a], self.corpus.urls[b])
 
     def differences(self, pairs: Iterable[tuple[int, int]]) -> list[int | None]:
-        """Term differences, in order. Pages are read again, so neighbours in `pairs` should share them."""
+        """Computes term differences, in order. Pages are read again, so neighbours in `pairs` should share pages."""
         out: list[int | None] = []
         for a, b in pairs:
             found = self.texts.common(int(a), int(b))
@@ -188,7 +193,7 @@ class CrawlStudy(LabelledStudy):
 
 
 def score(corpus: Corpus, a: Sequence[int], b: Sequence[int]) -> list[Pair]:
-    """The numbers of the pairs (a[i], b[i]), as the rules see them; the later page is the new one."""
+    """Computes the numbers of pairs (a[i], b[i]) for the rules; the later page is the new one."""
     partners: dict[int, list[int]] = {}
     for place, new in enumerate(b):
         partners.setdefault(new, []).append(place)

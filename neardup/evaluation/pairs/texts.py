@@ -1,4 +1,4 @@
-"""Token sequences and texts of a corpus's pages, read again from their sources when asked for."""
+"""Reads token sequences and texts of a corpus's pages from their sources on demand."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -35,7 +35,7 @@ COMMON_MAX = 500_000
 
 @dataclass(frozen=True)
 class PageTokens:
-    """One page as the sketches saw it: fp uint64[n], with the places of its tokens in `text` (UTF-8)."""
+    """The tokens of one page as in its sketch: fp uint64[n], with their positions in `text` (UTF-8)."""
 
     fp: npt.NDArray[np.uint64]
     flags: npt.NDArray[np.uint8]
@@ -46,24 +46,24 @@ class PageTokens:
 
     @cached_property
     def words(self) -> list[str]:
-        """The tokens themselves."""
+        """Returns the tokens as strings."""
         data = self.text.tobytes()
         ends = self.end.tolist()
         return [data[a:b].decode("utf-8", "replace") for a, b in zip(self.start.tolist(), ends, strict=True)]
 
     @cached_property
     def content(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: which tokens are of the main content."""
+        """bool[n]: tokens of the main content."""
         return main_content(self.flags, self.block, self.text, self.start, self.end)
 
     @cached_property
     def article(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: which tokens are of the article."""
+        """bool[n]: tokens of the article."""
         return article(self.flags, self.block, self.text, self.start, self.end)
 
 
 def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
-    """The tokens of a page, by the scheme's seed. None at all for a page that is neither HTML nor text."""
+    """Computes the tokens of a page with the scheme's seed; empty for a page that is neither HTML nor text."""
     body = (page.body or b"")[: scheme.body_bytes_max]
     decoded = decode(body, page.content_type, scheme.body_bytes_max)
     extracted = extract_page(b"" if decoded.opaque else decoded.utf8, decoded.mode, host_of(page.url))
@@ -79,7 +79,7 @@ def page_tokens(page: Page, scheme: Scheme) -> PageTokens:
 
 
 class Texts:
-    """Reads pages of a corpus again. problems: what could not be read, a line each, at most PROBLEMS_MAX."""
+    """Reads pages of a corpus again. problems: reasons of failures, one line each, at most PROBLEMS_MAX."""
 
     def __init__(self, corpus: Corpus, read_page: ReadPage, scheme: Scheme, bytes_max: int = CACHE_BYTES_MAX) -> None:
         self.corpus = corpus
@@ -91,7 +91,7 @@ class Texts:
         self._common: dict[tuple[int, int], int | None] = {}
 
     def page(self, number: int) -> Page:
-        """Reads one page again, under its normalised URL. Raises BadInput where it is gone or has changed."""
+        """Reads one page again, under its normalised URL. Raises BadInput if it is gone or has changed."""
         header = Header(self.corpus.records[number])
         try:
             page = self._read_page(header.coordinates)
@@ -102,7 +102,7 @@ class Texts:
         return Page(header.url, page.body, page.content_type)
 
     def tokens(self, number: int) -> PageTokens | None:
-        """The page's tokens, None where it cannot be read any more as it was sketched."""
+        """Returns the page's tokens, None if it cannot be read as it was sketched."""
         if number in self._kept:
             self._kept.move_to_end(number)
             return self._kept[number]
@@ -122,9 +122,9 @@ class Texts:
         return found
 
     def common(self, a: int, b: int) -> tuple[int, int, int] | None:
-        """(tokens of a, tokens of b, length of their longest common subsequence), remembered for the next question.
+        """Returns (tokens of a, tokens of b, length of their longest common subsequence), cached.
 
-        None where a text cannot be read, or the two are too long to compare.
+        None if a text cannot be read, or the two are too long to compare.
         """
         key = (min(a, b), max(a, b))
         if key not in self._common:
@@ -139,7 +139,7 @@ class Texts:
         return sizes[0], sizes[1], both
 
     def ratio(self, a: int, b: int) -> float | None:
-        """`neardup.evaluation.pairs.difference.common_ratio` of two pages, None as in `common`."""
+        """Computes `neardup.evaluation.pairs.difference.common_ratio` of two pages, None as in `common`."""
         found = self.common(a, b)
         if found is None:
             return None
@@ -147,7 +147,7 @@ class Texts:
         return both / (n + m - both) if both else 0.0
 
     def text(self, number: int) -> str:
-        """The text of a page for people, a line for each block. Raises BadInput where it cannot be read."""
+        """Returns the text of a page, one line per block. Raises BadInput if it cannot be read."""
         page = self.page(number)
         most = self.scheme.body_bytes_max
         decoded = decode((page.body or b"")[:most], page.content_type, most)

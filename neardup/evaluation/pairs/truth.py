@@ -43,23 +43,26 @@ LABELLER = "natural truth"
 
 
 class Editions(Protocol):
-    """Tells what a page is about, and which edition of it the page is."""
+    """Maps a page to its item and to the edition of that item."""
 
     def split(self, url: str) -> tuple[str, str]:
-        """(item, edition). An empty item: nothing is known. An empty edition: not one of several, or not known."""
+        """Returns (item, edition). Empty item: unknown. Empty edition: not one of several, or unknown."""
         ...
 
 
 @dataclass(frozen=True)
 class Releases:
-    """Tells the item of a URL from its release: what `pattern` matches in the path (first_only: its first match)."""
+    """Splits a URL into item and release. pattern: matches releases in the path (first_only: only its first match)."""
 
     pattern: re.Pattern[str] = FIRST_RELEASE
     first_only: bool = True
 
     @classmethod
     def by(cls, pattern: str | None) -> "Releases":
-        """pattern: a regular expression; None: folders that read as releases. Raises BadInput for a bad one."""
+        """Builds from a regular expression, or None for folders that look like releases.
+
+        Raises BadInput for an invalid one.
+        """
         if pattern is None:
             return cls()
         try:
@@ -68,7 +71,7 @@ class Releases:
             raise BadInput(f"{pattern!r} is no regular expression: {error}") from error
 
     def split(self, url: str) -> tuple[str, str]:
-        """(item, release); the release is empty where the URL names none."""
+        """Returns (item, release); the release is empty if the URL names none."""
         parts = urlsplit(url)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         found = [match[0] for match in self.pattern.finditer(path)]
@@ -87,15 +90,17 @@ LAYOUTS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Items:
-    """What a file says that pages are about: normalised URL -> (item, edition)."""
+    """Items from a file: normalised URL -> (item, edition)."""
 
     items: dict[str, tuple[str, str]]
 
     @classmethod
     def read(cls, path: Path) -> "Items":
-        """JSON lines {"url": ..., "item": ..., "edition": ...}; without an edition, pages of one item say the same.
+        """Reads JSON lines {"url": ..., "item": ..., "edition": ...}.
 
-        Raises BadInput, naming file and line, for what cannot be read, is no such line, or says two things of a URL.
+        Pages of one item without an edition are equal in content.
+
+        Raises BadInput with file and line for an unreadable file, an invalid line, or a URL with two items.
         """
         held: dict[str, tuple[str, str]] = {}
         try:
@@ -129,7 +134,7 @@ def _item(line: bytes, place: str) -> tuple[str, tuple[str, str]]:
 
 
 class NaturalTruth:
-    """Labels pairs of a corpus. ratio_min: the least LCS ratio of two editions of one item that count as correct."""
+    """Labels pairs of a corpus. ratio_min: least LCS ratio of two editions of one item that count as correct."""
 
     def __init__(self, corpus: Corpus, texts: Texts, editions: Editions, ratio_min: float = RATIO_MIN) -> None:
         self._corpus, self._texts, self._ratio_min = corpus, texts, ratio_min
@@ -142,11 +147,11 @@ class NaturalTruth:
 
     @property
     def known(self) -> int:
-        """Pages of which it is known what they are about."""
+        """Counts the pages whose item is known."""
         return sum(bool(item) for item, _ in self._split)
 
     def label(self, a: int, b: int, sample: str = "") -> Label | None:
-        """The label of a pair of pages; None where nothing is known, or texts cannot be read or are too long."""
+        """Labels a pair of pages; None if its truth is unknown, or texts cannot be read or are too long."""
         urls = self._corpus.urls
         (item, edition), (other_item, other_edition) = self._split[a], self._split[b]
         if not item or not other_item:
@@ -169,15 +174,15 @@ class NaturalTruth:
         return label_of(urls[a], urls[b], judgement, labeller=LABELLER, sample=sample)
 
     def labels(self, samples: Mapping[tuple[int, int], str]) -> list[Label]:
-        """Labels of pairs a < b with the samples that they are of, sorted by item: so each page is read about once."""
+        """Labels pairs a < b with their samples, sorted by item, so that each page is read about once."""
         ordered = sorted(samples, key=lambda pair: (self._split[pair[0]][0], pair))
         found = (self.label(a, b, samples[a, b]) for a, b in ordered)
         return [label for label in found if label is not None]
 
     def items(self) -> Iterator[tuple[int, int]]:
-        """All pairs of pages of one item, in order; of pages that are one of several editions, or surely known.
+        """Iterates over all pairs of pages of one item, in order, for pages with an edition or a certain item.
 
-        Of an item of more than ITEM_PAGES_MAX pages the first ones.
+        Uses the first ITEM_PAGES_MAX pages of a larger item.
         """
         groups: dict[str, list[int]] = {}
         for page, (item, edition) in enumerate(self._split):
@@ -187,7 +192,7 @@ class NaturalTruth:
             yield from combinations(pages[:ITEM_PAGES_MAX], 2)
 
     def others(self, count: int, seed: int) -> list[tuple[int, int]]:
-        """About `count` pairs of different items on one site, drawn by seed; fewer where there are few."""
+        """Samples about `count` pairs of different items on one site, by seed."""
         rng = np.random.default_rng(seed)
         site, n = self._corpus.site, len(self._corpus)
         order = np.argsort(site, kind="stable")
@@ -208,10 +213,10 @@ class NaturalTruth:
 def beside(
     given: Sequence[Label], made: Sequence[Label], samples: Mapping[tuple[int, int], str], corpus: Corpus
 ) -> list[Label]:
-    """What people said, and of the pairs on which they settled nothing what natural truth makes of them.
+    """Combines labels by people with labels by natural truth for pairs that people left undecided.
 
-    samples: what natural truth drew, pages a < b. People's pairs are of these samples, too, or every pair that somebody
-    looked at would be missing from the tables of its graph.
+    samples: pairs sampled by natural truth, pages a < b. Labels by people get these samples too; otherwise the tables
+    of a graph would lack every pair that people labelled.
     """
     joined = join_labels(given, corpus)
     settled = set(zip(joined.a, joined.b, strict=True))
@@ -229,7 +234,7 @@ def _pages(label: Label, corpus: Corpus) -> tuple[int, int] | None:
 
 
 def thinned(pairs: Iterable[tuple[int, int]], count: int, seed: int) -> list[tuple[int, int]]:
-    """`count` of the pairs, chosen by a hash of pages and seed: which they are does not depend on their order."""
+    """Selects `count` pairs by a hash of pages and seed, independent of their order."""
     table = np.unique(np.array(list(pairs), dtype=np.uint32).reshape(-1, 2), axis=0)
     ranks = joins.ranks(table[:, 0], table[:, 1], np.uint64(seed & ((1 << 64) - 1)))
     kept = np.sort(np.argsort(ranks, kind="stable")[:count])

@@ -1,1 +1,1 @@
-"""The rules on labelled pairs: side by side, tuned, and audited in a live run."""
+"""Evaluates rules on labelled pairs: comparison, tuning, and audits of a live run."""

@@ -1,4 +1,4 @@
-"""Audits of a live run: pairs drawn around its threshold and where a shadow rule disagreed, to label and to show."""
+"""Reads audits of a live run: pairs sampled around its threshold and where a shadow rule disagreed."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,15 +18,15 @@ from neardup.matching.shadow import AUDIT_VERSION, Disagreement, Stratum
 from neardup.page import normalise_url
 from neardup.verdict import Kind
 
-#: Pairs that the table of samples shows; all are counted.
+#: Pairs in the table of samples; all are counted.
 SHOWN_MAX = 100
 _NEAR = Kind.NEAR_DUPLICATE
-#: Why a pair was drawn, in words.
+#: Texts for the reasons to sample a pair.
 SAMPLES: dict[str, str] = {
     Disagreement.LIVE_MERGES: "the live rule merges, the shadow does not",
     Disagreement.SHADOW_MERGES: "the shadow rule merges, the live one does not",
     Disagreement.OTHER_REPRESENTATIVE: "both merge, with another page",
-    Disagreement.OTHER_CONTENT: "the main content of another page",
+    Disagreement.OTHER_CONTENT: "same content as another page",
     Stratum.ACCEPTED: "merged, close to the threshold",
     Stratum.REJECTED: "not merged, close below the threshold",
     Stratum.REFUSED: "above the threshold and not merged: a veto or another step",
@@ -37,10 +37,10 @@ _COUNTS = {"pages": "pages with candidates", "pairs": "their candidates"} | {
 
 
 class AuditPair(NamedTuple):
-    """One drawn pair. a, b: normalised URLs, a the earlier page. sample: of SAMPLES. live, shadow: (kind, step).
+    """One sampled pair.
 
-    numbers: B-similarity, C-similarity, tape score. shadow: None where there was none. page_ids: of a and b; -1: not
-    told.
+    a, b: normalised URLs, a the earlier page. sample: a key of SAMPLES. live, shadow: (kind, step); shadow None without
+    a shadow rule. numbers: B-similarity, C-similarity, tape score. page_ids: of a and b; -1: unknown.
     """
 
     a: str
@@ -53,15 +53,16 @@ class AuditPair(NamedTuple):
 
     @property
     def urls(self) -> tuple[str, str]:
-        """As a label has them."""
+        """Returns the URLs in the order of a label."""
         return min(self.a, self.b), max(self.a, self.b)
 
 
 @dataclass
 class AuditRecords:
-    """What some files hold. pairs: the last line of each two URLs, in the order of the first. counts: sums of all runs.
+    """The content of audit files.
 
-    unreadable: lines that are none of an audit, as a crash may leave one.
+    pairs: the last line of each pair of URLs, in order of first occurrence. counts: sums over all runs.
+    unreadable: number of lines that are no audit records, such as a torn line after a crash.
     """
 
     pairs: list[AuditPair] = field(default_factory=list)
@@ -70,7 +71,7 @@ class AuditRecords:
 
 
 def read_audits(paths: Iterable[Path]) -> AuditRecords:
-    """Raises BadInput for a file that cannot be read, is of another version, or holds no line of an audit."""
+    """Reads audit files. Raises BadInput for an unreadable file, another version, or a file without audit records."""
     out = AuditRecords()
     held: dict[tuple[str, str], AuditPair] = {}
     for path in paths:
@@ -87,13 +88,13 @@ def read_audits(paths: Iterable[Path]) -> AuditRecords:
         except OSError as error:
             raise BadInput(f"cannot read the audit {path}: {error.strerror or error}") from error
         if not read:
-            raise BadInput(f"{path} holds no line of an audit; make one with: neardup scan --audit {path}")
+            raise BadInput(f"{path} has no audit records; make them with: neardup scan --audit {path}")
     out.pairs = list(held.values())
     return out
 
 
 def audited(line: bytes) -> AuditPair | None:
-    """The pair of a line; None of any other line, also one that is none of an audit. Raises BadInput: its version."""
+    """Parses the pair of a line; None for any other line. Raises BadInput for another version."""
     held: dict[tuple[str, str], AuditPair] = {}
     try:
         _take(line, held, Counter())
@@ -103,7 +104,7 @@ def audited(line: bytes) -> AuditPair | None:
 
 
 class _NotRead(Exception):
-    """A line that is none of an audit."""
+    """A line that is no audit record."""
 
 
 def _take(line: bytes, held: dict[tuple[str, str], AuditPair], counts: Counter[str]) -> bool:
@@ -149,9 +150,9 @@ def _ruling(value: dict[str, Any]) -> tuple[str, str]:
 
 
 def drawn_of(audit: AuditRecords, corpus: Corpus) -> list[Drawn]:
-    """The pairs to be labelled: those whose pages the corpus holds, in the order of the audit.
+    """Returns the pairs to label whose pages are in the corpus, in the order of the audit.
 
-    Left out: pages of equal words, of which the corpus keeps one. Raises BadInput where no pair is left.
+    Leaves out pairs of equal pages, of which the corpus keeps one. Raises BadInput if no pair is left.
     """
     out: dict[tuple[int, int], Drawn] = {}
     for pair in audit.pairs:
@@ -159,12 +160,12 @@ def drawn_of(audit: AuditRecords, corpus: Corpus) -> list[Drawn]:
         if a is not None and b is not None and a != b:
             out.setdefault((min(a, b), max(a, b)), Drawn(min(a, b), max(a, b), f"audit: {pair.sample}"))
     if not out:
-        raise BadInput(f"of the {len(audit.pairs):,} pairs of the audit none is of two pages of this crawl")
+        raise BadInput(f"none of the {len(audit.pairs):,} audit pairs has both pages in this crawl")
     return list(out.values())
 
 
 def audit_section(audit: AuditRecords, labels: Sequence[Label]) -> Section:
-    """Live accuracy: what was drawn, how it was labelled, and what a shadow rule disagreed about."""
+    """Measures live accuracy: sampled pairs, their labels, and disagreements of a shadow rule."""
     said: dict[tuple[str, str], Counter[Judgement]] = {}
     for label in labels:
         said.setdefault(label.pair, Counter())[label.label] += 1
@@ -173,12 +174,14 @@ def audit_section(audit: AuditRecords, labels: Sequence[Label]) -> Section:
     if audit.counts:
         tables.insert(0, _counts(audit))
     tables.append(_shown(audit, judged))
-    missing = "" if audit.pairs else "No pair was drawn: no page had a candidate near the threshold, or the rate is 0."
+    missing = (
+        "" if audit.pairs else "No pair was sampled: no page had a candidate near the threshold, or the rate is 0."
+    )
     if audit.unreadable:
-        missing = f"{missing} {audit.unreadable:,} lines are none of an audit, and were passed over.".strip()
+        missing = f"{missing} {audit.unreadable:,} lines are no audit records and were skipped.".strip()
     return Section(
         "audit",
-        "Live accuracy: pairs drawn by the matcher, and its shadow rule",
+        "Live accuracy: pairs sampled by the matcher, and its shadow rule",
         "The shadow rule judges the live rule's candidates in the live rule's index. A pair is right if it is labelled "
         "correct and the rule merges it, or labelled incorrect and the rule does not.",
         tables,
@@ -198,7 +201,7 @@ def _counts(audit: AuditRecords) -> ResultTable:
         [words, audit.counts[name], None if name == "pairs" else ratio(audit.counts[name], pages)]
         for name, words in _COUNTS.items()
     ]
-    note = "All pages that were weighed, drawn or not; to a file a run that was killed writes none."
+    note = "All judged pages, sampled or not. A killed run writes no counts to a file."
     kinds = ("text", "count", "share")
     return ResultTable(
         "audit-counts", "What the shadow rule disagrees about", ("", "count", "share"), kinds, rows, note
@@ -222,10 +225,10 @@ def _samples(audit: AuditRecords, judged: dict[tuple[str, str], Judgement]) -> R
                 _right([pair.shadow for pair in here], labels),
             ]
         )
-    columns = ("drawn because", "pairs", "labelled correct", "incorrect", "live rule right", "shadow rule right")
+    columns = ("reason", "pairs", "labelled correct", "incorrect", "live rule right", "shadow rule right")
     kinds = ("text", "count", "count", "count", "share", "share")
-    note = "A dash: nothing is labelled, or there was no shadow rule."
-    return ResultTable("audit-samples", "Pairs drawn", columns, kinds, rows, note)
+    note = "A dash: no labels, or no shadow rule."
+    return ResultTable("audit-samples", "Sampled pairs", columns, kinds, rows, note)
 
 
 def _right(rulings: Sequence[tuple[str, str] | None], labels: Sequence[Judgement | None]) -> float | None:

@@ -1,4 +1,4 @@
-"""All rules side by side on labelled pairs, with intervals."""
+"""Compares all rules on labelled pairs, with intervals."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,18 +31,18 @@ _COLUMNS = (
 _KINDS = ("text", "count", "count", "count", "share", "text", "share", "text", "share", "text")
 
 
-#: A rule that tells the same main content in other surroundings apart gets a second row, in which that counts, too.
+#: Suffix of a rule's second row, in which the verdict same content also counts as a duplicate.
 CONTENT_TOO = ", same content too"
 
 
 def rulings(study: CrawlStudy, rule: str) -> list[Ruling]:
-    """What a rule says of each labelled pair, by its numbers alone."""
+    """Rules on each labelled pair by its numbers alone."""
     decider = replace(study.decider, rule=rule)
     return [RULES[rule].decide(pair, decider) for pair in study.numbers]
 
 
 def accepted(study: CrawlStudy) -> dict[str, Mask]:
-    """Which labelled pairs each rule calls near-duplicates."""
+    """Returns the labelled pairs that each rule calls near-duplicates."""
     out: dict[str, Mask] = {}
     for rule in rules_for(study.decider):
         kinds = [ruling.kind for ruling in rulings(study, rule)]
@@ -53,20 +53,20 @@ def accepted(study: CrawlStudy) -> dict[str, Mask]:
 
 
 class Clustered(NamedTuple):
-    """Labelled pairs that a run knows, and those whose pages it left in one cluster: bool[labels] each."""
+    """Labelled pairs that a run contains, and those in one cluster: bool[labels] each."""
 
     known: Mask
     accepted: Mask
 
 
 def clustered(study: LabelledStudy, run: CrawlRun, urls: Callable[[int], tuple[str, str]]) -> Clustered:
-    """What a run made of the labelled pairs. urls: of the pair at a place."""
+    """Looks labelled pairs up in a run. urls: of the pair at an index."""
     same = [run.says(*urls(place)) for place in range(len(study.labels))]
     return Clustered(np.array([one is not None for one in same], bool), np.array([one is True for one in same], bool))
 
 
 def found_by(study: CrawlStudy, rule: str) -> Mask:
-    """Which labelled pairs share an index key that the rule posts, so that an index would let them meet."""
+    """Marks labelled pairs that share an index key of the rule, so that an index would find them."""
     decider = replace(study.decider, rule=rule)
     keys = {
         page: set(similarity_keys(Header(study.corpus.records[page]), decider))
@@ -77,7 +77,7 @@ def found_by(study: CrawlStudy, rule: str) -> Mask:
 
 
 def measured_row(name: str, found: Measured) -> list[Cell]:
-    """A row of the tables of this module and of the ablations."""
+    """Formats a row of the tables of this module and of the ablations."""
     row: list[Cell] = [name, found.pairs, found.correct, found.accepted]
     for one in (found.precision, found.recall, found.f1):
         row += [one.value, range_text(one)]
@@ -89,7 +89,7 @@ def range_text(one: Interval) -> str | None:
 
 
 def sites(study: LabelledStudy) -> Mapping[str, Mask]:
-    """The labelled pairs: all, on one site, on two."""
+    """Masks of the labelled pairs: all, on one site, on two."""
     return {
         "all": np.ones(len(study.labels), bool),
         "same site": study.same_site,
@@ -98,23 +98,22 @@ def sites(study: LabelledStudy) -> Mapping[str, Mask]:
 
 
 RUN_TEXT = (
-    "The run's row is what its verdicts did: pages that it left in one cluster count as duplicates of each other, "
-    "whether or not they were compared, and its index, its caps and the order of the crawl had their say."
+    "The run's row measures its verdicts: pages in one cluster count as duplicates of each other, compared or not. The "
+    "row includes the effects of its index, its limits and the order of the crawl."
 )
 
 
 def rules_section(study: CrawlStudy) -> Section:
-    """All rules of the program on the labelled pairs."""
+    """Measures all rules of the program on the labelled pairs."""
     section = Section(
         "rules",
-        "All rules side by side",
-        "Every labelled pair is put to every rule; an undecided pair counts as not correct. Recall is of the labelled "
-        "correct pairs, however they were drawn: pairs drawn through algorithms B and C flatter the recall of these "
-        "two, and a rule from whose pairs none were drawn is more precise here than it is. Intervals are 95% bootstrap "
-        "percentiles; pairs that hang together by correct pairs, as those of the releases of one page do, are drawn "
-        "together. The last column is the share of correct pairs that share an index key of the rule: a rule cannot "
-        "take in a stream what its index does not find. Here no rule knows how many pages of a site go by one name, as "
-        "it does in a stream.",
+        "Comparison of all rules",
+        "Every rule judges every labelled pair; an undecided pair counts as not correct. Recall is over all labelled "
+        "correct pairs, however they were sampled. Samples from algorithms B and C overstate the recall of these two, "
+        "and the precision of a rule whose own pairs were not sampled. Intervals are 95% bootstrap percentiles; pairs "
+        "connected by correct pairs, such as the releases of one page, are resampled together. The last column is the "
+        "share of correct pairs with a common index key of the rule: in a stream a rule cannot merge pairs that its "
+        "index does not find. Unlike in a stream, rules here do not know how many pages of a site share a name.",
     )
     correct = study.judged(Judgement.CORRECT)
     section.missing = not_measured(study)
@@ -143,19 +142,22 @@ def rules_section(study: CrawlStudy) -> Section:
 
 
 def not_measured(study: LabelledStudy) -> str:
-    """Why rules cannot be measured by these labels, or only in part; empty where they can."""
+    """Explains why these labels cannot measure rules, or only in part; empty if they can."""
     if not len(study.labels):
         return NO_LABELS
     correct = study.labels.count(Judgement.CORRECT)
     if not study.labels.decided:
         return "All labelled pairs are undecided."
     if correct == len(study.labels):
-        return "All labelled pairs are correct: what needs both kinds is left out."
-    return "" if correct else "No labelled pair is correct: what needs both kinds is left out."
+        return "All labelled pairs are correct: figures that need both kinds are left out."
+    return "" if correct else "No labelled pair is correct: figures that need both kinds are left out."
 
 
 def rules_table(sites: str, rows: list[list[Cell]], *, found: bool) -> ResultTable:
-    """A table of measured rows, of the pairs of `sites`. found: each row ends in what an index finds."""
+    """Builds a table of measured rows for the pairs of `sites`.
+
+    found: each row ends with the share that an index finds.
+    """
     columns: tuple[str, ...] = _COLUMNS
     kinds: tuple[str, ...] = _KINDS
     if found:

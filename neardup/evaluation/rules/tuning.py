@@ -1,11 +1,11 @@
-"""Which numbers of the decider labelled pairs ask for: chosen on one half of the pairs, told of the other.
+"""Finds better decider numbers from labelled pairs: chosen on one half of the pairs, measured on the other.
 
-Pairs whose pages hang together are in one half, so that no article speaks on both sides. On the first half (S1) the one
-change of one number that raises F1 most is taken, then the next, as long as the gain is above 0 in 95 of 100
-resamplings of S1. What the changes together are worth is told of the second half (S2), which had no part in choosing.
+Connected pages are in one half, so no article is in both. On the first half (S1) the change of one number that raises
+F1 most is applied, then the next, as long as the gain is above 0 in 95 of 100 resamplings of S1. The second half (S2),
+not used for choosing, measures all changes together.
 
-Pairs are judged by their numbers alone, as in an evaluation: how many pages of a site go by one name is not known, so
-numbers that speak of that cannot be tuned here. Nothing is changed: what comes out is a proposal.
+Pairs are judged by their numbers alone, as in an evaluation. The number of a site's pages that share a name is unknown,
+so numbers that depend on it cannot be tuned. The result is a proposal; nothing is changed.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from neardup.rules import rule_of
 from neardup.verdict import Kind
 
 ROUNDS = 1000
-#: Numbers that are changed together at most.
+#: Most numbers changed together.
 CHANGES_MAX = 4
 _NO_NUMBERS = ("scheme", "rule", "rule_version", "model", "sites")
-#: Labelled pairs of each kind that are needed: below, a half says nothing.
+#: Least number of labelled pairs of each kind: a half with fewer is not meaningful.
 PAIRS_MIN = 20
-#: Values of one number that are tried beside the one in force.
+#: Values of one number that are tried beside the current one.
 _SHARES = tuple(round(0.5 + 0.02 * step, 2) for step in range(25))
 _BITS = tuple(range(300, 385, 4))
 TRIED: dict[str, tuple[float, ...]] = {
@@ -55,9 +55,9 @@ TRIED: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Tuned:
-    """One number that is proposed. low, high: between them the best value lay in 95 of 100 resamplings of S1.
+    """One proposed change. low, high: range of the best value in 95 of 100 resamplings of S1.
 
-    gain: of F1 on S1, with 95% interval; told of the pairs that it was chosen on, so it flatters.
+    gain: of F1 on S1, with 95% interval; overstated, since S1 was used to choose.
     """
 
     name: str
@@ -70,10 +70,9 @@ class Tuned:
 
 @dataclass
 class Tuning:
-    """What labelled pairs ask for. S2's figures: under the decider in force, under the proposed one, and F1's gain.
+    """The result of tuning. now, then, gain: on S2, of the current and the proposed decider, and the gain of F1.
 
-    changes: in the order in which they were chosen. asked: numbers that change any ruling on S1, whether or not another
-    value of theirs would be better.
+    changes: in the order of choice. effective: numbers that change any ruling on S1, improving it or not.
     """
 
     decider: Decider
@@ -88,17 +87,17 @@ class Tuning:
 
     @property
     def holds(self) -> bool:
-        """Whether the pairs that had no part in choosing say the same: F1 is no lower there."""
+        """Whether F1 on S2 is no lower under the proposal."""
         return bool(self.changes) and (self.gain.value or 0.0) >= 0
 
     @property
     def sure(self) -> bool:
-        """Whether their whole interval says so."""
+        """Whether the whole interval of the gain on S2 is above 0."""
         return bool(self.changes) and self.gain.low is not None and self.gain.low > 0
 
     @property
     def flags(self) -> list[str]:
-        """What makes the proposed decider of its rule's usual one, on a command line; none where S2 says otherwise."""
+        """Returns the command-line flags of the proposal over the rule's defaults; none if S2 contradicts it."""
         usual = Decider(self.decider.scheme)
         numbers = (
             (one.name, getattr(self.proposed, one.name)) for one in fields(Decider) if one.name not in _NO_NUMBERS
@@ -107,7 +106,7 @@ class Tuning:
         return [part for name, value in changed for part in ("--set", f"{name}={setting_text(value)}") if self.holds]
 
     def to_json(self) -> dict[str, Any]:
-        """For machines: plain values only."""
+        """Returns plain values only."""
         return {
             "rule": self.decider.rule,
             "chosen_on": self.chosen_on,
@@ -125,12 +124,12 @@ class Tuning:
 
 
 def setting_text(value: float) -> str:
-    """A number as settings read it."""
+    """Formats a number as settings read it."""
     return str(value).lower() if isinstance(value, bool) else f"{value:g}"
 
 
 class _Half:
-    """Labelled pairs with what resamplings of their groups weigh: float64[rounds, groups]."""
+    """Labelled pairs with the weights of their groups per resampling: float64[rounds, groups]."""
 
     def __init__(
         self, pairs: Sequence[Pair], correct: Mask, groups: npt.NDArray[np.int64], seed: int, content: bool
@@ -141,7 +140,7 @@ class _Half:
         self._weights = np.random.default_rng(seed).multinomial(len(names), shares, size=ROUNDS).astype(float)
 
     def taken(self, decider: Decider) -> Mask:
-        """bool[pairs]: which are called duplicates."""
+        """Marks the pairs that a decider calls duplicates: bool[pairs]."""
         decide = rule_of(decider).decide
         kinds = [decide(pair, decider).kind for pair in self.pairs]
         return np.array([kind is Kind.NEAR_DUPLICATE or (self._content and kind is not None) for kind in kinds], bool)
@@ -150,7 +149,7 @@ class _Half:
         return _f1(np.array([(taken & self.correct).sum(), taken.sum(), self.correct.sum()], dtype=float))
 
     def resampled(self, taken: Mask) -> npt.NDArray[np.float64]:
-        """float64[rounds]: F1 of each resampling; the same resamplings at every call."""
+        """Computes F1 per resampling: float64[rounds]; every call uses the same resamplings."""
         table = np.zeros((self._weights.shape[1], 3))
         np.add.at(table, self._of, np.stack([taken & self.correct, taken, self.correct], axis=1).astype(float))
         counts = self._weights @ table
@@ -158,7 +157,7 @@ class _Half:
         return np.divide(2 * counts[:, 0], whole, out=np.zeros(len(counts)), where=whole > 0)
 
     def gain(self, before: Mask, after: Mask) -> Interval:
-        """Of F1, with the 95% interval of its resamplings: both rules see the same pairs in each."""
+        """Computes the gain of F1 with its 95% interval; both rules use the same resamplings."""
         low, high = np.quantile(self.resampled(after) - self.resampled(before), [0.025, 0.975])
         return Interval(self.f1(after) - self.f1(before), float(low), float(high))
 
@@ -171,18 +170,18 @@ def _f1(counts: npt.NDArray[np.float64]) -> float:
 def tune(
     labels: LabelledPairs, pairs: Sequence[Pair], decider: Decider, *, seed: int = 0, content: bool = False
 ) -> Tuning:
-    """What the labels ask of the decider's rule. pairs: the numbers of each labelled pair, in the labels' order.
+    """Tunes the decider's rule. pairs: the numbers of each labelled pair, in the labels' order.
 
-    content: same content counts as a duplicate, too. Undecided pairs count as not correct, as in an evaluation. Raises
-    BadInput for a rule that has no numbers to tune, and for fewer than PAIRS_MIN pairs of either kind.
+    content: same content also counts as a duplicate. Undecided pairs count as not correct. Raises BadInput for a rule
+    without numbers, and for fewer than PAIRS_MIN pairs of either kind.
     """
     if decider.rule == "signals":
-        raise BadInput("the rule signals was learned: `neardup train` learns it anew")
+        raise BadInput("the rule signals is learned: train it again with `neardup train`")
     correct = np.array([label.label is Judgement.CORRECT for label in labels.labels], bool)
     if min(int(correct.sum()), int((~correct).sum())) < PAIRS_MIN:
         raise BadInput(
             f"{int(correct.sum()):,} pairs labelled correct and {int((~correct).sum()):,} others: at least {PAIRS_MIN} "
-            "of each are needed; `neardup label` draws more"
+            "of each are needed; label more with `neardup label`"
         )
     groups = groups_of(labels)
     first = _first_half(groups, seed)
@@ -203,14 +202,14 @@ def tune(
 
 
 def _first_half(groups: npt.NDArray[np.int64], seed: int) -> Mask:
-    """Half of the groups, by the seed."""
+    """Selects half of the groups by the seed."""
     names, of = np.unique(groups, return_inverse=True)
     half: Mask = np.random.default_rng(seed).permutation(len(names))[of] < (len(names) + 1) // 2
     return half
 
 
 def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[str]]:
-    """(the proposed decider, its changes, the numbers that change any ruling)"""
+    """Returns (proposed decider, its changes, numbers that change any ruling)."""
     proposed, changes = decider, list[Tuned]()
     effective: list[str] = []
     while len(changes) < CHANGES_MAX:
@@ -233,7 +232,7 @@ def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[s
 
 
 def _tried(half: _Half, decider: Decider, name: str) -> dict[float, Mask]:
-    """What is called duplicates with each value of a number, by the values."""
+    """Returns the accepted pairs for each value of a number."""
     values = sorted({*TRIED[name], getattr(decider, name)})
     return {value: half.taken(_with(decider, name, value)) for value in values}
 
@@ -243,7 +242,7 @@ def _with(decider: Decider, name: str, value: Any) -> Decider:
 
 
 def _best(half: _Half, decider: Decider, name: str, tried: dict[float, Mask]) -> tuple[float, float]:
-    """The value with the greatest F1, of equals the nearest to the one in force, and its F1."""
+    """Returns the value with the greatest F1, ties nearest to the current value, and its F1."""
     now = getattr(decider, name)
     return max(
         ((value, half.f1(taken)) for value, taken in tried.items()), key=lambda one: (one[1], -abs(one[0] - now))
@@ -251,7 +250,7 @@ def _best(half: _Half, decider: Decider, name: str, tried: dict[float, Mask]) ->
 
 
 def _interval(half: _Half, chosen: float, tried: dict[float, Mask]) -> tuple[float, float]:
-    """Between which values the best one lay in 95 of 100 resamplings; of equals the nearest to the chosen one."""
+    """Returns the range of the best value in 95 of 100 resamplings; ties nearest to the chosen value."""
     values = sorted(tried, key=lambda value: abs(value - chosen))
     scores = np.stack([half.resampled(tried[value]) for value in values])
     best = np.array(values, dtype=float)[scores.argmax(axis=0)]

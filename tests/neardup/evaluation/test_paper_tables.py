@@ -219,7 +219,9 @@ def test_the_answer_comes_first(study: CrawlStudy) -> None:
     assert all(f"“{row['rule']}”" in told[0] for row in near)
     kinds = rows_of(sections[1].tables[0])
     near = kinds["near_duplicate"]["pages"]
-    assert told[1].startswith(f"The run gave {len(study.corpus):,} verdicts: {near:,} pages nearly repeat another; of ")
+    assert told[1].startswith(
+        f"The run emitted {len(study.corpus):,} verdicts: {near:,} pages nearly repeat another; of "
+    )
     assert "its F1 is" in told[1]
     assert answer([rules_section(crawl_of(manual(items=2)).study())])[0].startswith("No labelled pair")
 
@@ -240,7 +242,7 @@ def test_a_run_that_knows_few_of_the_pairs_is_no_rival(crawl: Crawl) -> None:
     assert "On the labelled pairs that it knows its F1 is 1.00" in told[1]
     alone = RunPages(part)
     study = RunStudy(part, alone, join_labels(labels, alone))
-    assert answer(run_sections(study))[0].startswith("The run gave "), "of one row none is the best"
+    assert answer(run_sections(study))[0].startswith("The run emitted "), "of one row none is the best"
 
 
 CITED = re.compile(r"Henzinger 2006,\s+(?:algorithm [BC][,:]?\s*)?sections?\s+([0-9][0-9. to,and]*)")

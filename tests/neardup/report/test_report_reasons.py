@@ -48,9 +48,9 @@ def test_kinds_are_told_in_words() -> None:
         assert found is not None
         return found.sentence()
 
-    assert told("You are visitor 7", "You are visitor 8") == "What differs reads as a visitor count."
+    assert told("You are visitor 7", "You are visitor 8") == "The difference looks like a visitor count."
     both = told("You are visitor 7 on 4 May 2024", "You are visitor 8 on 5 May 2024")
-    assert both == "What differs reads as a visitor count and a time stamp."
+    assert both == "The difference looks like a visitor count and a time stamp."
     assert told("a red boat", "a blue boat") == ""
 
 

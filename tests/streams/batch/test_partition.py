@@ -165,7 +165,7 @@ def test_a_template_of_a_site_does_not_bring_its_pages_together(tmp_path: Path) 
 def test_a_folder_of_another_plan_is_refused_unless_asked(tmp_path: Path) -> None:
     crawl = write(tmp_path / "crawl.jsonl", items(3))
     partition([crawl], tmp_path / "out")
-    with pytest.raises(StateError, match="other numbers"):
+    with pytest.raises(StateError, match="other parameters"):
         partition([crawl], tmp_path / "out", Parameters(slope_max=0.2))
     with pytest.raises(StateError, match="other files"):
         partition([write(tmp_path / "more.jsonl", items(4))], tmp_path / "out")

@@ -81,7 +81,7 @@ def test_what_is_alike_and_kept_apart_is_counted_with_the_reason(shell: Shell) -
     ended = shell("scan", "shop", *base)
     told = "alike, but kept apart: 2 of those that stand for themselves: the titles name different things (2)"
     assert told in ended.out.splitlines()
-    assert "Alike, but kept apart</h3>" in (shell.folder / "report.html").read_text()
+    assert "Similar, but kept apart</h3>" in (shell.folder / "report.html").read_text()
     assert shell("export", "neardup-state", "--out", "urls.jsonl").code == 0
     rows = {row["url"][18:]: row for row in map(json.loads, (shell.folder / "urls.jsonl").read_text().splitlines())}
     assert [rows[f"{name}.html"]["alike"] for name in ("hats", "socks")] == [None, "https://a.example/hats.html"]

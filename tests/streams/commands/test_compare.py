@@ -70,7 +70,7 @@ def test_the_kind_of_difference_is_told(tmp_path: Path) -> None:
     pages = [page(tmp_path, f"{i}.html", [*LINES, f"Generated in 0.{i + 1} seconds"]) for i in range(2)]
     result = compare_command(*pages)
     assert result.to_json()["difference"] == {"kind": "execution_time", "kinds": ["execution_time"], "changes": 1}
-    assert "What differs reads as an execution time." in shown(result)
+    assert "The difference looks like an execution time." in shown(result)
     assert compare_command(pages[0], pages[0]).to_json()["difference"] is None
 
 

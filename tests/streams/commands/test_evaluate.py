@@ -198,7 +198,7 @@ def test_a_file_of_verdicts_is_evaluated_alone_or_beside_its_pages(folder: Path,
     assert keys == ["rules", "run", "hosts", *map(str, range(1, 12)), "t", "ablations"]
     told = {section.key: section.missing for section in alone.sections}
     assert all("Name the files" in told[key] for key in ("1", "7", "8", "10", "t", "ablations"))
-    assert "Not told by verdicts" in (tmp_path / "out" / "evaluation.html").read_text()
+    assert "Not available from verdicts" in (tmp_path / "out" / "evaluation.html").read_text()
     unlabelled = evaluate_command(verdicts=verdicts)
     assert by_name(unlabelled.sections).keys() >= {"run-kinds", "run-steps", "2-b-similarity"}
     with pytest.raises(BadInput, match="natural truth reads pages"):

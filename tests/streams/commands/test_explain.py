@@ -79,7 +79,7 @@ def test_a_vetoed_candidate_is_shown_with_the_veto(state: State) -> None:
     assert "nearest candidate: page 0, http://a.example/a0.html" in shown(result)
     told = " ".join(shown(result).split())
     assert "title veto: the titles name different things" in told
-    assert "Alike, but kept apart from page 0: the titles name different things." in told
+    assert "Similar, but kept apart from page 0: the titles name different things." in told
     assert "Nothing earlier" not in told
     assert result.verdict["evidence"]["kept_apart"] == "title veto"
 
@@ -132,9 +132,9 @@ def test_what_differs_is_told_as_long_as_both_pages_can_be_read(tmp_path: Path) 
             "kinds": ["time_stamp"],
             "changes": 1,
         }
-        assert "What differs reads as a time stamp." in shown(result)
+        assert "The difference looks like a time stamp." in shown(result)
         write_report(state, tmp_path / "report.html")
-        assert "What differs reads as a time stamp." in (tmp_path / "report.html").read_text()
+        assert "The difference looks like a time stamp." in (tmp_path / "report.html").read_text()
     (tmp_path / "site" / "a0.html").unlink()
     with State.open(tmp_path / "state") as state:
         assert explain_command(state, BASE + "a1.html").to_json()["difference"] is None

@@ -383,8 +383,8 @@ def test_pairs_of_an_audit_can_be_labelled(folder: Path, tmp_path: Path) -> None
 def test_an_audit_that_cannot_be_read_is_one_clear_line(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "audit"
     for content, message in [
-        (b"", "holds no line of an audit"),
-        (b"<html>\n{}\n", "holds no line of an audit"),
+        (b"", "has no audit records"),
+        (b"<html>\n{}\n", "has no audit records"),
         (b'{"version": 2, "audit": "pair"}\n', r"audit:1: version 2; this program reads version 1"),
     ]:
         path.write_bytes(content)
@@ -397,7 +397,7 @@ def test_an_audit_that_cannot_be_read_is_one_clear_line(folder: Path, tmp_path: 
     found = read_audits([path])
     assert found.unreadable == 1
     assert len(found.pairs) == whole.count(b"\n") - 1, "a pair that comes twice counts once"
-    assert "1 lines are none of an audit" in audit_section(found, []).missing
+    assert "1 lines are no audit records" in audit_section(found, []).missing
     assert audit_section(read_audits([path]), []).tables[1].rows[0][4:] == [None, None]
 
 
