@@ -220,7 +220,7 @@ def test_the_answer_comes_first(study: CrawlStudy) -> None:
     kinds = rows_of(sections[1].tables[0])
     near = kinds["near_duplicate"]["pages"]
     assert told[1].startswith(
-        f"The run emitted {len(study.corpus):,} verdicts: {near:,} pages nearly repeat another; of "
+        f"The run emitted {len(study.corpus):,} verdicts: {near:,} near-duplicates. An index would show "
     )
     assert "its F1 is" in told[1]
     assert answer([rules_section(crawl_of(manual(items=2)).study())])[0].startswith("No labelled pair")
@@ -239,7 +239,7 @@ def test_a_run_that_knows_few_of_the_pairs_is_no_rival(crawl: Crawl) -> None:
     told = answer(sections)
     assert told[0].startswith(f"On {len(labels):,} labelled pairs ")
     assert part.name not in told[0]
-    assert "On the labelled pairs that it knows its F1 is 1.00" in told[1]
+    assert "On the labelled pairs that the run contains, its F1 is 1.00" in told[1]
     alone = RunPages(part)
     study = RunStudy(part, alone, join_labels(labels, alone))
     assert answer(run_sections(study))[0].startswith("The run emitted "), "of one row none is the best"

@@ -117,7 +117,7 @@ def test_a_run_without_merges_and_without_labels_divides_by_nothing() -> None:
     pages = RunPages(run)
     made = evaluate_run(RunStudy(run, pages, join_labels([], pages)))
     told = {section.key: section for section in made.sections}
-    assert "no pairs" in told["run"].missing
+    assert "found no near-duplicates" in told["run"].missing
     assert [row[1] for row in told["run"].tables[1].rows] == [0, 0, 0, 0, None]
     assert told["rules"].missing.startswith("No labelled pair")
 

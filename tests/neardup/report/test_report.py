@@ -187,7 +187,7 @@ def test_never_shows_another_page_in_place_of_a_changed_one() -> None:
     verdicts = list(crawl.verdicts())
     other = Page("https://elsewhere.example/new", b"something else", "text/html")
     words = Outline(build_report(verdicts, lambda _: other, INFO)).words
-    assert "has changed and holds https://elsewhere.example/new there now" in words
+    assert "has changed and now holds https://elsewhere.example/new there" in words
     assert "something else" not in words
 
 

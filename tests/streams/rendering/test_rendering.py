@@ -342,7 +342,7 @@ def test_what_cannot_be_done_is_told(shell: Shell, monkeypatch: pytest.MonkeyPat
         assert reason in ended.err
     wrong = shell("render", "results.jsonl", "--no-sandbox", "--browser", "/bin/false")
     assert wrong.code == 1
-    assert "/bin/false: cannot be started" in wrong.err
+    assert "/bin/false cannot be started" in wrong.err
     monkeypatch.setattr(browsing.shutil, "which", lambda name: None)
     assert "none of chromium" in shell("render", "results.jsonl", "--no-sandbox").err
     monkeypatch.setattr(browsing.os, "geteuid", lambda: 0)
