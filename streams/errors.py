@@ -28,8 +28,16 @@ class NoAnswer(BrokerError):
     """Kafka did not answer in time. It has refused nothing: the same request may be made again."""
 
 
-class Unsettled(NoAnswer):
-    """Kafka was silent in a transaction. Only a start settles it: it fences what is still on its way to the broker."""
+class Unsettled(BrokerError):
+    """A transaction failed, or its outcome is not known. Starting again is safe, and the only way to settle it.
+
+    A start makes a new producer. That aborts the transaction if it is open, and the broker refuses records of it that
+    are still on their way. commits: transactions that the same producer had committed before.
+    """
+
+    def __init__(self, text: str, /, *, commits: int = 0) -> None:
+        super().__init__(text)
+        self.commits = commits
 
 
 class Stopped(NeardupError):
@@ -82,10 +90,6 @@ class BodiesAway(NeardupError):
     def __init__(self, text: str, /, *, store: str) -> None:
         super().__init__(text)
         self.store = store
-
-
-class NotCommitted(NeardupError):
-    """A transaction was aborted each time it was tried: none of its verdicts can be read. The text has the cause."""
 
 
 class Fenced(NeardupError):

@@ -221,10 +221,8 @@ class SketchLog(LogFollower, Protocol):
 
 
 class VerdictTransactions(Protocol):
-    """Verdicts and the log's next offset, visible together or not at all. aborted: attempts so far that were not."""
+    """Verdicts and the log's next offset, visible together or not at all."""
 
-    @property
-    def aborted(self) -> int: ...
     @property
     def hop(self) -> Hop:
         """From the log to the verdicts."""
@@ -250,7 +248,7 @@ class VerdictTransactions(Protocol):
     ) -> None:
         """Commits (key, value) pairs, and lines of an audit; when it returns, they are. headers: of some of the pairs.
 
-        Raises where that is not so, or not known.
+        Raises if that is not so, or not known. No further commit may follow then: make a new object and `init` it.
         """
         ...
 

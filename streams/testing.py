@@ -18,9 +18,9 @@ from streams.errors import (
     NEW_GENERATION,
     BrokerError,
     Fenced,
-    NotCommitted,
     PositionLost,
     TopicError,
+    Unsettled,
     pages_lost,
     verdicts_gone,
 )
@@ -391,6 +391,9 @@ class Transactions:
 
     around: called before ("begun"), within ("sent") and after ("committed") each commit: a test can raise there, or let
     others do something meanwhile.
+
+    The verdicts of a commit that raised Unsettled are still on their way. They arrive with this object's next commit,
+    as with Kafka; `init` of another object fences them.
     """
 
     def __init__(
@@ -407,7 +410,7 @@ class Transactions:
         self._around = around
         self.hop = Hop(broker.topic(log).id, broker.topic(verdicts).id)
         self.first = ""
-        self.aborted = 0
+        self._late: list[tuple[bytes, bytes]] = []
 
     def init(self) -> None:
         self._broker.owners[self.group] = self
@@ -423,14 +426,19 @@ class Transactions:
         headers: Mapping[int, Sequence[tuple[str, bytes]]] = MappingProxyType({}),
     ) -> None:
         self._around("begun")
-        self._around("sent")
+        try:
+            self._around("sent")
+        except Unsettled:
+            self._late += verdicts
+            raise
         if self._broker.owners.get(self.group) is not self:
             raise Fenced(f"another process has taken over transactional id {self.group}")
-        if verdicts:
+        if verdicts := [*self._late, *verdicts]:
             if self._verdicts not in self._broker.topics:
                 what = f"verdicts up to offset {next_offset} of {self._log}"
-                raise NotCommitted(f"{what}: topic {self._verdicts} is gone")
+                raise Unsettled(f"{what}: topic {self._verdicts} is gone")
             self._append(self._broker.topics[self._verdicts], verdicts)
+            self._late = []
         if audit:
             self._broker.topic(self._audit).partitions[0].records += audit
         self._broker.commit(self.group, self._log, 0, Committed(next_offset, self.hop, self.first))

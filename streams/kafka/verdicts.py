@@ -6,7 +6,8 @@ from types import MappingProxyType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge, Stopped, Unsettled, verdicts_gone
+from neardup.errors import NeardupError
+from streams.errors import BrokerError, Fenced, RecordTooLarge, Stopped, Unsettled, verdicts_gone
 from streams.kafka.admin import Admin
 from streams.kafka.connection import (
     FENCED,
@@ -19,7 +20,6 @@ from streams.kafka.connection import (
     checked,
     committed_of,
     error_of,
-    log,
     repeat,
 )
 from streams.ports import Committed, Hop
@@ -36,21 +36,18 @@ _Record = tuple[str, bytes | None, bytes, list[tuple[str, str | bytes | None]] |
 NOWHERE = Hop(bytes(16), bytes(16))
 
 
-class _MustAbort(Exception):
-    def __init__(self, error: KafkaError) -> None:
-        self.error = error
-
-
 class KafkaVerdicts:
     """The matcher's end of `verdicts`: a batch of verdicts and the log's next offset become visible together or not.
 
     Only the transactional id keeps a second matcher away, not the group: `init` fences whoever had it before.
     transaction_timeout_ms: after so long the broker aborts an open transaction (and fences its producer); above
     `deadline_s`, or a broker away for a while would fence its own client.
-    """
 
-    #: Aborted and tried again so often: after a refused record the next transaction fails too, once.
-    ATTEMPTS_MAX = 4
+    A transaction that fails is never repeated by the same producer, nor is another one begun by it. A producer keeps
+    its epoch after an abort. The broker therefore accepts records of the aborted transaction that arrive late, and they
+    become part of the next transaction (seen with librdkafka 2.15.1 and a silent broker). The `init` of a new producer
+    raises the epoch, so that the broker refuses such records, however short `socket.timeout.ms` is.
+    """
 
     def __init__(
         self,
@@ -73,7 +70,7 @@ class KafkaVerdicts:
         """
         self.topic = topic
         self.transactional_id = transactional_id
-        self.aborted = 0
+        self._commits = 0
         self._log, self.hop, self.first = log_topic, hop, ""
         self._audit_topic = audit_topic
         self._deadline_s = deadline_s
@@ -136,9 +133,9 @@ class KafkaVerdicts:
 
         audit: values for the audit topic, in the same transaction. headers: of some of the pairs, by their places.
 
-        Raises Fenced: end the process; another one owns the line. NotCommitted: aborted, ATTEMPTS_MAX times.
-        RecordTooLarge: aborted. Unsettled, BrokerError: the outcome is not known; begin anew, with `init`, and believe
-        `committed`. A call that hangs ends the process.
+        Raises Fenced: end the process; another one owns the line. Unsettled: refused, or the outcome is not known.
+        RecordTooLarge and BrokerError: mend the cause first. After each of them close this object, make a new one,
+        `init` it, and believe `committed`. A call that hangs ends the process.
         """
 
         records: list[_Record] = [(self.topic, key, value, None) for key, value in verdicts]
@@ -147,67 +144,61 @@ class KafkaVerdicts:
             records[place] = (topic, key, value, list(more))
         records += [(self._audit_topic, None, value, None) for value in audit]
 
-        def attempts() -> None:
-            for _ in range(self.ATTEMPTS_MAX):
-                error = self._transaction(records, next_offset)
-                if error is None:
-                    return
-                self.aborted += 1
-                log.warning("transaction up to offset %d aborted: %s", next_offset, self._cause.explain(error))
-            raise NotCommitted(
-                f"verdicts up to offset {next_offset} of {self._log} cannot be written to {self.topic}: "
-                + (self._cause.explain(error) if error else "")
-            )
+        what = f"the transaction up to offset {next_offset} of {self._log}"
+        self._guarded(what, lambda: self._transaction(records, next_offset))
+        self._commits += 1
 
-        self._guarded(f"the transaction up to offset {next_offset} of {self._log}", attempts)
-
-    def _transaction(self, records: Sequence[_Record], next_offset: int) -> KafkaError | None:
-        """None if committed; the error if aborted."""
+    def _transaction(self, records: Sequence[_Record], next_offset: int) -> None:
         producer = self._producer
         note = Committed(next_offset, self.hop, self.first).note
         place = [TopicPartition(self._log, 0, next_offset, note)]
-        try:
-            self._call("begin", producer.begin_transaction)
-            for record in records:
-                self._produce(*record)
-            group = self._member.consumer_group_metadata()
-            self._call("offsets", lambda: producer.send_offsets_to_transaction(place, group, TRY_SECONDS_MAX))
-            self._call("commit", lambda: producer.commit_transaction(TRY_SECONDS_MAX))
-        except _MustAbort as stop:
-            self._abort(stop.error)
-            if stop.error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-                raise RecordTooLarge(f"a verdict is too large for one message to {self.topic}") from None
-            return stop.error
-        return None
+        self._call("begin", producer.begin_transaction)
+        self._produce(records)
+        group = self._member.consumer_group_metadata()
+        self._call("offsets", lambda: producer.send_offsets_to_transaction(place, group, TRY_SECONDS_MAX))
+        self._call("commit", lambda: producer.commit_transaction(TRY_SECONDS_MAX))
 
-    def _produce(
-        self, topic: str, key: bytes | None, value: bytes, headers: list[tuple[str, str | bytes | None]] | None
-    ) -> None:
-        while True:
-            try:
+    def _produce(self, records: Sequence[_Record]) -> None:
+        """Queues the records."""
+        for topic, key, value, headers in records:
+            queued = False
+            while not queued:
                 try:
-                    return self._producer.produce(topic, value, key, headers=headers)
+                    self._producer.produce(topic, value, key, headers=headers)
+                    queued = True
                 except BufferError:
                     self._producer.poll(0.05)
                     self._in_time("produce")
-            except KafkaException as exception:
-                # Also when the producer is dead: the abort then says so.
-                raise _MustAbort(error_of(exception)) from exception
+                except KafkaException as exception:
+                    raise self._failed("produce", error_of(exception)) from exception
 
-    def _abort(self, first: KafkaError) -> None:
-        while True:
-            try:
-                return self._call("abort", lambda: self._producer.abort_transaction(TRY_SECONDS_MAX), first)
-            except _MustAbort:
-                self._in_time("abort")
+    def _failed(self, what: str, error: KafkaError) -> NeardupError:
+        """What to raise for an error that no repetition of the call can mend."""
+        error = self._kept(error)
+        if error.code() in FENCED:
+            return Fenced(
+                f"another process has taken over transactional id {self.transactional_id}, or a transaction "
+                f"outlived its timeout ({what}: {error.name()}: {error.str()})"
+            )
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            return RecordTooLarge(f"a verdict is too large for one message to {self.topic}")
+        text = f"{what} for {self.transactional_id}: {self._cause.explain(error)}"
+        if error.txn_requires_abort() and not error.fatal():
+            return Unsettled(f"{text}; the transaction failed", commits=self._commits)
+        return BrokerError(text)
 
-    def _call(self, what: str, call: Callable[[], None], first: KafkaError | None = None) -> None:
-        """Repeats `call` while its outcome is open. Raises _MustAbort, Fenced, Unsettled, BrokerError.
+    def _kept(self, error: KafkaError) -> KafkaError:
+        """The first error of the transaction. The client keeps it; a later call may report its wrong state instead."""
+        try:
+            self._producer.begin_transaction()  # begins nothing: a transaction is open
+        except KafkaException as exception:
+            kept = error_of(exception)
+            if kept.fatal() or kept.txn_requires_abort():
+                return kept
+        return error
 
-        The deadline must stay below the client's socket timeout of 60 s. A transaction that is aborted because a
-        request timed out, and tried again, can be there twice: with librdkafka 2.15.1 records that were on their way
-        to a silent broker came in after the abort's marker, as part of the next transaction.
-        """
+    def _call(self, what: str, call: Callable[[], None]) -> None:
+        """Repeats `call` while its outcome is open. Raises Fenced, Unsettled, RecordTooLarge, BrokerError."""
         while True:
             try:
                 call()
@@ -216,18 +207,8 @@ class KafkaVerdicts:
                 return
             except KafkaException as exception:
                 error = error_of(exception)
-                said = f"{error.name()}: {error.str()}" + (f" (after {first.name()}: {first.str()})" if first else "")
-                if error.code() in FENCED:
-                    raise Fenced(
-                        f"another process has taken over transactional id {self.transactional_id}, or a transaction "
-                        f"outlived its timeout ({what}: {said})"
-                    ) from exception
-                if error.txn_requires_abort():
-                    raise _MustAbort(error) from exception
-                if error.fatal() or not error.retriable():
-                    after = f" (after {first.name()}: {first.str()})" if first else ""
-                    explained = self._cause.explain(error)
-                    raise BrokerError(f"{what} for {self.transactional_id}: {explained}{after}") from exception
+                if error.txn_requires_abort() or not error.retriable():
+                    raise self._failed(what, error) from exception
                 self._producer.poll(0.02)
                 self._in_time(f"{what} for {self.transactional_id}", error)
 
@@ -237,7 +218,7 @@ class KafkaVerdicts:
             return call()
 
     def _in_time(self, what: str, error: KafkaError | None = None) -> None:
-        """Raises BrokerError past the deadline, and Stopped some seconds after the process was told to stop."""
+        """Raises Unsettled past the deadline, and Stopped some seconds after the process was told to stop."""
         now, stop = time.monotonic(), self._connection.stop
         self._connection.beat()
         if stop is not None and stop.is_set() and not self._hurries:
@@ -247,7 +228,7 @@ class KafkaVerdicts:
         if self._hurries:
             raise Stopped(f"{what}: told to stop while Kafka did not answer; the next start finds out what it did")
         explained = self._cause.explain(error) if error else f"the client's queue stays full{self._cause}"
-        raise Unsettled(f"{what}: not known after {self._deadline_s:g} s: {explained}")
+        raise Unsettled(f"{what}: not known after {self._deadline_s:g} s: {explained}", commits=self._commits)
 
     def check(self) -> None:
         """Raises TopicError if the topic was deleted or made anew; BrokerError soon, if that cannot be told."""

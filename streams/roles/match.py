@@ -5,7 +5,8 @@ the log's next offset in one transaction; (4) write the store, the next offset i
 to time, flush it. A crash before the end of 3 leaves nothing behind: the transaction is aborted by the next `init`.
 After 3 the committed offset M is ahead of the store's N, and N to M is folded in silence at the next start; the same
 after 4, where what was not flushed is lost. Never 4 before 3: a page would match itself after a crash. Where the
-outcome of 3 is not known the process ends, and the next start believes the committed offset.
+outcome of 3 is not known, or the transaction failed, the matcher starts again with a new producer, in the same process,
+and believes the committed offset.
 
 One matcher writes: it assigns itself the one partition, and its transactional id fences whoever had it before.
 """
@@ -109,7 +110,7 @@ class MatchRole:
             self.matcher.watch = audit.look
 
     def run(self) -> None:
-        """Raises CorruptRecord, SourceGap, StateError, Fenced, NotCommitted, BrokerError, PositionLost."""
+        """Raises CorruptRecord, SourceGap, StateError, Fenced, Unsettled, BrokerError, PositionLost."""
         first = self.matcher.next_offset
         if first < self._committed:
             _log.info("folding what was judged before", offset=first, committed=self._committed)
@@ -224,11 +225,9 @@ class MatchRole:
     def _commit(self, prepared: Prepared) -> None:
         with self._metrics.step("match", "produce"):
             lines = [(verdict.url.encode("utf-8", "replace"), verdict.to_json()) for verdict in prepared.verdicts]
-        before = self._verdicts.aborted
         looked = None if self._audit is None else self._look(self._audit, prepared)
         with self._metrics.step("match", "commit"), self._traced(prepared) as headers:
             self._verdicts.commit(lines, prepared.next_offset, looked.for_topic if looked else (), headers)
-        self._metrics.restarts["match", "abort"].inc(self._verdicts.aborted - before)
         self._committed = prepared.next_offset
         self._count(prepared)
         if self._audit is not None and looked is not None:

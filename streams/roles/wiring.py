@@ -30,6 +30,10 @@ from streams.state.directory import MatcherDirectory
 _log = logs.get("match")
 
 
+#: A matcher whose transactions fail starts again in its process. After so many starts in a row without a commit the
+#: process ends.
+FAILED_STARTS_MAX = 4
+
 #: Makes what reads `pages`, of the connection and of the sketch log.
 MakePages = Callable[[Connection, Topic], KafkaPages]
 
@@ -109,6 +113,7 @@ def run_matcher(
             options = {"new_decider": new_decider, "accept_lost_verdicts": accept_lost_verdicts, "standby": standby}
             run_matcher(settings, made, **options)
         return
+    failed = 0  # starts in a row that committed nothing
     while True:
         try:
             return _match(settings, runtime, new_decider, accept_lost_verdicts, standby)
@@ -117,6 +122,13 @@ def run_matcher(
             # without a standby that was fenced ends: it would take the line back from the one that took it.
             if runtime.stop.is_set() or (isinstance(error, Fenced) and not standby):
                 raise
+            if isinstance(error, Unsettled):
+                failed = 0 if error.commits else failed + 1
+                if failed >= FAILED_STARTS_MAX:
+                    raise Unsettled(
+                        f"{error}; {failed} starts in a row committed nothing: ending the process"
+                    ) from error
+                runtime.metrics.restarts["match", "abort"].inc()
             _log.warning("begins again", reason=str(error))
             new_decider = accept_lost_verdicts = False  # an operator's word is for one start
 

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from neardup.errors import NeardupError
 from streams.config.settings import Topics
-from streams.errors import BrokerError, Fenced, NotCommitted, RecordTooLarge
+from streams.errors import BrokerError, Fenced, RecordTooLarge, Unsettled
 from streams.kafka import Admin, Connection, KafkaVerdicts, Reader, topics
 from streams.kafka.topics import Sizes
 from streams.kafka.verdicts import NOWHERE
@@ -34,6 +34,14 @@ def sink(connection: Connection, names: Topics, **changes: Any) -> KafkaVerdicts
         "transactional_id": names.sketches,
     }
     return KafkaVerdicts(connection, names.verdicts, **{**settings, **changes})
+
+
+def again(failed: KafkaVerdicts, connection: Connection, names: Topics) -> KafkaVerdicts:
+    """What follows a commit that failed."""
+    failed.close()
+    verdicts = sink(connection, names)
+    verdicts.init()
+    return verdicts
 
 
 def batch(number: int, size: int = 3) -> list[tuple[bytes, bytes]]:
@@ -211,8 +219,9 @@ def test_a_refused_verdict_leaves_nothing_behind(connection: Connection, admin: 
     verdicts.init()
     verdicts.commit(batch(0), 1)
 
-    with pytest.raises((NotCommitted, RecordTooLarge)):
+    with pytest.raises(RecordTooLarge):
         verdicts.commit([*batch(1), (b"large", b"x" * 3000)], 2)
+    verdicts = again(verdicts, plain, names)
 
     assert verdicts.committed() == Committed(1, NOWHERE)
     verdicts.commit(batch(2), 3)
@@ -227,6 +236,7 @@ def test_a_verdict_over_the_client_s_limit_leaves_nothing_behind(connection: Con
 
     with pytest.raises(RecordTooLarge):
         verdicts.commit([*batch(0), (b"large", b"x" * 3000)], 1)
+    verdicts = again(verdicts, connection, made)
 
     assert verdicts.committed() is None
     verdicts.commit(batch(1), 1)
@@ -255,9 +265,16 @@ def test_a_broker_killed_again_and_again_loses_and_repeats_nothing(own_broker: A
     failed: list[NeardupError] = []
 
     def work() -> None:
+        nonlocal verdicts
+        number = 0
         try:
-            for number in range(total):
-                verdicts.commit(batch(number, 20), number + 1)
+            while number < total:
+                try:
+                    verdicts.commit(batch(number, 20), number + 1)
+                    number += 1
+                except Unsettled:
+                    verdicts = again(verdicts, connection, names)
+                    number = done.offset if (done := verdicts.committed()) else 0
                 reached.release()
         except NeardupError as error:
             failed.append(error)
@@ -301,6 +318,35 @@ def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(o
     assert done in (Committed(1, NOWHERE), Committed(2, NOWHERE))
     if done == Committed(1, NOWHERE):
         after.commit(batch(1), 2)
+    assert sorted(said(connection, names)) == values_of(batch(0), batch(1))
+    after.close()
+
+
+def test_records_that_arrive_late_are_no_part_of_a_later_transaction(own_broker: Any, names: Topics) -> None:
+    connection = Connection(own_broker.bootstrap, {"socket.timeout.ms": 1000, "message.timeout.ms": 2000})
+    topics.create(Admin(connection), names, Sizes(partitions=1))
+    verdicts = sink(connection, names)
+    verdicts.init()
+    verdicts.commit(batch(0), 1)
+    produce = verdicts._produce
+
+    def silent(records: Any) -> None:
+        produce(records[:1])
+        assert verdicts._producer.flush(30) == 0  # the partition is part of the transaction
+        own_broker.pause()
+        produce(records[1:])
+
+    verdicts._produce = silent  # type: ignore[method-assign]
+    with pytest.raises(Unsettled, match="the transaction failed"):
+        verdicts.commit(batch(1), 2)
+    verdicts._produce = produce  # type: ignore[method-assign]
+    own_broker.resume()
+    with pytest.raises(NeardupError):  # no other transaction by the same producer
+        verdicts.commit(batch(1), 2)
+
+    after = again(verdicts, Connection(own_broker.bootstrap), names)
+    assert after.committed() == Committed(1, NOWHERE)
+    after.commit(batch(1), 2)
     assert sorted(said(connection, names)) == values_of(batch(0), batch(1))
     after.close()
 

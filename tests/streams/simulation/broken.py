@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streams.errors import Unsettled
 from streams.formats.message import Message
 from streams.line import accounting, matcher
 from streams.line.matcher import Prepared
@@ -87,6 +88,18 @@ def the_committed_place_is_one_too_far(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MatchRole, "_commit", further)
 
 
+def a_failed_transaction_is_repeated_by_its_producer(patch: pytest.MonkeyPatch) -> None:
+    commit = MatchRole._commit
+
+    def twice(self: MatchRole, prepared: Prepared) -> None:
+        try:
+            commit(self, prepared)
+        except Unsettled:
+            commit(self, prepared)
+
+    patch.setattr(MatchRole, "_commit", twice)
+
+
 def a_start_believes_the_index_alone(patch: pytest.MonkeyPatch) -> None:
     """Verdicts that are out, and whose index was not flushed, are told again."""
     resume_at = restart.resume_at
@@ -118,6 +131,7 @@ BROKEN: Sequence[Broken] = [
     a_partition_that_comes_again_is_committed_back,
     the_index_is_written_before_the_commit,
     the_committed_place_is_one_too_far,
+    a_failed_transaction_is_repeated_by_its_producer,
     a_start_believes_the_index_alone,
     another_log_is_taken_for_the_one_before,
     another_topic_of_verdicts_is_taken_for_the_one_before,

@@ -121,7 +121,6 @@ ADVICE: Mapping[str, Act] = {
     r"retention has overtaken this standby; start it again": _start_again,
     # Their classes say that starting again is safe.
     r"\A(?:BrokerError|NoAnswer|Unsettled|Stopped): ": _start_again,
-    r"\ANotCommitted: ": _start_again,
 }
 
 

@@ -3,7 +3,7 @@
 What the roles do is theirs: `SketchRole`, `MatchRole`, `begin`, `check_scheme`, the client.
 """
 
-from streams.errors import BrokerError
+from streams.errors import Unsettled
 from streams.ports import Committed
 from streams.testing import ForgetfulStore
 from tests.streams.simulation.folder import Disk, Folder
@@ -123,7 +123,7 @@ class World(Matchers):
         if what == "crash":
             raise Crash
         if what == "nobody knows":
-            raise BrokerError("the transaction: not known after 45 s")
+            raise Unsettled("the transaction: not known after 45 s")
         if what == "second matcher":
             self.second_matcher()
         elif what == "rebalance":
