@@ -82,8 +82,9 @@ def own_broker(own: Own) -> Iterator[Any]:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Ends the broker after the last test of its group, see tests/conftest.py: an idle one takes 3 % of a core."""
     grouped = hasattr(item.config, "workerinput")
-    if grouped and "own" in item.fixturenames and "own" not in getattr(nextitem, "fixturenames", ()):
-        item.funcargs["own"].end()
+    own = item.funcargs.get("own")  # a skipped test has no fixtures
+    if grouped and own is not None and "own" not in getattr(nextitem, "fixturenames", ()):
+        own.end()
 
 
 @pytest.fixture

@@ -91,17 +91,6 @@ def everything(own_broker: Any, make: Make, names: Topics, tmp_path: Path) -> It
     made.close()
 
 
-@pytest.mark.slow
-def test_no_role_ends_while_the_broker_is_silent(own_broker: Any, everything: Everything) -> None:
-    own_broker.pause()
-    for role in (everything.sketcher, everything.active, everything.run):
-        eventually(lambda role=role: WAITS in role.said() or not role.running, "it has noticed")
-    everything.look()
-    own_broker.resume()
-    everything.publish(5)
-    everything.check()
-
-
 @pytest.mark.skipif(not SECONDS, reason="takes minutes: make silence")
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
 @pytest.mark.parametrize("seconds", SECONDS)
@@ -113,6 +102,17 @@ def test_it_may_be_silent_for_long(own_broker: Any, everything: Everything, seco
     own_broker.pause()
     until = time.monotonic() + seconds
     eventually(lambda: everything.look() or time.monotonic() > until, "the time is over", seconds + 60)
+    own_broker.resume()
+    everything.publish(5)
+    everything.check()
+
+
+@pytest.mark.slow
+def test_no_role_ends_while_the_broker_is_silent(own_broker: Any, everything: Everything) -> None:
+    own_broker.pause()
+    for role in (everything.sketcher, everything.active, everything.run):
+        eventually(lambda role=role: WAITS in role.said() or not role.running, "it has noticed")
+    everything.look()
     own_broker.resume()
     everything.publish(5)
     everything.check()
