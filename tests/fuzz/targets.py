@@ -11,6 +11,7 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import patch
 from urllib.request import HTTPHandler, Request
 
 import xxhash
@@ -193,6 +194,13 @@ def body_ref(data: bytes) -> None:
     rest, _, answer = data.partition(b"\n")
     bodies = Bodies([_PREFIX], BODY_BYTES_MAX)
     _Answering.answer = answer
+    handler = _Handler()
+    handler.parent = formats_bodies._OPENER  # type: ignore[attr-defined]
+    with patch.dict(formats_bodies._OPENER.handle_open, http=[handler]):
+        _read_bodies(bodies, rest)
+
+
+def _read_bodies(bodies: Bodies, rest: bytes) -> None:
     for url in (_PREFIX + rest.decode("utf-8", "replace"), _SHORT_PREFIX + rest.decode("latin-1")):
         try:
             assert len(bodies.read(url)) <= BODY_BYTES_MAX + 1
@@ -223,8 +231,6 @@ class _Handler(HTTPHandler):
 
 _SECRET = "t3asel w,l"
 _PREFIX, _SHORT_PREFIX = f"http://carder:{_SECRET}@store.example/bodies/", "http://store.example/bodies/"
-formats_bodies._OPENER.handle_open["http"] = [_Handler()]
-_Handler.parent = formats_bodies._OPENER  # type: ignore[attr-defined]
 
 
 def wacz(data: bytes) -> None:

@@ -226,7 +226,8 @@ def test_verdicts_that_retention_took_are_not_passed_over(broker: str, made: Top
     partition = int(name.partition("/")[2])
     matcher.say(*range(10, 20))
     place = TopicPartition(made.verdicts, partition, position + 1)
-    AdminClient({"bootstrap.servers": broker}).delete_records([place])[place].result(30)
+    admin = AdminClient({"bootstrap.servers": broker})  # kept: without the client the answer never comes
+    admin.delete_records([place])[place].result(30)
     with pytest.raises(PositionLost, match=rf"partition {partition}: offset {position} is to be read"):
         take_all(broker, made, store)
 

@@ -376,7 +376,7 @@ def test_pairs_of_an_audit_can_be_labelled(folder: Path, tmp_path: Path) -> None
             assert drawn.sample == f"audit: {pair.sample}"
         stranger = AuditPair("http://x.example/", "http://y.example/", "rejected", ("", "tape"), None, (0, 0, 0.7))
         audit.pairs = [stranger]
-        with pytest.raises(BadInput, match="of the 1 pairs of the audit none"):
+        with pytest.raises(BadInput, match="none of the 1 audit pairs has both pages"):
             drawn_of(audit, crawl.corpus)
 
 
