@@ -71,7 +71,7 @@ SLOWEST := --durations 20 --durations-min 1
 # is for `make test`.
 quick: $(READY)
 	$(PYTEST) $(WORKING) -m "not slow and not broker and not browser" \
-		--ignore tests/gate --ignore tests/deploy --ignore tests/release
+		--ignore tests/measure/gate --ignore tests/deploy --ignore tests/release
 
 check: lint types imports quick
 
@@ -130,23 +130,23 @@ demo:
 
 # The accuracy gate alone: pages of known truth by class of template. NEARDUP_GATE_PAGES=10000 makes it longer.
 gate: $(READY)
-	$(PYTEST) $(WORKING) tests/gate
+	$(PYTEST) $(WORKING) tests/measure/gate
 
 # The default rule with and without each of its steps; SETS: a folder of the public archives; TREES: NAME=FOLDER of HTML.
 ablation: $(READY)
-	$(BIN)/python -m tests.gate.ablation $(if $(SETS),--data $(SETS)) $(foreach tree,$(TREES),--tree $(tree))
+	$(BIN)/python -m tests.measure.gate.ablation $(if $(SETS),--data $(SETS)) $(foreach tree,$(TREES),--tree $(tree))
 
 unseen: $(READY)
-	$(BIN)/python -m tests.gate.unseen $(if $(SETS),--data $(SETS)) $(foreach tree,$(TREES),--tree $(tree))
+	$(BIN)/python -m tests.measure.gate.unseen $(if $(SETS),--data $(SETS)) $(foreach tree,$(TREES),--tree $(tree))
 
-# All rules on pages whose truth is known: a made-up web (docs beside it: see tests/gate/web.py), and public archives.
+# All rules on pages whose truth is known: a made-up web (docs beside it: see tests/measure/gate/web.py), and public archives.
 PAGES ?= 10000
 web: $(READY)
-	$(BIN)/python -m tests.gate.web build/web --pages $(PAGES)
+	$(BIN)/python -m tests.measure.gate.web build/web --pages $(PAGES)
 	$(BIN)/neardup evaluate build/web/pages.jsonl --items build/web/items.jsonl --out build/web/evaluation
 
 corpora: $(READY)
-	$(BIN)/python -m tests.gate.corpora $(SETS) build/corpora
+	$(BIN)/python -m tests.measure.gate.corpora $(SETS) build/corpora
 
 # Three brokers, each lost in turn; and minutes of random kills, all verdicts compared.
 test-cluster: $(READY)
@@ -177,31 +177,31 @@ soak: $(READY)
 # rows by a part of their name: `make bench ONLY=worst`.
 ONLY ?=
 bench: $(READY)
-	$(BIN)/python -m tests.bench --out build --only "$(ONLY)"
+	$(BIN)/python -m tests.measure.bench --out build --only "$(ONLY)"
 
 bench-large: $(READY)
-	$(BIN)/python -m tests.bench --out build --only "$(ONLY)" --large
+	$(BIN)/python -m tests.measure.bench --out build --only "$(ONLY)" --large
 
 # How many keys should a page post? PAGES, and CRAWLS: folders of HTML that the pages are drawn from, too; and RUNS, how
 # many choices of keys are folded for their cost. RocksDB's options under the matcher's load, each against its default.
 PAGES ?= 100000
 RUNS ?= 4
 bench-curve: $(READY)
-	$(BIN)/python -m tests.bench.curve --pages $(PAGES) --runs $(RUNS) $(foreach crawl,$(CRAWLS),--real $(crawl))
-	$(BIN)/python -m tests.bench.blocks $(if $(SETS),--data $(SETS))
+	$(BIN)/python -m tests.measure.bench.curve --pages $(PAGES) --runs $(RUNS) $(foreach crawl,$(CRAWLS),--real $(crawl))
+	$(BIN)/python -m tests.measure.bench.blocks $(if $(SETS),--data $(SETS))
 
 bench-options: $(READY)
-	$(BIN)/python -m tests.bench.options --out build/options.md
+	$(BIN)/python -m tests.measure.bench.options --out build/options.md
 
 # Where a page's microseconds go; and the stream against the scan of the same pages.
 profile: $(READY)
-	$(BIN)/python -m tests.bench.profile
+	$(BIN)/python -m tests.measure.bench.profile
 
 bench-stream: $(READY)
-	$(BIN)/python tests/bench/stream.py --out build/bench-stream.md
+	$(BIN)/python tests/measure/bench/stream.py --out build/bench-stream.md
 
 bench-views: $(READY)
-	$(BIN)/python tests/bench/views.py --out build/bench-views.md
+	$(BIN)/python tests/measure/bench/views.py --out build/bench-views.md
 
 # The stream on a real broker: needs Java and Maven, which fetch and run Apache Kafka without containers.
 demo-kafka: $(READY)

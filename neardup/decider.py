@@ -136,7 +136,7 @@ class Decider:
     syndicated_words_min: Annotated[
         int, (0, 100), "Words that their headlines have in common at least, and half of the shorter one"
     ] = later(3, neutral=3)
-    # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/bench/README.md
+    # keys that a page is found by, for rules on tapes; the figures behind the choice: tests/measure/bench/README.md
     supershingles_posted: Annotated[int, (0, 8), "Small supershingles among the keys of a page"] = 8
     blocks_posted: Annotated[int, (0, 6), "Blocks of the log-tf simhash among the keys of a page"] = 0
     # the life of a URL
@@ -149,7 +149,7 @@ class Decider:
     )
     # what was learned (`neardup.signals.online`)
     model: Annotated[str, "Model of the rule signals, as a file or as the JSON of one"] = later("", neutral="")
-    # how long a page counts that nobody sees any more; swept at places of the log (`streams.line.expiry`)
+    # how long a page counts that nobody sees any more; swept at places of the log (`streams.pipeline.expiry`)
     expiry_days: Annotated[int, (0, 36_500), "Days of log time after which unseen pages are dropped; 0: never"] = later(
         0, neutral=0
     )

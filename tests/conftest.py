@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.browser import browser
-from tests.gate.table import pytest_terminal_summary
+from tests.measure.gate.table import pytest_terminal_summary
 
 __all__ = ["browser", "pytest_terminal_summary"]
 

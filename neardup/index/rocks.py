@@ -253,7 +253,7 @@ def _tune(family: Family, options: Any, tables: Any) -> None:
     """Options for speed and size alone: whatever is set here, files written before stay readable.
 
     The figures are ratios of processor time over all calls of a log of 200,000 pages and RocksDB's own threads, as
-    `make bench-options` measures them; tests/bench/README.md has the table, and what else was tried.
+    `make bench-options` measures them; tests/measure/bench/README.md has the table, and what else was tried.
     """
     # .94, and .87 where the cache is small, for .02 (real pages: .04) of the disk: keys are what is read most.
     compression = rocksdict.DBCompressionType.lz4 if family is Family.KEYS else rocksdict.DBCompressionType.zstd

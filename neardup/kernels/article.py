@@ -13,7 +13,7 @@ import numpy as np
 from neardup.kernels import lean_kernel
 
 U8 = np.uint8
-#: In tokens; chosen on half of the pages whose main contents people marked: `tests/bench/README.md`.
+#: In tokens; chosen on half of the pages whose main contents people marked: `tests/measure/bench/README.md`.
 LINK_PRICE, BLOCK_PRICE = 2, 6
 
 

@@ -217,8 +217,8 @@ def scan(
     from streams.files.scan import scan as run
     from streams.files.state import State
     from streams.formats.documents import Fields
-    from streams.line.audit import open_audit
-    from streams.line.audit import shadow_numbers as numbers_of
+    from streams.pipeline.audit import open_audit
+    from streams.pipeline.audit import shadow_numbers as numbers_of
     from streams.process.last_words import LastWords
     from streams.process.open_files import raise_open_files
 

@@ -328,7 +328,7 @@ def _instant(text: str | None) -> int | None:
     if text is None:
         return None
     from streams.commands.tail import parse_start
-    from streams.process.signals import SystemClock
+    from streams.process.shutdown import SystemClock
 
     when = parse_start(text, SystemClock().now_ms())
     if isinstance(when, str):

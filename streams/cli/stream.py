@@ -262,7 +262,7 @@ def verdicts(
     from rich.console import Console
 
     from streams.commands.tail import Wanted, parse_columns, parse_start, show
-    from streams.process.signals import SystemClock
+    from streams.process.shutdown import SystemClock
 
     wanted, chosen = Wanted.of(sites or (), kinds or ()), parse_columns(columns)
     began = parse_start(start, SystemClock().now_ms())
@@ -290,7 +290,7 @@ def audit(
     from rich.console import Console
 
     from streams.commands.tail import parse_start, show
-    from streams.process.signals import SystemClock
+    from streams.process.shutdown import SystemClock
     from streams.roles.runtime import greet
 
     if not settings.topics.audit:

@@ -11,7 +11,7 @@ from neardup.index.rocks import RocksStore
 from neardup.scheme import Scheme
 from streams.errors import SET_THE_SCHEME
 from streams.files.state import State
-from streams.line.matcher import Matcher
+from streams.pipeline.matcher import Matcher
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
 from streams.state.checkpointer import make_image, manifest_of, restore, restore_newest
 from streams.state.directory import SCAN_NAMES, Directory

@@ -23,7 +23,7 @@ from streams.commands.compare import safe
 from streams.commands.exactly import ExactSimilarity, exact_of
 from streams.files.state import State
 from streams.formats.message import decode_message
-from streams.line.folding import fold_until
+from streams.pipeline.folding import fold_until
 
 #: Verdicts about the URL that are listed, the latest.
 HISTORY_MAX = 20

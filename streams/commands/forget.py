@@ -13,7 +13,7 @@ from neardup.sketch.takedown import Takedown, of_prefix, of_site, of_url
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 from streams.files.state import State
-from streams.line.takedowns import Done
+from streams.pipeline.takedowns import Done
 
 if TYPE_CHECKING:
     from streams.client import VerdictConsumer

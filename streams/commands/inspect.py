@@ -19,8 +19,8 @@ from neardup.page import normalise_url
 from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
 from streams.commands.terminal import safe
-from streams.line.matcher import LOG_PROGRAM, PROGRAM, Matcher
-from streams.line.takedowns import takedowns_of
+from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
+from streams.pipeline.takedowns import takedowns_of
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.inspection import Inspection, Progress, inspect
 

@@ -8,8 +8,8 @@ to change but the guide (`python deploy/guide.py`).
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_STREAM = "python tests/bench/stream.py --pages 3000 --rounds 2"
-_GROWTH = "python -m tests.bench --only growth --sizes 10000,100000,1000000"
+_STREAM = "python tests/measure/bench/stream.py --pages 3000 --rounds 2"
+_GROWTH = "python -m tests.measure.bench --only growth --sizes 10000,100000,1000000"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from streams.batch.workers import Workers
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource
 from streams.formats.documents import Fields
-from streams.process.signals import SystemClock, stopped_by_signals
+from streams.process.shutdown import SystemClock, stopped_by_signals
 
 #: Least memory of DuckDB, and memory of each process that compares texts.
 ENGINE_MB_MIN, WORKER_MB = 256, 350

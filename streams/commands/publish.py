@@ -17,7 +17,7 @@ from streams.files.sources import LocalSource, open_sources
 from streams.formats.bodies import BodyFolder
 from streams.formats.documents import Fields
 from streams.ports import SourcedPage
-from streams.process.signals import stopped_by_signals
+from streams.process.shutdown import stopped_by_signals
 from streams.roles.runtime import connect, traces_of
 
 #: Problems kept with their text; all are counted.

@@ -17,9 +17,9 @@ from streams.errors import PositionLost, TopicError
 from streams.files.state import State
 from streams.formats.verdicts import decode_verdict
 from streams.history.replay import Present, Stretch, replayed
-from streams.line.deciders import words_in
-from streams.line.matcher import Matcher, folded_to
-from streams.line.operator_words import Decisions
+from streams.pipeline.deciders import words_in
+from streams.pipeline.matcher import Matcher, folded_to
+from streams.pipeline.operator_words import Decisions
 from streams.process import logs
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore
 from streams.state.directory import kept_decider

@@ -30,7 +30,7 @@ from neardup.signals.of_sketches import OF_SKETCHES
 from neardup.signals.table import SETS, SIGNALS
 from streams.batch.workers import Workers
 from streams.commands.examples import Labelled, Progress, examples_of, labelled
-from streams.process.signals import stopped_by_signals
+from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import write_whole
 
 #: Name of the set of sketch signals in --signals.

@@ -30,8 +30,8 @@ from neardup.sketch.making import sketch_pages
 from streams.files.archive_time import DATES, ArchiveTime
 from streams.files.sources import LocalSource, SourceRecord
 from streams.formats.message import ANY_LOG, Message, encode_message
-from streams.line.accounting import Mark
-from streams.line.cutting import full_message
+from streams.pipeline.accounting import Mark
+from streams.pipeline.cutting import full_message
 from streams.ports import Range, SourcedPage
 
 _BATCH_PAGES = 128

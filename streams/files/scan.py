@@ -29,10 +29,10 @@ from streams.files.sources import LocalSource, SourceRecord, open_sources
 from streams.files.state import FLUSH_MESSAGES, State
 from streams.formats.documents import ID_SCHEME, Fields
 from streams.formats.message import MANY_SOURCES, as_first, verdict_lines, verdicts_source
-from streams.line.audit import Audit
-from streams.line.matcher import Mark
+from streams.pipeline.audit import Audit
+from streams.pipeline.matcher import Mark
 from streams.ports import SourcedPage
-from streams.process.signals import stopped_by_signals
+from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import state_error, written_alone
 
 #: Messages between the two threads: 0.9 MB each.

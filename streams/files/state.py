@@ -43,9 +43,9 @@ from streams.formats.message import (
     encode_verdicts,
     verdict_lines,
 )
-from streams.line.deciders import change, why_not, words_in
-from streams.line.matcher import Matcher, folded_to
-from streams.line.takedowns import Done, names_any, takedowns_of
+from streams.pipeline.deciders import change, why_not, words_in
+from streams.pipeline.matcher import Matcher, folded_to
+from streams.pipeline.takedowns import Done, names_any, takedowns_of
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.locked_folder import state_error
 

@@ -17,7 +17,7 @@ from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost
 from streams.formats.message import Message, decode_entry, is_control
-from streams.line.matcher import Matcher
+from streams.pipeline.matcher import Matcher
 
 #: Messages folded together, and their bytes: as many as the live matcher takes by default. No verdict depends on it.
 BATCH_MESSAGES_MAX = 16

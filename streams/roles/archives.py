@@ -19,8 +19,8 @@ from streams.files.sources import LocalSource, open_sources
 from streams.formats.message import as_first
 from streams.kafka import Admin, Writer
 from streams.kafka.merged import Pace
-from streams.line.accounting import Mark
-from streams.line.matcher import Matcher
+from streams.pipeline.accounting import Mark
+from streams.pipeline.matcher import Matcher
 from streams.process import logs
 from streams.roles.runtime import WAIT_SECONDS, Runtime, connect
 from streams.state.directory import MatcherDirectory

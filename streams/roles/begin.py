@@ -11,10 +11,10 @@ from neardup.index.base import Family, Store
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.formats.message import NewDecider, encode_control
-from streams.line.audit import Audit
-from streams.line.deciders import after_words, change, why_not, words_in
-from streams.line.matcher import Matcher, folded_to
-from streams.line.operator_words import Ahead
+from streams.pipeline.audit import Audit
+from streams.pipeline.deciders import after_words, change, why_not, words_in
+from streams.pipeline.matcher import Matcher, folded_to
+from streams.pipeline.operator_words import Ahead
 from streams.ports import Committed, Hop, SketchLog, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints

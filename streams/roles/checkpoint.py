@@ -11,7 +11,7 @@ from neardup.index.rocks import RocksStore
 from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.kafka import KafkaLog
-from streams.line.matcher import Matcher, folded_to
+from streams.pipeline.matcher import Matcher, folded_to
 from streams.process import logs
 from streams.process.metrics import Metrics
 from streams.roles.runtime import Runtime

@@ -26,10 +26,10 @@ from neardup.index.base import Store
 from neardup.index.rocks import RocksStore
 from neardup.matching.shadow import Counts
 from streams.errors import BrokerError, Fenced, SourceGap, TopicError, WrongScheme
-from streams.line.audit import Audit
-from streams.line.deciders import change
-from streams.line.matcher import Matcher, Prepared
-from streams.line.operator_words import Ahead, Decisions, up_to_word
+from streams.pipeline.audit import Audit
+from streams.pipeline.deciders import change
+from streams.pipeline.matcher import Matcher, Prepared
+from streams.pipeline.operator_words import Ahead, Decisions, up_to_word
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints

@@ -16,8 +16,8 @@ from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.limits import PLACE_BITS
 from streams.errors import LOG_LOST, NEW_GENERATION, PositionLost, TopicError
-from streams.line.deciders import Words, after_words
-from streams.line.matcher import Matcher
+from streams.pipeline.deciders import Words, after_words
+from streams.pipeline.matcher import Matcher
 from streams.ports import Committed, Hop
 
 #: The flag of `neardup match` that says so.

@@ -16,7 +16,7 @@ from streams.process import logs
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
 from streams.process.open_files import raise_open_files
-from streams.process.signals import SteadyClock, stopped_by_signals
+from streams.process.shutdown import SteadyClock, stopped_by_signals
 from streams.process.traces import Traces, traces_to
 
 _log = logs.get("roles")

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 from neardup.errors import StateError
 from streams.errors import BrokerError, PositionLost
-from streams.line.deciders import words_in
-from streams.line.matcher import Matcher, folded_to
-from streams.line.operator_words import Decisions, up_to_word
+from streams.pipeline.deciders import words_in
+from streams.pipeline.matcher import Matcher, folded_to
+from streams.pipeline.operator_words import Decisions, up_to_word
 from streams.ports import Committed
 from streams.process import logs
 from streams.roles.begin import Held, Line, Wishes, bind, bound_to, refusal, same_generation

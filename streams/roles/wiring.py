@@ -14,10 +14,10 @@ from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts
 from streams.kafka.leader import Leader
 from streams.kafka.reader import RawRecord, Reader
 from streams.kafka.topics import require
-from streams.line.audit import Audit, open_audit, shadow_numbers
+from streams.pipeline.audit import Audit, open_audit, shadow_numbers
 from streams.ports import Hop
 from streams.process import logs
-from streams.process.signals import SystemClock
+from streams.process.shutdown import SystemClock
 from streams.roles.begin import Line, Wishes, begin
 from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.index.rocks import RocksStore
-from streams.line.matcher import Matcher
+from streams.pipeline.matcher import Matcher
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
 from streams.state.locked_folder import sync_directory
 

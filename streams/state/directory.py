@@ -20,7 +20,7 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, StateError
 from neardup.scheme import Scheme
 from streams.errors import SET_THE_SCHEME
-from streams.line.matcher import folded_to
+from streams.pipeline.matcher import folded_to
 from streams.state.locked_folder import lock_directory, state_error, write_whole
 
 if TYPE_CHECKING:

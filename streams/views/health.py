@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.report.samples import instant
-from streams.process.signals import SystemClock
+from streams.process.shutdown import SystemClock
 
 Facts = dict[str, Any]
 

@@ -12,7 +12,7 @@ from streams.errors import BrokerError
 from streams.process import logs
 from streams.process.health import Health, HealthServer, RoleHealth
 from streams.process.metrics import Metrics
-from streams.process.signals import SteadyClock
+from streams.process.shutdown import SteadyClock
 
 _log = logs.get("views")
 

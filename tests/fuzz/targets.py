@@ -50,8 +50,8 @@ from streams.formats.verdicts import decode_object
 from streams.formats.warc import page_of
 from streams.history.diff import diff
 from streams.kafka.generations import _told as generations_told
-from streams.line import expiry
-from streams.line.matcher import Matcher
+from streams.pipeline import expiry
+from streams.pipeline.matcher import Matcher
 from streams.state.checkpoint_store import Manifest
 from streams.testing import ScriptedRecord
 from tests.fuzz.requests import http_request, label_request

@@ -18,8 +18,8 @@ from streams.commands.tail import show
 from streams.config.load import load
 from streams.formats.message import encode_message
 from streams.kafka import Admin, topics
-from streams.line.audit import open_audit
-from streams.line.matcher import Matcher
+from streams.pipeline.audit import open_audit
+from streams.pipeline.matcher import Matcher
 
 STRICT = {"tape_min": 0.999, "short_tape_min": 0.999}
 

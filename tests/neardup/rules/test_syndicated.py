@@ -14,7 +14,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
-from tests.gate.language import Language
+from tests.measure.gate.language import Language
 
 SCHEME = Scheme(seed=1)
 DECIDER = Decider(SCHEME.digest)

@@ -7,7 +7,7 @@ import pytest
 from neardup import Page, Scheme, open_index
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
-from tests.gate.disguises import DISGUISES, disguised
+from tests.measure.gate.disguises import DISGUISES, disguised
 
 PLAIN = (
     "<html><head><title>The office of flowers</title></head><body><h1>The office of flowers</h1>"

@@ -22,7 +22,7 @@ ENDS = {
     "memory": (1, "raise MemoryError"),
 }
 IN_THE_MIDDLE = """
-from streams.line import matcher
+from streams.pipeline import matcher
 def step(self, offset, data):
     {end}
 matcher.Matcher.step = step

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.gate.results import write_results
+from tests.measure.gate.results import write_results
 from tests.streams.batch.corpora import items, write
 from tests.streams.shell import Shell
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gate.results import write_results
+from tests.measure.gate.results import write_results
 from tests.streams.shell import Shell
 
 FEW = ("--seeds", "1", "--folds", "2", "--workers", "1")

@@ -15,7 +15,7 @@ from streams.files.archives import ReaderLost, SketchedArchives, SketchedPage
 from streams.files.scan import Progress, scan
 from streams.files.sources import LocalSource, open_sources
 from streams.files.state import State
-from streams.line.accounting import Mark
+from streams.pipeline.accounting import Mark
 from tests.streams.archives import SCHEME, Sample, crawl, write_warc
 
 

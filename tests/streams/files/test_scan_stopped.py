@@ -15,8 +15,8 @@ from streams.files import sketcher
 from streams.files.scan import Progress, scan
 from streams.files.state import VerdictLog
 from streams.formats.compressed import Stream
-from streams.line import judging
-from streams.process.signals import stopped_by_signals
+from streams.pipeline import judging
+from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import written_alone
 from tests.streams.archives import crawl, opened, records, small_messages, told, write_folder, write_warc
 

@@ -20,7 +20,7 @@ from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import NewDecider, decode_message, encode_control
 from streams.history.replay import Stretch, log_time_of, replayed
-from streams.line.matcher import Matcher
+from streams.pipeline.matcher import Matcher
 from tests.streams.archives import crawl, small_messages, write_warc
 from tests.streams.shell import Shell
 

@@ -13,7 +13,7 @@ from neardup.page import Page
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.config.settings import Settings
-from streams.line.matcher import Matcher
+from streams.pipeline.matcher import Matcher
 from streams.roles.runtime import Runtime
 from streams.roles.sketch import SketchRole
 from streams.testing import Broker, ForgetfulStore, ScriptedPages, ScriptedTopic, ScriptedWriter

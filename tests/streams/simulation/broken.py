@@ -11,8 +11,8 @@ import pytest
 
 from streams.errors import Unsettled
 from streams.formats.message import Message
-from streams.line import accounting, matcher
-from streams.line.matcher import Prepared
+from streams.pipeline import accounting, matcher
+from streams.pipeline.matcher import Prepared
 from streams.positions import Positions
 from streams.roles import begin, restart
 from streams.roles.match import MatchRole

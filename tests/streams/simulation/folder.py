@@ -7,7 +7,7 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import StateError
-from streams.line.matcher import folded_to
+from streams.pipeline.matcher import folded_to
 from streams.testing import ForgetfulStore
 
 

@@ -15,7 +15,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import field_at
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates, Kind, Verdict
-from streams.line import judging
+from streams.pipeline import judging
 from streams.roles import sketch
 
 SCHEME = Scheme(seed=7)

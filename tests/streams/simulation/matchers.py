@@ -11,9 +11,9 @@ from neardup.errors import InvariantBroken, NeardupError
 from neardup.index.memory import MemoryStore
 from streams.formats.message import NewDecider, encode_control
 from streams.history.replay import Present, Stretch, replayed
-from streams.line.deciders import words_in
-from streams.line.matcher import Matcher, folded_to
-from streams.line.operator_words import Decisions
+from streams.pipeline.deciders import words_in
+from streams.pipeline.matcher import Matcher, folded_to
+from streams.pipeline.operator_words import Decisions
 from streams.roles.begin import Line, Wishes, begin
 from streams.roles.match import MatchRole
 from streams.roles.restart import Newest, check_said_by, newest_of

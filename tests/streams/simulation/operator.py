@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from streams.formats.message import Control, Decision, encode_control
-from streams.line.matcher import folded_to
+from streams.pipeline.matcher import folded_to
 from streams.ports import Committed
 from tests.streams.simulation.ground import DECIDERS, Wrong
 from tests.streams.simulation.ledger import SCHEME

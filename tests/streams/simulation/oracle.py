@@ -13,7 +13,7 @@ from neardup.index.memory import MemoryStore
 from neardup.sketch.header import Header
 from neardup.verdict import Coordinates
 from streams.formats.message import Control, Decision, Message, NewDecider, decode_entry, page_id
-from streams.line import judging
+from streams.pipeline import judging
 from streams.roles import sketch
 from streams.testing import ScriptedTopic
 from tests.streams.simulation.ground import DECIDERS, Wrong

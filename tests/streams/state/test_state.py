@@ -20,7 +20,7 @@ from neardup.verdict import Coordinates
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import decode_message, encode_message
-from streams.line.matcher import LOG_PROGRAM
+from streams.pipeline.matcher import LOG_PROGRAM
 from tests.streams.archives import crawl, write_folder, write_warc
 
 SCHEME = Scheme(seed=7)

@@ -15,7 +15,7 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
-from streams.process.signals import SystemClock
+from streams.process.shutdown import SystemClock
 from streams.testing import ManualClock
 from streams.views import asking, health, told_metrics
 from streams.views.told_metrics import asked

@@ -8,7 +8,7 @@ from neardup.limits import DAY_MS
 from neardup.sketch.header import url_hash
 from neardup.sketch.takedown import Named, Takedown
 from neardup.verdict import Kind, Verdict
-from streams.line import expiry
+from streams.pipeline import expiry
 from tests.streams.year.crawl import Fetch
 
 #: What a page is called that is none of a URL's that is held.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.line import expiry
+from streams.pipeline import expiry
 from tests.streams.year.run import DAYS, Year
 
 PAGES = int(os.environ.get("NEARDUP_TEST_YEAR_PAGES", "10000"))

@@ -1,0 +1,237 @@
+"""Rows of years of operation: checkpoints beside the matcher, judging a log anew, sweeps, and reading archives."""
+
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from neardup.decider import Decider
+from neardup.index.rocks import RocksStore
+from neardup.limits import PLACE_BITS
+from neardup.scheme import Scheme
+from streams.files.archive_time import ArchiveTime
+from streams.files.archives import SketchedArchives, messages_of
+from streams.files.sketcher import Sketcher
+from streams.files.sources import LocalSource, open_sources
+from streams.formats.message import Message, encode_message
+from streams.pipeline import expiry
+from streams.pipeline.matcher import Mark, Matcher
+from streams.ports import Range
+from streams.state.checkpoint_store import CheckpointStore, Copied, Manifest
+from streams.state.checkpointer import make_image, manifest_of
+from tests.measure.bench.documents import documentation_page
+from tests.measure.bench.generated import Log, changed, fill, mixed
+from tests.measure.bench.store_rows import THREADS, enough_room, settle
+from tests.measure.bench.table import Row, in_turn, seconds
+from tests.streams.archives import http, record
+
+_BATCH = 512
+#: As the matcher takes together when it folds what is told already.
+_TOGETHER = 16
+_SOURCE = bytes(16)
+
+
+def messages(scheme: Scheme, records: Iterable[bytes], first: int = 0) -> list[tuple[int, bytes]]:
+    """(offset, message) of a log, from an offset on; pages are numbered as they come, to be accounted for."""
+    numbered = [changed(each, number, offset=number) for number, each in enumerate(records, first * _BATCH)]
+    found = []
+    for at in range(0, len(numbered), _BATCH):
+        part, start = tuple(numbered[at : at + _BATCH]), first * _BATCH + at
+        span = Range(_SOURCE, 0, start, start + len(part))
+        data = encode_message(Message(bytes.fromhex(scheme.digest), (span,), part))
+        found.append((first + at // _BATCH, data))
+    return found
+
+
+def _behind(pages: int) -> int:
+    """An offset whose pages have ids behind those that `fill` gives to so many."""
+    return (pages >> PLACE_BITS) + 1
+
+
+@contextmanager
+def _store(folder: Path | None = None) -> Iterator[RocksStore]:
+    with tempfile.TemporaryDirectory(dir=folder) as name, ExitStack() as held:
+        store = RocksStore(Path(name) / "index")
+        held.callback(store.close)
+        yield store
+
+
+def checkpoints(scheme: Scheme, pages: int, scratch: Path | None = None) -> Iterator[Row]:
+    """What a checkpoint of an index of so many pages keeps the matcher from, and what the next one copies.
+
+    scratch: folder for the index and for its copy. Raises BadInput if the disk has no room for both.
+    """
+    decider, log = Decider(scheme=scheme.digest), Log()
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        state, kept = Path(folder) / "state", CheckpointStore(str(Path(folder) / "kept"))
+        enough_room(Path(folder), 2 * pages)
+        state.mkdir()
+        (state / "decider.json").write_text(decider.to_json())
+        store = RocksStore(state / "index")
+        fill(store, log, 0, pages, decider)
+        store.flush()
+        settle(store, 300.0)
+        matcher = Matcher(store, decider, threads=THREADS)
+        stalls, copies = [], []
+        fresh = messages(scheme, mixed(log, pages, 6 * _BATCH), _behind(pages))
+        for part in (fresh[:2], fresh[2:4], fresh[4:]):
+            for message in part:  # what the memory holds is flushed while it is linked
+                matcher.apply(matcher.prepare([message], tell=False))
+            stall, copied = _checkpoint(state, store, kept, manifest_of(matcher, "bench"))
+            stalls.append(stall)
+            copies.append(copied)
+        size = copies[0].of_bytes
+        store.close()
+    last = copies[-1]
+    row = Row(f"checkpoint of an index of {size / 1e9:.1f} GB: the matcher waits", "s", max(stalls), reach="under 1 s")
+    row.ratio, row.peer, row.peer_name = 1 / max(stalls), 1.0, "aim"
+    row.check = f"the third copied {last.files} files, {last.bytes / 1e6:.0f} of {last.of_bytes / 1e6:,.0f} MB"
+    row.notes = {"pages": pages, "waits, each": ", ".join(f"{each:.3f}" for each in stalls)}
+    if last.bytes > last.of_bytes / 4:
+        row.void = "files that were there were copied again"
+    yield row
+
+
+def _checkpoint(state: Path, store: RocksStore, kept: CheckpointStore, manifest: Manifest) -> tuple[float, Copied]:
+    """Seconds that the matcher waits for its links, and what was copied beside it."""
+    began = time.perf_counter()
+    image = make_image(state, store)
+    stall = time.perf_counter() - began
+    try:
+        return stall, kept.write(image, manifest)
+    finally:
+        shutil.rmtree(image)
+
+
+def judging_anew(scheme: Scheme) -> Iterator[Row]:
+    """A log live, folded in silence, and judged once more by another decider, whose verdicts are told."""
+    decider, log = Decider(scheme=scheme.digest), Log()
+    history = messages(scheme, [*log.records(0, 6 * _BATCH), *mixed(log, 6 * _BATCH, 6 * _BATCH)])
+    other = replace(decider, tape_min=0.8)
+
+    def side(judge: Decider, together: int, *, tell: bool) -> float:
+        with _store() as store:
+            matcher = Matcher(store, judge, threads=THREADS)
+
+            def work() -> None:
+                for at in range(0, len(history), together):
+                    prepared = matcher.prepare(history[at : at + together], tell=tell)
+                    for verdict in prepared.verdicts:
+                        verdict.to_json()
+                    matcher.apply(prepared)
+
+            return seconds(work)
+
+    sides = [
+        lambda: side(decider, 1, tell=True),
+        lambda: side(decider, _TOGETHER, tell=False),
+        lambda: side(other, _TOGETHER, tell=True),
+    ]
+    live, fold, anew = in_turn(sides, 3)
+    pages = len(history) * _BATCH
+    yield Row("fold of a log of messages", "pages/s", pages / fold, pages / live, "live", live / fold, "2 x")
+    yield Row(
+        "the same log by another decider, told", "pages/s", pages / anew, pages / fold, "fold", fold / anew, "1 x"
+    )
+
+
+def sweeps(scheme: Scheme) -> Iterator[Row]:
+    """What looking for pages that nobody has seen for long adds to judging."""
+    log, held, parts = Log(), 20_000, 3
+    plain = Decider(scheme=scheme.digest)
+    swept = replace(plain, expiry_days=30)
+    per_sweep = expiry.PAGES_BETWEEN // _BATCH
+    fresh = messages(scheme, mixed(log, held, parts * per_sweep * _BATCH), _behind(held))
+    with ExitStack() as stack:
+        matchers = []
+        for decider in (plain, swept):
+            store = stack.enter_context(_store())
+            fill(store, log, 0, held, decider)
+            store.flush()
+            matchers.append(Matcher(store, decider, threads=THREADS))
+
+        def round_of(matcher: Matcher) -> float:
+            """As many messages as end with a sweep, one at a time."""
+            at = max(0, matcher.next_offset - fresh[0][0])
+
+            spent = time.process_time()
+            for message in fresh[at : at + per_sweep]:
+                matcher.apply(matcher.prepare([message]))
+            return time.process_time() - spent
+
+        without, with_them = in_turn([lambda one=one: round_of(one) for one in matchers], parts)
+    row = Row(
+        "batches with sweeps among them",
+        "processor's s",
+        with_them,
+        without,
+        "without",
+        without / with_them,
+        "over .91 x",
+    )
+    row.notes = {"URLs looked at": expiry.PAGES_BETWEEN * expiry.URLS_A_PAGE, "pages judged": per_sweep * _BATCH}
+    yield row
+
+
+def archives(scheme: Scheme) -> Iterator[Row]:
+    """WARC files to messages of the log: as a backfill reads them, side by side, and as a scan does, one by one."""
+    many, cores = 800, len(os.sched_getaffinity(0))
+    made = [http(documentation_page(number)) for number in range(10)]
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for number in range(2 * cores):
+            path = Path(folder) / f"{number}.warc"
+            pages_of = (record(f"http://s{number}.example/{i}", made[i % len(made)]) for i in range(many))
+            path.write_bytes(b"".join(pages_of))
+            paths.append(path)
+
+        def sources() -> list[LocalSource]:
+            found = (open_sources(path, base_url=None, body_bytes_max=scheme.body_bytes_max) for path in paths)
+            return [source for some in found for source in some]
+
+        def scan() -> float:
+            opened = sources()
+            pages = (page for source in opened for page in source.read(0, None))
+            return seconds(lambda: list(Sketcher(scheme, _Nowhere(), ArchiveTime()).run(pages)))
+
+        started: list[float] = []
+
+        def backfill() -> float:
+            """From the first message on, for all pages at that pace: processes start once for many archives."""
+            opened, began = sources(), time.perf_counter()
+            marks = {source.record.id: Mark() for source in opened}
+            with SketchedArchives(opened, marks, scheme, cores, ArchiveTime()) as pages:
+                counts = messages_of(pages, scheme)
+                first = next(counts)[0]
+                at = time.perf_counter()
+                started.append(at - began)
+                rest = sum(count for count, _ in counts)
+                assert first + rest == many * len(paths)
+                return (time.perf_counter() - at) * (first + rest) / rest
+
+        one, side_by_side = in_turn([scan, backfill], 3)
+    pages = many * len(paths)
+    ratio = one / side_by_side
+    row = Row(f"WARC files sketched by {cores} processes", "pages/s", pages / side_by_side, pages / one, "scan, 1 core")
+    row.ratio, row.reach = ratio, f"{cores} x"
+    row.notes = {"archives": len(paths), "pages": pages, "seconds to the first message": statistics.median(started)}
+    yield row
+
+
+class _Nowhere:
+    """A log that keeps nothing."""
+
+    def __init__(self) -> None:
+        self._end = 0
+
+    def append(self, message: bytes, /) -> int:
+        self._end += 1
+        return self._end - 1
+
+    def sync(self) -> None:
+        pass

@@ -1,0 +1,305 @@
+"""What each veto and step of the default rule is worth: pages of known truth under it, with and without each.
+
+    python -m tests.measure.gate.ablation --pages 500 --data ../shared/data --tree libsfml-doc=FOLDER --out FILE
+
+Steps are taken away one at a time, each by the number of the decider that switches it off; two that have none (the
+vetoes of titles and first words) by hiding from the rule what they ask of a pair. Judged are
+
+* the gate's classes, of other seeds than the gate's own: each class is a stream, all of them are counted together, and
+  the class on which a step does most is named;
+* with --data: texts of pairs that people labelled, as pairs of two sites and as a stream of one site; and of each
+  public set the half that nothing was chosen by. The same path in another edition counts as a repeat, however much of
+  it was written anew;
+* with --tree: the HTML files of a folder, as one site. Each path is an item of its own, but files of the same text, to
+  the last sign, are one: so copies with another menu count as wrong, with and without a step.
+
+A cell is: share of the repeats found / items hidden behind another, per 1,000 / F1; empty where nothing changes;
+of pages without repeats the second alone. The first row is the whole rule.
+"""
+
+import argparse
+import json
+import lzma
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+
+from neardup.decider import Decider
+from neardup.page import Page
+from neardup.pairs.pair import Pair
+from neardup.pairs.scoring import compare_records
+from neardup.report.samples import page_text
+from neardup.rules import RULES
+from neardup.rules.base import Columns, Ruling
+from neardup.scheme import Scheme
+from neardup.sketch.making import sketch_pages
+from tests.measure.gate.corpora import SETS, pages_of
+from tests.measure.gate.measure import SEED, Tally, judged, sketched
+from tests.measure.gate.sites import Sample
+from tests.measure.gate.test_gate import GATES
+
+#: Of the gate's pages; the gate itself, and those who chose its numbers, used others.
+SEEDS = (31, 32)
+#: More than any score.
+_NEVER = 1.01
+
+
+@dataclass(frozen=True)
+class Step:
+    """numbers: of the decider, with which the step does nothing. hidden: of a Pair, what it asks, as nothing."""
+
+    name: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    hidden: Mapping[str, float] = field(default_factory=dict)
+
+
+STEPS = (
+    Step("nothing"),
+    Step("title veto", hidden={"title_veto": 0}),
+    Step("head veto", hidden={"head_veto": 0}),
+    Step("retitled", {"retitled_veto": False}),
+    Step("heading veto", {"heading_veto": False}),
+    Step("letters", {"letters_veto": False}),
+    Step("path", {"path_tape_max": 0.0}),
+    Step("record", {"record_veto": False}),
+    Step("numbered", {"numbered_veto": False}),
+    Step("own word", {"own_word_veto": False}),
+    Step("elsewhere", {"elsewhere_veto": False}),
+    Step("siblings", {"siblings_min": 0, "alike_min": 255}),
+    Step("alike", {"alike_min": 255}),
+    Step("stamps", {"stamp_words_max": 0}),
+    Step("length", {"length_share_min": 0.0}),
+    Step("thin", {"thin_tokens": 0}),
+    Step("short tape", {"short_tape_min": 0.74}),
+    Step("middle", {"middle_tape_min": _NEVER}),
+    Step("lengths and middle", {"middle_tape_max": 0.0}),
+    Step("added", {"added_max": 1.0}),
+    Step("same content", {"content_tape_min": _NEVER}),
+    Step("syndicated", {"syndicated_tokens_min": 0}),
+    Step("hot postings kept", {"hot_postings_kept": 0}),
+    Step("facts told", {"facts_told": False}),
+)
+
+
+@dataclass
+class Source:
+    """Pages or pairs of known truth. measure: what the rule does with them under a decider."""
+
+    name: str
+    measure: Callable[[Decider], Tally]
+
+
+@contextmanager
+def _blind(hidden: Mapping[str, float]) -> Iterator[None]:
+    """The default rule, while some numbers of pairs are hidden from it."""
+    rule = RULES["verified"]
+
+    def decide(pair: Pair, *more: object, **named: object) -> Ruling:
+        return rule.decide(pair._replace(**hidden), *more, **named)  # type: ignore[arg-type]
+
+    def possible(pairs: Columns, decider: Decider) -> np.ndarray:
+        return np.ones(len(pairs.tokens_a), bool)
+
+    if not hidden:
+        yield
+        return
+    RULES["verified"] = replace(rule, decide=decide, possible=possible)
+    try:
+        yield
+    finally:
+        RULES["verified"] = rule
+
+
+def without(step: Step, source: Source) -> Tally:
+    decider = Decider(Scheme(seed=SEED).digest, **step.numbers)  # type: ignore[arg-type]
+    with _blind(step.hidden):
+        return source.measure(decider)
+
+
+def stream(name: str, samples: Sequence[Sample]) -> Source:
+    """Pages in the order given, streamed."""
+    records = sketched(samples)
+    return Source(name, lambda decider: judged(samples, records, decider))
+
+
+def gate(pages: int) -> list[Source]:
+    """Each class of the gate."""
+    return [of_class(gate.generate, pages) for gate in GATES]
+
+
+def of_class(generate: Callable[[int, int], list[Sample]], pages: int) -> Source:
+    """A class of the gate, of seeds that nobody chose by."""
+    samples = [one._replace(item=f"{seed} {one.item}") for seed in SEEDS for one in generate(pages, seed)]
+    return stream(generate.__name__, samples)
+
+
+class Labelled(NamedTuple):
+    """Two texts, and whether people called them duplicates."""
+
+    a: str
+    b: str
+    same: bool
+
+
+def human_pairs(archive: Path) -> list[Labelled]:
+    """The decided pairs of an archive of JSON lines."""
+    with lzma.open(archive, "rt") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [Labelled(row["text_a"], row["text_b"], row["label"] >= 2) for row in rows if row["label"] not in (None, 1)]
+
+
+def pairs(rows: Sequence[Labelled]) -> Source:
+    """Each pair for itself, on two sites. Duplicates are repeats, the other pairs are items."""
+    texts = [text for row in rows for text in (row.a, row.b)]
+    pages = [Page(f"http://text{at}.example/", text.encode(), "text/plain") for at, text in enumerate(texts)]
+    records = sketch_pages(pages, Scheme(seed=SEED))
+    numbers = [compare_records(b, [a])[0] for a, b in zip(records[::2], records[1::2], strict=True)]
+
+    def measured(decider: Decider) -> Tally:
+        tally = Tally(items=sum(not row.same for row in rows), repeats=sum(row.same for row in rows))
+        for row, pair in zip(rows, numbers, strict=True):
+            merged = pair.same_digest or RULES[decider.rule].decide(pair, decider).kind is not None
+            tally.found += merged and row.same
+            tally.wrong += merged and not row.same
+        return tally
+
+    return Source("labelled pairs, two sites", measured)
+
+
+def texts_of_one_site(rows: Sequence[Labelled]) -> Source:
+    """The same texts without titles, at addresses that tell nothing; texts that hang together by duplicates are one."""
+    above: dict[str, str] = {}
+
+    def top(text: str) -> str:
+        while (over := above.get(text, text)) != text:
+            text = over
+        return text
+
+    for row in rows:
+        if row.same:
+            above[top(row.b)] = top(row.a)
+    texts = dict.fromkeys(text for row in rows for text in (row.a, row.b))
+    samples = [
+        Sample(f"http://one.example/{_short(text)}", f"<p>{text}</p>".encode(), _short(top(text)), "texts")
+        for text in texts
+    ]
+    return stream("the same texts, one site", samples)
+
+
+def _short(text: str) -> str:
+    return blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def public_halves(folder: Path, count: int) -> Iterator[Source]:
+    """Of each public set the half that nothing was chosen by: all pages of some items, `count` in all."""
+    for one in SETS:
+        if not (folder / one.archive).is_dir() and not (folder / f"{one.archive}.tar.xz").exists():
+            continue
+        served = [page for tuned, page in pages_of(folder, one) if not tuned]
+        items = sorted({page.item for page in served})
+        wanted = set(Random(SEEDS[0]).sample(items, min(len(items), len(items) * count // len(served))))
+        samples = [Sample(page.url, page.body(), page.item, one.name) for page in served if page.item in wanted]
+        Random(SEEDS[0]).shuffle(samples)
+        yield stream(one.name, samples)
+
+
+def tree(name: str, folder: Path, count: int) -> Source:
+    """HTML files below a folder, `count` of them, as one site in a random order."""
+    files = sorted(path for path in folder.rglob("*.htm*") if path.is_file() and not path.is_symlink())
+    if not files:
+        raise SystemExit(f"{folder} holds no HTML files")
+    Random(SEEDS[0]).shuffle(files)
+    samples = []
+    for path in files[:count]:
+        place = quote(path.relative_to(folder).as_posix())
+        samples.append(Sample(f"http://{name.lower()}.example/{place}", path.read_bytes(), place, name))
+    records = sketched(samples)
+    items: dict[str, str] = {}
+    texts = [page_text(Page(one.url, one.html, "text/html")) or one.item for one in samples]
+    samples = [one._replace(item=items.setdefault(text, one.item)) for one, text in zip(samples, texts, strict=True)]
+    return Source(name, lambda decider: judged(samples, records, decider))
+
+
+def ablated(sources: Sequence[Source], steps: Sequence[Step] = STEPS) -> list[list[Tally]]:
+    """Tallies by step and source."""
+    return [[without(step, source) for source in sources] for step in steps]
+
+
+def cell(tally: Tally) -> str:
+    if not tally.repeats:
+        return f"{tally.wrong_per_1000:.1f}"
+    return f"{tally.found_share:.3f} / {tally.wrong_per_1000:.1f} / {tally.f1:.4f}"
+
+
+def table(names: Sequence[str], tallies: Sequence[Sequence[Tally]], steps: Sequence[Step] = STEPS) -> str:
+    """In Markdown. names: of the sources; tallies: of the whole rule, then without each other step."""
+    lines = ["| without | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
+    for step, row in zip(steps, tallies, strict=True):
+        whole = row is tallies[0]
+        cells = [cell(one) if whole or one != usual else "" for one, usual in zip(row, tallies[0], strict=True)]
+        lines.append(f"| {step.name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def most(classes: Sequence[Source], tallies: Sequence[Sequence[Tally]], steps: Sequence[Step] = STEPS) -> str:
+    """In Markdown: for each step the classes whose F1 falls and rises most without it."""
+    lines = ["| without | falls most | from | to | rises most | from | to |", "|---" * 7 + "|"]
+    for step, row in zip(steps[1:], tallies[1:], strict=True):
+        changes = [one.f1 - usual.f1 for one, usual in zip(row, tallies[0], strict=True)]
+        cells = [step.name]
+        for at, change in ((np.argmin(changes), -1), (np.argmax(changes), 1)):
+            changed = changes[at] * change > 0
+            cells += [classes[at].name, cell(tallies[0][at]), cell(row[at])] if changed else ["", "", ""]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def given_pages(description: str, pages: int, real: int, out: str) -> argparse.Namespace:
+    """The command line of who asks for the gate's classes and real pages; what it says if nothing else is said."""
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("--pages", type=int, default=pages, help="of each class of the gate, for each of two seeds")
+    options.add_argument("--real", type=int, default=real, help="of each set of real pages, at most")
+    options.add_argument("--data", type=Path, help="folder of the public archives, or what they unpack to")
+    options.add_argument("--tree", action="append", default=[], help="NAME=FOLDER of HTML files, may be repeated")
+    options.add_argument("--out", type=Path, default=Path(out))
+    return options.parse_args()
+
+
+def main() -> None:
+    given = given_pages("The default rule with and without each of its steps.", 300, 3000, "build/ablation.md")
+    classes = gate(given.pages)
+    by_class = ablated(classes)
+    told = most(classes, by_class)
+    print(told, flush=True)
+    names, tallies = ["the gate's classes"], [[sum(row, Tally())] for row in by_class]
+    for source in _real(given.data, given.tree, given.real):
+        names.append(source.name)
+        for row, one in zip(tallies, ablated([source]), strict=True):
+            row += one
+        print(source.name, flush=True)
+    whole = table(names, tallies)
+    print(whole)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(f"{whole}\n{told}")
+
+
+def _real(data: Path | None, trees: Sequence[str], count: int) -> Iterator[Source]:
+    if data is not None:
+        rows = human_pairs(data / "human_pairs.jsonl.xz")
+        yield pairs(rows)
+        yield texts_of_one_site(rows)
+        yield from public_halves(data, count)
+    for one in trees:
+        name, _, folder = one.partition("=")
+        yield tree(name, Path(folder), count)
+
+
+if __name__ == "__main__":
+    main()

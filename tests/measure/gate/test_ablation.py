@@ -1,0 +1,107 @@
+"""The table of what each step of the default rule is worth: that each step can be taken away, and that it shows."""
+
+from dataclasses import fields
+
+import pytest
+
+from neardup.decider import Decider
+from neardup.rules import RULES, verified
+from neardup.scheme import Scheme
+from tests.measure.gate import boards, items, names, views
+from tests.measure.gate.ablation import (
+    STEPS,
+    Labelled,
+    Step,
+    ablated,
+    most,
+    pairs,
+    stream,
+    table,
+    texts_of_one_site,
+    without,
+)
+from tests.measure.gate.measure import SEED, Tally, judged, measure, sketched
+
+STEP = {step.name: step for step in STEPS}
+
+
+def test_records_at_hand_are_judged_as_pages_are() -> None:
+    samples = items.unnamed_reference(300, 5)
+    decider = Decider(Scheme(seed=SEED).digest)
+    assert judged(samples, sketched(samples), decider) == measure(samples)
+
+
+def test_steps_name_numbers_of_the_decider_that_are_not_the_usual_ones() -> None:
+    usual = Decider("0" * 32)
+    known = {field.name for field in fields(Decider)}
+    for step in STEPS[1:]:
+        assert step.numbers.keys() <= known
+        assert step.hidden or any(getattr(usual, name) != value for name, value in step.numbers.items()), step.name
+
+
+def test_every_switch_of_the_decider_is_taken_away() -> None:
+    usual = Decider("0" * 32)
+    switches = {field.name for field in fields(Decider) if getattr(usual, field.name) is True}
+    switches -= {"facts_told"}  # what verdicts say beside: no step of the rule
+    assert switches <= {name for step in STEPS for name in step.numbers}
+
+
+@pytest.mark.parametrize(
+    ("step", "generate"),
+    [
+        ("title veto", items.records),
+        ("siblings", boards.shop),
+        ("path", names.second_pages),
+        ("record", names.rest_records),
+    ],
+)
+def test_without_a_step_more_is_wrong(step: str, generate: object) -> None:
+    source = stream("a class", generate(400, 31))  # type: ignore[operator]
+    assert without(STEP[step], source).wrong > without(STEP["nothing"], source).wrong
+    assert RULES["verified"] is verified.RULE
+
+
+def test_a_rule_that_cannot_see_something_is_put_back_whatever_happens() -> None:
+    def fails(decider: Decider) -> Tally:
+        assert RULES["verified"] is not verified.RULE
+        raise ValueError
+
+    source = stream("none", [])
+    source.measure = fails
+    with pytest.raises(ValueError):
+        without(STEP["title veto"], source)
+    assert RULES["verified"] is verified.RULE
+
+
+def test_labelled_pairs_are_judged_alone_and_as_a_stream() -> None:
+    first = " ".join(f"one{i}" for i in range(200))
+    other = " ".join(f"two{i}" for i in range(200))
+    rows = [Labelled(first, first + " more", True), Labelled(first, other, False), Labelled(other, other + " x", False)]
+    told = without(STEP["nothing"], pairs(rows))
+    assert (told.items, told.repeats, told.found, told.wrong) == (2, 1, 1, 1)
+    assert told.f1 == pytest.approx(2 / 3)
+    told = without(STEP["nothing"], texts_of_one_site(rows))
+    assert (told.items, told.repeats, told.found, told.wrong) == (3, 1, 1, 1)
+
+
+def test_tables_are_empty_where_nothing_changes() -> None:
+    steps = (Step("nothing"), Step("one"), Step("two"))
+    usual, worse = Tally(items=10, repeats=10, found=9), Tally(items=10, repeats=10, found=9, wrong=2)
+    lines = table(["a", "b"], [[usual, usual], [usual, worse], [usual, usual]], steps).splitlines()
+    assert lines[2:] == [
+        "| nothing | 0.900 / 0.0 / 0.9474 | 0.900 / 0.0 / 0.9474 |",
+        "| one |  | 0.900 / 200.0 / 0.8571 |",
+        "| two |  |  |",
+    ]
+    classes = [stream("a", []), stream("b", [])]
+    told = most(classes, [[usual, usual], [usual, worse], [usual, usual]], steps).splitlines()
+    assert told[2:] == [
+        "| one | b | 0.900 / 0.0 / 0.9474 | 0.900 / 200.0 / 0.8571 |  |  |  |",
+        "| two |  |  |  |  |  |  |",
+    ]
+
+
+def test_a_run_of_few_pages_goes_through_all_steps() -> None:
+    tallies = ablated([stream("calendars", views.calendars(150, 31))])
+    assert len(tallies) == len(STEPS)
+    assert all(row[0].items + row[0].repeats == 150 for row in tallies)

@@ -1,0 +1,192 @@
+"""Pages that nobody has seen for long are dropped: a function of the log, whatever the slicing, and of nothing else."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from neardup.decider import Decider
+from neardup.deduplicator import open_index
+from neardup.errors import BadInput, CorruptRecord
+from neardup.index.base import Family
+from neardup.index.memory import MemoryStore
+from neardup.limits import DAY_MS
+from neardup.scheme import Scheme
+from neardup.sketch.header import url_hash
+from neardup.sketch.layout import field_at
+from streams.formats.message import Message, encode_message
+from streams.pipeline import expiry
+from streams.pipeline.expiry import Sweep
+from streams.pipeline.matcher import Matcher
+from streams.ports import Range
+from tests.neardup.handmade import record, rejected, tombstone
+from tests.neardup.invariants import Checked
+from tests.neardup.matching.test_removal import UNKNOWN
+from tests.neardup.story import SMALL
+
+HORIZON = 3
+EXPIRING = replace(SMALL, expiry_days=HORIZON)
+Messages = list[tuple[int, bytes]]
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expiry, "PAGES_BETWEEN", 10)
+    monkeypatch.setattr(expiry, "URLS_A_PAGE", 1)
+
+
+def messages_of(pages: list[tuple[str, str, int]], rng: random.Random) -> Messages:
+    """(URL, text, log time) as messages of some pages each; text "": a tombstone, "!": nobody can read it."""
+    out: Messages = []
+    start = 0
+    while start < len(pages):
+        stop = min(len(pages), start + rng.randrange(1, 7))
+        records = []
+        for offset in range(start, stop):
+            url, text, when = pages[offset]
+            if text == "!":
+                made = bytearray(rejected(url, at=when))
+            elif text:
+                made = bytearray(record(url, text, at=when))
+            else:
+                made = bytearray(tombstone(url, at=when))
+            made[_OFFSET : _OFFSET + 8] = offset.to_bytes(8, "little")
+            records.append(bytes(made))
+        span = Range(bytes(16), 0, start, stop)
+        out.append((len(out), encode_message(Message(bytes.fromhex(SMALL.scheme), (span,), tuple(records)))))
+        start = stop
+    return out
+
+
+_OFFSET = field_at("offset")
+
+
+def drawn(seed: int, length: int = 200) -> list[tuple[str, str, int]]:
+    """Few texts over some URLs; time goes on by hours, and now and then by days."""
+    rng = random.Random(seed)
+    words = [f"w{number}" for number in range(30)]
+    urls = [f"http://x{number}.s{number % 4}.org/" for number in range(rng.choice([8, 30]))]
+    now, out = 0, []
+    for _ in range(length):
+        now += rng.choice([0, DAY_MS // 24, DAY_MS // 8]) + DAY_MS * (rng.random() < 0.05)
+        text = " ".join(rng.choice(words[:3]) if rng.random() < 0.1 else word for word in words)
+        text = rng.choice([text, " ".join(words), "", "!"] if rng.random() < 0.2 else [text, " ".join(words)])
+        out.append((rng.choice(urls), text, now))
+    return out
+
+
+def contents(store: Any) -> list[list[tuple[bytes, bytes]]]:
+    return [list(store.scan(family)) for family in Family]
+
+
+def told(matcher: Matcher, some: Messages, *, tell: bool = True) -> list[Any]:
+    prepared = matcher.prepare(some, tell=tell)
+    matcher.apply(prepared)
+    return prepared.verdicts
+
+
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 1 << 32))
+def test_against_a_plain_dictionary(seed: int) -> None:
+    """The model knows when a URL was seen last, and looks at the next ones behind the last that it has looked at."""
+    pages = drawn(seed)
+    messages = messages_of(pages, random.Random(seed))
+    store = MemoryStore()
+    matcher = Matcher(store, EXPIRING)
+    seen: dict[bytes, int] = {}
+    gone: set[bytes] = set()
+    at, count, after, log_time = 0, 0, b"", 0
+    for message in messages:
+        for verdict in told(matcher, [message]):
+            if verdict.n:
+                continue
+            url, text, when = pages[at]
+            at, count, log_time = at + 1, count + 1, max(log_time, when)
+            key, kind = url_hash(url), str(verdict.verdict)
+            if text == "!":
+                continue
+            if text:
+                known = key in seen and key not in gone
+                assert known == (kind not in UNKNOWN or verdict.replaces is not None)
+            seen[key] = when
+            gone = gone - {key} if text else gone | {key}
+        if count >= 10:
+            looked = sorted(key for key in seen if key > after)[:count]
+            old = {key for key in looked if seen[key] < log_time - HORIZON * DAY_MS}
+            after = looked[-1] if len(looked) == count else b""
+            seen = {key: when for key, when in seen.items() if key not in old}
+            count = 0
+        gone &= seen.keys()
+        held = Checked(store, EXPIRING).urls
+        assert {key: row.seen for key, row in held.items()} == seen
+        assert {key for key, row in held.items() if not row.live} == gone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_slicing_changes_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    messages = messages_of(drawn(seed, 400), rng)
+    singly, first = MemoryStore(), []
+    matcher = Matcher(singly, EXPIRING)
+    for message in messages:
+        first += [verdict.to_json() for verdict in told(matcher, [message])]
+    ids = [(verdict.page_id, verdict.n) for verdict in told(Matcher(MemoryStore(), EXPIRING), messages)]
+    assert ids == sorted(set(ids))
+    assert any(n >= expiry.FIRST_VERDICT for _, n in ids), "somebody was promoted"
+    for most in (len(messages), 9):
+        store, silent = MemoryStore(), MemoryStore()
+        found, at = [], 0
+        one, other = Matcher(store, EXPIRING), Matcher(silent, EXPIRING)
+        while at < len(messages):
+            some = messages[at : at + rng.randrange(1, most + 1)]
+            at += len(some)
+            found += [verdict.to_json() for verdict in told(one, some)]
+            assert told(other, some, tell=False) == []
+            one = Matcher(store, EXPIRING)  # from what is written alone
+        assert found == first
+        assert contents(store) == contents(singly) == contents(silent)
+
+
+def test_without_pages_beyond_the_horizon_nothing_is_otherwise() -> None:
+    """But the decider's name, and where sweeping stands."""
+    messages = messages_of(drawn(5), random.Random(5))
+    plain, long = MemoryStore(), MemoryStore()
+    one = [verdict.to_json() for verdict in told(Matcher(plain, SMALL), messages)]
+    decider = replace(SMALL, expiry_days=10_000)
+    other = [verdict.to_json() for verdict in told(Matcher(long, decider), messages)]
+    assert [line.replace(decider.digest.encode(), SMALL.digest.encode()) for line in other] == one
+    assert contents(plain)[1:] == contents(long)[1:]
+    assert set(dict(long.scan(Family.META))) - set(dict(plain.scan(Family.META))) == {b"sweep"}
+
+
+def test_nobody_sets_the_time_but_the_log() -> None:
+    """A page that says it is of 2099 empties nothing."""
+    pages = [(f"http://x{number}.org/", f"{number} " * 30, 0) for number in range(12)]
+    messages = messages_of(pages, random.Random(1))
+    later = record("http://late.org/", "late " * 30, at=4_070_908_800_000, log_time=DAY_MS, offset=12)
+    span = Range(bytes(16), 0, 12, 13)
+    messages.append((len(messages), encode_message(Message(bytes.fromhex(SMALL.scheme), (span,), (later,)))))
+    store = MemoryStore()
+    told(Matcher(store, EXPIRING), messages)
+    assert len(Checked(store, EXPIRING).urls) == 13
+
+
+def test_the_horizon_is_a_number_of_the_decider() -> None:
+    assert Decider("5" * 32).digest == replace(Decider("5" * 32), expiry_days=0).digest
+    assert Decider("5" * 32).digest != replace(Decider("5" * 32), expiry_days=1).digest
+    scheme = Scheme(seed=7)
+    with pytest.raises(BadInput, match="expiry_days"):
+        open_index(scheme=scheme, decider=Decider(scheme.digest, expiry_days=1))
+
+
+def test_where_sweeping_stands_is_read_as_it_was_written() -> None:
+    for sweep in (Sweep(), Sweep(7, b""), Sweep(3, bytes(range(16)))):
+        assert expiry.decode(sweep.encode()) == sweep
+    assert expiry.decode(None) == Sweep()
+    with pytest.raises(CorruptRecord):
+        expiry.decode(b"\0\0\0\1a")

@@ -1,0 +1,233 @@
+"""Takedowns: a word in the log as a hash, which every fold of it repeats, however it is cut."""
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, CorruptRecord
+from neardup.index.base import Family
+from neardup.index.memory import MemoryStore
+from neardup.sketch.takedown import Takedown, of_prefix, of_site, of_url
+from streams.commands import inspect as look
+from streams.commands.explain import explain_command
+from streams.commands.replay import replay_scan
+from streams.files.scan import scan
+from streams.files.state import State
+from streams.formats.message import Forget, decode_entry, decode_verdicts, encode_control
+from streams.history.replay import Stretch
+from streams.pipeline.matcher import Matcher
+from streams.pipeline.takedowns import names_any, takedowns_of
+from streams.state.checkpoint_store import CheckpointStore, describe
+from tests.streams.archives import crawl, opened, small_messages, write_warc
+from tests.streams.shell import Shell
+
+BASE = "http://a.example/"
+PAGE, COPY = f"{BASE}page2.html", f"{BASE}copy2.html"
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
+    small_messages(monkeypatch)
+    with opened(tmp_path / "state") as made:
+        scan([write_warc(tmp_path / "a.warc", crawl())], made)
+        yield made
+
+
+def everything(state: State) -> bytes:
+    return b"\n".join(key + b" " + row for family in Family for key, row in state.store.scan(family))
+
+
+def contents(store: Any) -> list[list[tuple[bytes, bytes]]]:
+    return [list(store.scan(family)) for family in Family]
+
+
+def urls(state: State) -> set[str]:
+    return {verdict["url"] for verdict in state.verdicts()}
+
+
+def test_a_representative_is_taken_down(state: State, tmp_path: Path) -> None:
+    assert {PAGE, COPY} <= urls(state)
+    assert PAGE.encode() in everything(state)
+    done = state.forget(of_url(PAGE))
+    assert (done.pages, done.promoted, done.offset) == (1, 1, state.log.end() - 1)
+    assert PAGE.encode() not in everything(state)
+    (told,) = [verdict for verdict in state.verdicts() if verdict["page_id"] >> 12 == done.offset]
+    assert (told["verdict"], told["url"], told["n"]) == ("promoted", COPY, 1)
+    assert not [verdict for verdict in state.verdicts() if PAGE in json.dumps(verdict)]
+    # The word and the record do not tell what it was about.
+    (_, word) = list(state.log.read())[-1]
+    assert b"page2" not in word
+    assert [one.to_json() for one in takedowns_of(state.store)] == [done.to_json()]
+    assert "page2" not in json.dumps(done.to_json())
+    with pytest.raises(BadInput):
+        explain_command(state, PAGE)
+    # Who fetches it again meets it as any other page.
+    scan([write_warc(tmp_path / "b.warc", [page for page in crawl() if page.path == "page2.html"])], state)
+    last = list(state.verdicts())[-1]
+    assert (last["url"], last["verdict"], last["representative"]["url"]) == (PAGE, "exact_duplicate", COPY)
+
+
+@pytest.mark.parametrize(
+    ("takedown", "pages"), [(of_site("a.example"), 19), (of_prefix(f"{BASE}copy"), 4), (of_url(f"{BASE}none"), 0)]
+)
+def test_what_goes_is_counted(state: State, takedown: Takedown, pages: int) -> None:
+    done = state.forget(takedown)
+    assert done.pages == pages
+    assert (b"a.example" in everything(state)) == (pages < 19)
+    if pages == 19:
+        assert urls(state) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [("index",), ("verdicts",), ("index", "verdicts")])
+def test_whoever_folds_the_log_anew_repeats_it(state: State, tmp_path: Path, lost: tuple[str, ...]) -> None:
+    state.forget(of_url(PAGE))
+    scan([write_warc(tmp_path / "b.warc", crawl(2))], state, again=True)
+    state.forget(of_prefix(f"{BASE}copy"))
+    before, frames = contents(state.store), list(state.verdict_log.log.read())
+    state.close()
+    for name in lost:
+        shutil.rmtree(state.path / name)
+    with opened(state.path) as again:
+        assert contents(again.store) == before
+        assert list(again.verdict_log.log.read()) == frames
+
+
+@pytest.mark.parametrize("step", ["append", "sync", "step", "flush"])
+def test_killed_at_any_step_the_word_is_done_or_was_never_said(
+    state: State, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """What a kill leaves: the log as far as it was appended, and an index that knows nothing yet."""
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    where = {"append": state.log, "sync": state.log, "step": state.matcher, "flush": state.store}[step]
+    before = state.log.end()
+    with monkeypatch.context() as patched:
+        patched.setattr(where, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            state.forget(of_url(PAGE))
+    said = step != "append"
+    assert state.log.end() == before + said
+    state.close()
+    with opened(state.path) as again:
+        assert len(list(takedowns_of(again.store))) == said
+        assert (PAGE in urls(again)) is not said
+        assert (PAGE.encode() in everything(again)) is not said
+
+
+def test_slicing_changes_nothing(state: State, tmp_path: Path) -> None:
+    for takedown in (of_url(PAGE), of_site("a.example"), of_prefix(f"{BASE}edit")):
+        scan([write_warc(tmp_path / "b.warc", crawl(9))], state, again=True)
+        state.forget(takedown)
+    messages, wanted = list(state.log.read()), contents(state.store)
+    told = [orjson.dumps(verdict) for verdict in _all(state)]
+    rng = random.Random(4)
+    for most in (len(messages), 3, 7):
+        store = MemoryStore()
+        matcher, found, at = Matcher(store, state.first_decider), [], 0
+        while at < len(messages):
+            some = messages[at : at + rng.randrange(1, most + 1)]
+            at += len(some)
+            prepared = matcher.prepare(some)
+            silent = Matcher(store, state.first_decider).prepare(some, tell=False)
+            assert silent.writes == prepared.writes
+            assert silent.verdicts == []
+            matcher.apply(prepared)
+            found += [verdict.to_json() for verdict in prepared.verdicts]
+        assert contents(store) == wanted
+        assert found == told
+        assert Matcher(store, state.first_decider).forgot == matcher.forgot == len(messages)
+
+
+def _all(state: State) -> Iterator[dict[str, Any]]:
+    for _, frame in state.verdict_log.log.read():
+        yield from decode_verdicts(frame, 0)
+
+
+def test_a_replay_says_what_was_said(state: State, tmp_path: Path) -> None:
+    state.forget(of_url(PAGE))
+    with (tmp_path / "out").open("wb") as out:
+        done = replay_scan(state, Stretch(), out)
+    assert (done.verdicts, done.told, done.otherwise) == (21, 21, 0)
+
+
+def test_a_word_is_read_as_it_was_written() -> None:
+    for takedown in (of_url(PAGE), of_site("a.example"), of_prefix(BASE)):
+        word = Forget(bytes.fromhex(Decider("5" * 32).scheme), takedown)
+        assert decode_entry(encode_control(word), 3) == word
+    for said in ({"hash": "00"}, {"length": 4}, {"what": "all"}):
+        good = {"control": "forget", "what": "url", "hash": "0" * 32, "length": 0}
+        data = encode_control(Forget(bytes(16), of_url(PAGE)))
+        made = _with_record(data, orjson.dumps(good | said))
+        with pytest.raises(CorruptRecord, match="no operator's word that this program knows"):
+            decode_entry(made, 3)
+
+
+def _with_record(data: bytes, record: bytes) -> bytes:
+    from streams.formats import message
+
+    return message._encode(message.Message(bytes(16), (), (record,)), 1)
+
+
+@pytest.mark.slow
+def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
+    where = tmp_path / "state"
+    write_warc(tmp_path / "a.warc", crawl())
+    assert shell("scan", str(tmp_path / "a.warc"), "--state", str(where)).code == 0
+    said = shell("forget", PAGE, "--scan", str(where)).out
+    assert "1 pages are taken down, 1 others took their place" in said
+    assert "not reached: the files that were scanned" in said
+    asked = json.loads(shell("forget", "--site", "a.example", "--scan", str(where), "--json").out)
+    assert (asked["pages"], asked["what"], len(asked["unreached"])) == (18, "site", 2)
+    with ExitStack() as held:
+        opened_index = look.open_index(where, held)
+        found, told = look.overview(opened_index, lambda rows: None)
+        assert found.wrong_total == 0
+        assert [one["pages"] for one in told["takedowns"]] == [1, 18]
+        with pytest.raises(BadInput, match="nothing is held of it"):
+            look.of_url(opened_index.store, PAGE)
+    assert "taken down at offset" in shell("inspect", "--state", str(where)).out
+    for code, wrong in ((2, ()), (2, (PAGE, "--site", "a.example")), (1, ("--prefix", "http://a.example"))):
+        ended = shell("forget", *wrong, "--scan", str(where))
+        assert (ended.code, ended.err[:9]) == (code, "neardup: ")
+
+
+@pytest.mark.slow
+def test_checkpoints_of_before_are_stale_and_go(tmp_path: Path, shell: Shell) -> None:
+    where, kept = str(tmp_path / "state"), str(tmp_path / "kept")
+    write_warc(tmp_path / "a.warc", crawl())
+    shell("scan", str(tmp_path / "a.warc"), "--state", where)
+    at = ("--state", where, "--checkpoints", kept)
+    for _ in range(2):
+        assert shell("checkpoint", *at).code == 0
+        shell("scan", str(tmp_path / "a.warc"), "--state", where, "--again")
+    store = CheckpointStore(kept)
+    before = list(store.usable())
+    assert [row["stale"] for row in describe(before)] == [False, False]
+    shell("forget", PAGE, "--scan", where)
+    shell("forget", COPY, "--scan", where)
+    assert shell("checkpoint", *at).code == 0
+    (left,) = store.usable()
+    assert left.manifest.forgot == left.manifest.offset
+    assert describe([left, *before])[1]["stale"]
+    assert not describe([left, *before])[0]["stale"]
+    others = (replace(left.manifest, offset=0, log="another"), replace(left.manifest, offset=0, scheme="another"))
+    assert not any(other.is_stale(left.manifest) for other in others)
+
+
+def test_a_verdict_that_names_a_page_by_rel_canonical_names_it() -> None:
+    url = "https://a.example/private.html"
+    takedown = of_url(url)
+    assert names_any([takedown], {"url": "https://a.example/", "rel_canonical": url})
+    assert not names_any([takedown], {"url": "https://a.example/", "rel_canonical": "https://a.example/b"})
