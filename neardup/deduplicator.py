@@ -7,10 +7,10 @@ from types import TracebackType
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
+from neardup.fold import Outcome, fold
 from neardup.index.base import Family, Store
 from neardup.index.memory import MemoryStore
 from neardup.limits import MESSAGE_PAGES_MAX
-from neardup.matching.fold import Outcome, fold
 from neardup.page import Page
 from neardup.rules import RULES
 from neardup.scheme import Scheme

@@ -64,7 +64,8 @@ class Verdict:
     """One verdict. Verdict id = (page_id, n): n = 0 is the page's own; others that it causes count from 1: `promoted`
     ones, `gone` ones of a takedown, and of a page that had taken this one's place in its cluster, and gives it back.
 
-    Times are milliseconds since the epoch. `evidence` holds the numbers of the winning pair, see `neardup.matching`.
+    Times are milliseconds since the epoch. `evidence` holds the numbers of the winning pair: see
+    `neardup.clusters.evidence`.
     """
 
     verdict: Kind

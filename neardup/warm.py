@@ -22,6 +22,7 @@ import numpy as np
 
 from neardup import kernels
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.kernels import KEPT, PLAIN, keeping, postings, prepare, share
 from neardup.kernels.batch import record_of, sketch_batch
@@ -31,7 +32,6 @@ from neardup.kernels.pairs import score_pairs
 from neardup.kernels.sniffing import sniff
 from neardup.kernels.tokens import tokenise
 from neardup.kernels.urls import find_hosts
-from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.pairs.scoring import compare_records
 from neardup.scheme import Scheme

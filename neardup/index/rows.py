@@ -68,8 +68,8 @@ class UrlRow(NamedTuple):
 
     member: page id at joining its cluster; 0 for a representative (no member has it: its founder came before). Of a
     `gone` URL cluster and member are 0 and mean nothing. standing: of a member as it was when it was last verified
-    (`neardup.matching.clusters.standing_of`). newest: greatest clamped fetch time; seen: log time, both ms. notes: see
-    `neardup.matching.reclaiming`, the oldest first; only a row with some has room for them, and format 3.
+    (`neardup.clusters.membership.standing_of`). newest: greatest clamped fetch time; seen: log time, both ms. notes:
+    see `neardup.clusters.reclaiming`, the oldest first; only a row with some has room for them, and format 3.
     """
 
     page_id: int

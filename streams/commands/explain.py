@@ -11,8 +11,8 @@ from rich.text import Text
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, InvariantBroken
+from neardup.fold import Candidate, Trace, fold
 from neardup.limits import PLACE_BITS
-from neardup.matching.fold import Candidate, Trace, fold
 from neardup.page import normalise_url
 from neardup.report.prose import KINDS, found_through, kept_apart, sentences
 from neardup.report.reasons import Draft

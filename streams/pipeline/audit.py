@@ -24,11 +24,11 @@ from typing import Any
 
 import orjson
 
+from neardup.clusters.choice import Weighed
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
-from neardup.matching.choice import Weighed
-from neardup.matching.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, Disagreement, shadow_of
+from neardup.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, Disagreement, shadow_of
 from streams.config.settings import OPTIONS
 from streams.errors import WrongUsage
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from streams.formats.message import Message, decode_entry, page_id
 from streams.pipeline.matcher import Matcher
 from streams.ports import LogReader

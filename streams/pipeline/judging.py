@@ -6,13 +6,13 @@ cut is a function of the log alone, so that slicing it otherwise changes nothing
 
 from collections.abc import Callable
 
+from neardup.clusters.removal import Removed, expire, take_down
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
+from neardup.fold import Outcome, fold
 from neardup.index.base import Reader, Writes
 from neardup.index.layered import Layered
 from neardup.limits import DAY_MS, PLACE_BITS
-from neardup.matching.fold import Outcome, fold
-from neardup.matching.removal import Removed, expire, take_down
 from neardup.sketch.takedown import Takedown
 from neardup.verdict import Verdict
 from streams.formats.message import page_id

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
+from neardup.clusters.choice import Weighed
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
+from neardup.fold import Outcome
 from neardup.index.base import Family, Store, Writes
-from neardup.matching.choice import Weighed
-from neardup.matching.fold import Outcome
 from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 from streams.errors import WrongScheme

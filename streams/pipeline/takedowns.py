@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
+from neardup.clusters.removal import Removed
 from neardup.errors import BadPage
 from neardup.index.base import Family, Reader
-from neardup.matching.removal import Removed
 from neardup.page import host_of, normalise_url, site_of
 from neardup.sketch.takedown import Named, Takedown
 

@@ -17,7 +17,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from neardup.index.base import Family
-from neardup.matching.shadow import Disagreement
+from neardup.shadow import Disagreement
 from neardup.verdict import Kind
 
 #: Steps of each role, in their order.

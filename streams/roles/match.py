@@ -24,7 +24,7 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, OtherVersion
 from neardup.index.base import Store
 from neardup.index.rocks import RocksStore
-from neardup.matching.shadow import Counts
+from neardup.shadow import Counts
 from streams.errors import BrokerError, Fenced, SourceGap, TopicError, WrongScheme
 from streams.pipeline.audit import Audit
 from streams.pipeline.deciders import change

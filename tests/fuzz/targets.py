@@ -20,9 +20,9 @@ from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage, CorruptRecord, OtherVersion
 from neardup.evaluation.pairs.labels import read_labels
 from neardup.evaluation.pairs.runs import read_run
+from neardup.fold import fold
 from neardup.index import namings, rows
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.rules.siblings import Siblings
 from neardup.scheme import Scheme

@@ -13,10 +13,10 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from roles import How, Role
 
+from neardup.clusters.removal import take_down
+from neardup.fold import fold
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
-from neardup.matching.removal import take_down
 from neardup.page import Page
 from neardup.sketch.header import Header
 from neardup.sketch.making import sketch_pages

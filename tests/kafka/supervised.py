@@ -18,8 +18,8 @@ from line import Line
 from roles import How, Role
 from xxhash import xxh3_128_digest
 
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from neardup.sketch.header import Header
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates

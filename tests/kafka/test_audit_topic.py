@@ -13,7 +13,7 @@ from rich.console import Console
 from neardup.errors import BadInput
 from neardup.evaluation.rules.audits import read_audits
 from neardup.index.memory import MemoryStore
-from neardup.matching.shadow import Counts
+from neardup.shadow import Counts
 from streams.commands.tail import show
 from streams.config.load import load
 from streams.formats.message import encode_message

@@ -3,8 +3,8 @@
 import orjson
 
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from tests.neardup.invariants import Checked, contents_of
 
 #: The default rule for texts of a few dozen words.

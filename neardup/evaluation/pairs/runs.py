@@ -9,8 +9,8 @@ import orjson
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, BadPage
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from neardup.page import hen_site, host_of, normalise_url
 from neardup.verdict import VERDICT_VERSION, Kind
 

@@ -14,8 +14,8 @@ from neardup.evaluation.figures.sections import Cell, ResultTable, Section, rati
 from neardup.evaluation.pairs.corpus import Corpus
 from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Judgement, Label, lines_of
 from neardup.evaluation.pairs.sampling import Drawn
-from neardup.matching.shadow import AUDIT_VERSION, Disagreement, Stratum
 from neardup.page import normalise_url
+from neardup.shadow import AUDIT_VERSION, Disagreement, Stratum
 from neardup.verdict import Kind
 
 #: Pairs in the table of samples; all are counted.

@@ -22,9 +22,9 @@ from random import Random
 from typing import NamedTuple
 
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from neardup.rules import posted
 from neardup.rules.families import PLACES, KeyFamily
 from neardup.scheme import Scheme

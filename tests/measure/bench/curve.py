@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
-from neardup.matching.fold import fold
 from neardup.rules import RULES
 from neardup.rules.base import Posts
 from neardup.rules.families import KeyFamily

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index import rocks
 from neardup.index.base import Family, Store, Writes
 from neardup.index.rocks import RocksStore
-from neardup.matching.fold import fold
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from streams.files import sources

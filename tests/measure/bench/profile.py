@@ -6,13 +6,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from neardup.clusters.ahead import candidates
 from neardup.decider import Decider
+from neardup.fold import judge
 from neardup.index.rocks import RocksStore
-from neardup.matching.ahead import candidates
-from neardup.matching.batch import Pages
-from neardup.matching.fold import judge
 from neardup.page import Page
 from neardup.scheme import Scheme
+from neardup.search.pages import Pages
 from neardup.sketch.making import sketch_pages
 from tests.measure.bench.documents import documentation_page, web_page
 from tests.measure.bench.generated import Log, mixed

@@ -15,10 +15,10 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
+from neardup.fold import fold
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.layout import HEADER, SECTION_LENGTHS, RecordSection, section_starts

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from neardup.rules.posted import similarity_keys
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header

@@ -3,9 +3,9 @@
 from collections import Counter
 
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from neardup.scheme import Scheme
 from tests.measure.bench.generated import Log, fill, mixed, stream
 from tests.measure.bench.table import Row, markdown

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.matching.fold import fold
 from neardup.scheme import Scheme
 from tests.measure.bench.generated import Log, stream
 from tests.measure.bench.options import Cost, Recorder, markdown, record, replay, tuned

@@ -4,8 +4,8 @@ import pytest
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from neardup.scheme import Scheme
 from tests.measure.bench import worst_matching
 from tests.measure.bench.generated import Log

@@ -5,8 +5,8 @@ from dataclasses import astuple, dataclass
 
 from neardup.decider import Decider
 from neardup.deduplicator import open_index
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages

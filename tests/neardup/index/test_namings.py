@@ -7,10 +7,10 @@ import pytest
 from neardup import open_index
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord
+from neardup.fold import fold
 from neardup.index import namings
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from neardup.clusters.choice import rule_on
+from neardup.clusters.evidence import score_of
 from neardup.decider import SiteOverride
-from neardup.matching.choice import rule_on
-from neardup.matching.evidence import score_of
-from neardup.matching.scores import Numbers, Scores
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import pair_of
 from neardup.parallel import spread
 from neardup.rules import RULES
 from neardup.rules.base import Columns
 from neardup.rules.siblings import Siblings
+from neardup.search.scores import Numbers, Scores
 from neardup.signals.model import Branch, Leaf, Model
 from neardup.signals.online import online_text
 from neardup.sketch.header import Header

@@ -4,8 +4,8 @@ import orjson
 import pytest
 
 from neardup.decider import Decider
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.matching.fold import fold
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header

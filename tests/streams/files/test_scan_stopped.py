@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from neardup.errors import BadInput, InvariantBroken, StateError
-from neardup.matching.fold import fold
+from neardup.fold import fold
 from streams.files import sketcher
 from streams.files.scan import Progress, scan
 from streams.files.state import VerdictLog

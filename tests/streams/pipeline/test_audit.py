@@ -15,7 +15,7 @@ from neardup.errors import BadInput
 from neardup.evaluation.pairs.labels import Judgement, label_of
 from neardup.evaluation.rules.audits import AuditPair, audit_section, drawn_of, read_audits
 from neardup.index.base import Family
-from neardup.matching.shadow import Auditor, Counts
+from neardup.shadow import Auditor, Counts
 from streams.commands.evaluate import evaluate_command, open_crawl
 from streams.config.settings import Settings
 from streams.files.scan import ScanResult, scan
@@ -318,7 +318,7 @@ def audited_line(
 def test_a_topic_has_each_line_once_whatever_dies_and_however_messages_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neardup.matching.shadow.MESSAGE_PAIRS_MAX", 1)
+    monkeypatch.setattr("neardup.shadow.MESSAGE_PAIRS_MAX", 1)
     messages, decider = parts(tmp_path)
     assert len(messages) == 3
     plain, sums = audited_line(messages, decider, 1, [])

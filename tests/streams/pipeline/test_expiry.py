@@ -22,9 +22,9 @@ from streams.pipeline import expiry
 from streams.pipeline.expiry import Sweep
 from streams.pipeline.matcher import Matcher
 from streams.ports import Range
+from tests.neardup.clusters.test_removal import UNKNOWN
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked
-from tests.neardup.matching.test_removal import UNKNOWN
 from tests.neardup.story import SMALL
 
 HORIZON = 3

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from neardup.decider import Decider
+from neardup.fold import Outcome
 from neardup.index.base import Family, Reader
-from neardup.matching.fold import Outcome
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header

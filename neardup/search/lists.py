@@ -14,9 +14,9 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys
 from neardup.kernels import postings as kernels
-from neardup.matching.batch import Pages
 from neardup.rules.families import SIMILARITY_BYTES
 from neardup.rules.posted import families_of, keys_of_columns, length_gap, similarity_columns
+from neardup.search.pages import Pages
 
 #: Places for postings that a list is given beyond what the batch needs, once pages of the store are posted, too.
 _MORE_ROOM = 8

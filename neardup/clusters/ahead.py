@@ -1,22 +1,22 @@
 """Reads ahead of judging what a batch will most likely need, in few large rounds.
 
-Whatever is not foreseen here costs `neardup.matching.fold.fold` another pass, and nothing else.
+Whatever is not foreseen here costs `neardup.fold.fold` another pass, and nothing else.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 
+from neardup.clusters import choice
 from neardup.decider import Decider
 from neardup.index import keys
 from neardup.index.base import Family, Reader
 from neardup.index.rows import NOTES_MAX, ClusterRow, UrlRow, id_key, member_key
-from neardup.matching import choice
-from neardup.matching.batch import Pages, Records
-from neardup.matching.elsewhere import elsewhere
-from neardup.matching.overlay import Overlay
-from neardup.matching.reads import FIRST_MIN, Needs, ReadSet
 from neardup.rules.posted import counts_siblings
+from neardup.search.hot_keys import elsewhere
+from neardup.search.overlay import Overlay
+from neardup.search.pages import Pages, Records
+from neardup.search.reads import FIRST_MIN, Needs, ReadSet
 from neardup.sketch.header import Header, url_hash
 from neardup.sketch.layout import RecordKind
 

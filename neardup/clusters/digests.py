@@ -3,8 +3,8 @@
 from neardup.errors import InvariantBroken
 from neardup.index import keys, sharing
 from neardup.index.rows import DIGEST_PAGES_MAX, NO_PAGE, DigestRow, encode_new_digest, id_key
-from neardup.matching.overlay import Overlay
 from neardup.rules import rule_of
+from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header
 
 

@@ -10,13 +10,13 @@ URLs that have a right to a cluster, the earlier one has it, whichever comes bac
 
 from typing import NamedTuple
 
+from neardup.clusters import choice, digests, membership
 from neardup.decider import Decider
 from neardup.index.rows import NO_PAGE, NOTES_MAX, ClusterRow, MemberRow, Note, UrlRow, id_key, member_key
 from neardup.limits import DAY_MS
-from neardup.matching import choice, clusters, digests
-from neardup.matching.overlay import Overlay
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
+from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
@@ -133,9 +133,9 @@ def take_over(overlay: Overlay, at: int, claim: Claim, notes: tuple[Note, ...]) 
     now = pages.newest[at], pages.log_times[at]
     overlay.urls.put(hashed, UrlRow(page_id, claim.cluster, 0, Kind.UNIQUE, *now, notes))
     header = overlay.header(former.page_id)
-    counted = clusters.is_counted(overlay, former.page_id, header, cluster._replace(founding=page_id))
-    wanted, canonical = clusters.canonical_of(overlay, claim.cluster, pages[page_id])
-    clusters.change(
+    counted = membership.is_counted(overlay, former.page_id, header, cluster._replace(founding=page_id))
+    wanted, canonical = membership.canonical_of(overlay, claim.cluster, pages[page_id])
+    membership.change(
         overlay,
         claim.cluster,
         founding=page_id,
@@ -153,6 +153,6 @@ def take_over(overlay: Overlay, at: int, claim: Claim, notes: tuple[Note, ...]) 
     member = cluster.promoted or cluster.founding
     overlay.members.put(member_key(claim.cluster, member), MemberRow(cluster.founding, cluster.url_hash, counted))
     former = former._replace(member=member)
-    former = former._replace(standing=clusters.standing_of(overlay, former))
+    former = former._replace(standing=membership.standing_of(overlay, former))
     overlay.urls.put(cluster.url_hash, former)
     return former

@@ -15,9 +15,9 @@ from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import keys, namings, rows, sharing
 from neardup.index.base import Family
-from neardup.matching.lists import Lists
-from neardup.matching.reads import FIRST_MIN, Missing, Needs, ReadSet
 from neardup.rules.posted import counts_siblings, similarity_keys
+from neardup.search.lists import Lists
+from neardup.search.reads import FIRST_MIN, Missing, Needs, ReadSet
 from neardup.sketch.header import Header
 from neardup.verdict import Representative
 

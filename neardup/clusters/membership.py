@@ -1,5 +1,6 @@
 """Clusters as stars: founding, joining, leaving, and who takes over when a representative goes."""
 
+from neardup.clusters import digests
 from neardup.errors import InvariantBroken
 from neardup.index.keys import digest_key
 from neardup.index.rows import (
@@ -13,8 +14,7 @@ from neardup.index.rows import (
     member_key,
     member_of_key,
 )
-from neardup.matching import digests
-from neardup.matching.overlay import Overlay
+from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header, url_hash
 from neardup.verdict import Kind
 

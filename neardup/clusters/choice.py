@@ -7,14 +7,14 @@ from typing import NamedTuple, cast
 from neardup.decider import Decider
 from neardup.index.namings import encode_first
 from neardup.index.rows import id_key
-from neardup.matching.elsewhere import elsewhere
-from neardup.matching.lists import Gathered
-from neardup.matching.overlay import Overlay
-from neardup.matching.reads import Missing, Needs
-from neardup.matching.scores import Scores
 from neardup.pairs.scoring import PairScorer
 from neardup.rules import Pair, Ruling, rule_of, sites
 from neardup.rules.siblings import NO_SIBLINGS, Siblings, Traits
+from neardup.search.hot_keys import elsewhere
+from neardup.search.lists import Gathered
+from neardup.search.overlay import Overlay
+from neardup.search.reads import Missing, Needs
+from neardup.search.scores import Scores
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 

@@ -11,18 +11,18 @@ The rows of this table are tried from the first that fits:
     unknown                                                  unique, exact_duplicate, near_duplicate, same_content
 
 A URL that is `gone` is held for its fetch time, and for the clusters that it stood for: a later fetch goes as unknown,
-unless it reclaims one of them (`neardup.matching.reclaiming`).
+unless it reclaims one of them (`neardup.clusters.reclaiming`).
 """
 
 from typing import NamedTuple
 
+from neardup.clusters import choice, digests, evidence, membership, reclaiming
+from neardup.clusters.verdicts import Teller
 from neardup.index.keys import digest_key
 from neardup.index.rows import ClusterRow, Note, UrlRow, id_key, member_key
-from neardup.matching import choice, clusters, digests, evidence, reclaiming
-from neardup.matching.overlay import Overlay
-from neardup.matching.verdicts import Teller
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
+from neardup.search.overlay import Overlay
 from neardup.sketch.layout import RecordKind
 from neardup.verdict import Kind, Verdict
 
@@ -90,7 +90,7 @@ class Life:
             newest = max(newest, row.newest)
             notes = reclaiming.notes_of(self._overlay, at, row)
             if row.live:
-                promoted = clusters.retire(self._overlay, hashed, row)
+                promoted = membership.retire(self._overlay, hashed, row)
         self._overlay.urls.put(hashed, UrlRow(pages.page_ids[at], 0, 0, Kind.GONE, newest, pages.log_times[at], notes))
         judged = Judged([] if self._teller is None else [self._teller.gone(at)])
         return self._and_promoted(judged, at, promoted)
@@ -107,7 +107,7 @@ class Life:
         judged = self._unchanged(at, row, cluster, checks) if same else self._edited(at, row, cluster, checks)
         if judged is None:
             notes = reclaiming.notes_of(overlay, at, row)
-            promoted = clusters.retire(overlay, self._pages.url_hashes[at], row)
+            promoted = membership.retire(overlay, self._pages.url_hashes[at], row)
             judged = self._and_promoted(self._unknown(at, row.page_id, notes), at, promoted)
         return judged._replace(checks=(*checks, *judged.checks)) if checks else judged
 
@@ -122,10 +122,10 @@ class Life:
                 if not checks[-1].held:
                     return None
                 held = overlay.header(row.page_id)
-                counted = clusters.is_counted(overlay, row.page_id, held, cluster)
+                counted = membership.is_counted(overlay, row.page_id, held, cluster)
                 overlay.members.put(key, member._replace(verified=cluster.founding, counted=counted))
-                clusters.change(overlay, row.cluster, crowd=cluster.crowd - member.counted + counted)
-                standing = clusters.standing_of(overlay, row)
+                membership.change(overlay, row.cluster, crowd=cluster.crowd - member.counted + counted)
+                standing = membership.standing_of(overlay, row)
         row = row._replace(standing=standing, newest=pages.newest[at], seen=pages.log_times[at])
         overlay.urls.put(pages.url_hashes[at], row)
         return self._kept(Kind.UNCHANGED, at, row, checks)
@@ -147,13 +147,13 @@ class Life:
         if row.member:
             key = member_key(row.cluster, row.member)
             member = overlay.members.need(key)
-            counted = clusters.is_counted(overlay, page_id, header, cluster)
+            counted = membership.is_counted(overlay, page_id, header, cluster)
             overlay.members.put(key, member._replace(verified=cluster.founding, counted=counted))
-            clusters.change(overlay, row.cluster, crowd=cluster.crowd - member.counted + counted)
-            row = row._replace(standing=clusters.standing_of(overlay, row))
+            membership.change(overlay, row.cluster, crowd=cluster.crowd - member.counted + counted)
+            row = row._replace(standing=membership.standing_of(overlay, row))
         else:
-            wanted, canonical = clusters.canonical_of(overlay, row.cluster, header)
-            clusters.change(overlay, row.cluster, current=page_id, wanted=wanted, canonical=canonical)
+            wanted, canonical = membership.canonical_of(overlay, row.cluster, header)
+            membership.change(overlay, row.cluster, current=page_id, wanted=wanted, canonical=canonical)
         if held != cluster.founding:
             digests.forget(overlay, held)
         overlay.urls.put(pages.url_hashes[at], row)
@@ -218,7 +218,7 @@ class Life:
         overlay, teller, kind = self._overlay, self._teller, Kind.EXACT_DUPLICATE
         held = overlay.header(holder)
         row = overlay.urls.need(held.url_hash)
-        cluster = clusters.join(overlay, at, row.cluster, kind, clusters.verified_against(overlay, row))
+        cluster = membership.join(overlay, at, row.cluster, kind, membership.verified_against(overlay, row))
         if teller is None:
             return Judged([], holder=holder)
         site, founding = self._pages.sites[at], overlay.header(cluster.founding)
@@ -231,7 +231,7 @@ class Life:
         best = search.best if search is not None else None
         if search is None or best is None:
             proof = self._proof_of_none(at, search)
-            clusters.found(overlay, at)
+            membership.found(overlay, at)
             cut = search is not None and search.cut
             return Judged([] if self._teller is None else [self._teller.founder(at, proof, cut=cut)], search)
         return self._near(at, search, best)
@@ -251,13 +251,13 @@ class Life:
             proof = evidence.of_choice(overlay, page_id, teller.lang(at), search, best, shared)
         kind = best.ruling.kind
         if kind is not Kind.NEAR_DUPLICATE:
-            clusters.found(overlay, at, best.page_id)
+            membership.found(overlay, at, best.page_id)
             if teller is None:
                 return Judged([], search)
             content_of = evidence.representative(overlay, best.page_id)
             return Judged([teller.founder(at, proof, cut=search.cut, content_of=content_of)], search)
         cluster_id = overlay.urls.need(overlay.header(best.page_id).url_hash).cluster
-        cluster = clusters.join(overlay, at, cluster_id, kind, best.page_id)
+        cluster = membership.join(overlay, at, cluster_id, kind, best.page_id)
         if teller is None:
             return Judged([], search)
         return Judged([teller.member(kind, at, cluster_id, cluster, proof, cut=search.cut)], search)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from neardup.clusters import membership
+from neardup.clusters.verdicts import promoted, taken_down
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import namings, sharing
@@ -17,12 +19,10 @@ from neardup.index.base import Family, Reader, Writes
 from neardup.index.keys import digest_key
 from neardup.index.layered import Layered
 from neardup.index.rows import UrlRow, decode_url, id_key, member_key, seen_of
-from neardup.matching import clusters
-from neardup.matching.batch import Pages
-from neardup.matching.overlay import Overlay
-from neardup.matching.reads import Missing, Needs, ReadSet
-from neardup.matching.verdicts import promoted, taken_down
 from neardup.rules.siblings import NO_SIBLINGS
+from neardup.search.overlay import Overlay
+from neardup.search.pages import Pages
+from neardup.search.reads import Missing, Needs, ReadSet
 from neardup.sketch.header import Header
 from neardup.sketch.takedown import Named, Takedown
 from neardup.verdict import Verdict
@@ -205,7 +205,7 @@ def _retire(overlay: Overlay, hashes: Sequence[bytes]) -> tuple[list[Header], li
             if row.live:
                 gone.append(overlay.header(row.page_id))
                 _forget_name(overlay, row)
-                cluster = clusters.retire(overlay, hashed, row)
+                cluster = membership.retire(overlay, hashed, row)
                 taken_over += [] if cluster is None else [cluster]
             else:
                 overlay.urls.put(hashed, None)

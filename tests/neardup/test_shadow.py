@@ -5,12 +5,14 @@ from dataclasses import asdict, replace
 import orjson
 import pytest
 
+from neardup.clusters.choice import Choice, Scored, Weighed, _better, rule_on
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
+from neardup.fold import fold
 from neardup.index.memory import MemoryStore
-from neardup.matching.choice import Choice, Scored, Weighed, _better, rule_on
-from neardup.matching.fold import fold
-from neardup.matching.shadow import (
+from neardup.rules import Pair
+from neardup.rules.siblings import NO_SIBLINGS
+from neardup.shadow import (
     MARGIN,
     MESSAGE_PAIRS_MAX,
     PAGE_PAIRS_MAX,
@@ -19,8 +21,6 @@ from neardup.matching.shadow import (
     disagreement,
     shadow_of,
 )
-from neardup.rules import Pair
-from neardup.rules.siblings import NO_SIBLINGS
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 from tests.neardup.handmade import record

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup import fold as folding
+from neardup.clusters.ahead import candidates
 from neardup.decider import SiteOverride
 from neardup.errors import CorruptRecord, InvariantBroken
+from neardup.fold import fold, judge
 from neardup.index.base import Family
 from neardup.index.keys import is_hot
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.matching import fold as matching
-from neardup.matching import reads as reading
-from neardup.matching.ahead import candidates
-from neardup.matching.batch import Pages
-from neardup.matching.fold import fold, judge
-from neardup.matching.reads import FIRST_MIN, Missing, ReadSet
 from neardup.pairs import scoring as pairs
 from neardup.rules import RULES
 from neardup.rules.families import SIMILARITY_BYTES
+from neardup.search import reads as reading
+from neardup.search.pages import Pages
+from neardup.search.reads import FIRST_MIN, Missing, ReadSet
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked, contents_of
 from tests.neardup.story import SMALL, endless, folded, slices_of
@@ -351,5 +351,5 @@ def test_without_telling_the_same_comes_about(name):
 def test_looking_ahead_changes_nothing(block, monkeypatch):
     batch, store = half_way()
     usual = fold(batch, store, SMALL)
-    monkeypatch.setattr(matching, "_AHEAD", block)
+    monkeypatch.setattr(folding, "_AHEAD", block)
     assert fold(batch, store, SMALL) == usual

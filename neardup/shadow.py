@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from neardup.clusters.choice import Scored, Weighed, rule_on
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.matching.choice import Scored, Weighed, rule_on
 from neardup.rules import RULES, Ruling
 from neardup.rules.posted import counts_siblings
 from neardup.sketch.header import Header

@@ -10,10 +10,10 @@ from typing import Any
 from neardup.decider import Decider
 from neardup.index import rows, sharing
 from neardup.index.base import Family, Reader
-from neardup.matching.batch import Pages
-from neardup.matching.lists import Posted
-from neardup.matching.scores import Numbers, Scores
 from neardup.parallel import spread
+from neardup.search.lists import Posted
+from neardup.search.pages import Pages
+from neardup.search.scores import Numbers, Scores
 from neardup.sketch.header import Header
 
 #: Rows of a prefix are read at least so many at a time: a promotion is seldom the only one of its batch.

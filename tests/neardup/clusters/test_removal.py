@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup.clusters.removal import expire, take_down
 from neardup.errors import BadInput
+from neardup.fold import fold
 from neardup.index.base import Family
 from neardup.index.layered import Layered
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
-from neardup.matching.fold import fold
-from neardup.matching.removal import expire, take_down
 from neardup.sketch.header import url_hash
 from neardup.sketch.takedown import Named, of_prefix, of_site, of_url
 from neardup.verdict import TAKEN_DOWN, Kind
 from tests.neardup.handmade import record, tombstone
 from tests.neardup.invariants import Checked
-from tests.neardup.matching.test_matching import crawl
 from tests.neardup.story import FAR, NEAR, NEARER, SMALL, A, B, C, D, endless, folded, text
+from tests.neardup.test_fold import crawl
 
 #: Verdicts of a URL that nothing is known of.
 UNKNOWN = {"unique", "exact_duplicate", "near_duplicate", "same_content"}

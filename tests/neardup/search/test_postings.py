@@ -9,11 +9,11 @@ import pytest
 
 from neardup.errors import CorruptRecord, InvariantBroken
 from neardup.index import keys
-from neardup.matching.batch import Pages
-from neardup.matching.lists import Posted
 from neardup.rules import RULES
 from neardup.rules.families import family_of
 from neardup.rules.posted import similarity_keys
+from neardup.search.lists import Posted
+from neardup.search.pages import Pages
 from neardup.sketch.header import Header
 from tests.neardup.handmade import record
 from tests.neardup.story import SMALL

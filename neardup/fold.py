@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from neardup.clusters import choice
+from neardup.clusters.ahead import candidates
+from neardup.clusters.choice import Weighed
+from neardup.clusters.lifecycle import Check, Judged, Life
+from neardup.clusters.verdicts import Teller
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index.base import Family, Reader
-from neardup.matching import choice
-from neardup.matching.ahead import candidates
-from neardup.matching.batch import Records
-from neardup.matching.choice import Weighed
-from neardup.matching.lifecycle import Check, Judged, Life
-from neardup.matching.overlay import Overlay
-from neardup.matching.reads import Missing, Needs, ReadSet
-from neardup.matching.verdicts import Teller
 from neardup.rules import Pair, Ruling
 from neardup.rules.families import key_name
+from neardup.search.overlay import Overlay
+from neardup.search.pages import Records
+from neardup.search.reads import Missing, Needs, ReadSet
 from neardup.sketch.header import Header
 from neardup.verdict import Verdict
 

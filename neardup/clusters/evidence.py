@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from neardup.clusters import membership
+from neardup.clusters.choice import Scored, Search, families
 from neardup.decider import Decider
 from neardup.index.rows import UrlRow, id_key
-from neardup.matching import clusters
-from neardup.matching.choice import Scored, Search, families
-from neardup.matching.overlay import Overlay
 from neardup.rules import Pair, Ruling, rule_of
+from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header
 from neardup.verdict import Kind, Representative
 
@@ -30,7 +30,7 @@ def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
         return {"verdict": row.standing}
     cluster = overlay.clusters.need(id_key(row.cluster))
     out: dict[str, Any] = {
-        "verdict": clusters.standing_of(overlay, row),
+        "verdict": membership.standing_of(overlay, row),
         "representative": representative(overlay, cluster.founding),
         "cluster": row.cluster,
     }

@@ -1,10 +1,10 @@
 """Verdicts of a batch's pages: what they say of their pages alone is taken by columns, not page by page."""
 
+from neardup.clusters import evidence
+from neardup.clusters.evidence import Evidence
 from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, UrlRow, id_key
-from neardup.matching import evidence
-from neardup.matching.evidence import Evidence
-from neardup.matching.overlay import Overlay
+from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection, score_of
 from neardup.verdict import TAKEN_DOWN, Coordinates, Kind, Representative, Verdict

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from neardup.matching.lists import Gathered
-from neardup.matching.overlay import Overlay
+from neardup.search.lists import Gathered
+from neardup.search.overlay import Overlay
 from neardup.sketch.layout import HEADER
 
 

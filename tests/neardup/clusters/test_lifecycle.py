@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import jsonschema
 
-from neardup.matching import evidence
+from neardup.clusters import evidence
 from neardup.pairs.scoring import compare_records
 from neardup.rules import Ruling
 from neardup.sketch.header import Header

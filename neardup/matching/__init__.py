@@ -1,1 +1,0 @@
-"""One batch of records against the index."""
