@@ -13,7 +13,7 @@ from neardup.sketch.takedown import Takedown, of_prefix, of_site, of_url
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
 from streams.files.state import State
-from streams.pipeline.takedowns import Done
+from streams.pipeline.takedowns import FoldedTakedown
 
 if TYPE_CHECKING:
     from streams.client import VerdictConsumer
@@ -53,7 +53,7 @@ def takedown_of(url: str | None, site: str | None, prefix: str | None) -> Takedo
     return of_site(site) if site is not None else of_prefix(prefix or "")
 
 
-def forget_scan(path: Path, takedown: Takedown) -> Done:
+def forget_scan(path: Path, takedown: Takedown) -> FoldedTakedown:
     """Takes pages out of a scan's directory. Raises StateError, CorruptRecord."""
     with State.open(path) as state:
         return state.forget(takedown)

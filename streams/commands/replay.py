@@ -17,9 +17,9 @@ from streams.errors import PositionLost, TopicError
 from streams.files.state import State
 from streams.formats.verdicts import decode_verdict
 from streams.history.replay import Present, Stretch, replayed
-from streams.pipeline.deciders import words_in
+from streams.pipeline.control_records import OperatorDecisions
+from streams.pipeline.deciders import decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
-from streams.pipeline.operator_words import Decisions
 from streams.process import logs
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore
 from streams.state.directory import kept_decider
@@ -120,7 +120,7 @@ def replay_stream(
         before = _before(settings, log, stretch, state)
         store = held.enter_context(_scratch_store(state))
         # A generation that judges another one's sketches is judged by one decider: control records of it do not count.
-        words = () if settings.judges_anew else words_in(ahead(max(folded_to(store), log.begin())))
+        words = () if settings.judges_anew else decider_changes_in(ahead(max(folded_to(store), log.begin())))
         if before is not None:
             first = kept_decider(state) or settings.decider(scheme)
         else:
@@ -129,9 +129,9 @@ def replay_stream(
         matcher = Matcher(
             store,
             first,
-            settled=Decisions(ahead),
+            decided=OperatorDecisions(ahead),
             threads=settings.threads,
-            heeds=not settings.judges_anew,
+            follows_changes=not settings.judges_anew,
             log=name,
             generation=settings.generation,
         )

@@ -31,7 +31,7 @@ from streams.files.archive_time import DATES, ArchiveTime
 from streams.files.sources import LocalSource, SourceRecord
 from streams.formats.message import ANY_LOG, Message, encode_message
 from streams.pipeline.accounting import Mark
-from streams.pipeline.cutting import full_message
+from streams.pipeline.packing import full_message
 from streams.ports import Range, SourcedPage
 
 _BATCH_PAGES = 128

@@ -193,15 +193,15 @@ def scan(
     listener = Verdicts(out, {bytes.fromhex(s.record.id) for s in run.sources}, state) if out else None
     try:
         state.verdict_log.listener = listener.write if listener else None
-        state.matcher.watch = audit.look if audit else None
+        state.matcher.audit = audit.record if audit else None
         run.go()
     finally:
         state.verdict_log.listener = None
-        state.matcher.watch = None
+        state.matcher.audit = None
         if listener:
             listener.close()
     if audit is not None:
-        audit.tell_counts()
+        audit.write_counts()
         run.result.audit = audit.to_json()
     return run.result
 

@@ -17,7 +17,7 @@ from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.files.archive_time import DATES, ArchiveTime
 from streams.formats.message import Message, as_first, encode_message
-from streams.pipeline.cutting import full_message
+from streams.pipeline.packing import full_message
 from streams.ports import LogWriter, Range, SourcedPage
 
 POLL_PAGES_MAX = 512

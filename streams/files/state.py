@@ -43,9 +43,9 @@ from streams.formats.message import (
     encode_verdicts,
     verdict_lines,
 )
-from streams.pipeline.deciders import change, why_not, words_in
+from streams.pipeline.deciders import decider_changes_in, describe_change, incompatibility
 from streams.pipeline.matcher import Matcher, folded_to
-from streams.pipeline.takedowns import Done, names_any, takedowns_of
+from streams.pipeline.takedowns import FoldedTakedown, concerns, takedowns_of
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.locked_folder import state_error
 
@@ -141,7 +141,7 @@ class State:
         for offset, frame in self.verdict_log.log.read():
             later = [one.takedown for one in done if one.offset >= offset]
             for verdict in decode_verdicts(frame, offset):
-                if not later or not names_any(later, verdict):
+                if not later or not concerns(later, verdict):
                     yield verdict
 
     def kept_lines(self) -> Callable[[Verdict], bytes | None]:
@@ -216,7 +216,7 @@ class State:
         self.sources[record.id] = record
         self._directory.write(f"sources/{record.id}.json", json.dumps(asdict(record)))
 
-    def forget(self, takedown: Takedown) -> Done:
+    def forget(self, takedown: Takedown) -> FoldedTakedown:
         """Takes pages down: the word goes into the log, and what the index holds of them goes. Raises StateError."""
         scheme = bytes.fromhex(self.scheme.digest)
         offset = self.log.append(encode_control(Forget(scheme, takedown)))
@@ -290,26 +290,26 @@ class State:
         if held is not None and (make is None or self.log.end()):
             return held
         wanted = make(self.scheme) if make else Decider(scheme=self.scheme.digest)
-        words = words_in(self.log.read())
+        words = decider_changes_in(self.log.read())
         return self._directory.keep(words[0][1].before if words else wanted)
 
     def _decide_by(self, wanted: Decider, new_decider: bool) -> None:
         held = self.decider
         if held.digest == wanted.digest:
             return
-        reason = why_not(held, wanted)
+        reason = incompatibility(held, wanted)
         if reason or not new_decider:
             advice = reason or "or add --new-decider, and it decides from here on"
             raise StateError(
                 f"{self.path} was decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
-                f"({wanted.digest}) is asked for ({change(held, wanted)}); use another directory, leave the rule and "
-                f"its options out{', ' if not reason else ': '}{advice}",
+                f"({wanted.digest}) is asked for ({describe_change(held, wanted)}); use another directory, leave the "
+                f"rule and its options out{', ' if not reason else ': '}{advice}",
             )
         self.log.append(encode_control(NewDecider(held, wanted)))
         self.log.sync()
         self.catch_up()
         self.flush()
-        self.messages.append(f"from here on it is decided otherwise: {change(held, wanted)}")
+        self.messages.append(f"from here on it is decided otherwise: {describe_change(held, wanted)}")
 
     def _recover(self, progress: Callable[[int, int], None]) -> None:
         missing = not (self.path / "index").exists()

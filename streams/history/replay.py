@@ -98,7 +98,7 @@ def replayed(
 def _fold(
     matcher: Matcher, held: list[tuple[int, bytes]], aloud: bool, progress: Callable[[int], None]
 ) -> Iterator[list[Verdict]]:
-    prepared = matcher.prepare(held, tell=aloud)
+    prepared = matcher.prepare(held, emit=aloud)
     if prepared.verdicts:
         yield prepared.verdicts
     matcher.apply(prepared)

@@ -1,1 +1,1 @@
-"""What scan and stream share: the fold of the log."""
+"""The fold of the sketch log, shared by scan and stream: accounting, deciders, takedowns, expiry, audit, matcher."""

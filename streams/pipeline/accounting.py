@@ -1,10 +1,12 @@
-"""What counts of a message of the sketch log: every page of every source once, whoever sent it how often.
+"""Counts each page of each source once, however often a sketcher sent it.
 
-A sketcher sends at least once: after a crash or a rebalance the same pages come again, cut into other messages. Each
-message says which positions `[start, stop)` of which source it accounts for, and for each source there is a mark: the
-position that must come next. A range that ends at or before the mark is dropped; of one that begins at or before it,
-the records from the mark on are taken; one that begins after it would leave pages out in silence, and stops the line.
-The first range of a source sets its mark.
+A sketcher delivers at least once: after a crash or a rebalance it sends the same pages again, cut into other messages.
+Each message names the source ranges `[start, stop)` that it accounts for. For each partition of a source there is a
+mark: the offset that must come next. The first range of a partition sets its mark. Afterwards:
+
+* a range that ends at or before the mark is dropped;
+* of a range that begins at or before the mark, the records from the mark on are new;
+* a range that begins behind the mark would lose pages silently: `account` raises SourceGap.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,13 +32,14 @@ class Mark:
 
 @dataclass(slots=True)
 class Account:
-    """What one message adds. taken: (place in the message, record's header) of what is new, in its order.
+    """What one message adds.
 
-    marks: new ones, by partition of a source. dropped: ranges that add nothing. duplicates: records that were there
-    already. accepted: gaps let pass. skipped: why records were left out, on the operator's word.
+    new: (number in the message, header) of each new record, in order. marks: changed ones. dropped: ranges that add
+    nothing. duplicates: records counted before. accepted: gaps that the operator accepted. skipped: the reason of each
+    record that the operator skipped.
     """
 
-    taken: list[tuple[int, Header]] = field(default_factory=list)
+    new: list[tuple[int, Header]] = field(default_factory=list)
     marks: dict[Key, Mark] = field(default_factory=dict)
     dropped: int = 0
     duplicates: int = 0
@@ -52,17 +55,17 @@ def account(
     accept_gaps: Callable[[], bool] = lambda: False,
     skip_records: Callable[[], bool] = lambda: False,
 ) -> Account:
-    """Weighs the message at `offset` against the marks in `known`.
+    """Compare the message at `offset` with the marks in `known`.
 
-    accept_gaps and skip_records are asked, when it matters, whether an operator has settled this message. Raises
-    SourceGap, and CorruptRecord for a record that cannot be read or lies in none of the message's ranges.
+    accept_gaps, skip_records: whether the operator decided so about this message; called only where it matters. Raises
+    SourceGap, and CorruptRecord for a record that is unreadable or outside the message's ranges.
     """
     found = Account()
     spans = {(span.source, span.partition): span for span in message.ranges}
     gaps = [span for key, span in spans.items() if key in known and span.start > known[key].offset]
     if gaps and not accept_gaps():
         raise SourceGap(
-            f"the message at offset {offset} of the sketch log leaves out what it does not account for before: "
+            f"the message at offset {offset} of the sketch log leaves out records of its sources: "
             + "; ".join(_gap(span, known[span.source, span.partition].offset) for span in gaps)
         )
     found.accepted = len(gaps)
@@ -74,11 +77,11 @@ def account(
             found.dropped += 1
         found.marks[key] = Mark(max(span.stop, starts[key]), mark.position if mark else None)
     last: dict[Key, int] = {}
-    for place, record in enumerate(message.records):
+    for number, record in enumerate(message.records):
         try:
             header = _read(record, spans, last)
         except CorruptRecord as error:
-            why = f"record {place} of the message at offset {offset} of the sketch log: {error}"
+            why = f"record {number} of the message at offset {offset} of the sketch log: {error}"
             if not skip_records():
                 raise CorruptRecord(why) from error
             found.skipped.append(why)
@@ -87,7 +90,7 @@ def account(
         if header.offset < starts[key]:
             found.duplicates += 1
             continue
-        found.taken.append((place, header))
+        found.new.append((number, header))
         found.marks[key] = Mark(found.marks[key].offset, header.position)
     return found
 
@@ -103,8 +106,8 @@ def _read(record: bytes, spans: Mapping[Key, Range], last: dict[Key, int]) -> He
     span = spans.get(key)
     if span is None or not span.start <= header.offset < span.stop or header.offset <= last.get(key, -1):
         raise CorruptRecord(
-            f"it is of offset {header.offset}, partition {header.partition} of source {header.source.hex()}, which no "
-            "range of the message holds, or not there"
+            f"offset {header.offset}, partition {header.partition} of source {header.source.hex()} is in no range of "
+            "the message, or out of order"
         )
     last[key] = header.offset
     return header
@@ -112,6 +115,6 @@ def _read(record: bytes, spans: Mapping[Key, Range], last: dict[Key, int]) -> He
 
 def _gap(span: Range, mark: int) -> str:
     return (
-        f"partition {span.partition} of source {span.source.hex()} goes on at offset {span.start}, and the log "
+        f"partition {span.partition} of source {span.source.hex()} continues at offset {span.start}, and the log "
         f"accounts for it up to {mark}: records {mark} to {span.start - 1} are missing"
     )

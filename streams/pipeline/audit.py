@@ -1,16 +1,16 @@
-"""The audit of a run: an auditor's counts, and its pairs as JSON lines, in a file on this machine or in a topic.
+"""The audit of a run: counts, and a sample of judged pairs as JSON lines, in a local file or in a topic.
 
-Which pairs are drawn is a function of the log alone, whatever batches its messages come in. To a topic they go in the
-transaction of the verdicts that they are about: each once, whatever dies. To a file they go once these verdicts are
-out, so a crash may take the lines of the last messages, and what is folded in silence afterwards draws none; a file
-never stops a run: what cannot be written is counted, and told once.
+Which pairs are drawn is a function of the log alone, whatever the batches. A topic receives them in the transaction of
+their verdicts, so each exactly once. A file receives them after these verdicts: a crash may lose the lines of the last
+messages, since refolding them draws none. A file never stops a run: lines that cannot be written are counted, with one
+warning.
 
     {"version": 1, "audit": "pair", "sample": "rejected", "a": {"page_id": ..., "url": ..., "coordinates": ...},
      "b": {...}, "pair": {"tape_score": ...}, "live": {"rule": ..., "kind": null, "by": "tape"}, "shadow": {...}}
     {"version": 1, "audit": "counts", "pages": ..., "pairs": ..., "live_merges": ..., ...}
 
-a is the earlier page. Counts are those since the counts before: their sum is that of all runs. A file gets them at the
-end of a run, a topic in every transaction.
+a is the earlier page. A line of counts holds those since the line before: their sum covers all runs. A file gets one at
+the end of a run, a topic one in every transaction.
 """
 
 import os
@@ -37,17 +37,18 @@ RATE = 0.1
 
 
 class AuditFile:
-    """A file that lines are appended to. bytes_max: beyond it the file becomes FILE.1, which is replaced; None: never.
+    """Appends lines to a file.
 
-    lost: lines that could not be written.
+    bytes_max: beyond it the file is renamed to FILE.1, which is replaced; None: unbounded. lost: lines that could not
+    be written.
     """
 
     def __init__(self, path: Path, bytes_max: int | None, warn: Callable[[str], None]) -> None:
-        """Raises BadInput where it cannot be opened, or holds something else."""
+        """Raises BadInput for a file that cannot be opened or holds something else."""
         self._path, self._bytes_max, self._warn = path, bytes_max, warn
         self.lost = 0
         if path.exists() and not (path.is_file() or path.is_char_device()):
-            raise BadInput(f"cannot write the audit to {path}: not a file")  # a pipe's reader could stop the run
+            raise BadInput(f"cannot write the audit to {path}: not a file")  # a pipe's reader could block the run
         try:
             self._handle = _open(path)
             start = os.pread(self._handle, len(_BEGIN), 0) if path.is_file() else b""
@@ -58,7 +59,7 @@ class AuditFile:
             raise BadInput(f"{path} holds something else than an audit, and would be appended to; name another file")
         self._size = os.fstat(self._handle).st_size
         if self._size and os.pread(self._handle, 1, self._size - 1) != b"\n":
-            self.write([b"\n"])  # a crash left half a line, which readers count and pass over
+            self.write([b"\n"])  # a crash left half a line, which readers count and skip
 
     def write(self, lines: Sequence[bytes]) -> None:
         data = b"".join(lines)
@@ -95,15 +96,16 @@ def _open(path: Path) -> int:
 
 
 class Audit:
-    """What a run is given: `look` at some messages once their verdicts are out. Use it as a context manager.
+    """Draws pairs of judged messages and writes them. Use it as a context manager.
 
-    Whoever also writes to a topic takes its lines from `draw` before, and gives those of the file to `write` after.
+    `record` does both for a run without a topic. A run with a topic sends the lines of `draw` in its transaction, and
+    passes them to `write` afterwards, for the file.
     """
 
     def __init__(self, auditor: Auditor, file: AuditFile | None = None) -> None:
         self.auditor = auditor
         self._file = file
-        self._told = Counts()
+        self._written = Counts()
 
     @property
     def counts(self) -> Counts:
@@ -114,11 +116,11 @@ class Audit:
         """Lines that could not be written."""
         return self._file.lost if self._file else 0
 
-    def look(self, weighed: Sequence[Weighed]) -> None:
+    def record(self, weighed: Sequence[Weighed]) -> None:
         self.write(self.draw(weighed))
 
     def draw(self, weighed: Sequence[Weighed]) -> list[bytes]:
-        """The lines of the pairs drawn; all pages are counted. The bounds of a sample are those of one message."""
+        """Count all pages; return the lines of the pairs drawn. Samples are bounded per message."""
         messages = groupby(weighed, lambda one: one.page_id >> PLACE_BITS)
         return [line for _, pages in messages for line in self.auditor.look(list(pages))]
 
@@ -126,29 +128,29 @@ class Audit:
         if self._file is not None:
             self._file.write(lines)
 
-    def tell_counts(self) -> None:
-        """Writes the counts since they were written last."""
+    def write_counts(self) -> None:
+        """Write the counts since the last line of counts."""
         now = replace(self.counts)
-        self.write(self.counts_since(self._told))
-        self._told = now
+        self.write(self.counts_since(self._written))
+        self._written = now
 
     def counts_since(self, before: Counts) -> list[bytes]:
-        """A line; none where nothing was weighed since."""
+        """Return the line of counts; none where no page was judged since."""
         since = self.counts.since(before)
         if not since.pages:
             return []
         shadow = self.auditor.shadow
-        told = {"version": AUDIT_VERSION, "audit": "counts", "live": self.auditor.live.rule, **asdict(since)}
-        return [orjson.dumps(told | ({"shadow": shadow.rule} if shadow else {})) + b"\n"]
+        line = {"version": AUDIT_VERSION, "audit": "counts", "live": self.auditor.live.rule, **asdict(since)}
+        return [orjson.dumps(line | ({"shadow": shadow.rule} if shadow else {})) + b"\n"]
 
     def to_json(self) -> dict[str, int]:
-        """The counts; those of a shadow rule or of a file only where there is one."""
-        left: set[str] = set() if self.auditor.shadow else {*Disagreement}
-        left |= {"drawn", "left_out", "lost"} if self._file is None else set()
-        return {name: value for name, value in {**asdict(self.counts), "lost": self.lost}.items() if name not in left}
+        """Return the counts; those of a shadow rule or of a file only where there is one."""
+        hidden: set[str] = set() if self.auditor.shadow else {*Disagreement}
+        hidden |= {"drawn", "left_out", "lost"} if self._file is None else set()
+        return {name: value for name, value in {**asdict(self.counts), "lost": self.lost}.items() if name not in hidden}
 
     def close(self) -> None:
-        self.tell_counts()
+        self.write_counts()
         if self._file is not None:
             self._file.close()
 
@@ -162,7 +164,7 @@ class Audit:
 
 
 def shadow_numbers(texts: Sequence[str]) -> dict[str, Any]:
-    """NAME=NUMBER texts as numbers of the decider. Raises BadInput: unknown, or out of bounds."""
+    """Parse NAME=NUMBER texts as numbers of the decider. Raises WrongUsage: unknown, or out of bounds."""
     out: dict[str, Any] = {}
     for text in texts:
         name, _, value = text.strip().partition("=")
@@ -192,16 +194,16 @@ def open_audit(
     bytes_max: int | None = None,
     warn: Callable[[str], None],
 ) -> Audit | None:
-    """The audit that some settings ask for, None if they ask for none. topic: its lines are taken by `draw`.
+    """Return the audit that the settings describe, None without any. topic: where the caller sends the lines of `draw`.
 
-    Raises BadInput.
+    Raises BadInput for an unusable file, WrongUsage for settings that contradict.
     """
     if shadow == "signals" and not (numbers or {}).get("model"):
-        raise WrongUsage("the shadow rule signals wants a model: shadow-set model=FILE")
+        raise WrongUsage("the shadow rule signals needs a model: shadow-set model=FILE")
     other = shadow_of(live, shadow, numbers or {})
     if file is None and not topic and other is None:
         return None
     if not 0 <= rate <= 1:
-        raise WrongUsage(f"audit rate {rate:g}: a share from 0 to 1 is wanted")
+        raise WrongUsage(f"audit rate {rate:g}: must be a share from 0 to 1")
     auditor = Auditor(live, other, rate if file is not None or topic else 0.0)
     return Audit(auditor, None if file is None else AuditFile(file, bytes_max, warn))

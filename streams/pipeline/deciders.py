@@ -1,4 +1,4 @@
-"""What decides at each place of the sketch log: one decider, until an operator's word in the log names another one."""
+"""The decider at each offset of the sketch log: it changes only at a control record that names another one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -6,39 +6,38 @@ from dataclasses import asdict
 from neardup.decider import Decider
 from neardup.rules.posted import keeps_the_same
 from streams.formats.message import NewDecider
-from streams.pipeline.operator_words import words_among
+from streams.pipeline.control_records import control_records_in
 
-#: Words about the decider with their offsets, in the log's order.
-Words = Sequence[tuple[int, NewDecider]]
-
-
-def words_in(messages: Iterable[tuple[int, bytes]]) -> Words:
-    """All such words among some messages."""
-    return [(offset, word) for offset, word in words_among(messages) if isinstance(word, NewDecider)]
+#: Changes of the decider with their offsets, in the log's order.
+DeciderChanges = Sequence[tuple[int, NewDecider]]
 
 
-def after_word(decider: Decider, word: NewDecider) -> Decider:
-    """What decides behind a word, where `decider` did until there: the same if the word is void."""
-    follows = word.before.digest == decider.digest and keeps_the_same(word.before, word.after)
-    return word.after if follows else decider
+def decider_changes_in(messages: Iterable[tuple[int, bytes]]) -> DeciderChanges:
+    return [(offset, record) for offset, record in control_records_in(messages) if isinstance(record, NewDecider)]
 
 
-def after_words(decider: Decider, words: Words, end: int) -> Decider:
-    """What decides at the offset `end`, where `decider` did before the words."""
-    for offset, word in words:
+def decider_after(decider: Decider, change: NewDecider) -> Decider:
+    """Return the decider behind a change. A change is void if it names another decider as its predecessor."""
+    follows = change.before.digest == decider.digest and keeps_the_same(change.before, change.after)
+    return change.after if follows else decider
+
+
+def decider_at(decider: Decider, changes: DeciderChanges, end: int) -> Decider:
+    """Return the decider at the offset `end`. decider: the one before all changes."""
+    for offset, change in changes:
         if offset < end:
-            decider = after_word(decider, word)
+            decider = decider_after(decider, change)
     return decider
 
 
-def change(before: Decider, after: Decider) -> str:
-    """What two deciders say differently, for people."""
+def describe_change(before: Decider, after: Decider) -> str:
+    """List the fields in which two deciders differ, for people."""
     old, new = asdict(before), asdict(after)
     return ", ".join(f"{name} {old[name]} -> {new[name]}" for name in new if old[name] != new[name])
 
 
-def why_not(before: Decider, after: Decider) -> str:
-    """Why `after` cannot go on with an index that `before` has made; empty if it can."""
+def incompatibility(before: Decider, after: Decider) -> str:
+    """Return why `after` cannot continue with an index that `before` built; "" if it can."""
     if keeps_the_same(before, after):
         return ""
     return f"rule {after.rule} with its numbers keeps other keys in the index than {before.rule} does"

@@ -1,11 +1,10 @@
-"""Dropping what nobody has seen for long: a few URLs are looked at again and again, at places that the log sets.
+"""Expiry: drops URLs that were not fetched within the decider's horizon of log time.
 
-A sweep comes behind the message with which so many pages were judged since the last one, and looks at a few URLs for
-each of them, in the order of their hashes, from where the last one ended. So it costs a bounded share of the work, and
-is a function of the log: of log time alone, which no crawler can set, and of no clock. On Kafka log time is the
-broker's, of archives what `streams.files.archive_time` makes of their dates: no few wrong ones move it. A URL goes at
-the first sweep that meets it after the horizon; one round takes as many pages as there are URLs, divided by
-URLS_A_PAGE. Looking costs about 5% of judging; a URL that goes about as much as one or two pages that are judged.
+A sweep follows every message with which PAGES_BETWEEN pages were judged since the last sweep. It checks URLS_A_PAGE
+URLs for each of these pages, in the order of their hashes, and starts where the last sweep ended. So its cost is a
+bounded share of judging. Its result is a function of the log: it reads log time, no clock and no crawler's dates. A
+round over all URLs takes (number of URLs / URLS_A_PAGE) pages. Checking costs about 5% of judging; dropping a URL costs
+about as much as judging one or two pages.
 """
 
 import struct
@@ -13,18 +12,17 @@ from typing import NamedTuple
 
 from neardup.errors import CorruptRecord
 
-#: Pages between two sweeps; and URLs that are looked at for each. Every fold of a log must have the same: they never
-#: change within a generation.
+#: Constant within a generation: every fold of a log must use the same numbers.
 PAGES_BETWEEN = 4096
 URLS_A_PAGE = 2
-#: Verdicts of a sweep have the last place of their message, and numbers that no page's own verdicts reach.
+#: `n` of a sweep's first verdict: above those of the page verdicts that have the same page id.
 FIRST_VERDICT = 16
 
 _ROW = struct.Struct(">I")
 
 
 class Sweep(NamedTuple):
-    """Where sweeping stands. pages: judged since the last sweep; after: hash of the last URL looked at, or b""."""
+    """State between sweeps. pages: judged since the last sweep; after: hash of the last URL checked, or b""."""
 
     pages: int = 0
     after: bytes = b""
@@ -34,10 +32,10 @@ class Sweep(NamedTuple):
 
 
 def decode(row: bytes | None) -> Sweep:
-    """The row that `Sweep.encode` gives; where there is none, nothing was swept yet. Raises CorruptRecord."""
+    """Decode `Sweep.encode`; None: no sweep yet. Raises CorruptRecord."""
     if row is None:
         return Sweep()
     if len(row) not in (_ROW.size, _ROW.size + 16):
-        raise CorruptRecord(f"not where sweeping stands: {row.hex()}")
+        raise CorruptRecord(f"not the state of a sweep: {row.hex()}")
     (pages,) = _ROW.unpack_from(row)
     return Sweep(pages, row[_ROW.size :])

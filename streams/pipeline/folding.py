@@ -1,4 +1,4 @@
-"""Folding the sketch log anew: the index as it was at any place of the log."""
+"""Rebuilds the index in memory as it was at any page of the sketch log."""
 
 from collections.abc import Callable
 
@@ -18,20 +18,19 @@ def fold_until(
     *,
     place: int = 0,
 ) -> tuple[MemoryStore, Decider]:
-    """The index right before the page at `place` of the message at `offset` was judged, in memory, and what judged it.
+    """Return index and decider right before page number `place` of the message at `offset` was judged.
 
-    first: what decides from the log's begin on. progress: messages folded, of how many. Raises CorruptRecord where the
-    log cannot be read.
+    first: the decider at the log's begin. progress: called with messages folded and their total. Raises CorruptRecord.
     """
     store = MemoryStore()
     matcher = Matcher(store, first)
-    for at, data in log.read(0):
-        if at > offset:
+    for position, data in log.read(0):
+        if position > offset:
             break
-        if at < offset:
-            matcher.apply(matcher.prepare([(at, data)], tell=False))
-        elif isinstance(entry := decode_entry(data, at), Message):
-            batch = [(page_id(at, number), record) for number, record in enumerate(entry.records[:place])]
+        if position < offset:
+            matcher.apply(matcher.prepare([(position, data)], emit=False))
+        elif isinstance(entry := decode_entry(data, position), Message):
+            batch = [(page_id(position, number), record) for number, record in enumerate(entry.records[:place])]
             store.write(fold(batch, store, matcher.decider, tell=False).writes)
-        progress(at, offset)
+        progress(position, offset)
     return store, matcher.decider

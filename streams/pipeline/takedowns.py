@@ -1,4 +1,4 @@
-"""What was taken down, kept in the index's META family: a record a word, which does not tell of which pages."""
+"""Folded takedowns, kept in the index's META family: one row for each control record. A row names no page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,11 @@ _READ_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A takedown that was folded. offset: of its word in the log; log_time: ms since the epoch, there. pages: URLs that
-    went; promoted: clusters that other pages took over.
+class FoldedTakedown:
+    """A takedown that was folded, and its effect.
+
+    offset: of its control record. log_time: ms since the epoch, there. pages: URLs removed. promoted: clusters that
+    another page took over.
     """
 
     offset: int
@@ -29,11 +31,11 @@ class Done:
     promoted: int
 
     @classmethod
-    def of(cls, offset: int, log_time: int, takedown: Takedown, removed: Removed) -> "Done":
+    def of(cls, offset: int, log_time: int, takedown: Takedown, removed: Removed) -> "FoldedTakedown":
         return cls(offset, log_time, takedown, removed.pages, removed.promoted)
 
     def row(self) -> tuple[bytes, bytes]:
-        """Key and row of the record."""
+        """Return the row's key and value."""
         return _PREFIX + self.offset.to_bytes(8, "big"), orjson.dumps(self.to_json())
 
     def to_json(self) -> dict[str, int | str]:
@@ -49,19 +51,19 @@ class Done:
         }
 
 
-def takedowns_of(index: Reader) -> Iterator[Done]:
-    """All takedowns that an index has folded, in the log's order."""
+def takedowns_of(index: Reader) -> Iterator[FoldedTakedown]:
+    """Yield all takedowns that an index has folded, in the log's order."""
     after = b""
     while rows := index.first(Family.META, _PREFIX, _READ_ROWS, after):
-        for key, row in rows:
-            said = orjson.loads(row)
-            named = Takedown(Named(said["what"]), bytes.fromhex(said["hash"]), said["length"])
-            yield Done(said["offset"], said["log_time"], named, said["pages"], said["promoted"])
+        for key, value in rows:
+            row = orjson.loads(value)
+            named = Takedown(Named(row["what"]), bytes.fromhex(row["hash"]), row["length"])
+            yield FoldedTakedown(row["offset"], row["log_time"], named, row["pages"], row["promoted"])
             after = key
 
 
-def names_any(takedowns: Sequence[Takedown], verdict: Mapping[str, Any]) -> bool:
-    """Whether a verdict, as JSON, is of a page that was taken down, or names one."""
+def concerns(takedowns: Sequence[Takedown], verdict: Mapping[str, Any]) -> bool:
+    """Return whether a verdict (as JSON) contains the URL of a page that was taken down."""
     urls = set(_urls(verdict))
     return any(takedown.names(url, _site(url)) for takedown in takedowns for url in urls)
 
@@ -78,5 +80,5 @@ def _urls(value: Any) -> Iterator[str]:
 def _site(url: str) -> str:
     try:
         return site_of(host_of(normalise_url(url)))
-    except BadPage:  # of a rejected page, as it was given
+    except BadPage:  # a rejected page keeps its URL unchanged
         return ""

@@ -12,9 +12,9 @@ from streams.config.settings import Settings
 from streams.errors import NEW_GENERATION
 from streams.formats.message import NewDecider, encode_control
 from streams.pipeline.audit import Audit
-from streams.pipeline.deciders import after_words, change, why_not, words_in
+from streams.pipeline.control_records import LogFrom
+from streams.pipeline.deciders import decider_at, decider_changes_in, describe_change, incompatibility
 from streams.pipeline.matcher import Matcher, folded_to
-from streams.pipeline.operator_words import Ahead
 from streams.ports import Committed, Hop, SketchLog, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
@@ -47,7 +47,7 @@ class Line:
     log, and returns its offset."""
 
     log: SketchLog
-    ahead: Ahead
+    ahead: LogFrom
     verdicts: VerdictTransactions
     newest: Callable[[], Newest]
     say: Callable[[bytes], int]
@@ -82,7 +82,9 @@ def begin(
     topics, generation = runtime.settings.topics, runtime.settings.generation
     same_generation(store, generation, str(directory.path))
     verdicts.init()  # (1)
-    words = () if runtime.settings.judges_anew else words_in(line.ahead(max(folded_to(store), log.begin())))  # (2)
+    words = (
+        () if runtime.settings.judges_anew else decider_changes_in(line.ahead(max(folded_to(store), log.begin())))
+    )  # (2)
     first = directory.first_decider(words[0][1].before if words else wishes.decider)
     verdicts.first = first.digest
     matcher = Matcher(store, first)
@@ -95,14 +97,14 @@ def begin(
         state=str(directory.path),
         hop=hop,
         store=matcher.next_offset,
-        store_told=matcher.told,
+        store_told=matcher.emitted_to,
         store_hop=bound_to(store),
         committed=known,
         begin=log.begin(),
         end=log.end(),
         newest=newest,
     )
-    then = after_words(matcher.decider, words, newest.told.next_offset if newest.told else 0)
+    then = decider_at(matcher.decider, words, newest.told.next_offset if newest.told else 0)
     at = resume_at(  # (3)
         found, scheme=first.scheme, first=first.digest, decider=then.digest, accept_lost=wishes.accept_lost
     )
@@ -114,7 +116,7 @@ def begin(
     role = MatchRole(
         log, line.ahead, verdicts, store, first, at, runtime, audit=audit, checkpoints=checkpoints, leader=leader
     )
-    _decide_by(wishes, after_words(role.matcher.decider, words, log.end()), runtime.settings, line.say)
+    _decide_by(wishes, decider_at(role.matcher.decider, words, log.end()), runtime.settings, line.say)
     log.follow(role.matcher.next_offset)
     return role
 
@@ -148,7 +150,7 @@ def refusal(wishes: Wishes, held: Decider, settings: Settings) -> str:
     wanted = wishes.decider
     if wanted.digest == held.digest:
         return ""
-    reason = why_not(held, wanted)
+    reason = incompatibility(held, wanted)
     if settings.judges_anew:
         reason = "this generation judges another one's sketches by one rule from their begin on"
     if wishes.new_decider and not reason:
@@ -156,7 +158,7 @@ def refusal(wishes: Wishes, held: Decider, settings: Settings) -> str:
     advice = f"{reason}: {NEW_GENERATION}" if reason else "add --new-decider: it decides from here on"
     return (
         f"topic {settings.topics.sketches} is decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
-        f"({wanted.digest}) is set ({change(held, wanted)}); set what it was, or {advice}"
+        f"({wanted.digest}) is set ({describe_change(held, wanted)}); set what it was, or {advice}"
     )
 
 
@@ -166,4 +168,4 @@ def _decide_by(wishes: Wishes, held: Decider, settings: Settings, say: Callable[
         raise StateError(refused)
     if wishes.decider.digest != held.digest:
         offset = say(encode_control(NewDecider(held, wishes.decider)))
-        _log.info("a new decider is written into the log", offset=offset, change=change(held, wishes.decider))
+        _log.info("a new decider is written into the log", offset=offset, change=describe_change(held, wishes.decider))

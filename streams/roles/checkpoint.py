@@ -76,8 +76,8 @@ class RoleCheckpoints:
                 _log.error("no checkpoint was made, or old ones were not removed", reason=maker.failed)
             self._metrics.checkpoint_failed.set(bool(maker.failed))
         self._metrics.checkpoint_behind.set(max(0, matcher.next_offset - self._newest) / self._every)
-        owed = maker.owes(matcher.forgot)
-        if maker.due(matcher.next_offset) or (owed and self._newest < matcher.forgot):
+        owed = maker.owes(matcher.takedowns_to)
+        if maker.due(matcher.next_offset) or (owed and self._newest < matcher.takedowns_to):
             maker.begin(store, manifest_of(matcher, self._log_identity, self._generation))
         elif owed:
             maker.prune(self._newest)

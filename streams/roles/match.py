@@ -27,9 +27,9 @@ from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts
 from streams.errors import BrokerError, Fenced, SourceGap, TopicError, WrongScheme
 from streams.pipeline.audit import Audit
-from streams.pipeline.deciders import change
+from streams.pipeline.control_records import LogFrom, OperatorDecisions, through_first_control
+from streams.pipeline.deciders import describe_change
 from streams.pipeline.matcher import Matcher, Prepared
-from streams.pipeline.operator_words import Ahead, Decisions, up_to_word
 from streams.ports import LogFollower, VerdictTransactions
 from streams.process import logs
 from streams.roles.checkpoint import RoleCheckpoints
@@ -67,7 +67,7 @@ class MatchRole:
     def __init__(
         self,
         log: LogFollower,
-        ahead: Ahead,
+        ahead: LogFrom,
         verdicts: VerdictTransactions,
         store: Store,
         decider: Decider,
@@ -96,18 +96,18 @@ class MatchRole:
         self.matcher = Matcher(
             store,
             decider,
-            settled=Decisions(ahead),
+            decided=OperatorDecisions(ahead),
             threads=runtime.settings.threads,
-            heeds=not runtime.settings.judges_anew,
+            follows_changes=not runtime.settings.judges_anew,
             log=verdicts.hop.source.hex(),
             generation=runtime.settings.generation,
         )
-        self.matcher.beat = self._health.turned
+        self.matcher.heartbeat = self._health.turned
         self._leader = leader
         self._checkpoints = checkpoints
         self._audit = audit
         if audit is not None:
-            self.matcher.watch = audit.look
+            self.matcher.audit = audit.record
 
     def run(self) -> None:
         """Raises CorruptRecord, SourceGap, StateError, Fenced, Unsettled, BrokerError, PositionLost."""
@@ -179,7 +179,7 @@ class MatchRole:
 
     def _to_word(self, found: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
         """The messages up to an operator's word; the rest is for later."""
-        taken = up_to_word(found)
+        taken = through_first_control(found)
         self._held = [*found[len(taken) :], *self._held]
         return taken
 
@@ -188,8 +188,12 @@ class MatchRole:
             prepared = self._prepare(messages)
         for offset, control in prepared.controls:
             _log.info("operator's decision", decision=control.decision.value, settles=control.offset, offset=offset)
-        if (word := prepared.word) is not None:
-            told = {"offset": self.matcher.at, "decider": word.after.digest, "change": change(word.before, word.after)}
+        if (word := prepared.decider_change) is not None:
+            told = {
+                "offset": self.matcher.position,
+                "decider": word.after.digest,
+                "change": describe_change(word.before, word.after),
+            }
             if prepared.decider is word.after:
                 _log.info("another decider from here on", **told)
             else:
@@ -211,15 +215,15 @@ class MatchRole:
 
     def _prepare(self, messages: Sequence[tuple[int, bytes]]) -> Prepared:
         try:
-            return self.matcher.prepare(messages, tell=not self._silent)
+            return self.matcher.prepare(messages, emit=not self._silent)
         except SourceGap as error:
             self._metrics.source_gaps.inc()
-            advice = f"if they are lost for good, accept it: neardup accept-gap {self.matcher.at}"
+            advice = f"if they are lost for good, accept it: neardup accept-gap {self.matcher.position}"
             raise SourceGap(f"{error}; {advice}") from error
         except OtherVersion:
             raise
         except (CorruptRecord, WrongScheme) as error:
-            advice = f"restore the topic, or leave it out: neardup skip-record {self.matcher.at}"
+            advice = f"restore the topic, or leave it out: neardup skip-record {self.matcher.position}"
             raise type(error)(f"{error}; {advice}") from error
 
     def _commit(self, prepared: Prepared) -> None:

@@ -16,7 +16,7 @@ from neardup.decider import Decider
 from neardup.errors import StateError
 from neardup.limits import PLACE_BITS
 from streams.errors import LOG_LOST, NEW_GENERATION, PositionLost, TopicError
-from streams.pipeline.deciders import Words, after_words
+from streams.pipeline.deciders import DeciderChanges, decider_at
 from streams.pipeline.matcher import Matcher
 from streams.ports import Committed, Hop
 
@@ -128,7 +128,7 @@ def resume_at(found: Standing, *, scheme: str, first: str, decider: str, accept_
 
 
 def check_said_by(
-    log: str, first: Decider, matcher: Matcher, words: Words, newest: Newest, known: Committed | None
+    log: str, first: Decider, matcher: Matcher, words: DeciderChanges, newest: Newest, known: Committed | None
 ) -> None:
     """Raises StateError unless this log, `first`, and the control records made the committed verdicts: for a replay.
 
@@ -146,7 +146,7 @@ def check_said_by(
             f"made anew, and says nothing of that; {NEW_GENERATION}"
         )
     if newest.told is not None and newest.told.next_offset >= matcher.next_offset:
-        then = after_words(matcher.decider, words, newest.told.next_offset)
+        then = decider_at(matcher.decider, words, newest.told.next_offset)
         held += [("scheme", newest.told.scheme, then.scheme), ("decider", newest.told.decider, then.digest)]
     for what, was, now in held:
         if was != now:

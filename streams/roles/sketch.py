@@ -35,7 +35,7 @@ from streams.errors import (
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec, unreadable
 from streams.formats.message import as_first, decode_entry
-from streams.pipeline.cutting import pack
+from streams.pipeline.packing import pack
 from streams.ports import PageReader, Range, Record, RecordWriter
 from streams.process import logs
 from streams.roles.runtime import STOP_SECONDS_MAX, WAIT_SECONDS, Runtime, Silence

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 from neardup.errors import StateError
 from streams.errors import BrokerError, PositionLost
-from streams.pipeline.deciders import words_in
+from streams.pipeline.control_records import OperatorDecisions, through_first_control
+from streams.pipeline.deciders import decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
-from streams.pipeline.operator_words import Decisions, up_to_word
 from streams.ports import Committed
 from streams.process import logs
 from streams.roles.begin import Held, Line, Wishes, bind, bound_to, refusal, same_generation
@@ -121,7 +121,7 @@ def _matcher(line: Line, directory: Held, wishes: Wishes, runtime: Runtime, know
     # Where only the topic of verdicts is another one, the active matcher has settled that: its offset says so.
     if folded_to(store) and (held is None or held.source != line.verdicts.hop.source):
         raise StateError(f"the index in {directory.path} is of another log: name another directory")
-    words = () if runtime.settings.judges_anew else words_in(line.ahead(max(folded_to(store), log.begin())))
+    words = () if runtime.settings.judges_anew else decider_changes_in(line.ahead(max(folded_to(store), log.begin())))
     first = directory.first_decider(words[0][1].before if words else wishes.decider)
     if known.first != first.digest:
         raise StateError(
@@ -132,13 +132,13 @@ def _matcher(line: Line, directory: Held, wishes: Wishes, runtime: Runtime, know
     matcher = Matcher(
         store,
         first,
-        settled=Decisions(line.ahead),
+        decided=OperatorDecisions(line.ahead),
         threads=runtime.settings.threads,
-        heeds=not runtime.settings.judges_anew,
+        follows_changes=not runtime.settings.judges_anew,
         log=line.verdicts.hop.source.hex(),
         generation=runtime.settings.generation,
     )
-    matcher.beat = runtime.health.role("match").turned
+    matcher.heartbeat = runtime.health.role("match").turned
     log.follow(matcher.next_offset)
     return matcher
 
@@ -146,13 +146,13 @@ def _matcher(line: Line, directory: Held, wishes: Wishes, runtime: Runtime, know
 def _fold(line: Line, matcher: Matcher, upto: int, over: Callable[[], bool]) -> None:
     """Folds the log's messages before an offset, or until it is over."""
     while line.log.position() < upto and not over():
-        matcher.beat()
+        matcher.heartbeat()
         found = line.log.poll(_MESSAGES, bytes_max=_BYTES_MAX, wait_s=WAIT_SECONDS)
         mine = [(offset, data) for offset, data in found if offset < upto]
         left = mine
         while left:
-            some = up_to_word(left)
-            matcher.apply(matcher.prepare(some, tell=False))
+            some = through_first_control(left)
+            matcher.apply(matcher.prepare(some, emit=False))
             left = left[len(some) :]
         if len(mine) < len(found):
             line.log.follow(matcher.next_offset)  # the rest is not told yet

@@ -57,7 +57,7 @@ def manifest_of(matcher: Matcher, log: str, generation: str = "") -> Manifest:
         decider.digest,
         log,
         version("neardup"),
-        forgot=matcher.forgot,
+        forgot=matcher.takedowns_to,
         generation=generation,
     )
 

@@ -17,7 +17,7 @@ from streams.files import sources
 from streams.formats.message import page_id
 from streams.kafka import Admin, Connection, Writer
 from streams.kafka.reader import Reader
-from streams.pipeline.cutting import pack
+from streams.pipeline.packing import pack
 from streams.ports import Range
 
 PAGES_MAX = 1_000

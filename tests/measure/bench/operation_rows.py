@@ -81,7 +81,7 @@ def checkpoints(scheme: Scheme, pages: int, scratch: Path | None = None) -> Iter
         fresh = messages(scheme, mixed(log, pages, 6 * _BATCH), _behind(pages))
         for part in (fresh[:2], fresh[2:4], fresh[4:]):
             for message in part:  # what the memory holds is flushed while it is linked
-                matcher.apply(matcher.prepare([message], tell=False))
+                matcher.apply(matcher.prepare([message], emit=False))
             stall, copied = _checkpoint(state, store, kept, manifest_of(matcher, "bench"))
             stalls.append(stall)
             copies.append(copied)
@@ -120,7 +120,7 @@ def judging_anew(scheme: Scheme) -> Iterator[Row]:
 
             def work() -> None:
                 for at in range(0, len(history), together):
-                    prepared = matcher.prepare(history[at : at + together], tell=tell)
+                    prepared = matcher.prepare(history[at : at + together], emit=tell)
                     for verdict in prepared.verdicts:
                         verdict.to_json()
                     matcher.apply(prepared)

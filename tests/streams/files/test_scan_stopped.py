@@ -15,7 +15,7 @@ from streams.files import sketcher
 from streams.files.scan import Progress, scan
 from streams.files.state import VerdictLog
 from streams.formats.compressed import Stream
-from streams.pipeline import judging
+from streams.pipeline import batch_fold
 from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import written_alone
 from tests.streams.archives import crawl, opened, records, small_messages, told, write_folder, write_warc
@@ -140,7 +140,7 @@ def test_verdicts_that_do_not_add_up_stop_the_scan(tmp_path: Path, monkeypatch: 
         outcome.verdicts.pop()
         return outcome
 
-    monkeypatch.setattr(judging, "fold", forgetful)
+    monkeypatch.setattr(batch_fold, "fold", forgetful)
     with opened(tmp_path / "state") as state, pytest.raises(InvariantBroken, match="page verdicts came out"):
         scan([write_warc(tmp_path / "a.warc", crawl(3))], state)
 

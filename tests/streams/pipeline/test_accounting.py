@@ -13,7 +13,7 @@ from neardup.verdict import Coordinates
 from streams.errors import SourceGap
 from streams.formats.message import Control, Decision, Message, decode_entry, decode_message, encode_control
 from streams.pipeline.accounting import Account, Key, Mark, account
-from streams.pipeline.cutting import pack
+from streams.pipeline.packing import pack
 from streams.ports import Range
 
 SCHEME = Scheme(seed=1)
@@ -33,7 +33,7 @@ def message(start: int, stop: int, *offsets: int, partition: int = 0, source: by
 
 
 def offsets(found: Account) -> list[int]:
-    return [header.offset for _, header in found.taken]
+    return [header.offset for _, header in found.new]
 
 
 def test_the_first_range_of_a_source_sets_its_mark() -> None:
@@ -60,7 +60,7 @@ def test_what_is_known_is_dropped() -> None:
 def test_of_what_is_known_in_part_the_rest_is_taken_with_its_place() -> None:
     found = account(message(2, 8), 3, {(SOURCE, 0): Mark(5, 0)})
 
-    assert [(place, header.offset) for place, header in found.taken] == [(3, 5), (4, 6), (5, 7)]
+    assert [(place, header.offset) for place, header in found.new] == [(3, 5), (4, 6), (5, 7)]
     assert (found.dropped, found.duplicates) == (0, 3)
     assert found.marks[SOURCE, 0].offset == 8
 
@@ -141,7 +141,7 @@ def test_cut_in_any_way_and_sent_again_everything_counts_once() -> None:
             for data in pack(bytes(16), ranges, at, batch, pages_max=chance.randrange(1, 9)):
                 found = account(decode_message(data, 0), 0, marks)
                 marks.update(found.marks)
-                seen += [(header.partition, header.offset) for _, header in found.taken]
+                seen += [(header.partition, header.offset) for _, header in found.new]
         wanted = [place for place in places if place[1] < marks[SOURCE, place[0]].offset]
         assert sorted(seen) == sorted(wanted)
 

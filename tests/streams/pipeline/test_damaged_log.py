@@ -117,7 +117,7 @@ SPOILT: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "place": (lambda record: changed(record, offset=-3), "its place or its time is negative"),
     "position": (lambda record: changed(record, position=-1), "its place or its time is negative"),
     "time": (lambda record: changed(record, log_time=-1), "its place or its time is negative"),
-    "twice": (lambda record: changed(record, offset=2), "which no range of the message holds, or not there"),
+    "twice": (lambda record: changed(record, offset=2), "is in no range of the message, or out of order"),
 }
 
 

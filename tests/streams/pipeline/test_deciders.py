@@ -18,7 +18,7 @@ from streams.commands.explain import explain_command
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import Control, Decision, NewDecider, decode_entry, encode_control
-from streams.pipeline.deciders import after_words, change, why_not, words_in
+from streams.pipeline.deciders import decider_at, decider_changes_in, describe_change, incompatibility
 from streams.pipeline.matcher import Matcher
 from tests.streams.archives import Sample, html, text, write_warc
 
@@ -122,11 +122,11 @@ def test_it_must_be_asked_for(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_index_keeps_must_be_the_same(numbers: dict[str, Any], goes_on: bool) -> None:
-    assert (why_not(FIRST, replace(FIRST, **numbers)) == "") == goes_on
+    assert (incompatibility(FIRST, replace(FIRST, **numbers)) == "") == goes_on
 
 
 def test_rules_on_the_same_keys_follow_each_other() -> None:
-    assert not why_not(replace(FIRST, rule="shingling"), replace(FIRST, rule="combined", thin_tokens=10))
+    assert not incompatibility(replace(FIRST, rule="shingling"), replace(FIRST, rule="combined", thin_tokens=10))
 
 
 def test_a_word_is_void_unless_it_follows_what_decides() -> None:
@@ -140,8 +140,8 @@ def test_a_word_is_void_unless_it_follows_what_decides() -> None:
     messages = [(offset, encode_control(word)) for offset, word in words]
     between = [(4, b"garbage"), (6, encode_control(Control(bytes(16), Decision.ACCEPT_GAP, 2))), (8, b"\1\1garbage")]
 
-    assert words_in(sorted(messages + between)) == words
-    found = [after_words(FIRST, words, end) for end in range(11)]
+    assert decider_changes_in(sorted(messages + between)) == words
+    found = [decider_at(FIRST, words, end) for end in range(11)]
     assert found == [FIRST] * 4 + [STRICT] * 6 + [other]
 
 
@@ -172,5 +172,5 @@ def test_a_word_is_read_as_written() -> None:
 
 
 def test_what_changes_is_told() -> None:
-    assert change(FIRST, STRICT) == "tape_min 0.74 -> 0.99, noise_gaps_max 2 -> 0"
+    assert describe_change(FIRST, STRICT) == "tape_min 0.74 -> 0.99, noise_gaps_max 2 -> 0"
     assert json.loads(FIRST.to_json()).keys() == json.loads(STRICT.to_json()).keys()

@@ -83,7 +83,7 @@ def contents(store: Any) -> list[list[tuple[bytes, bytes]]]:
 
 
 def told(matcher: Matcher, some: Messages, *, tell: bool = True) -> list[Any]:
-    prepared = matcher.prepare(some, tell=tell)
+    prepared = matcher.prepare(some, emit=tell)
     matcher.apply(prepared)
     return prepared.verdicts
 

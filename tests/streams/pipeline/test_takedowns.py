@@ -25,7 +25,7 @@ from streams.files.state import State
 from streams.formats.message import Forget, decode_entry, decode_verdicts, encode_control
 from streams.history.replay import Stretch
 from streams.pipeline.matcher import Matcher
-from streams.pipeline.takedowns import names_any, takedowns_of
+from streams.pipeline.takedowns import concerns, takedowns_of
 from streams.state.checkpoint_store import CheckpointStore, describe
 from tests.streams.archives import crawl, opened, small_messages, write_warc
 from tests.streams.shell import Shell
@@ -140,14 +140,14 @@ def test_slicing_changes_nothing(state: State, tmp_path: Path) -> None:
             some = messages[at : at + rng.randrange(1, most + 1)]
             at += len(some)
             prepared = matcher.prepare(some)
-            silent = Matcher(store, state.first_decider).prepare(some, tell=False)
+            silent = Matcher(store, state.first_decider).prepare(some, emit=False)
             assert silent.writes == prepared.writes
             assert silent.verdicts == []
             matcher.apply(prepared)
             found += [verdict.to_json() for verdict in prepared.verdicts]
         assert contents(store) == wanted
         assert found == told
-        assert Matcher(store, state.first_decider).forgot == matcher.forgot == len(messages)
+        assert Matcher(store, state.first_decider).takedowns_to == matcher.takedowns_to == len(messages)
 
 
 def _all(state: State) -> Iterator[dict[str, Any]]:
@@ -229,5 +229,5 @@ def test_checkpoints_of_before_are_stale_and_go(tmp_path: Path, shell: Shell) ->
 def test_a_verdict_that_names_a_page_by_rel_canonical_names_it() -> None:
     url = "https://a.example/private.html"
     takedown = of_url(url)
-    assert names_any([takedown], {"url": "https://a.example/", "rel_canonical": url})
-    assert not names_any([takedown], {"url": "https://a.example/", "rel_canonical": "https://a.example/b"})
+    assert concerns([takedown], {"url": "https://a.example/", "rel_canonical": url})
+    assert not concerns([takedown], {"url": "https://a.example/", "rel_canonical": "https://a.example/b"})

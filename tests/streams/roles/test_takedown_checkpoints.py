@@ -29,7 +29,7 @@ class Matcher:
         (self.state / "decider.json").write_text("{}")
         self.store = CheckpointStore(str(folder / "kept"))
         self.index = RocksStore(self.state / "index")
-        self.at, self.forgot = 10, 0
+        self.at, self.takedowns_to = 10, 0
         self.checkpoints = self.start()
         self.fold(10)
         self.checkpoints.look(self.as_folded(), self.index)
@@ -37,7 +37,7 @@ class Matcher:
         self.look()
         assert self.offsets() == [EVERY]
         self.fold(EVERY + 7)
-        self.forgot = EVERY + 7
+        self.takedowns_to = EVERY + 7
 
     def start(self) -> RoleCheckpoints:
         settings = Settings(bootstrap="", checkpoints=self.store.url, checkpoint_messages=EVERY, checkpoints_kept=3)
@@ -52,7 +52,8 @@ class Matcher:
 
     def as_folded(self) -> Any:
         decider = Decider("5" * 32)
-        return SimpleNamespace(next_offset=self.at, log_time=1_000 + self.at, forgot=self.forgot, decider=decider)
+        at, behind = self.at, self.takedowns_to
+        return SimpleNamespace(next_offset=at, log_time=1_000 + at, takedowns_to=behind, decider=decider)
 
     def look(self) -> None:
         """One round of the matcher, and the end of what it has begun."""
@@ -156,7 +157,7 @@ def test_after_a_kill_before_the_copy_the_next_start_makes_it(matcher: Matcher) 
 
 
 def test_without_a_takedown_nothing_is_owed(matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    matcher.forgot = 0
+    matcher.takedowns_to = 0
     matcher.start()
     calls = [*count_calls(monkeypatch, "write"), *count_calls(monkeypatch, "prune")]
     matcher.look()

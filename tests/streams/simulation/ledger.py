@@ -15,7 +15,7 @@ from neardup.sketch.header import Header
 from neardup.sketch.layout import field_at
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates, Kind, Verdict
-from streams.pipeline import judging
+from streams.pipeline import batch_fold
 from streams.roles import sketch
 
 SCHEME = Scheme(seed=7)
@@ -103,9 +103,9 @@ TEMPLATES = Templates()
 @contextlib.contextmanager
 def cheap() -> Iterator[None]:
     """Judging and sketching replaced, in this block."""
-    held = judging.fold, sketch.sketch_pages
-    judging.fold, sketch.sketch_pages = ledger, TEMPLATES  # type: ignore[assignment]
+    held = batch_fold.fold, sketch.sketch_pages
+    batch_fold.fold, sketch.sketch_pages = ledger, TEMPLATES  # type: ignore[assignment]
     try:
         yield
     finally:
-        judging.fold, sketch.sketch_pages = held
+        batch_fold.fold, sketch.sketch_pages = held

@@ -11,9 +11,9 @@ from neardup.errors import InvariantBroken, NeardupError
 from neardup.index.memory import MemoryStore
 from streams.formats.message import NewDecider, encode_control
 from streams.history.replay import Present, Stretch, replayed
-from streams.pipeline.deciders import words_in
+from streams.pipeline.control_records import OperatorDecisions
+from streams.pipeline.deciders import decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
-from streams.pipeline.operator_words import Decisions
 from streams.roles.begin import Line, Wishes, begin
 from streams.roles.match import MatchRole
 from streams.roles.restart import Newest, check_said_by, newest_of
@@ -79,13 +79,13 @@ class Matchers(Sketchers):
         """`neardup replay --from START --to STOP --to-topic NAME`: no transaction, and nothing that runs is touched."""
         topic = self.broker.topic(name)
         log = ScriptedLog(self.broker, self.names.sketches)
-        words = words_in(log.messages(0))
+        words = decider_changes_in(log.messages(0))
         first = words[0][1].before if words else self.folder.kept or self.decider
         known = self.broker.committed(self.settings.group_of("match"), log.topic.name, 0)
         judge = Matcher(
             MemoryStore(),
             first,
-            settled=Decisions(log.messages),
+            decided=OperatorDecisions(log.messages),
             log=log.topic.id.hex(),
             generation=self.settings.generation,
         )

@@ -13,7 +13,7 @@ from neardup.index.memory import MemoryStore
 from neardup.sketch.header import Header
 from neardup.verdict import Coordinates
 from streams.formats.message import Control, Decision, Message, NewDecider, decode_entry, page_id
-from streams.pipeline import judging
+from streams.pipeline import batch_fold
 from streams.roles import sketch
 from streams.testing import ScriptedTopic
 from tests.streams.simulation.ground import DECIDERS, Wrong
@@ -88,7 +88,7 @@ def _judge(
         (record,) = sketch.sketch_pages([world.pages[place]], SCHEME, coordinates=[at], log_times=[header.log_time])
         if record != held:
             raise Wrong(f"the sketch of page {place} is not that of the page that was published")
-        outcome = judging.fold([(page_id(offset, number), record)], found.store, decider)
+        outcome = batch_fold.fold([(page_id(offset, number), record)], found.store, decider)
         found.store.write(outcome.writes)
         for verdict in outcome.verdicts:
             verdict.log, verdict.generation = topic.id.hex(), topic.name.partition(".")[2] or None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from streams.pipeline.cutting import pack
+from streams.pipeline.packing import pack
 from streams.roles import sketch
 from tests.streams.simulation.oracle import check
 from tests.streams.simulation.schedule import Step, play, settle

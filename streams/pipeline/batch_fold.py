@@ -1,7 +1,7 @@
-"""What some messages of the log lead to, in their order: pages are folded together, up to where pages are taken out.
+"""Folds a batch of log messages in order: pages together, interrupted where a takedown or a sweep removes pages.
 
-Nothing is written: what comes later in the batch sees what came before through `neardup.index.layered`. Where it is
-cut is a function of the log alone, so that slicing it otherwise changes nothing.
+It writes nothing. Later entries of the batch see the effects of earlier ones through `neardup.index.layered`. Where the
+pages are cut is a function of the log alone, so that any slicing into batches gives the same verdicts.
 """
 
 from collections.abc import Callable
@@ -19,34 +19,35 @@ from streams.formats.message import page_id
 from streams.pipeline import expiry
 from streams.pipeline.expiry import Sweep
 
+#: (page id, sketch record) of pages.
 Batch = list[tuple[int, bytes]]
 
 
-class Judging:
-    """One batch. outcome: of all that was folded so far; its writes are those of the last part: see `writes`."""
+class BatchFold:
+    """One batch: `add` pages, `take_down` and `sweep` in the log's order, then `finish`."""
 
     def __init__(
-        self, store: Reader, decider: Decider, *, tell: bool, weigh: bool, threads: int, beat: Callable[[], None]
+        self, store: Reader, decider: Decider, *, emit: bool, audit: bool, threads: int, heartbeat: Callable[[], None]
     ) -> None:
+        """emit: whether to make verdicts. audit: whether to keep the scored candidates for an auditor."""
         self._store, self._decider = store, decider
-        self._tell, self._weigh, self._threads, self._beat = tell, weigh, threads, beat
+        self._emit, self._audit, self._threads, self._heartbeat = emit, audit, threads, heartbeat
         self._index: Layered | None = None
-        self._waiting: Batch = []
+        self._pending: Batch = []
         self._outcome: Outcome | None = None
 
-    def take(self, pages: Batch) -> None:
-        """Pages of a message."""
-        self._waiting += pages
+    def add(self, pages: Batch) -> None:
+        self._pending += pages
 
-    def forget(self, takedown: Takedown, offset: int) -> Removed:
-        """Takes pages out on the word at an offset of the log."""
+    def take_down(self, takedown: Takedown, offset: int) -> Removed:
+        """offset: of the control record."""
         index, cause = self._layered(), page_id(offset, 0)
-        removed = take_down(takedown, index, self._decider, cause=cause, tell=self._tell, beat=self._beat)
-        self._tell_of(removed)
+        removed = take_down(takedown, index, self._decider, cause=cause, tell=self._emit, beat=self._heartbeat)
+        self._add_verdicts(removed)
         return removed
 
     def sweep(self, sweep: Sweep, offset: int, log_time: int) -> tuple[Sweep, Removed]:
-        """Drops some of what was not seen for long, behind the message at an offset. log_time: ms, there."""
+        """Drop expired URLs behind the message at `offset`. log_time: ms since the epoch, there."""
         decider = self._decider
         removed, after = expire(
             self._layered(),
@@ -56,18 +57,18 @@ class Judging:
             before=log_time - decider.expiry_days * DAY_MS,
             cause=page_id(offset, (1 << PLACE_BITS) - 1),
             first=expiry.FIRST_VERDICT,
-            tell=self._tell,
+            tell=self._emit,
         )
-        self._tell_of(removed)
+        self._add_verdicts(removed)
         return Sweep(0, after), removed
 
-    def end(self) -> tuple[Outcome, Writes]:
-        """All of it, and what is to be written."""
+    def finish(self) -> tuple[Outcome, Writes]:
+        """Return the whole batch's outcome, and all its writes (the outcome's own are those of its last part)."""
         outcome = self._fold()
         return outcome, outcome.writes if self._index is None else self._index.changes
 
     def _layered(self) -> Layered:
-        """The index as it is behind all pages so far."""
+        """The index behind all pages so far."""
         outcome = self._fold()
         if self._index is None:
             self._index = Layered(self._store)
@@ -75,25 +76,25 @@ class Judging:
         return self._index
 
     def _fold(self) -> Outcome:
-        batch, self._waiting = self._waiting, []
+        batch, self._pending = self._pending, []
         if self._outcome is not None and not batch:
             return self._outcome
-        made = fold(
+        part = fold(
             batch,
             self._store if self._index is None else self._index,
             self._decider,
-            weigh=self._weigh,
-            tell=self._tell,
+            weigh=self._audit,
+            tell=self._emit,
             threads=self._threads,
         )
-        if self._tell:
-            _check_complete(batch, made.verdicts)
+        if self._emit:
+            _check_complete(batch, part.verdicts)
         if self._index is not None:
-            self._index.add(made.writes)
-        self._outcome = made if self._outcome is None else _joined(self._outcome, made)
+            self._index.add(part.writes)
+        self._outcome = part if self._outcome is None else _joined(self._outcome, part)
         return self._outcome
 
-    def _tell_of(self, removed: Removed) -> None:
+    def _add_verdicts(self, removed: Removed) -> None:
         assert self._outcome is not None
         self._outcome.verdicts += removed.verdicts
 
@@ -113,7 +114,7 @@ def _joined(one: Outcome, other: Outcome) -> Outcome:
 
 
 def _check_complete(batch: Batch, verdicts: list[Verdict]) -> None:
-    """Pages in = verdicts out: each page of the batch has its own verdict, in their order."""
-    told = [verdict.page_id for verdict in verdicts if verdict.n == 0]
-    if told != [number for number, _ in batch]:
-        raise InvariantBroken(f"{len(batch)} pages went in, {len(told)} page verdicts came out, or in another order")
+    """Check that each page of the batch has its own verdict, in the batch's order."""
+    judged = [verdict.page_id for verdict in verdicts if verdict.n == 0]
+    if judged != [number for number, _ in batch]:
+        raise InvariantBroken(f"{len(batch)} pages went in, {len(judged)} page verdicts came out, or in another order")
