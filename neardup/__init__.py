@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neardup.decider import Decider, SiteOverride
-    from neardup.deduplicator import Deduplicator, open_index
     from neardup.errors import BadInput, CorruptRecord, InvariantBroken, NeardupError, StateError
     from neardup.page import Page
     from neardup.pairs.pair import Pair
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from neardup.sketch.making import sketch_pages
     from neardup.sketch.view import Sketch
     from neardup.verdict import Kind, Verdict
+    from streams.library import Deduplicator, open_index
 
 __all__ = [
     "BadInput",
@@ -35,25 +35,26 @@ __all__ = [
     "sketch_pages",
 ]
 
-_PLACES = {
-    "decider": ("Decider", "SiteOverride"),
-    "deduplicator": ("Deduplicator", "open_index"),
-    "errors": ("BadInput", "CorruptRecord", "InvariantBroken", "NeardupError", "StateError"),
-    "page": ("Page",),
-    "pairs.pair": ("Pair",),
-    "pairs.scoring": ("compare",),
-    "scheme": ("Scheme",),
-    "sketch.making": ("sketch_pages",),
-    "sketch.view": ("Sketch",),
-    "verdict": ("Kind", "Verdict"),
+#: Modules of the public names. `open_index` opens state directories, which `streams` reads and writes.
+_MODULES = {
+    "neardup.decider": ("Decider", "SiteOverride"),
+    "neardup.errors": ("BadInput", "CorruptRecord", "InvariantBroken", "NeardupError", "StateError"),
+    "neardup.page": ("Page",),
+    "neardup.pairs.pair": ("Pair",),
+    "neardup.pairs.scoring": ("compare",),
+    "neardup.scheme": ("Scheme",),
+    "neardup.sketch.making": ("sketch_pages",),
+    "neardup.sketch.view": ("Sketch",),
+    "neardup.verdict": ("Kind", "Verdict"),
+    "streams.library": ("Deduplicator", "open_index"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Imports when asked: the compiler's half a second is not for `neardup --help`, nor for who wants one module."""
-    for place, names in _PLACES.items():
+    """Import a public name at its first use: numba takes half a second, which `neardup --help` does not need."""
+    for module, names in _MODULES.items():
         if name in names:
-            found = globals()[name] = getattr(import_module(f"neardup.{place}"), name)
+            found = globals()[name] = getattr(import_module(module), name)
             return found
     raise AttributeError(f"module 'neardup' has no attribute {name!r}")
 

@@ -44,13 +44,15 @@ from streams.formats.message import (
     verdict_lines,
 )
 from streams.pipeline.deciders import decider_changes_in, describe_change, incompatibility
-from streams.pipeline.matcher import Matcher, folded_to
+from streams.pipeline.matcher import Matcher, Prepared, folded_to
 from streams.pipeline.takedowns import FoldedTakedown, concerns, takedowns_of
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.locked_folder import state_error
 
 #: Messages between two flushes of the store: what a crash may make the next run fold again.
 FLUSH_MESSAGES = 64
+#: Source of pages that `neardup.open_index` added; offset: their ordinal in this directory.
+LIBRARY = "0" * 32
 
 
 class VerdictLog:
@@ -166,6 +168,8 @@ class State:
     def read_page(self, coordinates: Coordinates) -> Page:
         """Reads one page again from its source. Raises BadInput where that is gone, changed or unknown."""
         record = self.sources.get(coordinates.source)
+        if coordinates.source == LIBRARY:
+            raise BadInput("added by neardup.open_index, which keeps no pages")
         if record is None:
             raise BadInput(f"no source {coordinates.source} is known here")
         name = None
@@ -224,6 +228,37 @@ class State:
         self.catch_up()
         self.flush()
         return next(done for done in takedowns_of(self.store) if done.offset == offset)
+
+    def add(self, messages: Sequence[bytes], prepared: Prepared) -> None:
+        """Append messages to the log, and write what the matcher prepared from them.
+
+        Raises StateError, and then nothing of them is kept.
+        """
+        first = self.log.end()
+        verdicts: dict[int, list[Verdict]] = {}
+        for verdict in prepared.verdicts:
+            verdicts.setdefault(verdict.page_id >> PLACE_BITS, []).append(verdict)
+        try:
+            for message in messages:
+                self.log.append(message)
+            self.log.sync()
+            for offset in range(first, first + len(messages)):
+                self.verdict_log.emit(offset, verdicts.get(offset, []))
+            self.matcher.apply(prepared)
+        except StateError:
+            self.verdict_log.log.truncate(first)
+            self.log.truncate(first)
+            raise
+
+    def settle(self) -> None:
+        """Fold what an interrupted `add` (Ctrl-C in a notebook) left in the log."""
+        if self.matcher.next_offset != self.log.end():
+            self._fold_on()
+
+    def _fold_on(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+        self.verdict_log.log.truncate(folded_to(self.store))
+        self.matcher = Matcher(self.store, self.first_decider, self.verdict_log)
+        self.catch_up(progress)
 
     def catch_up(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Folds what the log holds beyond the store. progress: messages folded, of how many."""
@@ -299,7 +334,7 @@ class State:
             return
         reason = incompatibility(held, wanted)
         if reason or not new_decider:
-            advice = reason or "or add --new-decider, and it decides from here on"
+            advice = reason or "or add --new-decider (open_index: new_decider=True), and it decides from here on"
             raise StateError(
                 f"{self.path} was decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
                 f"({wanted.digest}) is asked for ({describe_change(held, wanted)}); use another directory, leave the "
@@ -326,10 +361,7 @@ class State:
         elif verdicts.end() < held:
             self.messages.append(f"{self.path / 'verdicts'} has lost frames: folding the log again ({end} messages)")
             self._drop_index()
-            held = 0
-        verdicts.truncate(held)
-        self.matcher = Matcher(self.store, self.first_decider, self.verdict_log)
-        self.catch_up(progress)
+        self._fold_on(progress)
 
     def _open_store(self) -> Store:
         store: Store

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
+from neardup import open_index
 from neardup.decider import Decider
-from neardup.deduplicator import open_index
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.page import Page
@@ -93,13 +93,13 @@ def judged(samples: Sequence[Sample], records: Sequence[bytes], decider: Decider
 
 
 def _count(tally: Tally, samples: Sequence[Sample], seen: set[str], verdict: Verdict) -> None:
-    item = samples[verdict.page_id].item
+    item = samples[verdict.coordinates.offset].item
     content = verdict.verdict == Kind.SAME_CONTENT
     other = verdict.content_of if content else verdict.representative
     suppressed = content or verdict.verdict in _SUPPRESSED
     # Each URL comes once: nothing is edited, unchanged or promoted.
     assert suppressed or verdict.verdict == Kind.UNIQUE, verdict
-    same = suppressed and samples[other.page_id].item == item
+    same = suppressed and samples[other.coordinates.offset].item == item
     if item in seen:
         tally.repeats += 1
         tally.found += same and not content

@@ -6,8 +6,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from neardup import open_index
 from neardup.decider import Decider
-from neardup.deduplicator import open_index
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.pairs.pair import Pair

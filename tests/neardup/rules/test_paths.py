@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from neardup import open_index
 from neardup.decider import Decider
-from neardup.deduplicator import open_index
 from neardup.page import Page
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare

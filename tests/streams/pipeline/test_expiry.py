@@ -9,12 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from neardup.decider import Decider
-from neardup.deduplicator import open_index
-from neardup.errors import BadInput, CorruptRecord
+from neardup.errors import CorruptRecord
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.limits import DAY_MS
-from neardup.scheme import Scheme
 from neardup.sketch.header import url_hash
 from neardup.sketch.layout import field_at
 from streams.formats.message import Message, encode_message
@@ -179,9 +177,6 @@ def test_nobody_sets_the_time_but_the_log() -> None:
 def test_the_horizon_is_a_number_of_the_decider() -> None:
     assert Decider("5" * 32).digest == replace(Decider("5" * 32), expiry_days=0).digest
     assert Decider("5" * 32).digest != replace(Decider("5" * 32), expiry_days=1).digest
-    scheme = Scheme(seed=7)
-    with pytest.raises(BadInput, match="expiry_days"):
-        open_index(scheme=scheme, decider=Decider(scheme.digest, expiry_days=1))
 
 
 def test_where_sweeping_stands_is_read_as_it_was_written() -> None:

@@ -1,16 +1,25 @@
-"""The library's front door: the same verdicts in memory, on disk, and over reopened directories."""
+"""The library: the same verdicts in memory, on disk, over reopened directories, and beside a scan."""
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
 from neardup import BadInput, Decider, Page, Scheme, StateError, Verdict, open_index
 from neardup.errors import BadPage, NeardupError
-from neardup.index.base import Family, Writes
+from neardup.index.base import Store, Writes
 from neardup.index.memory import MemoryStore
 from neardup.index.rocks import RocksStore
+from streams.files.scan import scan
+from streams.files.state import State, VerdictLog
+from streams.pipeline.matcher import Matcher
+from streams.state.directory import Directory
 
 SCHEME = Scheme(seed=7)
 
@@ -27,6 +36,84 @@ def kinds(verdicts: list[Verdict]) -> list[str]:
 
 def said(verdicts: list[Verdict]) -> list[bytes]:
     return [verdict.to_json() for verdict in verdicts]
+
+
+def told(verdicts: Iterable[Verdict | dict[str, Any]]) -> list[object]:
+    """Verdicts without page ids and coordinates, which depend on calls and on sources."""
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: without(each) for name, each in value.items() if name not in _OF_CALLS}
+        return value
+
+    return [without(verdict.to_dict() if isinstance(verdict, Verdict) else verdict) for verdict in verdicts]
+
+
+_OF_CALLS = ("page_id", "cluster", "coordinates", "replaces", "nearest")
+
+
+def scanned(state: Path, folder: Path, pages: list[Page]) -> None:
+    """`neardup scan` of a file of these pages."""
+    file = folder / f"{len(list(folder.iterdir()))}.jsonl"
+    values = [{"url": each.url, "body": (each.body or b"").decode(), "content_type": "text/html"} for each in pages]
+    file.write_bytes(b"".join(orjson.dumps(value | {"fetched_at": 1}) + b"\n" for value in values))
+    with State.open(state) as opened:
+        scan([file], opened)
+
+
+def dated(pages: list[Page]) -> list[Page]:
+    return [replace(each, fetched_at=1) for each in pages]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scans", [(True, False, True), (False, True, False)])
+def test_library_and_scan_share_one_directory(tmp_path: Path, scans: tuple[bool, ...]) -> None:
+    """Whichever wrote the directory, the other one goes on with it, and the index can be made again from the log."""
+    parts = [dated(STREAM[:3]), dated(STREAM[3:5]), dated(STREAM[5:])]
+    with open_index(scheme=SCHEME) as index:
+        whole = told(verdict for part in parts for verdict in index.add(part))
+    state, folder = tmp_path / "state", tmp_path / "files"
+    folder.mkdir()
+    with State.open(state, scheme=SCHEME):
+        pass
+    for by_scan, part in zip(scans, parts, strict=True):
+        if by_scan:
+            scanned(state, folder, part)
+        else:
+            with open_index(state) as index:
+                asked = index.query(part[0])
+                assert said(index.add(part)[:1]) == said([asked])
+    for rebuilt in (False, True):
+        if rebuilt:
+            shutil.rmtree(state / "index")
+        with State.open(state) as opened:
+            values = list(opened.verdicts())
+            assert bool(opened.messages) == rebuilt
+        assert told(values) == whole
+
+
+def test_the_directory_of_a_matcher_is_refused(tmp_path: Path) -> None:
+    with ExitStack() as held:
+        directory = Directory(tmp_path, held)
+        directory.keep(SCHEME)
+        directory.keep(Decider(SCHEME.digest))
+    with pytest.raises(StateError, match="topics of Kafka"):
+        open_index(tmp_path)
+
+
+def test_an_interrupted_call_counts_or_not_but_never_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C once the log holds the pages: they count, and the same index goes on behind them."""
+    with open_index(tmp_path / "a", scheme=SCHEME) as index:
+        for owner, name in ((VerdictLog, "emit"), (Matcher, "apply")):
+            with monkeypatch.context() as patch:
+                patch.setattr(owner, name, interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    index.add([page(len(name))])
+            assert kinds(index.add([page(len(name))])) == ["unchanged"]
+
+
+def interrupted(*given: object) -> None:
+    raise KeyboardInterrupt
 
 
 STREAM = [page(1), page(2), page(1, edited=5), page(2), page(2, edited=199), page(3, words=3), page(1, edited=9)]
@@ -48,11 +135,11 @@ def test_a_stream_in_memory_gets_its_verdicts() -> None:
 @pytest.mark.slow
 def test_calls_and_reopening_change_no_verdict(tmp_path: Path) -> None:
     with open_index(scheme=SCHEME) as index:
-        whole = said(index.add(STREAM))
+        whole = told(index.add(STREAM))
     parts = []
     for one in STREAM:
         with open_index(tmp_path / "index", scheme=SCHEME) as index:
-            parts += said(index.add([one]))
+            parts += told(index.add([one]))
     assert parts == whole
 
 
@@ -67,7 +154,7 @@ def test_a_query_says_what_adding_would_and_leaves_no_trace(tmp_path: Path) -> N
 
 
 def test_a_stream_takes_no_more_pages_than_it_judges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neardup.deduplicator.MESSAGE_PAGES_MAX", 2)
+    monkeypatch.setattr("streams.library.MESSAGE_PAGES_MAX", 2)
     taken: list[Page] = []
 
     def pages() -> Iterator[Page]:
@@ -98,12 +185,16 @@ def test_a_directory_remembers_its_scheme_and_refuses_another(tmp_path: Path) ->
         made = index.scheme
     with open_index(tmp_path) as index:
         assert index.scheme == made
+        index.add([page(1)])
     with pytest.raises(StateError, match="another directory"):
         open_index(tmp_path, scheme=SCHEME)
     with pytest.raises(StateError, match="decider"):
         open_index(tmp_path, rule="shingling")
-    with open_index(tmp_path):  # none of these has kept the lock
-        pass
+    other = Decider(made.digest, tape_min=0.8)
+    with open_index(tmp_path, decider=other, new_decider=True) as index:  # none of these has kept the lock
+        assert index.decider == other
+    with open_index(tmp_path) as index:
+        assert index.decider == other
 
 
 def test_a_directory_remembers_its_rule(tmp_path: Path) -> None:
@@ -119,26 +210,21 @@ def test_log_time_never_turns_back() -> None:
     assert [verdict.fetched_at for verdict in told] == [100, 50, 100, 100]
 
 
-def test_a_call_that_could_not_be_written_can_be_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(store: MemoryStore, writes: Writes) -> None:
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_call_that_could_not_be_written_can_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: bool
+) -> None:
+    def full(store: Store, writes: Writes) -> None:
         raise StateError("as planned")
 
     with open_index(scheme=SCHEME) as index:
         whole = said(index.add(STREAM))
-    with open_index(scheme=SCHEME) as index:
+    with open_index(tmp_path / "state" if on_disk else None, scheme=SCHEME) as index:
         with monkeypatch.context() as patch:
-            patch.setattr(MemoryStore, "write", full)
+            patch.setattr(RocksStore if on_disk else MemoryStore, "write", full)
             with pytest.raises(StateError):
                 index.add([page(9, fetched_at=999), *STREAM])
         assert said(index.add(STREAM)) == whole
-
-
-def test_the_index_of_another_program_is_refused(tmp_path: Path) -> None:
-    store = RocksStore(tmp_path / "index")
-    store.write({Family.META: {b"scheme": SCHEME.digest.encode()}})  # as a scan's state holds it
-    store.close()
-    with pytest.raises(StateError, match="another directory"):
-        open_index(tmp_path / "index")
 
 
 def test_a_decider_of_another_scheme_is_refused() -> None:

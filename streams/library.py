@@ -1,0 +1,149 @@
+"""The library: `open_index` opens an index in memory, or the state directory of a scan, and adds pages to it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+
+from neardup.decider import Decider
+from neardup.errors import BadInput, StateError
+from neardup.index.memory import MemoryStore
+from neardup.limits import MESSAGE_BYTES_MAX, MESSAGE_PAGES_MAX
+from neardup.page import Page
+from neardup.rules import RULES
+from neardup.scheme import Scheme
+from neardup.sketch.making import sketch_pages
+from neardup.verdict import Coordinates, Verdict
+from streams.files.state import LIBRARY, State
+from streams.formats.message import as_first
+from streams.pipeline.matcher import Matcher, Prepared
+from streams.pipeline.packing import pack
+from streams.ports import Range
+
+
+class Deduplicator:
+    """Judges pages in the order given, each against all earlier ones. One writer; not thread-safe.
+
+    The log time is the greatest `fetched_at` so far. On disk, `add` appends its pages to the sketch log of the state
+    directory and syncs it: pages that `add` has judged survive a crash.
+    """
+
+    def __init__(self, scheme: Scheme, holder: State | Matcher) -> None:
+        """holder: of the index; a matcher's index is in memory."""
+        self.scheme = scheme
+        self._holder = holder
+
+    @property
+    def decider(self) -> Decider:
+        return self._matcher.decider
+
+    @property
+    def _matcher(self) -> Matcher:
+        return self._holder.matcher if isinstance(self._holder, State) else self._holder
+
+    def add(self, pages: Iterable[Page], *, threads: int = 1) -> list[Verdict]:
+        """Return one verdict per page, in their order; each is followed by the verdicts that it caused (`promoted`).
+
+        Splitting pages into calls changes page ids, and nothing else of a verdict. Larger calls are faster (hundreds
+        of pages), and hold all their pages in memory: see `stream`. A page that cannot be read is `rejected` with a
+        reason. Raises StateError if the directory cannot be written; then no page of the call is added, and the call
+        can be repeated.
+        """
+        pages = list(pages)
+        if not pages:
+            return []
+        messages, prepared = self._judged(pages, threads)
+        if isinstance(self._holder, State):
+            self._holder.add(messages, prepared)
+        else:
+            self._holder.apply(prepared)
+        return prepared.verdicts
+
+    def stream(self, pages: Iterable[Page], *, threads: int = 1) -> Iterator[Verdict]:
+        """Yield what `add` returns, holding some hundred pages in memory at a time."""
+        rest = iter(pages)
+        while batch := list(islice(rest, MESSAGE_PAGES_MAX)):
+            yield from self.add(batch, threads=threads)
+
+    def query(self, page: Page) -> Verdict:
+        """Return the verdict that `add` would give this page; the index does not change."""
+        return self._judged([page], 1)[1].verdicts[0]
+
+    def _judged(self, pages: Sequence[Page], threads: int) -> tuple[list[bytes], Prepared]:
+        """Messages of these pages, and what they lead to. Nothing is written."""
+        if isinstance(self._holder, State):
+            self._holder.settle()
+        matcher = self._matcher
+        first, log_time, times = matcher.mark(LIBRARY).offset, matcher.log_time, []
+        for page in pages:
+            log_time = max(log_time, page.fetched_at or 0)
+            times.append(log_time)
+        places = [Coordinates(LIBRARY, offset=first + number) for number in range(len(pages))]
+        records = sketch_pages(pages, self.scheme, coordinates=places, log_times=times, threads=threads)
+        messages = pack(
+            bytes.fromhex(self.scheme.digest),
+            [Range(bytes.fromhex(LIBRARY), 0, first, first + len(pages))],
+            [(0, place.offset) for place in places],
+            records,
+            pages_max=MESSAGE_PAGES_MAX,
+            bytes_max=MESSAGE_BYTES_MAX,
+        )
+        if not matcher.next_offset:
+            messages[0] = as_first(messages[0])
+        matcher.threads = threads
+        return messages, matcher.prepare(list(enumerate(messages, matcher.next_offset)))
+
+    def flush(self) -> None:
+        """Write the index to disk, so that opening it after a crash does not fold the log."""
+        if isinstance(self._holder, State):
+            self._holder.flush()
+
+    def close(self) -> None:
+        """Flush, and unlock the directory."""
+        if isinstance(self._holder, State):
+            self._holder.close()
+
+    def __enter__(self) -> "Deduplicator":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_index(
+    path: str | Path | None = None,
+    *,
+    scheme: Scheme | None = None,
+    rule: str | None = None,
+    decider: Decider | None = None,
+    new_decider: bool = False,
+) -> Deduplicator:
+    """Open the state directory `path`, an empty one if missing; with None, an index in memory.
+
+    `neardup scan --state path` and this function open the same directories.
+
+    Args:
+        scheme: by default the directory's, or a new one with a random seed.
+        decider: by default `rule` with its own thresholds; without either, the directory's, or the rule `verified`.
+        new_decider: if the directory has another decider, this one decides from here on.
+
+    Raises BadInput for an unknown rule; StateError if the directory has another scheme or decider, is in use, belongs
+    to `neardup match`, or cannot be written; CorruptRecord if its log is damaged.
+    """
+    wanted = decider.rule if decider else rule
+    if wanted is not None and wanted not in RULES:
+        raise BadInput(f"there is no rule {wanted!r}; there is {', '.join(RULES)}")
+
+    def decider_of(known: Scheme) -> Decider:
+        if decider is not None and decider.scheme != known.digest:
+            raise StateError(f"the decider is for scheme {decider.scheme}, and the index has {known.digest}")
+        return decider or (Decider(known.digest, rule=rule) if rule else Decider(known.digest))
+
+    if path is None:
+        scheme = scheme or Scheme.new()
+        return Deduplicator(scheme, Matcher(MemoryStore(), decider_of(scheme)))
+    given = decider_of if wanted is not None else None
+    state = State.open(Path(path), scheme=scheme, decider=given, new_decider=new_decider)
+    return Deduplicator(state.scheme, state)
