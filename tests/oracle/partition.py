@@ -48,16 +48,6 @@ def kept(text, other, size):
     return sorted({place for a, b in windows(text, size) if text[a:b] in there for place in range(a, b)})
 
 
-def lcs(a, b):
-    """Length of the longest common subsequence."""
-    row = [0] * (len(b) + 1)
-    for x in a:
-        before = row[:]
-        for j, y in enumerate(b):
-            row[j + 1] = before[j] + 1 if x == y else max(before[j + 1], row[j])
-    return row[-1]
-
-
 def edits(partner, start, end):
     """Edits of a range of the shorter text; None if it has nothing of the LCS."""
     matched = [x for x in range(start, end) if partner[x] >= 0]

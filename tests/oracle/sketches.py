@@ -13,6 +13,8 @@ from itertools import accumulate
 
 import xxhash
 
+from tests.oracle.lcs import lcs
+
 M64 = (1 << 64) - 1
 
 
@@ -148,17 +150,6 @@ def tape(tokens, bytes_max, occurrences_max=8, words=None):
         level += 1
     kept = [g for g in eligible if g % (1 << level) == 0]
     return level, bytes((g >> level & 1) | (g >> 57) << 1 for g in kept)
-
-
-def lcs(a, b):
-    row = [0] * (len(b) + 1)
-    for x in a:
-        before = 0
-        for j, y in enumerate(b):
-            above = row[j + 1]
-            row[j + 1] = before + 1 if x == y else max(above, row[j])
-            before = above
-    return row[-1]
 
 
 def shared(a, b):

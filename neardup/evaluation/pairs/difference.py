@@ -3,10 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from neardup.kernels import token_difference
+from neardup.kernels import alignment, token_difference
 
 _Words = npt.NDArray[np.uint64]
-#: Up to this many edits Myers' algorithm is used; beyond it, bit vectors.
+#: Up to this many edits Myers' algorithm is faster; beyond it, bit vectors.
 _EDITS = 400
 #: Words of 64 places touched for one pair: some two seconds. Sequences of 350,000 tokens each reach it.
 STEPS_MAX = 2_000_000_000
@@ -24,20 +24,21 @@ def common_tokens(a: _Words, b: _Words, steps_max: int = STEPS_MAX) -> int | Non
     equal = before + after
     if not len(a) or not len(b):
         return equal
-    count = int(token_difference.edits(a, b, _EDITS))
-    if count >= 0:
-        return equal + (len(a) + len(b) - count) // 2
+    names, places = np.unique(np.concatenate([a, b]), return_inverse=True)
+    one, other = (part.astype(np.uint32) for part in (places[: len(a)], places[len(a) :]))
+    edits = int(alignment.align(one, other, _EDITS, np.empty(len(b), np.int32)))
+    if edits >= 0:
+        return equal + (len(a) + len(b) - edits) // 2
     if len(a) * (len(b) / 64) > steps_max:
         return None
-    names, place = np.unique(a, return_inverse=True)
-    order = np.argsort(place, kind="stable")  # the places of a token one after another
+    order = np.argsort(one, kind="stable")  # the places of a token one after another
     following = np.full(len(a), -1, np.int64)
-    same = place[order[1:]] == place[order[:-1]]
+    same = one[order[1:]] == one[order[:-1]]
     following[order[:-1][same]] = order[1:][same]
-    first = order[np.searchsorted(place[order], np.arange(len(names)))]
-    at = np.minimum(np.searchsorted(names, b), len(names) - 1)
-    known = np.where(names[at] == b, at, -1).astype(np.int64)
-    return equal + int(token_difference.common(first, following, known, np.int64(len(a))))
+    first = np.full(len(names), -1, np.int64)
+    held, at = np.unique(one, return_index=True)
+    first[held] = at
+    return equal + int(token_difference.common(first, following, other.astype(np.int64), np.int64(len(a))))
 
 
 def ratio_at_most(a: _Words, b: _Words) -> float:

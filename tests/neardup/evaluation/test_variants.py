@@ -16,6 +16,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from tests.neardup.evaluation.crawl import SCHEME, crawl_of, html, manual, page, words
+from tests.oracle.lcs import lcs
 
 PAGES = [
     *manual(items=3),
@@ -144,17 +145,6 @@ def test_bits_agree_as_often_as_the_angle_says(variant: C, k: int) -> None:
     assert np.mean(shares) == pytest.approx(wanted, abs=chance)
 
 
-def common(a: Sequence[str], b: Sequence[str]) -> int:
-    """The longest common subsequence by the table of Wagner and Fischer, row by row."""
-    row = [0] * (len(b) + 1)
-    for x in a:
-        before = row
-        row = [0]
-        for j, y in enumerate(b):
-            row.append(before[j] + 1 if x == y else max(before[j + 1], row[j]))
-    return row[-1]
-
-
 def test_the_slower_rule_and_the_yardsticks_by_hand() -> None:
     text, other = words(31, 80), words(32, 80)
     pages = [
@@ -182,19 +172,19 @@ def test_the_slower_rule_and_the_yardsticks_by_hand() -> None:
 
     ratios, resemblances = [], []
     for a, b in zip(study.labels.a, study.labels.b, strict=True):
-        both = common(texts[a], texts[b])
+        both = lcs(texts[a], texts[b])
         ratios.append(both / (len(texts[a]) + len(texts[b]) - both))
         one, other = set(shingles_of(texts[a], 5)), set(shingles_of(texts[b], 5))
         resemblances.append(len(one & other) / len(one | other))
-    lcs = [ratio >= 0.75 for ratio in ratios]
+    by_ratio = [ratio >= 0.75 for ratio in ratios]
     same = study.same_site.tolist()
     near = [c >= 372 for c in study.c_similarity.tolist()]
-    slower = [one if on_one else two for one, two, on_one in zip(lcs, near, same, strict=True)]
+    slower = [one if on_one else two for one, two, on_one in zip(by_ratio, near, same, strict=True)]
     assert 0 < sum(slower) < len(slower)
-    assert len({tuple(lcs), tuple(near), tuple(slower)}) == 3
+    assert len({tuple(by_ratio), tuple(near), tuple(slower)}) == 3
     for name, accepted in (
         ("C on two sites, LCS ratio on one", slower),
-        ("yardstick: LCS ratio of the full text", lcs),
+        ("yardstick: LCS ratio of the full text", by_ratio),
         ("yardstick: exact Jaccard of 5-shingles", [one >= 0.8 for one in resemblances]),
         (
             "combined, as published (B >= 2, C >= 355)",

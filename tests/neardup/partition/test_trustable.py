@@ -14,6 +14,7 @@ from neardup.partition.texts import points
 from neardup.partition.trustable import filtered, least_common, script
 from tests.neardup.hostile import EXAMPLES, needs_jit
 from tests.oracle import partition as oracle
+from tests.oracle.lcs import lcs
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow")
 
@@ -44,7 +45,7 @@ def test_the_papers_own_example():
     a, b = points("abcabba"), points("cbabac")
     partner = np.empty(6, np.int32)
     assert alignment.align(a, b, 100, partner) == 5
-    assert int((partner >= 0).sum()) == 4 == oracle.lcs("abcabba", "cbabac")
+    assert int((partner >= 0).sum()) == 4 == lcs("abcabba", "cbabac")
 
 
 def is_common(a: str, b: str, partner: np.ndarray) -> bool:
@@ -59,12 +60,12 @@ def is_common(a: str, b: str, partner: np.ndarray) -> bool:
 @given(st.text("abc", max_size=30), st.text("abc", max_size=30), st.integers(0, 40))
 def test_scripts_are_as_short_as_the_dynamic_program_says(a, b, limit):
     partner = np.empty(len(b), np.int32)
-    shortest = len(a) + len(b) - 2 * oracle.lcs(a, b)
+    shortest = len(a) + len(b) - 2 * lcs(a, b)
     found = alignment.align(points(a), points(b), limit, partner)
     assert found == (shortest if shortest <= limit else -1)
     if found >= 0:
         assert is_common(a, b, partner)
-        assert int((partner >= 0).sum()) == oracle.lcs(a, b)
+        assert int((partner >= 0).sum()) == lcs(a, b)
 
 
 @needs_jit
@@ -73,7 +74,7 @@ def test_both_algorithms_find_an_lcs(monkeypatch, share, by_bits):
     monkeypatch.setattr(trustable, "EDITS_MAX", 100)
     text = words(150, 1)
     a, b = " ".join(text), " ".join(edited(text, share, 2))
-    length = oracle.lcs(a, b)
+    length = lcs(a, b)
     assert (len(a) + len(b) - 2 * length > 100) == by_bits
     for least in (0, length):
         found = script(points(a), points(b), least)
@@ -143,7 +144,7 @@ def test_common_sentences_all_over_two_texts_make_no_near_duplicate():
         " ".join(f"{piece} {' '.join(words(rng.randint(4, 7), 1000 * side + i))}" for i, piece in enumerate(common))
         for side in (1, 2)
     )
-    length = oracle.lcs(a, b)
+    length = lcs(a, b)
     assert length / (len(a) + len(b) - length) > 0.28
     assert not compare(a, b, Parameters()).similar
 
