@@ -97,7 +97,7 @@ class Source:
 
 
 @contextmanager
-def _blind(hidden: Mapping[str, float]) -> Iterator[None]:
+def blind(hidden: Mapping[str, float]) -> Iterator[None]:
     """The default rule, while some numbers of pairs are hidden from it."""
     rule = RULES["verified"]
 
@@ -119,7 +119,7 @@ def _blind(hidden: Mapping[str, float]) -> Iterator[None]:
 
 def without(step: Step, source: Source) -> Tally:
     decider = Decider(Scheme(seed=SEED).digest, **step.numbers)  # type: ignore[arg-type]
-    with _blind(step.hidden):
+    with blind(step.hidden):
         return source.measure(decider)
 
 
@@ -174,6 +174,11 @@ def pairs(rows: Sequence[Labelled]) -> Source:
 
 
 def texts_of_one_site(rows: Sequence[Labelled]) -> Source:
+    """The same texts as a stream of one site."""
+    return stream("the same texts, one site", samples_of_one_site(rows))
+
+
+def samples_of_one_site(rows: Sequence[Labelled]) -> list[Sample]:
     """The same texts without titles, at addresses that tell nothing; texts that hang together by duplicates are one."""
     above: dict[str, str] = {}
 
@@ -186,11 +191,10 @@ def texts_of_one_site(rows: Sequence[Labelled]) -> Source:
         if row.same:
             above[top(row.b)] = top(row.a)
     texts = dict.fromkeys(text for row in rows for text in (row.a, row.b))
-    samples = [
+    return [
         Sample(f"http://one.example/{_short(text)}", f"<p>{text}</p>".encode(), _short(top(text)), "texts")
         for text in texts
     ]
-    return stream("the same texts, one site", samples)
 
 
 def _short(text: str) -> str:

@@ -1,6 +1,6 @@
 """Streams pages of known truth through the library and counts what it suppressed, rightly and wrongly."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 
 from neardup import open_index
@@ -81,14 +81,27 @@ def sketched(samples: Sequence[Sample], *, hashed: int = SEED) -> list[bytes]:
     return sketch_pages(pages, Scheme(seed=hashed), coordinates=places, log_times=[0] * len(pages))
 
 
-def judged(samples: Sequence[Sample], records: Sequence[bytes], decider: Decider) -> Tally:
-    """What `measure` counts, of records that are at hand."""
-    tally, seen, store = Tally(), set[str](), MemoryStore()
-    for start in range(0, len(samples), _BATCH):
+def verdicts_of(records: Sequence[bytes], decider: Decider) -> Iterator[Verdict]:
+    """The verdicts of records in their order, through an index in memory."""
+    store = MemoryStore()
+    for start in range(0, len(records), _BATCH):
         outcome = fold(list(enumerate(records[start : start + _BATCH], start)), store, decider)
         store.write(outcome.writes)
-        for verdict in outcome.verdicts:
-            _count(tally, samples, seen, verdict)
+        yield from outcome.verdicts
+
+
+def behind(verdict: Verdict) -> int | None:
+    """The page behind which a verdict hides its page, as duplicate or same content."""
+    if verdict.verdict == Kind.SAME_CONTENT:
+        return int(verdict.content_of.page_id)
+    return int(verdict.representative.page_id) if verdict.verdict in _SUPPRESSED else None
+
+
+def judged(samples: Sequence[Sample], records: Sequence[bytes], decider: Decider) -> Tally:
+    """What `measure` counts, of records that are at hand."""
+    tally, seen = Tally(), set[str]()
+    for verdict in verdicts_of(records, decider):
+        _count(tally, samples, seen, verdict)
     return tally
 
 

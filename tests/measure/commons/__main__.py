@@ -1,0 +1,38 @@
+"""The commons: near-duplicate rules on documentation that nobody chose.
+
+python -m tests.measure.commons fetch
+python -m tests.measure.commons run --data ../shared/data --out build/commons.md
+"""
+
+import argparse
+from pathlib import Path
+
+from tests.measure.commons import packages, rules, run, tables
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="Near-duplicate rules on documentation of many generators.")
+    options.add_argument("command", choices=("fetch", "run", "draw"))
+    options.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the public sets")
+    options.add_argument("--only", default="", help="streams whose name, kind or generator has this")
+    options.add_argument("--quick", action="store_true", help="the default rule and tape alone")
+    options.add_argument("--processes", type=int, default=2)
+    options.add_argument("--cache", type=Path, default=packages.cache_folder())
+    options.add_argument("--out", type=Path, default=Path("build/commons.md"))
+    given = options.parse_args()
+    if given.command == "fetch":
+        for problem in packages.fetch(packages.listed(), given.cache):
+            print(problem, flush=True)
+        return
+    streams = [*run.of_packages(given.cache), *run.of_made(given.data if given.data.is_dir() else None)]
+    streams = [one for one in streams if given.only in f"{one.name} {one.kind} {one.generator}"]
+    forms = rules.RULES[:2] if given.quick else [*rules.forms(), *rules.TEXT_RULES]
+    results = run.results(streams, forms, given.cache, given.processes, lambda line: print(line, flush=True))
+    text = tables.report(results)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The rules that are compared, and the forms of the default rule: each maps a stream to the pages that it hides."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from neardup.decider import Decider
+from neardup.page import Page
+from neardup.scheme import Scheme
+from neardup.sketch.making import sketch_pages
+from neardup.verdict import Coordinates
+from tests.measure.gate.ablation import STEPS, Step, blind
+from tests.measure.gate.measure import SEED, behind, verdicts_of
+
+#: Rules of this project, side by side.
+RULES = ("verified", "tape", "shingling", "simhash", "combined", "site-split", "simhash64")
+DEFAULT = RULES[0]
+#: The default rule without each of its steps.
+DROPPED = tuple(step for step in STEPS if step.name != "nothing")
+
+
+class Number(NamedTuple):
+    """A number of the decider, and values beside its usual one."""
+
+    name: str
+    values: tuple[float, ...]
+
+
+#: The numbers that leave-one-generator-out chooses again.
+NUMBERS = (
+    Number("tape_min", (0.66, 0.7, 0.78, 0.82)),
+    Number("strict_tape_min", (0.85, 0.9, 0.97)),
+    Number("path_tape_max", (0.95, 0.99)),
+    Number("length_share_min", (0.3, 0.7)),
+    Number("content_tape_min", (0.65, 0.85)),
+    Number("noise_words_max", (4, 16)),
+    Number("stamp_words_max", (2, 8)),
+    Number("siblings_min", (2, 4)),
+)
+
+
+def forms() -> dict[str, Step]:
+    """What is run on each stream of one site: name -> numbers of the decider and hidden parts of a pair."""
+    steps = {rule: Step(rule, {"rule": rule}) for rule in RULES}  # type: ignore[dict-item]
+    steps |= {f"without {step.name}": step for step in DROPPED}
+    for number in NUMBERS:
+        steps |= {f"{number.name}={value}": Step(number.name, {number.name: value}) for value in number.values}
+    return steps
+
+
+def sketched(pages: Sequence[tuple[str, bytes]]) -> list[bytes]:
+    """Sketch records of pages (URL, HTML) in their order."""
+    found = [Page(url, body, "text/html") for url, body in pages]
+    places = [Coordinates(offset=place) for place in range(len(found))]
+    return sketch_pages(found, Scheme(seed=SEED), coordinates=places, log_times=[0] * len(found))
+
+
+def hidden(records: Sequence[bytes], form: Step) -> dict[int, int]:
+    """Page -> the page behind which a form of a rule hides it."""
+    decider = Decider(Scheme(seed=SEED).digest, **form.numbers)  # type: ignore[arg-type]
+    with blind(form.hidden):
+        found = {verdict.page_id: behind(verdict) for verdict in verdicts_of(records, decider)}
+    return {page: other for page, other in found.items() if other is not None}
+
+
+def jaccard(tokens: Sequence[Sequence[int]], size: int = 5, least: float = 0.8) -> dict[int, int]:
+    """Exact Jaccard of the sets of shingles: a page is hidden behind the most alike page that is not hidden."""
+    names: dict[tuple[int, ...], int] = {}
+    sets = []
+    for page in tokens:
+        shingles = {tuple(page[i : i + size]) for i in range(max(1, len(page) - size + 1))} if len(page) else set()
+        sets.append(np.array(sorted({names.setdefault(one, len(names)) for one in shingles}), np.int64))
+    ends = np.cumsum([len(one) for one in sets])
+    found = _nearest(np.concatenate([*sets, np.zeros(0, np.int64)]), ends, len(names), least)
+    return {page: other for page, other in enumerate(found.tolist()) if other >= 0}
+
+
+@njit
+def _nearest(flat, ends, names, least):  # type: ignore[no-untyped-def]
+    """Postings of shown pages as linked lists; counts of common shingles by one pass over a page's postings."""
+    n = len(ends)
+    head = np.full(names, -1, np.int64)
+    following = np.full(len(flat), -1, np.int64)
+    owner = np.empty(len(flat), np.int64)
+    common = np.zeros(n, np.int64)
+    out = np.full(n, -1, np.int64)
+    for page in range(n):
+        start = ends[page - 1] if page else 0
+        common[:page] = 0
+        for i in range(start, ends[page]):
+            at = head[flat[i]]
+            while at >= 0:
+                common[owner[at]] += 1
+                at = following[at]
+        best, score = -1, least
+        for other in range(page):
+            size = ends[other] - (ends[other - 1] if other else 0)
+            both = common[other]
+            alike = both / (size + ends[page] - start - both) if both else 0.0
+            if alike >= score and (best < 0 or alike > score):
+                best, score = other, alike
+        out[page] = best
+        if best < 0:
+            for i in range(start, ends[page]):
+                owner[i] = page
+                following[i] = head[flat[i]]
+                head[flat[i]] = i
+    return out
+
+
+#: Rules that read texts instead of sketches.
+TEXT_RULES = {"exact Jaccard": jaccard}

@@ -1,0 +1,155 @@
+"""Measures the rules on each stream, in processes; what was measured is kept, so that a run goes on where it ended."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.measure.commons import made, packages, rules
+from tests.measure.commons.pages import read
+from tests.measure.commons.truth import Relation, Truth
+from tests.measure.gate.ablation import Source, without
+from tests.measure.gate.measure import Tally
+
+_SOURCES = Path(__file__).parents[3]
+#: Wrongly hidden pairs that a result names, at most, of each form.
+_PAIRS_MAX = 40
+
+
+class Stream(NamedTuple):
+    """One stream of pages. load: reads its truth, in the process that measures it."""
+
+    name: str
+    generator: str
+    kind: str  # "package", "public", "real" or "made"
+    load: made.Load
+
+
+def of_packages(folder: Path) -> Iterator[Stream]:
+    """The packages whose archives are in the cache."""
+    for package in packages.listed():
+        if archives := packages.archives_of(package, folder):
+            kind = "editions" if len(archives) > 2 else "releases" if len(archives) == 2 else "package"
+            yield Stream(package.name, package.generator, kind, _Load(package.name, archives))
+
+
+def of_made(data: Path | None, pages: int = made.CLASS_PAGES) -> Iterator[Stream]:
+    """The gate's classes, and what a folder of public sets gives."""
+    for name, kind, load in made.streams(data, pages):
+        yield Stream(name, name, kind, load)
+
+
+class _Load(NamedTuple):
+    name: str
+    archives: Sequence[tuple[str, Path]]
+
+    def __call__(self) -> Truth:
+        return Truth(read(self.name, self.archives))
+
+
+def counted(truth: Truth, hidden: Mapping[int, int]) -> tuple[Counter[str], list[tuple[int, int]]]:
+    """Counts of one form, and the pairs that are wrong.
+
+    distinct: pages without an earlier page that is SAME; of these wrong, twin and edition are hidden behind such a
+    page. repeats: the other pages; near: those without an earlier page of equal text. Of these found and near_found
+    are hidden behind a page of theirs, and misled behind an OTHER one.
+    """
+    tally: Counter[str] = Counter(pages=len(truth.pages))
+    wrong = []
+    for place, earlier in enumerate(truth.repeats()):
+        other = hidden.get(place)
+        near = bool(earlier) and all(truth.whole[one] != truth.whole[place] for one in earlier)
+        tally["near"] += near
+        tally["repeats" if earlier else "distinct"] += 1
+        if other is None:
+            continue
+        relations = {truth.of(one, other) if one != other else Relation.SAME for one in (place, *earlier)}
+        if earlier:
+            found = relations != {Relation.OTHER}
+            tally["found"] += found
+            tally["near_found"] += found and near
+            tally["misled"] += not found
+        elif relations == {Relation.OTHER}:
+            tally["wrong"] += 1
+            wrong.append((place, other))
+        else:
+            tally[relations.pop().value] += 1
+    return tally, wrong
+
+
+def measured(stream: Stream, forms: Sequence[str]) -> dict[str, Any]:
+    """Counts of one stream by form, and the wrong pairs of the rules by URL."""
+    os.nice(10)
+    truth, steps = stream.load(), rules.forms()
+    if isinstance(truth, Source):
+        counts = {name: _of_tally(without(steps[name], truth)) for name in forms if name in steps}
+        return _result(stream, counts, {})
+    records = rules.sketched([(page.url, page.body) for page in truth.pages])
+    counts, pairs = {}, {}
+    for name in forms:
+        text_rule = rules.TEXT_RULES.get(name)
+        hidden = text_rule(truth.tokens()) if text_rule else rules.hidden(records, steps[name])
+        tally, wrong = counted(truth, hidden)
+        counts[name] = dict(tally)
+        if name in rules.RULES or text_rule:
+            pairs[name] = [(truth.pages[a].url, truth.pages[b].url) for a, b in wrong[:_PAIRS_MAX]]
+    return _result(stream, counts, pairs)
+
+
+def _result(stream: Stream, counts: dict[str, Any], pairs: dict[str, Any]) -> dict[str, Any]:
+    named = {"stream": stream.name, "generator": stream.generator, "kind": stream.kind}
+    return {**named, "counts": counts, "pairs": pairs}
+
+
+def _of_tally(tally: Tally) -> dict[str, int]:
+    found, wrong = tally.found + tally.found_content, tally.wrong + tally.wrong_content
+    counts = {"distinct": tally.items, "wrong": wrong, "repeats": tally.repeats, "found": found}
+    return counts | {"near": tally.repeats, "near_found": found}
+
+
+def code_digest() -> str:
+    """Of everything that a result depends on, archives aside."""
+    digest = blake2b(digest_size=6)
+    for below in ("neardup", "tests/measure/commons", "tests/measure/gate"):
+        for path in sorted((_SOURCES / below).rglob("*")):
+            if path.suffix in (".py", ".tsv"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def results(
+    streams: Sequence[Stream], forms: Sequence[str], folder: Path, processes: int, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Results of all streams and forms, from the cache or measured now."""
+    kept = folder / "results" / code_digest()
+    kept.mkdir(parents=True, exist_ok=True)
+    files = {one.name: kept / f"{blake2b(one.name.encode(), digest_size=8).hexdigest()}.json" for one in streams}
+    held = {name: json.loads(path.read_text()) for name, path in files.items() if path.exists()}
+    missing = {one.name: [form for form in forms if form not in _counts(held, one.name)] for one in streams}
+    waiting = [one for one in streams if missing[one.name]]
+    # A process keeps what its largest stream took, so it is replaced now and then.
+    with get_context("spawn").Pool(processes, maxtasksperchild=30) as pool:
+        tasks = [(one, missing[one.name]) for one in waiting]
+        for number, result in enumerate(pool.imap_unordered(_measured, tasks), 1):
+            name = result["stream"]
+            for part in ("counts", "pairs"):
+                result[part] = held.get(name, {}).get(part, {}) | result[part]
+            held[name] = result
+            unfinished = files[name].with_suffix(".part")
+            unfinished.write_text(json.dumps(result))
+            unfinished.rename(files[name])
+            say(f"{number} of {len(waiting)}: {name}")
+    return [held[one.name] for one in streams]
+
+
+def _measured(task: tuple[Stream, Sequence[str]]) -> dict[str, Any]:
+    return measured(*task)
+
+
+def _counts(held: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    counts: Mapping[str, Any] = held.get(name, {}).get("counts", {})
+    return counts

@@ -1,0 +1,108 @@
+"""The benchmark's list keeps to its rules, its truth tells what it should, and its part without network stays right."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.measure.commons import packages, rules, run, tables
+from tests.measure.commons.pages import Served
+from tests.measure.commons.truth import Relation, Truth
+
+DATA = Path(__file__).parents[4] / "shared" / "data"
+
+
+def test_no_listed_package_is_reserved() -> None:
+    found = packages.listed()
+    assert not [one.name for one in found if packages.reserved(one.source)]
+    assert all(packages.reserved(f"{one.source}") is packages.reserved(one.source) for one in found)
+    assert len(found) >= 120
+    assert len({one.generator for one in found}) >= 25
+    assert sum(len(one.releases) > 1 for one in found) >= 40
+    assert sum(len(one.releases) > 2 for one in found) >= 3
+    assert len({(one.client, one.name) for one in found}) == len(found)
+
+
+def test_a_reserved_package_in_the_list_is_an_error(tmp_path: Path) -> None:
+    name = next(name for name in map(str, range(100)) if packages.reserved(name))
+    (tmp_path / "list").write_text(f"debian\tsome-doc\t{name}\tbookworm\tby hand\n")
+    with pytest.raises(ValueError, match="reserved"):
+        packages.listed(tmp_path / "list")
+
+
+def _page(key: str, release: str, main: str, title: str = "A") -> Served:
+    html = f"<title>{title}</title><p>menu</p><p>{main}</p>".encode()
+    return Served(f"http://a.example/{release}/{key}", key, release, html)
+
+
+def _words(count: int, first: int = 0) -> str:
+    return " ".join(f"w{i}" for i in range(first, first + count))
+
+
+def test_relations_come_from_paths_releases_and_texts() -> None:
+    truth = Truth(
+        [
+            _page("a", "1", _words(100)),
+            _page("a", "2", _words(99) + " x"),
+            _page("b", "1", _words(100)),
+            _page("c", "1", _words(100) + " x"),
+            _page("a", "3", _words(80)),
+            _page("a", "4", _words(100, 200)),
+            _page("d", "1", _words(100) + " 12 May 2020 10:11:12"),
+            _page("e", "1", _words(100), "B"),
+        ]
+    )
+    expected = {1: "same", 2: "same", 3: "other", 4: "edition", 5: "other", 6: "twin", 7: "other"}
+    assert {other: truth.of(0, other).value for other in expected} == expected
+    assert truth.repeats()[1] == [0]
+    assert truth.repeats()[2] == [0]
+    assert truth.repeats()[5] == []
+
+
+def test_signs_and_boilerplate_count_as_they_should() -> None:
+    pages = [_page(f"{i}", "1", f"{_words(5, 10 * i)} +") for i in range(30)]
+    truth = Truth([*pages, _page("x", "1", f"{_words(5)} *"), _page("7", "2", f"{_words(5, 70)} +")])
+    assert truth.of(0, 30) is Relation.OTHER
+    assert truth.of(7, 31) is Relation.SAME
+    assert truth.likeness(0, 1) == 0.0, "a menu of all pages is no main content"
+
+
+def test_counts_of_hidden_pages() -> None:
+    truth = Truth([_page("a", "1", _words(100)), _page("b", "1", _words(99)), _page("a", "2", _words(99, 1), "A 2")])
+    tally, wrong = run.counted(truth, {1: 0, 2: 0})
+    assert (tally["distinct"], tally["wrong"], tally["repeats"], tally["near_found"]) == (2, 1, 1, 1)
+    assert wrong == [(1, 0)]
+    tally, _ = run.counted(truth, {2: 1})
+    assert (tally["wrong"], tally["near_found"], tally["misled"]) == (0, 0, 1)
+
+
+def test_exact_jaccard_hides_what_has_the_same_shingles() -> None:
+    words = list(range(100))
+    found = rules.jaccard([words, words[50:] + words[:50], [*words[:99], 7], list(range(200, 300)), []])
+    assert found == {1: 0, 2: 0}
+
+
+def _result(generator: str, wrong: int, without: int) -> dict[str, object]:
+    usual = {"pages": 10, "distinct": 10, "wrong": wrong, "near": 4, "near_found": 4}
+    counts = {rules.DEFAULT: usual, "tape": usual}
+    for name in rules.forms():
+        counts.setdefault(name, usual | ({"wrong": without} if name == "without title veto" else {}))
+    return {"stream": generator, "generator": generator, "kind": "package", "counts": counts, "pairs": {}}
+
+
+def test_a_step_is_judged_where_it_was_not_chosen() -> None:
+    results = [_result("one", 0, 5), _result("two", 0, 0), _result("three", 1, 0)]
+    line = next(line for line in tables.left_out(results).splitlines() if line.startswith("| title veto"))
+    cells = [cell.strip() for cell in line.strip("| ").split("|")]
+    # Without "one" the others would drop the step, which would cost "one" its five pages.
+    assert cells[1:4] == ["+4", "+0", "2 of 3"]
+    assert cells[4] == "-3"
+    assert "| one |" in tables.report(results)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the public sets in ../shared/data beside the repository")
+@pytest.mark.parametrize("name", ["help, two kinds of English", "real web pages"])
+def test_public_streams(name: str) -> None:
+    stream = next(one for one in run.of_made(DATA, 60) if one.name == name)
+    tally = tables.Counter(run.measured(stream, [rules.DEFAULT])["counts"][rules.DEFAULT])
+    assert tables.per_1000(tally) <= 3
+    assert name == "real web pages" or tables.share(tally) > 0.9
