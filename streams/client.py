@@ -72,6 +72,7 @@ from typing import Any, Literal, Protocol
 from neardup.canonical import policy_of
 from neardup.errors import BadInput, NeardupError
 from neardup.page import Page
+from neardup.standing import duplicate_of
 from streams.errors import BrokerError, NoAnswer, RecordTooLarge, TopicError
 from streams.formats.bodies import BodyFolder
 from streams.formats.codecs import check_codec, fitting
@@ -587,16 +588,3 @@ class _Stored:
 
     def load(self) -> Mapping[str, int]:
         return self.positions
-
-
-def duplicate_of(verdict: Mapping[str, Any]) -> str | None:
-    """The URL of the page that an index shows instead of this one; None if it shows this one, or it is gone.
-
-    For a URL that stays what it was (`unchanged`, `edited`, `stale`, `rejected`) its standing counts. `same_content` is
-    no duplicate here: the earlier page with the same main content (`content_of`) may be a copy of this page, with text
-    added, that was crawled first.
-    """
-    told = verdict.get("standing") or verdict
-    if told["verdict"] not in ("exact_duplicate", "near_duplicate"):
-        return None
-    return str(told["representative"]["url"])

@@ -19,9 +19,10 @@ from typing import Any
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from neardup.page import normalise_url
+from neardup.standing import standing_of
 from neardup.text.decoding import decode
 from neardup.text.html import text_of
-from streams.client import LiveVerdicts, VerdictBatch, duplicate_of
+from streams.client import LiveVerdicts, VerdictBatch
 
 # Verdicts of one generation are compared alone: another one that judges the same log has the same page ids.
 _TABLES = """
@@ -104,8 +105,7 @@ class Index:
 
 def shows(verdict: Mapping[str, Any]) -> bool:
     """Whether the index should find this URL now."""
-    standing = verdict.get("standing") or verdict
-    return standing["verdict"] not in ("gone", "rejected") and duplicate_of(verdict) is None
+    return standing_of(verdict).shown
 
 
 def main(arguments: Sequence[str]) -> None:

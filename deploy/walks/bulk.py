@@ -24,7 +24,8 @@ import urllib.request
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from streams.client import VerdictConsumer, duplicate_of
+from neardup.standing import duplicate_of, standing_of
+from streams.client import VerdictConsumer
 
 #: Of one request: engines work best with some thousands.
 BATCH = 2_000
@@ -104,19 +105,18 @@ class Engine:
 
 def action(verdict: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a bulk request that a verdict comes to."""
-    standing = verdict.get("standing") or verdict
-    kind, instead = standing["verdict"], duplicate_of(verdict)
+    standing = standing_of(verdict)
     place = {"_id": hashlib.sha256(verdict["url"].encode()).hexdigest()}
-    if kind == "gone":
+    if standing.kind == "gone":
         yield json.dumps({"delete": place})
         return
     yield json.dumps({"update": place})
     fields = {
         "url": verdict["url"],
-        "verdict": "unique" if kind == "promoted" else kind,
-        "shown": instead is None and kind != "rejected",
-        "cluster": standing.get("cluster"),
-        "representative": instead,
+        "verdict": standing.kind,
+        "shown": standing.shown,
+        "cluster": standing.cluster,
+        "representative": duplicate_of(verdict),
     }
     yield json.dumps({"doc": fields, "doc_as_upsert": True})
 

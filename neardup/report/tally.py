@@ -10,6 +10,7 @@ from typing import Any
 from neardup.decider import Decider
 from neardup.report.prose import FLAGS, reason_kind
 from neardup.rules import REFUSALS, rule_of
+from neardup.standing import DUPLICATES, SHOWN
 
 Verdict = Mapping[str, Any]
 
@@ -38,8 +39,6 @@ SITES_SAMPLED_MAX = 2_000
 CLOSE_ACCEPTED, CLOSE_REJECTED, CLOSE_VETOED = 5, 5, 4
 
 TAPE_BINS = 50  # of .02 each
-FOUNDING = ("unique", "same_content")
-DUPLICATES = ("exact_duplicate", "near_duplicate")
 
 
 class Leaders:
@@ -120,7 +119,7 @@ class ClusterSizes:
 
     def add(self, verdict: Verdict) -> None:
         cluster, size = verdict.get("cluster"), verdict.get("cluster_size")
-        if verdict.get("verdict") in FOUNDING and "reclaimed" not in (verdict.get("evidence") or {}):
+        if verdict.get("verdict") in SHOWN and "reclaimed" not in (verdict.get("evidence") or {}):
             self.founded += 1
         if verdict.get("verdict") not in ("rejected", "stale"):  # these change nothing
             self._leave(verdict.get("url", ""), cluster)
@@ -232,14 +231,14 @@ class ReportTally:
             self.flags[flag] += bool(verdict.get(flag))
         if kind == "rejected":
             self.reasons.add(reason_kind(verdict.get("reason")))
-        if kind in ("unique", "same_content", *DUPLICATES):
+        if kind in (*SHOWN, *DUPLICATES):
             self.sites.add(str(verdict.get("site") or "(no site)"), int(kind in DUPLICATES), 1)
         evidence = verdict.get("evidence") or {}
         if kind in ("near_duplicate", "same_content") and evidence:
             self._accepted(verdict, kind, evidence)
         if evidence.get("kept_apart"):
             self.kept_apart[str(evidence["kept_apart"])] += 1
-        if kind in FOUNDING and nearest(verdict):
+        if kind in SHOWN and nearest(verdict):
             self._rejected(verdict, nearest(verdict))
 
     def _sample_site(self, verdict: Verdict) -> None:

@@ -14,6 +14,7 @@ import orjson
 
 from neardup.decider import Decider
 from neardup.scheme import Scheme
+from neardup.standing import standing_of
 from streams.batch.engine import Progress
 from streams.batch.reading import sources_of
 from streams.batch.results import Summary, summed_up
@@ -101,21 +102,20 @@ def clusters_of(state: State) -> dict[int, OnlineCluster]:
     clusters: dict[int, OnlineCluster] = {}
     where: dict[str, int] = {}
     for verdict in state.verdicts():
-        kind, url = verdict["verdict"], verdict["url"]
-        number = verdict.get("cluster")
-        if kind == "promoted" and number is not None:
-            clusters.setdefault(number, OnlineCluster()).representative = url
-        if kind in ("stale", "rejected", "promoted"):
+        kind, url, standing = verdict["verdict"], verdict["url"], standing_of(verdict)
+        if kind in ("stale", "rejected"):
             continue
         if url in where:
             before = clusters[where.pop(url)].members.pop(url)
             if kind in ("unchanged", "edited"):
                 verdict = before | {"page_id": verdict["page_id"]}
-        if number is None or kind == "gone":
+            elif kind == "promoted":  # its page id is that of the page which caused it
+                verdict = before
+        if standing.cluster is None or not standing.live:
             continue
-        cluster = clusters.setdefault(number, OnlineCluster())
-        cluster.members[url], where[url] = verdict, number
-        if kind == "unique":
+        cluster = clusters.setdefault(standing.cluster, OnlineCluster())
+        cluster.members[url], where[url] = verdict, standing.cluster
+        if standing.shown:
             cluster.representative = url
     return clusters
 

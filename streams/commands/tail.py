@@ -14,6 +14,7 @@ from rich.text import Text
 
 from neardup.errors import BadInput
 from neardup.page import host_of
+from neardup.standing import DUPLICATES
 from neardup.verdict import Kind
 from streams.client import VerdictConsumer
 from streams.commands.terminal import safe
@@ -247,7 +248,7 @@ def _because(verdict: Mapping[str, Any]) -> str:
 
 
 def _of(told: Mapping[str, Any]) -> str:
-    if told.get("verdict") in ("exact_duplicate", "near_duplicate"):
+    if told.get("verdict") in DUPLICATES:
         return f" of {told.get('representative', {}).get('url', '')}"
     other = told.get("content_of")
     return f" of {other['url']}" if isinstance(other, dict) else ""

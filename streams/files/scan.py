@@ -20,6 +20,7 @@ import orjson
 from neardup.errors import BadInput, InvariantBroken
 from neardup.limits import MESSAGE_PAGES_MAX
 from neardup.report.prose import reason_kind
+from neardup.standing import DUPLICATES
 from neardup.verdict import Kind, Verdict
 from streams.files.archive_time import ArchiveTime
 from streams.files.archives import ARCHIVES_MAX, SketchedArchives, messages_of
@@ -44,7 +45,6 @@ REASONS_MAX = 100
 OTHER_REASONS = "other reasons"
 #: Of documents whose ids are no URLs: one line for all of them.
 NO_SITE = "(no site)"
-_DUPLICATES = (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,7 +442,7 @@ class _Scan:
                 name = NO_SITE
             site = self._sites.setdefault(name, SiteCount(name))
             site.pages += 1
-            site.duplicates += verdict.verdict in _DUPLICATES
+            site.duplicates += verdict.verdict in DUPLICATES
             if by := verdict.evidence.get("kept_apart"):
                 self._kept_apart[by] += 1
             if verdict.verdict is Kind.REJECTED:

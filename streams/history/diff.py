@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.errors import BadInput
+from neardup.standing import standing_of
 
 Verdict = Mapping[str, Any]
 #: Reads a history from its begin; it may be asked twice, and tells the same.
@@ -206,10 +207,9 @@ def _place(key: str) -> tuple[str, int, int]:
 
 def _of(verdict: Verdict) -> str:
     """What a verdict refers to, by where that was read: page ids mean nothing in another history."""
-    told = verdict.get("standing") or verdict
-    for name in ("representative", "content_of"):
-        place = (told.get(name) or {}).get("coordinates")
-        if place:
+    standing = standing_of(verdict)
+    for page in (standing.representative, standing.content_of):
+        if page and (place := page.get("coordinates")):
             return f"{place['source']}/{place['partition']}/{place['offset']}"
     return ""
 

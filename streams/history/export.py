@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from neardup.errors import BadInput
+from neardup.standing import DUPLICATES, SHOWN, standing_of
 from neardup.verdict import TAKEN_DOWN
 from streams.formats.documents import id_of
 
@@ -48,8 +49,6 @@ TABLES: Mapping[Name, Mapping[str, str]] = {
     },
 }  # fmt: skip
 
-#: Of standings those that an index shows.
-SHOWN = ("unique", "same_content")
 _ROWS = 10_000
 
 
@@ -65,23 +64,23 @@ def _flat(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Itera
         if read % _ROWS == 0:
             progress(read)
         try:
-            standing, evidence = verdict.get("standing") or {}, verdict.get("evidence") or {}
+            held, evidence = verdict.get("standing") or {}, verdict.get("evidence") or {}
             yield (
                 *(verdict[field] for field in ("page_id", "n", "verdict", "url")),
                 *(verdict.get(field) for field in ("site", "title", "lang", "reason")),
-                standing.get("verdict"),
-                _cluster(verdict),
+                held.get("verdict"),
+                standing_of(verdict).cluster,
                 *(verdict.get(field) for field in ("cluster_size", "revision")),
-                _url(verdict, "representative"),
+                _url_of(verdict.get("representative")),
                 verdict.get("canonical"),
-                _url(verdict, "content_of"),
+                _url_of(verdict.get("content_of")),
                 evidence.get("by"),
                 verdict["fetched_at"],
                 *(bool(verdict.get(field)) for field in ("thin", "opaque", "truncated")),
                 *(verdict["coordinates"][field] for field in _PLACE),
                 *(verdict[field] for field in ("scheme", "decider")),
                 *_apart(verdict),
-                *map(id_of, (verdict["url"], _url(verdict, "representative"))),
+                *map(id_of, (verdict["url"], _url_of(verdict.get("representative")))),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
@@ -130,20 +129,20 @@ def _fill(table: sqlite3.Connection, verdicts: Iterable[Verdict], progress: Call
             progress(read)
         try:
             kind, at = str(verdict["verdict"]), (int(verdict["page_id"]), int(verdict["n"]))
-            told = verdict.get("standing") or verdict
-            holds = "unique" if kind == "promoted" else str(told["verdict"])
+            standing = standing_of(verdict)
             place = [verdict["coordinates"][field] for field in _PLACE]
             texts = [verdict.get(field) for field in ("title", "lang", "reason")]
             table.execute(
                 _PUT_URL,
                 (
-                    *(verdict["url"], *at, kind, holds, verdict.get("site"), _cluster(verdict)),
-                    *(_url(told, "representative"), _url(told, "content_of"), *texts, verdict["fetched_at"], *place),
+                    *(verdict["url"], *at, kind, standing.kind, verdict.get("site"), standing.cluster),
+                    *(_url_of(standing.representative), _url_of(standing.content_of)),
+                    *(*texts, verdict["fetched_at"], *place),
                     *_apart(verdict),
                 ),
             )
             if verdict.get("canonical") is not None:
-                table.execute(_PUT_CLUSTER, (_cluster(verdict), *at, verdict["canonical"]))
+                table.execute(_PUT_CLUSTER, (standing.cluster, *at, verdict["canonical"]))
         except (KeyError, TypeError, AttributeError, ValueError, sqlite3.Error) as error:
             raise BadInput(f"not a verdict of neardup: {str(verdict)[:200]}") from error
     table.execute("COMMIT")
@@ -160,11 +159,10 @@ def _urls(table: sqlite3.Connection) -> Iterator[Row]:
 
 
 def _clusters(table: sqlite3.Connection) -> Iterator[Row]:
-    live = "('unique', 'exact_duplicate', 'near_duplicate', 'same_content')"
     members: list[tuple[Any, ...]] = []
     for row in table.execute(
         f"SELECT cluster, url, verdict, clusters.canonical FROM urls LEFT JOIN clusters USING (cluster)"
-        f" WHERE cluster IS NOT NULL AND verdict IN {live} ORDER BY cluster, urls.page_id, urls.n, url"
+        f" WHERE cluster IS NOT NULL AND verdict IN {(*SHOWN, *DUPLICATES)} ORDER BY cluster, urls.page_id, urls.n, url"
     ):
         if members and members[0][0] != row[0]:
             yield from _cluster_row(members)
@@ -181,18 +179,12 @@ def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
         yield members[0][0], len(members), members[0][3], standing, urls, ids if any(ids) else None
 
 
-def _cluster(verdict: Verdict) -> int | None:
-    told = verdict.get("cluster")
-    return told if told is not None else (verdict.get("standing") or {}).get("cluster")
-
-
 def _apart(verdict: Verdict) -> tuple[str | None, str | None]:
     """What tells the page from one that is alike, and that page's URL."""
     evidence = verdict.get("evidence") or {}
     return (evidence["kept_apart"], evidence["nearest"]["url"]) if evidence.get("kept_apart") else (None, None)
 
 
-def _url(told: Mapping[str, Any], field: str) -> str | None:
-    """URL of a page that is referred to; `standing` names one by its page id alone."""
-    page = told.get(field)
+def _url_of(page: Any) -> str | None:
+    """URL of a page that a verdict refers to; `standing` names some by their page ids alone."""
     return page["url"] if isinstance(page, Mapping) else None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from neardup.canonical import Choice, Member, choose
+from neardup.standing import standing_of
 from streams.views.lists import Row
 
 Facts = dict[str, Any]
@@ -26,7 +27,7 @@ def chosen(
     words = "the representative names it by rel=canonical"
     if row is None:
         words = "a verdict said so"
-    elif _standing(row) in ("unique", "same_content", "promoted"):
+    elif standing_of(row["verdict"]).shown:
         words = "it is the representative, which names no other member by rel=canonical"
     return told, {"by": "verdict", "words": problem or words, "steps": []}
 
@@ -34,11 +35,6 @@ def chosen(
 def _why(choice: Choice) -> Facts:
     steps = [{"criterion": step.criterion, "members": step.members} for step in choice.steps]
     return {"by": choice.by, "words": choice.words, "steps": steps}
-
-
-def _standing(row: Row) -> str:
-    verdict = row["verdict"]
-    return str((verdict.get("standing") or {}).get("verdict") or verdict["verdict"])
 
 
 def _member(row: Row) -> Member:

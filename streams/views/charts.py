@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
-from neardup.report.tally import DUPLICATES
+from neardup.standing import DUPLICATES
 
 #: Under the pictures about so many labels fit.
 _LABELS = 4

@@ -10,7 +10,7 @@ from typing import Any
 
 from neardup.limits import DAY_MS
 from neardup.report import prose
-from neardup.report.tally import DUPLICATES
+from neardup.standing import DUPLICATES
 from streams.views.hot import hot_key, hot_of
 from streams.views.lists import SITES, close_key, close_of, rejected_key, rejected_of, sites_of
 from streams.views.rows import EVERYTHING, HOUR_MS, counts_of, day_key, hours_of

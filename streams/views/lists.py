@@ -13,8 +13,9 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.report.prose import reason_kind
-from neardup.report.tally import DUPLICATES, nearest
+from neardup.report.tally import nearest
 from neardup.rules import rule_of
+from neardup.standing import DUPLICATES
 
 Row = dict[str, Any]
 Verdict = Mapping[str, Any]

@@ -15,6 +15,7 @@ from neardup.page import normalise_url
 from neardup.report import environment, prose
 from neardup.report.samples import instant
 from neardup.rules import why_refused
+from neardup.standing import standing_of
 from streams.views import comparing
 from streams.views.canonical import chosen
 from streams.views.charts import over_time
@@ -135,10 +136,9 @@ def _policy(source: Source) -> tuple[Sequence[str], str]:
 
 def _member(row: Row, canonical: str | None) -> Facts:
     verdict = row["verdict"]
-    standing = verdict.get("standing") or {}
     return {
         "url": verdict["url"],
-        "verdict": standing.get("verdict") or verdict["verdict"],
+        "verdict": standing_of(verdict).kind,
         "page_id": verdict["page_id"],
         "site": verdict.get("site"),
         "canonical": verdict["url"] == canonical,

@@ -25,13 +25,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from neardup.report.prose import reason_kind
+from neardup.standing import DUPLICATES, SHOWN, standing_of
 from neardup.verdict import TAKEN_DOWN
 from streams.views import hot, lists, suppressed
 from streams.views.lists import Closeness, Row, Verdict
 
 TABLES = ("urls", "clusters", "counts", "lists")
 #: Kinds that say what the page is beside others; those that come later speak of the standing one.
-JUDGEMENTS = ("unique", "exact_duplicate", "near_duplicate", "same_content")
+JUDGEMENTS = (*SHOWN, *DUPLICATES)
 #: Kinds that a fetch has whose page could be read.
 _READ = (*JUDGEMENTS, "unchanged", "edited")
 #: No registrable domain has a star.
@@ -100,10 +101,7 @@ def apply(verdict: Verdict, rows: Rows, said_at: int = 0, closeness: Closeness =
 
 def cluster_id(verdict: Verdict) -> int | None:
     """The cluster that the verdict's URL is in, if any."""
-    told = verdict.get("cluster")
-    if told is None:
-        told = (verdict.get("standing") or {}).get("cluster")
-    return None if told is None else int(told)
+    return standing_of(verdict).cluster
 
 
 def _url_row(row: Row | None, verdict: Verdict, kind: str) -> Row:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from neardup.report.tally import DUPLICATES
+from neardup.standing import DUPLICATES
 from streams.views.lists import Row, Verdict
 
 Facts = dict[str, Any]

@@ -12,6 +12,7 @@ from neardup.errors import BadInput, BadPage
 from neardup.fold import fold
 from neardup.index.memory import MemoryStore
 from neardup.page import hen_site, host_of, normalise_url
+from neardup.standing import standing_of
 from neardup.verdict import VERDICT_VERSION, Kind
 
 #: A line of verdicts is some 2 kB; evidence and titles are bounded.
@@ -58,9 +59,7 @@ class CrawlRun:
         if not isinstance(url, str) or not url:
             raise ValueError("a verdict without a URL")
         merge = _merge(verdict, url) if kind is Kind.NEAR_DUPLICATE else None
-        cluster = verdict.get("cluster", (verdict.get("standing") or {}).get("cluster"))
-        if cluster is not None:
-            cluster = int(cluster)
+        cluster = standing_of(verdict).cluster
         self.kinds[kind] += 1
         if kind is Kind.GONE:
             self.clusters.pop(url, None)
