@@ -2,16 +2,18 @@
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.browser import browser
-from tests.measure.gate.table import pytest_terminal_summary
+from tests.measure.gate import table
 
-__all__ = ["browser", "pytest_terminal_summary"]
+__all__ = ["browser"]
 
 # No test may fail because the machine is busy: hypothesis asks for 200 ms an example by default.
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -51,6 +53,14 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # else libraries tell of what they have left behind
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints the gate's table, and a line for each reason why tests were not run."""
+    table.write(terminalreporter)
+    skipped = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    for reason, count in skipped.most_common():
+        terminalreporter.write_line(f"not run: {count} test{'s'[: count > 1]}: {reason}")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

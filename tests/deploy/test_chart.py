@@ -289,6 +289,7 @@ def test_each_rendering_without_a_cluster_draws_a_seed_that_cannot_get_in_twice(
         assert seed["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
+@pytest.mark.deploy
 def test_unit_tests(tool: Tool) -> None:
     told = subprocess.run([tool("helm-unittest"), CHART], capture_output=True, text=True)
     assert told.returncode == 0, told.stdout + told.stderr

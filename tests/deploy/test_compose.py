@@ -25,6 +25,7 @@ PROFILES = ("demo", "dev", "views", "tools")
 ARTICLES, PRODUCTS, OLD, OTHER = 24, 12, 6, 2
 
 
+@pytest.mark.deploy
 def test_compose_understands_the_file(tool: Tool) -> None:
     tool("docker-compose")
     services = composed.config(*PROFILES)["services"]
@@ -41,6 +42,7 @@ def test_compose_understands_the_file(tool: Tool) -> None:
     assert all("limits" in service["deploy"]["resources"] for service in alone.values() if "restart" in service)
 
 
+@pytest.mark.deploy
 def test_what_the_file_sets_is_a_setting(tool: Tool) -> None:
     """Each role refuses a variable that it does not know: `neardup config` reads them as the role would."""
     tool("docker-compose")

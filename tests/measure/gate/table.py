@@ -9,8 +9,8 @@ HEADINGS = (
 )
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Hook of pytest; see tests/conftest.py."""
+def write(terminalreporter: Any) -> None:
+    """Writes the table; nothing if no test of the gate ran."""
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
     properties = (pair for report in reports for pair in report.user_properties)
     rows = sorted(value for name, value in properties if name == "gate")
