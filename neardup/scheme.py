@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from neardup import installed
 from neardup.limits import BODY_BYTES_MAX
-from neardup.written import later, neutral_values, read, written
+from neardup.written import later, read, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,14 +90,6 @@ class Scheme:
         Raises OtherVersion for parameters that this program does not know, ValueError for what is no scheme.
         """
         return cls(**read(cls, json.loads(text), where))
-
-    def begun_as(self, digest: str) -> Scheme:
-        """This scheme as an older version made it, if that is what a digest names; else this scheme.
-
-        For whoever names a seed, and goes on with what was begun before.
-        """
-        former = replace(self, **neutral_values(Scheme))
-        return former if former.digest == digest else self
 
     def constants(self, what: str, count: int) -> npt.NDArray[np.uint64]:
         """uint64[count] pseudo-random words for one use, the same on every machine: a function of (seed, what)."""

@@ -101,4 +101,4 @@ def _scheme_of(manifest: Manifest, seed: int | None) -> Scheme:
             "a checkpoint does not hold the secret seed, and this directory has none: set NEARDUP_SEED or "
             f"NEARDUP_SEED_FILE (of scheme {manifest.scheme})"
         )
-    return Scheme(seed=seed).begun_as(manifest.scheme)
+    return Scheme(seed=seed)

@@ -315,7 +315,7 @@ class State:
             raise StateError(f"{file} is missing, and without its seed {self.path} cannot go on; restore it")
         if held is None:
             return self._directory.keep(wanted or Scheme.new())
-        if wanted is not None and wanted.begun_as(held.digest).digest != held.digest:
+        if wanted is not None and wanted.digest != held.digest:
             way_out = "use another directory, or leave the seed and the scheme's options out"
             raise self._directory.other_scheme(held, wanted, way_out)
         return held

@@ -1,16 +1,19 @@
-"""Bytes <-> messages of the sketch log, and frames of verdicts.
+"""Encodes and decodes messages of the sketch log, and frames of verdicts.
 
-A message, version 2, little-endian: version u8, kind u8, ranges u16, records u32, scheme digest 16 bytes, topic id of
+A message, version 1, little-endian: version u8, kind u8, ranges u16, records u32, scheme digest 16 bytes, topic id of
 the log that it was meant for 16 bytes, XXH64 of all other bytes u64; the ranges (source 16 bytes, partition u32,
-start i64, stop i64), no partition twice; the records' lengths u32 each; the records, back to back. The checksum is the
-sketcher's, from before any broker or disk has had it.
-`page id = (offset of the message << 12) | place in the message`. Kind 0 holds sketches. Kind 1 is an operator's word:
-no ranges, one record: a JSON object of `control` (what is decided) and `offset` (of the message that it settles); or
-of `control`, `before` and `after`, two deciders; or of `control`, `what`, `hash` and `length`, a takedown. Kind 2 is
-kind 0 of whoever found the log empty: one more record, behind the others, is the version of his program. So the first
-message of a log names it, and page ids are as without; logs of before have none, and are read as ever.
+start i64, stop i64), no partition twice; the records' lengths u32 each; the records, back to back. The sketcher
+computes the checksum, before any broker or disk has the message.
+`page id = (offset of the message << 12) | index of the record in the message`.
 
-A frame of verdicts: source 16 bytes (of the message that caused them; zeros if it has many, or none), then one zlib
+* Kind 0 holds sketches.
+* Kind 1 is a control record, an operator's decision: no ranges, one record, a JSON object. It has `control` (the
+  decision) and `offset` (of the message that it settles); or `control`, `before` and `after`, two deciders; or
+  `control`, `what`, `hash` and `length`, a takedown.
+* Kind 2 is kind 0, written by a sketcher that found the log empty. One more record, behind the others, is the version
+  of that program. So a log names the version that began it, and page ids do not change.
+
+A frame of verdicts: source 16 bytes (of the message that caused them; zeros if it has several, or none), then one zlib
 stream of JSON lines.
 """
 
@@ -32,7 +35,7 @@ from neardup.limits import PLACE_BITS
 from neardup.sketch.takedown import HASH_BYTES, Named, Takedown
 from streams.ports import Range
 
-MESSAGE_VERSION = 2
+MESSAGE_VERSION = 1
 ANY_LOG = bytes(16)
 MANY_SOURCES = bytes(16)
 
@@ -50,9 +53,8 @@ _VERSION = re.compile(r"\d{1,6}\.\d{1,6}[0-9A-Za-z.+-]{0,50}")
 class Message:
     """One message of the sketch log. scheme: the 16 bytes of the scheme's digest.
 
-    log: topic id of the log that it was meant for, ANY_LOG for whichever holds it: what a sketcher sent to a topic that
-    was made anew meanwhile says nothing of the new one. program: version of the one that began the log, in its first
-    message, else "".
+    log: topic id of the log that it was meant for, or ANY_LOG. A message for a topic that was deleted and recreated
+    does not count in the new topic. program: in the first message the version that began the log, else "".
     """
 
     scheme: bytes
@@ -78,7 +80,7 @@ def encode_message(message: Message) -> bytes:
 
 
 def as_first(data: bytes) -> bytes:
-    """A message of sketches as the first of a log: it names this program's version."""
+    """Return a message of sketches as the first of a log, with this program's version."""
     return encode_message(replace(decode_message(data, 0), program=version("neardup")))
 
 
@@ -103,7 +105,7 @@ def _checksum(head: bytes, body: bytes) -> int:
 
 def decode_message(data: bytes, offset: int) -> Message:
     """Raises CorruptRecord, naming the offset, for any bytes that `encode_message` does not make; OtherVersion for a
-    log that a later version began, which this one may not know how to read.
+    log that a later version began, whose bytes may mean something else.
     """
     first = data[1:2] == bytes([_FIRST])
     message = _decode(data, offset, _FIRST if first else _SKETCHES)
@@ -117,7 +119,7 @@ def decode_message(data: bytes, offset: int) -> Message:
 
 
 def check_program(program: str, where: str) -> None:
-    """Raises OtherVersion if a version is later than this program's. A third number says nothing of what is written."""
+    """Raise OtherVersion if `program` is later than this version. The third number does not change formats."""
     own = version("neardup")
     (theirs, ours) = ([int(part) for part in each.split(".")[:2]] for each in (program, own))
     if theirs > ours:
@@ -161,15 +163,15 @@ def _decode(data: bytes, offset: int, wanted: int) -> Message:
 
 
 class Decision(StrEnum):
-    """What an operator may decide. Persisted: values never change."""
+    """Decisions of an operator about a message. Persisted: values never change."""
 
-    ACCEPT_GAP = "accept_gap"  # go on although the message's ranges leave something out
-    SKIP_RECORD = "skip_record"  # leave out what of the message cannot be read
+    ACCEPT_GAP = "accept_gap"  # fold the message although its ranges leave out positions
+    SKIP_RECORD = "skip_record"  # leave out the records of the message that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """An operator's word in the log, so that folding it again repeats it. offset: of the message that it settles."""
+    """An operator's decision, in the log, so that each fold repeats it. offset: of the message that it settles."""
 
     scheme: bytes
     decision: Decision
@@ -178,10 +180,10 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class NewDecider:
-    """An operator's word: behind this message `after` decides. Void unless `before` does until here, as for two
-    operators at once, and unless it can go on with the same index.
+    """An operator's decision: behind this message `after` decides.
 
-    Whoever folds the log anew learns from the first such word what has decided from the log's begin on.
+    It is void if another decider than `before` decides up to here (two operators at once), and if `after` cannot use
+    the same index. The first such record of a log names the decider from the log's start on.
     """
 
     before: Decider
@@ -194,15 +196,15 @@ class NewDecider:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """An operator's word: what the index holds of these pages goes, at this place of the log. It does not tell which
-    they are: see `neardup.sketch.takedown`.
+    """An operator's decision: the index removes these pages at this offset. Hashes name them, not URLs: see
+    `neardup.sketch.takedown`.
     """
 
     scheme: bytes
     takedown: Takedown
 
 
-#: What an operator may say.
+#: The control records.
 Word = Control | NewDecider | Forget
 
 
@@ -210,17 +212,19 @@ def encode_control(control: Word) -> bytes:
     """The bytes of `control`, a message of kind 1."""
     if isinstance(control, NewDecider):
         before, after = (orjson.Fragment(each.to_json()) for each in (control.before, control.after))
-        said = orjson.dumps({"control": _NEW_DECIDER, "before": before, "after": after})
+        record = orjson.dumps({"control": _NEW_DECIDER, "before": before, "after": after})
     elif isinstance(control, Forget):
         named = control.takedown
-        said = orjson.dumps({"control": _FORGET, "what": named.what, "hash": named.hash.hex(), "length": named.length})
+        record = orjson.dumps(
+            {"control": _FORGET, "what": named.what, "hash": named.hash.hex(), "length": named.length}
+        )
     else:
-        said = orjson.dumps({"control": control.decision, "offset": control.offset})
-    return _encode(Message(control.scheme, (), (said,)), _CONTROL)
+        record = orjson.dumps({"control": control.decision, "offset": control.offset})
+    return _encode(Message(control.scheme, (), (record,)), _CONTROL)
 
 
 def is_control(data: bytes) -> bool:
-    """Whether a message is an operator's word; it need not be readable."""
+    """Whether a message is a control record; it need not be readable."""
     return data[1:2] == bytes([_CONTROL])
 
 
@@ -230,8 +234,8 @@ def decode_entry(data: bytes, offset: int) -> Message | Word:
         return decode_message(data, offset)
     message = _decode(data, offset, _CONTROL)
     try:
-        (said,) = message.records
-        value = orjson.loads(said)
+        (record,) = message.records
+        value = orjson.loads(record)
         if value["control"] == _NEW_DECIDER:
             where = f"the message at offset {offset} of the sketch log"
             texts = [orjson.dumps(value[name]).decode() for name in ("before", "after")]
@@ -244,7 +248,7 @@ def decode_entry(data: bytes, offset: int) -> Message | Word:
         return Control(message.scheme, Decision(value["control"]), int(value["offset"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptRecord(
-            f"the message at offset {offset} of the sketch log is no operator's word that this program knows: {error}"
+            f"the message at offset {offset} of the sketch log is no control record that this program knows: {error}"
         ) from error
 
 

@@ -29,7 +29,7 @@ from streams.formats.message import (
 from streams.formats.warc import encode
 from streams.ports import Range
 from streams.state.checkpoint_store import Manifest, StoredFile
-from tests.fuzz.targets import DECIDER, SCHEME, SOURCE
+from tests.fuzz.targets import DECIDER, SCHEME, SOURCE, TARGETS
 
 _HTML = (
     b"<!doctype html><html lang=en><head><base href='/b/'><title>Wool &amp; silk</title><link rel=canonical href=/c>"
@@ -280,28 +280,4 @@ def label_request() -> list[bytes]:
     ]
 
 
-SEEDS = {
-    each.__name__: each
-    for each in (
-        html,
-        content_type,
-        http_answer,
-        warc_file,
-        page_message,
-        encoded_body,
-        sketch_record,
-        log_message,
-        state_rows,
-        lines,
-        settings_file,
-        json_of_ours,
-        body_ref,
-        wacz,
-        parquet,
-        json_lines,
-        records_of_ours,
-        article,
-        http_request,
-        label_request,
-    )
-}
+SEEDS = {name: globals()[name] for name in TARGETS}

@@ -23,9 +23,9 @@ _LEFT_OUT = ("lock", "LOCK", "LOG")
 
 
 def make(folder: Path) -> Path:
-    """A scan of a few pages, one of which was taken down since; begun before records had articles, and gone on with."""
+    """A scan of a few pages, of which one was taken down."""
     archive = write_warc(folder / "a.warc", crawl(6))
-    with State.open(folder / "state", scheme=Scheme(seed=7, article_tape_bytes_max=0)) as state:
+    with State.open(folder / "state", scheme=Scheme(seed=7)) as state:
         scan([archive], state)
         state.forget(of_url("http://a.example/page2.html"))
     return folder / "state"

@@ -36,14 +36,6 @@ def test_what_is_the_default_now_is_among_them() -> None:
     assert {DECIDER.digest, replace(DECIDER, sites=sites).digest, SCHEME.digest} <= set(digests)
 
 
-def test_what_an_older_version_began_goes_on_as_it_was() -> None:
-    former = replace(SCHEME, article_tape_bytes_max=0)
-    assert former.digest in {golden["digest"] for golden in GOLDEN["schemes"]}
-    assert SCHEME.begun_as(former.digest) == former
-    assert SCHEME.begun_as(SCHEME.digest) == SCHEME
-    assert SCHEME.begun_as(replace(former, seed=1).digest) == SCHEME, "another seed is another scheme"
-
-
 # a version of neardup to come
 
 

@@ -170,7 +170,7 @@ def test_a_word_is_read_as_it_was_written() -> None:
         good = {"control": "forget", "what": "url", "hash": "0" * 32, "length": 0}
         data = encode_control(Forget(bytes(16), of_url(PAGE)))
         made = _with_record(data, orjson.dumps(good | said))
-        with pytest.raises(CorruptRecord, match="no operator's word that this program knows"):
+        with pytest.raises(CorruptRecord, match="no control record that this program knows"):
             decode_entry(made, 3)
 
 
