@@ -76,8 +76,7 @@ class KafkaVerdicts:
         self._deadline_s = deadline_s
         self._connection = connection
         self._cause = Cause()
-        limit_s = deadline_s + 3 * TRY_SECONDS_MAX
-        self._watchdog = watchdog or Watchdog(limit_s, stop=connection.stop, stop_s=2 * STOP_SECONDS_MAX)
+        self._watchdog = watchdog or Watchdog(deadline_s + 3 * TRY_SECONDS_MAX)
         self._admin = Admin(connection)
         defaults: dict[str, Setting] = {
             # The default of 100 ms is what a transaction spends waiting: 240 instead of 103 a second.

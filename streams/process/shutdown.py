@@ -1,11 +1,21 @@
-"""This process: its clocks, and how it is told to stop."""
+"""Clocks of this process, and its shutdown on a signal."""
 
+import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from streams.process.watchdog import end_process
+
+_LOOK_SECONDS = 0.5
+
+# A signal to a forked child is none to its parent, whose pipe the child would write to.
+os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
 
 
 class SystemClock:
@@ -16,7 +26,7 @@ class SystemClock:
 
 
 class SteadyClock:
-    """A clock that nobody sets back; its zero means nothing."""
+    """A monotonic clock; its zero means nothing."""
 
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
@@ -24,12 +34,18 @@ class SteadyClock:
 
 @contextmanager
 def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set `stop`; the second one ends the process at once. Only in the main thread."""
+    """SIGINT and SIGTERM set `stop`; the second one ends the process at once. Only in the main thread.
+
+    Python runs handlers in the main thread, between two of its instructions: never during a call into the Kafka client
+    that does not return. The number of the signal, however, is written to a pipe at once, and a thread reads it there.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.getsignal(number) for number in numbers}
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
 
     def handle(number: int, frame: FrameType | None) -> None:
         stop.set()
@@ -37,6 +53,18 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
             # Not Python's own handler for SIGINT: it would wait for a call into the Kafka client to return.
             signal.signal(each, signal.SIG_DFL)
 
+    def listen() -> None:
+        seen = 0
+        for (number,) in iter(lambda: os.read(reading, 1), b"\0"):
+            if number in numbers:
+                stop.set()
+                seen += 1
+            if seen > 1:
+                os._exit(128 + number)
+
+    wakeup = signal.set_wakeup_fd(writing)
+    listener = threading.Thread(target=listen, name="signals", daemon=True)
+    listener.start()
     for number in numbers:
         signal.signal(number, handle)
     try:
@@ -44,3 +72,36 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(wakeup)
+        os.write(writing, b"\0")
+        listener.join()
+        os.close(reading)
+        os.close(writing)
+
+
+@contextmanager
+def stopped_within(
+    stop: threading.Event, seconds_max: float, end: Callable[[str], None] = end_process
+) -> Iterator[None]:
+    """Ends the process if the block is not left `seconds_max` after `stop` was set, whatever it waits for.
+
+    end: receives the line that says where the calling thread waits; by default it ends the process.
+    """
+    over, caller = threading.Event(), threading.get_ident()
+
+    def watch() -> None:
+        while not stop.wait(_LOOK_SECONDS):
+            if over.is_set():
+                return
+        if over.wait(seconds_max):
+            return
+        frame = sys._current_frames().get(caller)
+        where = traceback.extract_stack(frame)[-1] if frame else None
+        at = f" in {where.name} ({where.filename}:{where.lineno})" if where else ""
+        end(f"still waits{at} {seconds_max:g} s after the stop; ending the process, the next start goes on")
+
+    threading.Thread(target=watch, name="stop deadline", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()

@@ -16,13 +16,16 @@ from streams.process import logs
 from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
 from streams.process.open_files import raise_open_files
-from streams.process.shutdown import SteadyClock, stopped_by_signals
+from streams.process.shutdown import SteadyClock, stopped_by_signals, stopped_within
 from streams.process.traces import Traces, traces_to
 
 _log = logs.get("roles")
 
-#: A stopped role is gone after so long, whatever the broker does.
+#: A role that is stopped waits so long for acknowledgements of what it has sent.
 STOP_SECONDS_MAX = 8.0
+#: The process of a stopped role ends after so long, whatever the broker does: before a supervisor kills it (30 s in
+#: Kubernetes). At any moment that loses nothing: the next start goes on from what is committed.
+END_SECONDS_MAX = 25.0
 #: A person who calls a command hears so soon that nobody is there.
 GREETING_SECONDS_MAX = 4.0
 #: A wait for records: so long a signal may go unseen.
@@ -108,6 +111,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
         with (
             HealthServer(settings.metrics_host, settings.metrics_port, health, metrics) as server,
             stopped_by_signals(stop),
+            stopped_within(stop, END_SECONDS_MAX),
         ):
             make_ready(_log.info, _NEEDS.get(role, ALL))
             host, port = server.address

@@ -8,7 +8,7 @@ from pathlib import Path
 from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord, StateError
 from streams.config.settings import Settings
-from streams.errors import NEW_GENERATION, Fenced, Unsettled
+from streams.errors import NEW_GENERATION, Fenced, Stopped, Unsettled
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
 from streams.kafka.leader import Leader
@@ -120,8 +120,10 @@ def run_matcher(
         except (Fenced, Unsettled) as error:
             # Both may be a silent broker's doing: it forgets the members of the group of standbys, too. A matcher
             # without a standby that was fenced ends: it would take the line back from the one that took it.
-            if runtime.stop.is_set() or (isinstance(error, Fenced) and not standby):
+            if isinstance(error, Fenced) and not standby:
                 raise
+            if runtime.stop.is_set():
+                raise Stopped(f"stopped in a transaction: {error}") from error
             if isinstance(error, Unsettled):
                 failed = 0 if error.commits else failed + 1
                 if failed >= FAILED_STARTS_MAX:

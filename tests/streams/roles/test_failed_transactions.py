@@ -3,7 +3,7 @@
 import pytest
 
 from streams.config.settings import Settings
-from streams.errors import Unsettled
+from streams.errors import Stopped, Unsettled
 from streams.roles import wiring
 from streams.roles.runtime import Runtime
 
@@ -40,6 +40,6 @@ def test_the_process_ends_where_no_start_commits_anything(monkeypatch: pytest.Mo
 def test_a_matcher_that_is_to_stop_does_not_start_again(monkeypatch: pytest.MonkeyPatch) -> None:
     left, runtime = starts(monkeypatch, 1, 1)
     runtime.stop.set()
-    with pytest.raises(Unsettled):
+    with pytest.raises(Stopped, match="stopped in a transaction: commit: the transaction failed"):
         wiring.run_matcher(runtime.settings, runtime)
     assert len(left) == 1
