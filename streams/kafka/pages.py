@@ -1,8 +1,9 @@
 """Reading `pages` as a member of a consumer group."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -54,12 +55,18 @@ class KafkaPages(TopicClient):
 
     def __init__(self, connection: Connection, topic: str, group: str, sink: Topic | None = None) -> None:
         """sink: the sketch log, whose acknowledgements lead to commits. Raises TopicError, BrokerError, BadInput."""
-        fixed = {"partition.assignment.strategy": "cooperative-sticky", "isolation.level": "read_committed"}
+        fixed: dict[str, Any] = {
+            "partition.assignment.strategy": "cooperative-sticky",
+            "isolation.level": "read_committed",
+            "on_commit": self._answered,
+        }
         if connection.settings.get("group.protocol") == "consumer":
             del fixed["partition.assignment.strategy"]
         super().__init__(connection, topic, group, fixed)
         self.group = group
         self._sink = sink
+        self._asked: float | None = None  # when the commit was sent whose answer has not come
+        self._refused: KafkaError | None = None
         self._at_work = Positions(Hop(self.topic.id, sink.id if sink else bytes(16)), sink.name if sink else "")
         self._closing = False
         self._begin_group()
@@ -72,7 +79,8 @@ class KafkaPages(TopicClient):
             return
         firsts = self.begins()
         try:
-            self._ask("first commit", lambda: checked(self._commit_now(firsts)))
+            places = self._places_of(firsts)
+            self._ask("first commit", lambda: checked(self._consumer.commit(offsets=places, asynchronous=False)))
         except BrokerError:
             # A group with members takes no commits from outside: somebody else was first.
             if not self._at_work.begun(self._committed(everywhere).values()):
@@ -83,12 +91,9 @@ class KafkaPages(TopicClient):
         found = self._ask(f"offsets of group {self.group}", lambda: checked(ask(places, timeout=TRY_SECONDS_MAX)))
         return {place.partition: committed_of(place) for place in found}
 
-    def _commit_now(self, offsets: Mapping[int, int]) -> list[TopicPartition]:
-        places = []
-        for partition, offset in offsets.items():
-            note = Committed(offset, self._at_work.hop).note
-            places.append(TopicPartition(self.topic.name, partition, offset, note))
-        return self._consumer.commit(offsets=places, asynchronous=False)
+    def _places_of(self, offsets: Mapping[int, int]) -> list[TopicPartition]:
+        note = {partition: Committed(offset, self._at_work.hop).note for partition, offset in offsets.items()}
+        return [TopicPartition(self.topic.name, each, offset, note[each]) for each, offset in offsets.items()]
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if self._closing:
@@ -163,37 +168,56 @@ class KafkaPages(TopicClient):
     def commit(self, ranges: Sequence[Range]) -> None:
         """Commits the stops of ranges whose sketches are acknowledged; ranges of partitions since lost are left out.
 
-        A commit that a rebalance or a broker on its way back keeps from getting through goes with the next one, or
-        with the partition: at worst its new owner reads the range again, and the matcher drops it.
+        It waits for no answer: as long as a broker is silent, the client has none (90 s and more were seen). `read`
+        receives it. A commit that did not get through, because of a rebalance or a broker on its way back, is repeated
+        with the next call. At worst the new owner of the partition reads the range again, and the matcher drops it.
         """
         self._at_work.acknowledge(ranges)
-        self._commit_due(set(self._at_work.due))
+        if self._asked is None or time.monotonic() - self._asked > TRY_SECONDS_MAX:
+            self._commit_due(set(self._at_work.due))
 
     def _commit_due(self, partitions: set[int]) -> None:
-        due = self._at_work.due
-        offsets = {partition: stop for partition, stop in due.items() if partition in partitions}
+        if self._refused is not None and not self._closing:
+            raise self._trouble(self._refused, None)
+        offsets = {partition: stop for partition, stop in self._at_work.due.items() if partition in partitions}
         if not offsets:
             return
         try:
-            # Asked after the acknowledgements: a log that is still the same then is the one that gave them.
+            # Queried after the acknowledgements: a log that is still the same then is the one that gave them.
             self._check_sink()
         except NoAnswer as silence:
             log.warning("commit of %s waits: %s", self.topic.name, silence)
             return
         except (TopicError, BrokerError, Stopped):
             if self._closing:
-                return  # it is read and sent again, or whoever starts next is told
+                return  # it is read and sent again, or the next start reports it
             raise
         try:
-            for each in checked(self._commit_now(offsets)):
-                due.pop(each.partition, None)
+            self._asked = time.monotonic()
+            self._send_commit(self._places_of(offsets))
         except KafkaException as exception:
-            error = error_of(exception)
-            # After a rebalance that this member has not heard of yet: what it loses goes, the rest is committed later.
-            later = error.code() in _MOVED or error.code() in PASSING
-            if not later and error.code() != KafkaError.REBALANCE_IN_PROGRESS:
-                raise self._trouble(error, None) from exception
-            log.warning("commit of %s did not get through yet: %s", self.topic.name, self._cause.explain(error))
+            self._not_committed(error_of(exception))
+
+    def _send_commit(self, places: list[TopicPartition]) -> None:
+        self._consumer.commit(offsets=places, asynchronous=True)
+
+    def _answered(self, error: KafkaError | None, places: list[TopicPartition]) -> None:
+        """Called by the client, within `read` and `close`, with the outcome of a commit."""
+        self._asked = None
+        due = self._at_work.due
+        for each in places:
+            failed = error or each.error
+            if failed is not None:
+                self._not_committed(failed)
+            elif due.get(each.partition) == each.offset:
+                del due[each.partition]
+
+    def _not_committed(self, error: KafkaError) -> None:
+        # After a rebalance that this member has not heard of yet: what it loses goes, the rest is committed later.
+        later = error.code() in _MOVED or error.code() in PASSING or error.code() == KafkaError.REBALANCE_IN_PROGRESS
+        log.warning("commit of %s did not get through yet: %s", self.topic.name, self._cause.explain(error))
+        if not later:
+            self._refused = error
 
     def lag(self) -> dict[int, int]:
         """Records after the last range, by assigned partition, as far as the last fetch told; no request is made."""

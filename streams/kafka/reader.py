@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -48,7 +48,8 @@ class TopicClient:
 
     ANEW = "once it is there, start again to read the new one"
 
-    def __init__(self, connection: Connection, topic: str, group: str, fixed: Mapping[str, Setting]) -> None:
+    def __init__(self, connection: Connection, topic: str, group: str, fixed: Mapping[str, Any]) -> None:
+        """fixed: settings of the consumer beyond those of every one, and its callbacks."""
         self.bootstrap = connection.bootstrap
         self._admin = Admin(connection)
         self.topic = self._admin.topic(topic)
@@ -69,8 +70,7 @@ class TopicClient:
             # A member that died is missed after 10 s instead of 45, and a rebalance is noticed after 1 s instead of 3.
             "session.timeout.ms": 10_000,
             "heartbeat.interval.ms": 1_000,
-            # A commit waits for so long, whatever the process is told; by default a minute. A broker that is silent for
-            # longer has lost the member anyway.
+            # By default a minute; a broker that is silent for longer than this has lost the member anyway.
             "socket.timeout.ms": 10_000,
         }
         return self._connection.make(Consumer, defaults, self._fixed, self._cause)

@@ -1,7 +1,8 @@
 """Reading `pages`: every position is accounted for once, and none is jumped over in silence."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from broker import PATIENCE_SECONDS, eventually
@@ -356,19 +357,50 @@ def test_a_commit_from_before_a_rebalance_is_made_again(
     put(connection, pages, 4)
     reader = KafkaPages(connection, pages, f"{pages}.group")
     batch = read(reader, 4)
-    commit, refused = reader._commit_now, [KafkaError.ILLEGAL_GENERATION, KafkaError.STALE_MEMBER_EPOCH]
+    commit, refused = reader._send_commit, [KafkaError.ILLEGAL_GENERATION, KafkaError.STALE_MEMBER_EPOCH]
 
-    def sometimes(due: Mapping[int, int]) -> list[TopicPartition]:
+    def sometimes(places: list[TopicPartition]) -> None:
         if refused:
-            raise KafkaException(KafkaError(refused.pop()))
-        return commit(due)
+            reader._answered(KafkaError(refused.pop()), places)
+        else:
+            commit(places)
 
-    monkeypatch.setattr(reader, "_commit_now", sometimes)
+    monkeypatch.setattr(reader, "_send_commit", sometimes)
     reader.commit(batch.ranges)
     assert offsets(connection, pages)[0] == 0
     reader.commit([])
+    assert not refused
     reader.commit([])
-    assert offsets(connection, pages)[0] == 4
+    eventually(lambda: offsets(connection, pages)[0] == 4, "the third commit")
+    reader.close()
+
+
+def test_a_commit_waits_for_no_answer(own_broker: Any, names: Topics) -> None:
+    """The client has none as long as the broker is silent, and a role must notice a stop meanwhile."""
+    connection = Connection(own_broker.bootstrap)
+    Admin(connection).create(names.pages, 2, 1, {})
+    put(connection, names.pages, 4)
+    reader = KafkaPages(connection, names.pages, f"{names.pages}.group")
+    batch = read(reader, 4)
+    send = reader._send_commit
+
+    def silent(places: list[TopicPartition]) -> None:
+        own_broker.pause()
+        send(places)
+
+    reader._send_commit = silent  # type: ignore[method-assign]
+    returned = threading.Event()
+    threading.Thread(target=lambda: (reader.commit(batch.ranges), returned.set()), daemon=True).start()
+    assert returned.wait(60)
+    reader._send_commit = send  # type: ignore[method-assign]
+    own_broker.resume()
+
+    def committed() -> bool:
+        reader.read(1, bytes_max=1000, linger_s=0, wait_s=0.1)
+        reader.commit([])
+        return offsets(connection, names.pages)[0] == 4
+
+    eventually(committed, "the commit")
     reader.close()
 
 
@@ -401,6 +433,7 @@ def test_a_second_first_start_does_not_take_a_group_back(connection: Connection,
     put(connection, pages, 5)
     first = KafkaPages(connection, pages, f"{pages}.group")
     first.commit(read(first).ranges)
+    eventually(lambda: offsets(connection, pages)[0] == 5, "the commit")
 
     # As if the other one had asked before the group began, and commits the beginnings only now.
     late = Consumer({"bootstrap.servers": connection.bootstrap, "group.id": f"{pages}.group"})
