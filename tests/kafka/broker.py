@@ -1,5 +1,6 @@
 """deploy/kafka/broker.py as a module, brokers to do anything to, and waiting."""
 
+import contextlib
 import importlib.util
 import sys
 import time
@@ -7,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
+
+from streams.errors import TopicError
+from streams.kafka import Connection, Reader
 
 T = TypeVar("T")
 
@@ -58,6 +62,30 @@ class Own:
         if self._cluster is not None:
             self._cluster.stop()
             self._cluster = None
+
+
+def kill_between_transactions(cluster: Any) -> None:
+    """Kills the only broker of a cluster, once it has ended every transaction whose outcome is decided.
+
+    Kafka 4.3 may leave a transaction open for ever if its only broker dies between the decision and the markers
+    (KAFKA-20734). A test that waits for this matcher's verdicts behind such a kill would wait as long.
+    """
+    eventually(lambda: not _decided(cluster.bootstrap), "the markers of all transactions")
+    cluster.kill()
+
+
+def _decided(bootstrap: str) -> set[bytes]:
+    """Transactional ids whose newest record in the coordinator's log is "prepare commit" or "prepare abort"."""
+    newest: dict[bytes, int] = {}
+    try:
+        log = Reader(Connection(bootstrap), "__transaction_state", committed_only=False)
+    except TopicError:
+        return set()  # no transaction was ever begun
+    with contextlib.closing(log):
+        for record in log.to_end():
+            value = record.value()  # version int16, producer id int64, epoch int16, timeout int32, state int8, ...
+            newest[record.key() or b""] = value[16] if value else 0
+    return {name for name, state in newest.items() if state in (2, 3)}
 
 
 def eventually(look: Callable[[], T], what: str, seconds: float = PATIENCE_SECONDS) -> T:
