@@ -32,12 +32,12 @@ from rich.console import Console
 from neardup.errors import NeardupError
 from streams import client
 from streams.client import VerdictConsumer
-from streams.commands.publish import Published, publish
-from streams.commands.tail import table
 from streams.commands.terminal import KINDS
 from streams.config.settings import Settings
 from streams.kafka import Admin, Connection, topics
 from streams.kafka.topics import Sizes
+from streams.roles.publish import Published, publish
+from streams.roles.tail import table
 
 # isort: split
 from demo import pack

@@ -211,8 +211,8 @@ def scan(
 
     from rich.console import Console
 
-    from streams.commands.report import write_report
     from streams.commands.terminal import bar, sizes, state_line, summary
+    from streams.files.report import write_report
     from streams.files.scan import Progress
     from streams.files.scan import scan as run
     from streams.files.state import State
@@ -286,7 +286,7 @@ def report(
     _require(state)
     must_be_writable(out)
 
-    from streams.commands.report import write_report
+    from streams.files.report import write_report
     from streams.files.state import State
 
     announce_compiler("sketching")
@@ -330,7 +330,7 @@ def compare(
     make = _decider(None, numbers)
 
     from neardup.signals.model import read_model
-    from streams.commands.compare import SCHEME, compare_command
+    from streams.comparison.compare import SCHEME, compare_command
 
     announce_compiler()
     scheme, decider = SCHEME, None
@@ -362,8 +362,8 @@ def explain(
     """
     _require(state)
 
-    from streams.commands.explain import explain_command
     from streams.commands.terminal import bar
+    from streams.comparison.explain import explain_command
     from streams.files.state import State
 
     announce_compiler()

@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
-from neardup.canonical import CRITERIA
+from neardup.canonical import CRITERIA, policy_of
+from neardup.errors import BadInput
 from streams.cli import options
 from streams.cli.options import JsonOption, print_json, takes_settings
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
+from streams.state.canonical import keep_policy, kept_policy
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -49,10 +51,20 @@ def canonical(
         raise WrongUsage("a policy and --none say two things; choose one")
     if scan is not None and not (scan / "verdicts").is_dir():
         raise WrongUsage(f"{scan} is no scan's state directory; without --scan it is the stream's topic")
-    from streams.commands.canonical import hold_scan, hold_stream
-
     wanted = "" if none else policy
-    held = hold_stream(settings, wanted) if scan is None else hold_scan(scan, wanted)
+    try:
+        if wanted is not None:
+            policy_of(wanted)
+    except BadInput as error:
+        raise WrongUsage(str(error)) from None
+    if scan is None:
+        from streams.roles.canonical import hold_stream
+
+        held = hold_stream(settings, wanted)
+    else:
+        if wanted is not None:
+            keep_policy(scan, policy_of(wanted))
+        held = kept_policy(scan)
     if as_json:
         print_json({"policy": list(held)})
     else:

@@ -31,9 +31,9 @@ def copy(
         raise WrongUsage(f"{state} is no scan's state directory; make one with: neardup scan")
     must_be_writable(out)
 
-    from streams.commands.copy import copy_command
     from streams.commands.terminal import bar
     from streams.files.state import State
+    from streams.history.copying import copy_command
 
     with State.open(state) as opened, bar(shown=True) as shown:
         done = copy_command(opened, out, shown.phase)

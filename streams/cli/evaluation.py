@@ -93,8 +93,8 @@ def evaluate(
 
     Without labels only what needs none is made. Every rule is put side by side on labelled pairs, with intervals.
     """
-    from streams.commands.evaluate import evaluate_command
     from streams.commands.terminal import bar
+    from streams.evaluation.evaluate import evaluate_command
 
     must_exist((verdicts, items, *(labels or ()), *(audits or ()), *(paths or ())))
     announce_compiler()
@@ -162,7 +162,7 @@ def tune(
     scan's log is folded once more under them, and what would have been said otherwise is shown.
     """
     from streams.commands.terminal import bar
-    from streams.commands.tune import command, shown, tune_command
+    from streams.evaluation.tune import command, shown, tune_command
 
     must_exist((*labels, *(pages or ())))
     announce_compiler()
@@ -226,8 +226,8 @@ def label(
     threads: ThreadsOption = _THREADS,
 ) -> None:
     """Label pairs of a crawl in a browser: their text side by side, on this machine only, until Ctrl-C."""
-    from streams.commands.label import check_options, label_command
     from streams.commands.terminal import bar
+    from streams.evaluation.label import check_options, label_command
 
     must_exist(paths or ())
     try:
@@ -283,9 +283,9 @@ def evaluate_tlcs(
 ) -> None:
     """Measure trustable LCS as Huang 2008 did: signatures, windows, slopes, and three systems side by side."""
 
-    from streams.commands import evaluate_tlcs as command
-    from streams.commands.evaluate import editions_of
     from streams.commands.terminal import bar
+    from streams.evaluation import tlcs as command
+    from streams.evaluation.evaluate import editions_of
 
     must_exist((items, *paths))
     announce_compiler()
@@ -336,9 +336,9 @@ def evaluate_signals(
     """Measure signals and classifiers as Huffman 2007 did: each signal, sets of them, curves, cost, languages."""
 
     from streams.batch.workers import Stopped
-    from streams.commands import evaluate_signals as command
-    from streams.commands.evaluate import editions_of
     from streams.commands.terminal import bar
+    from streams.evaluation import signals as command
+    from streams.evaluation.evaluate import editions_of
 
     must_exist((items, *(labels or ()), *paths))
     announce_compiler()

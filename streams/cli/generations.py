@@ -89,7 +89,7 @@ def cutover(
     It is one record of the topic of generations. A generation that has not caught up, or whose roles have fallen
     behind, is refused; so is one that was never live and lacks verdicts which retention has removed.
     """
-    from streams.commands.generations import cut_over
+    from streams.roles.cutover import cut_over
 
     before = cut_over(settings, name, force=force)
     typer.echo(f"generation {quote(name)} is live; back: neardup cutover {quote(before)}")
@@ -105,7 +105,7 @@ def generations(settings: Settings, *, as_json: JsonOption = False) -> None:
     """List the generations: which one is live, what each was made with, how far it is and how far behind."""
     from rich.console import Console
 
-    from streams.commands.generations import described, shown_table
+    from streams.roles.cutover import described, shown_table
 
     rows = described(settings)
     if as_json:
@@ -124,7 +124,7 @@ def remove(settings: Settings, *, name: NameArgument) -> None:
     """Delete a generation's topics and offsets, and the word about it. The live one stays, and so does one whose
     sketches another one judges. Stop its roles before; its state directory is yours to delete.
     """
-    from streams.commands.generations import removed
+    from streams.roles.cutover import removed
 
     gone = removed(settings, name)
     typer.echo(f"generation {quote(name)} is removed: {', '.join(gone)}")

@@ -62,9 +62,8 @@ def replay(
     """
     if to_topic is not None and (scan is not None or out is not None):
         raise WrongUsage("--to-topic is the stream's, and goes without --out: choose one")
-    from streams.commands.replay import replay_scan, replay_stream
     from streams.commands.terminal import bar
-    from streams.history.replay import Stretch
+    from streams.history.replay import Stretch, replay_scan
 
     stretch = Stretch(start, stop, _instant(since), _instant(until))
     if scan is not None and not (scan / "log").is_dir():
@@ -78,6 +77,8 @@ def replay(
                 other = settings.decider(state.scheme) if settings.decider_values else None
                 done = replay_scan(state, stretch, file, shown.folded, decider=other)
         else:
+            from streams.roles.replay import replay_stream
+
             done = replay_stream(
                 settings,
                 stretch,
@@ -124,12 +125,12 @@ def diff(
 
     from rich.console import Console
 
-    from streams.commands.diff import compare, page, shown
     from streams.commands.terminal import bar
+    from streams.history.comparing import compare, page, shown
 
     with bar(shown=not as_json) as progress:
         told = lambda read: progress.phase(f"{read:,} verdicts", 0, 0)  # noqa: E731
-        found = compare(before, after, settings, told, pages=pages)
+        found = compare(before, after, _topics(settings), told, pages=pages)
     if html is not None:
         try:
             html.write_text(page(found, before, after), encoding="utf-8")
@@ -174,7 +175,7 @@ def export(
         raise WrongUsage(f"--table {table}: there is {', '.join(TABLES)}")
     options.must_be_writable(out)
     with bar(shown=out != "-") as progress:
-        count = write(source, name, out, settings, lambda read: progress.phase(f"{read:,} verdicts", 0, 0))
+        count = write(source, name, out, _topics(settings), lambda read: progress.phase(f"{read:,} verdicts", 0, 0))
     complain(f"{count:,} rows")
 
 
@@ -192,8 +193,8 @@ def checkpoint(settings: Settings) -> None:
     A running matcher makes them itself, where NEARDUP_CHECKPOINTS says so. Files that are there already are not copied
     again. The secret seed is not in it: keep that yourself.
     """
-    from streams.commands.checkpoint import make
     from streams.commands.terminal import bar
+    from streams.history.checkpoints import make
 
     store = _checkpoints(settings)
     with bar(shown=True) as shown:
@@ -250,8 +251,8 @@ def restore(
 
     A matcher that finds no index does this itself, where NEARDUP_CHECKPOINTS says from where.
     """
-    from streams.commands.checkpoint import bring_back
     from streams.commands.terminal import bar
+    from streams.history.checkpoints import bring_back
 
     store = _checkpoints(settings)
     with bar(shown=True) as shown:
@@ -291,8 +292,8 @@ def inspect_state(
 
     from rich.console import Console
 
-    from streams.commands import inspect as look
     from streams.commands.terminal import bar
+    from streams.state import contents as look
 
     with ExitStack() as held:
         opened = look.open_index(Path(settings.state), held)
@@ -323,11 +324,20 @@ def _checkpoints(settings: Settings):  # type: ignore[no-untyped-def]  # its mod
     return CheckpointStore(settings.checkpoints)
 
 
+def _topics(settings: Settings):  # type: ignore[no-untyped-def]
+    def topics(name: str):  # type: ignore[no-untyped-def]
+        from streams.roles.tail import verdicts_of
+
+        return verdicts_of(settings)(name)
+
+    return topics
+
+
 def _instant(text: str | None) -> int | None:
     """Ms since the epoch. Raises BadInput."""
     if text is None:
         return None
-    from streams.commands.tail import parse_start
+    from streams.config.instants import parse_start
     from streams.process.shutdown import SystemClock
 
     when = parse_start(text, SystemClock().now_ms())

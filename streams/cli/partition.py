@@ -97,9 +97,9 @@ def partition(
     from rich.console import Console
 
     from neardup.partition.parameters import Parameters, with_numbers
+    from streams.batch.online import partition_online
+    from streams.batch.partition import PartitionOptions, partition_command
     from streams.batch.workers import Stopped
-    from streams.commands.partition import PartitionOptions, partition_command
-    from streams.commands.partition_online import partition_online
     from streams.commands.partition_terminal import summary
     from streams.commands.terminal import bar
     from streams.files.fetching import fetched, forget, inputs_of

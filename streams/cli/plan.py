@@ -73,7 +73,7 @@ def plan(
     """
     from rich.console import Console
 
-    from streams.commands.plan import Crawl, Shown
+    from streams.config.capacity import Crawl, Shown
 
     shown = Shown(
         Crawl(

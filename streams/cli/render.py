@@ -60,8 +60,8 @@ def render(
     if private and network != "site":
         raise WrongUsage("--private is for --network site")
     must_exist([*paths, *(world or ())])
-    from streams.commands.render import Asked, render_command, shown
     from streams.commands.terminal import bar
+    from streams.rendering.results import Asked, render_command, shown
 
     asked = Asked(
         out=out,

@@ -39,7 +39,7 @@ def signals(
 ) -> None:
     """Show every signal of two files as Huffman 2007 defines them, and what a model says of the pair."""
     from neardup.signals.model import read_model
-    from streams.commands.signals import Given, signals_command
+    from streams.comparison.signals import Given, signals_command
 
     must_exist((a, b, a_rendered, b_rendered, model))
     announce_compiler()
@@ -88,9 +88,9 @@ def train(
 ) -> None:
     """Learn a decision tree and rules of labelled pairs, and measure both by the protocol of Huffman 2007."""
     from streams.batch.workers import Stopped
-    from streams.commands.evaluate import editions_of
     from streams.commands.terminal import bar
-    from streams.commands.train import TrainOptions, train_command
+    from streams.evaluation.evaluate import editions_of
+    from streams.evaluation.train import TrainOptions, train_command
 
     must_exist((items, *(labels or ()), *paths))
     announce_compiler()
@@ -142,9 +142,9 @@ def dedupe_results(
     import orjson
 
     from neardup.signals.model import read_model
-    from streams.commands.dedupe_results import Tally
-    from streams.commands.dedupe_results import dedupe_results as command
     from streams.commands.terminal import bar
+    from streams.comparison.results import Tally
+    from streams.comparison.results import dedupe_results as command
     from streams.files.results import written
 
     announce_compiler(quiet=quiet)

@@ -205,9 +205,9 @@ def publish(
     Exit codes: 0 done, 3 done but some input could not be read or published, 130 interrupted.
     """
     from neardup.report import visible
-    from streams.commands.publish import publish as put
     from streams.commands.terminal import bar
     from streams.formats.documents import Fields
+    from streams.roles.publish import publish as put
 
     with options.inputs(paths) as files, bar(shown=not as_json) as shown:
         done = put(
@@ -261,8 +261,9 @@ def verdicts(
     """Show verdicts as they come, committed ones only: a table, or in a pipe lines with tabs between."""
     from rich.console import Console
 
-    from streams.commands.tail import Wanted, parse_columns, parse_start, show
+    from streams.config.instants import parse_start
     from streams.process.shutdown import SystemClock
+    from streams.roles.tail import Wanted, parse_columns, show
 
     wanted, chosen = Wanted.of(sites or (), kinds or ()), parse_columns(columns)
     began = parse_start(start, SystemClock().now_ms())
@@ -289,9 +290,10 @@ def audit(
     """Show the audit topic as JSON lines: pairs around the threshold, and what a shadow rule disagrees about."""
     from rich.console import Console
 
-    from streams.commands.tail import parse_start, show
+    from streams.config.instants import parse_start
     from streams.process.shutdown import SystemClock
     from streams.roles.runtime import greet
+    from streams.roles.tail import show
 
     if not settings.topics.audit:
         raise WrongUsage("no audit topic: set NEARDUP_AUDIT_TOPIC or --audit-topic, as for the matcher")
@@ -315,7 +317,7 @@ def ping(
 
     Exit codes: 0 the verdict came, 1 it did not, or Kafka refused.
     """
-    from streams.commands.ping import ping as send
+    from streams.roles.ping import ping as send
 
     pong = send(settings, timeout_s=timeout)
     if as_json:

@@ -75,7 +75,7 @@ def views(
         raise WrongUsage("--audit is a scan's; the stream's pairs are in its topic: --audit-topic, as for the matcher")
     if labels is not None and settings.views_token is None:
         raise WrongUsage("--labels: only who has a token may label; set NEARDUP_VIEWS_TOKEN(_FILE)")
-    from streams.commands.label import LabelFile
+    from streams.evaluation.label import LabelFile
     from streams.process import logs
     from streams.views import web
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable
 
-from streams.commands.diff import history_of
-from streams.commands.tables import must_be_writable, write_table
-from streams.config.settings import Settings
+from streams.history.comparing import Topics, history_of
 from streams.history.export import TABLES, Name, rows
+from streams.history.tables import must_be_writable, write_table
 
 
 def export(
-    source: str, table: Name, out: str, settings: Settings, progress: Callable[[int], None] = lambda read: None
+    source: str, table: Name, out: str, topics: Topics, progress: Callable[[int], None] = lambda read: None
 ) -> int:
     """Writes a table and returns its rows.
 
-    source: see `streams.commands.diff.history_of`. Raises BadInput for what is no history, and as `write_table`.
+    source: see `streams.history.comparing.history_of`. Raises BadInput for what is no history, and as `write_table`.
     """
     must_be_writable(out)
-    return write_table(rows(table, history_of(source, settings)(), progress), TABLES[table], out)
+    return write_table(rows(table, history_of(source, topics)(), progress), TABLES[table], out)

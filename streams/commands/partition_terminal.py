@@ -8,7 +8,7 @@ from rich.table import Table
 
 from neardup.report.partition import unsigned
 from streams.batch.results import Summary
-from streams.commands.terminal import safe
+from streams.process.terminal import safe
 
 SHOWN = 10
 

@@ -9,10 +9,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 from rich.text import Text
 
-from neardup.report import visible
 from neardup.rules import why_refused
 from streams.files.scan import Progress as Where
 from streams.files.scan import ScanResult
+from streams.process.terminal import safe
 
 SITES_SHOWN, PROBLEMS_SHOWN, REASONS_SHOWN = 10, 10, 5
 
@@ -29,11 +29,6 @@ KINDS = {
     "promoted": "took the place of a page that went, or its own again (no fetch of its own)",
     "rejected": "could not be read",
 }
-
-
-def safe(text: str, limit: int = 200) -> Text:
-    """Text from a page or a file, without markup, escape sequences or anything that turns the reading order."""
-    return Text(str(visible(text.replace("\n", " ")))[:limit])
 
 
 class Bar:

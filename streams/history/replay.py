@@ -5,23 +5,32 @@ from the log's begin) to the stretch, and aloud in it. Nothing of the live run i
 own, and is given up afterwards.
 """
 
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from neardup.decider import Decider
 from neardup.errors import BadInput, CorruptRecord
+from neardup.index.rocks import RocksStore
 from neardup.limits import PLACE_BITS
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
 from streams.errors import PositionLost
+from streams.files.state import State
 from streams.formats.message import Message, decode_entry, is_control
 from streams.pipeline.matcher import Matcher
 
 #: Messages folded together, and their bytes: as many as the live matcher takes by default. No verdict depends on it.
 BATCH_MESSAGES_MAX = 16
 BATCH_BYTES_MAX = 16 << 20
+
+#: Called with the messages folded so far, and how many there are.
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +159,60 @@ def log_time_of(data: bytes, offset: int) -> int:
         return 0
     times = b"".join(record[_LOG_TIME : _LOG_TIME + 8] for record in entry.records)
     return int(np.frombuffer(times, dtype="<i8").max())
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What a replay did. verdicts: given out. present: left out, since the topic holds them already. told: of those
+    given out, how many the scan had kept; otherwise: how many of those were kept in other words. program: version that
+    began the log, "" where it does not say.
+    """
+
+    verdicts: int = 0
+    present: int = 0
+    told: int = 0
+    otherwise: int = 0
+    program: str = ""
+
+
+def replay_scan(
+    state: State,
+    stretch: Stretch,
+    out: BinaryIO,
+    progress: Progress = lambda done, total: None,
+    *,
+    decider: Decider | None = None,
+) -> Replayed:
+    """Writes the verdicts of the stretch as JSON lines, folded anew, and compares them with those that were kept.
+
+    decider: another one, of the same scheme: what it would have said from the log's begin on; nothing is compared then.
+    Raises BadInput, CorruptRecord, StateError.
+    """
+    done, end = Replayed(), state.log.end()
+    kept = state.kept_lines()
+    with scratch_store() as store:
+        matcher = Matcher(store, decider or state.first_decider)
+        for verdicts in replayed(state.log.read(0), matcher, stretch, lambda offset: progress(offset, end)):
+            for verdict in verdicts:
+                line = verdict.to_json()
+                out.write(line + b"\n")
+                done.verdicts += 1
+                if decider is not None:
+                    continue
+                was = kept(verdict)
+                done.told += was is not None
+                done.otherwise += was is not None and was != line
+        done.program = matcher.log_program
+    out.flush()
+    return done
+
+
+@contextmanager
+def scratch_store(state: Path | None = None) -> Iterator[RocksStore]:
+    """An index that vanishes again, on disk: that of a long log would not fit into memory. state: where one may be."""
+    with tempfile.TemporaryDirectory(prefix="neardup-replay-") as folder:
+        store = RocksStore((state or Path(folder)) / "index")
+        try:
+            yield store
+        finally:
+            store.close()

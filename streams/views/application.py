@@ -23,9 +23,9 @@ from faust.types import TP
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from streams.commands.label import LabelFile
 from streams.config.settings import Settings
 from streams.errors import BrokerError, TopicError
+from streams.evaluation.label import LabelFile
 from streams.kafka import Admin, Topic
 from streams.process import logs
 from streams.roles.runtime import connect

@@ -21,8 +21,8 @@ from neardup.report.samples import page_text, page_there
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.view import Sketch
 from neardup.verdict import Coordinates
-from streams.commands.compare import decision_text, rule_results, veto_names
-from streams.commands.compare_batch import batch_results
+from streams.comparison.batch_rules import batch_results
+from streams.comparison.compare import decision_text, rule_results, veto_names
 from streams.views.lists import Row
 from streams.views.origin import Origin
 from streams.views.rows import JUDGEMENTS

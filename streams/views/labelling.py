@@ -17,7 +17,7 @@ from neardup.evaluation.pairs.labels import Label
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.rules.audits import AuditPair, AuditRecords, drawn_of
 from neardup.scheme import Scheme
-from streams.commands.label import LabelFile, LabelViews
+from streams.evaluation.label import LabelFile, LabelViews
 from streams.views.rows import url_of
 from streams.views.source import Source
 

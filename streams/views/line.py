@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from neardup.errors import NeardupError
-from streams.commands.generations import described_by, sketchers_of
 from streams.config.settings import Settings
 from streams.kafka import Admin, Topic
+from streams.roles.cutover import described_by, sketchers_of
 from streams.views import told_metrics
 from streams.views.control import Control, hasty
 from streams.views.health import Facts

@@ -24,7 +24,7 @@ from aiohttp import web
 from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
-from streams.commands.label import LabelFile, posted
+from streams.evaluation.label import LabelFile, posted
 from streams.views import comparing, counting, pages
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling

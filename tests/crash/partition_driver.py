@@ -15,8 +15,8 @@ from typing import Any
 
 from neardup.partition import Parameters, compare
 from streams.batch import duck, reading
+from streams.batch.partition import PartitionOptions, partition_command
 from streams.batch.workspace import PartitionWorkspace
-from streams.commands.partition import PartitionOptions, partition_command
 from tests.streams.batch.corpora import items, sentences, write
 
 #: A partition that is killed again and again must still end: each start gets further, or the driver gives up.

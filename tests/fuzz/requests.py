@@ -11,7 +11,7 @@ from aiohttp import web
 from neardup.evaluation.labelling.rounds import Labelling
 from neardup.evaluation.pairs.graphs import b_graph, c_graph
 from neardup.evaluation.pairs.sampling import draw
-from streams.commands.label import LabelViews
+from streams.evaluation.label import LabelViews
 from streams.views.web import Views
 from tests.neardup.evaluation.crawl import crawl_of, manual
 from tests.streams.views.said import DECIDER, Held, said

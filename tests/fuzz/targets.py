@@ -32,9 +32,7 @@ from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from neardup.text.decoding import decode
 from neardup.verdict import Coordinates
-from streams.commands.diff import history_of
 from streams.config.load import load
-from streams.config.settings import Settings
 from streams.errors import BodiesAway, SourceGap, WrongScheme
 from streams.files.fetching import fetched
 from streams.files.results import decode_result
@@ -48,6 +46,7 @@ from streams.formats.documents import Fields
 from streams.formats.message import decode_entry, decode_verdicts
 from streams.formats.verdicts import decode_object
 from streams.formats.warc import page_of
+from streams.history.comparing import history_of
 from streams.history.diff import diff
 from streams.kafka.generations import _told as generations_told
 from streams.pipeline import expiry
@@ -168,7 +167,7 @@ def lines(data: bytes) -> None:
         with contextlib.suppress(BadInput):
             read_labels(path)
         with contextlib.suppress(BadInput):
-            history = history_of(str(path), Settings())
+            history = history_of(str(path))
             diff(history, history).to_json()
 
 

@@ -14,12 +14,12 @@ from neardup.errors import BadInput
 from neardup.evaluation.rules.audits import read_audits
 from neardup.index.memory import MemoryStore
 from neardup.shadow import Counts
-from streams.commands.tail import show
 from streams.config.load import load
 from streams.formats.message import encode_message
 from streams.kafka import Admin, topics
 from streams.pipeline.audit import open_audit
 from streams.pipeline.matcher import Matcher
+from streams.roles.tail import show
 
 STRICT = {"tape_min": 0.999, "short_tape_min": 0.999}
 

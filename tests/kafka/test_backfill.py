@@ -18,9 +18,6 @@ from neardup.limits import DAY_MS
 from neardup.page import Page
 from neardup.sketch.header import Header
 from neardup.sketch.takedown import of_url
-from streams.commands import inspect as look
-from streams.commands.generations import cut_over
-from streams.commands.replay import replay_stream
 from streams.config.settings import Topics
 from streams.files.sources import open_sources
 from streams.formats.codecs import fetch_time
@@ -28,6 +25,9 @@ from streams.history.diff import diff
 from streams.history.replay import Stretch
 from streams.kafka import ControlTopic, KafkaPages, MergedPages, Stage, topics
 from streams.roles import forget
+from streams.roles.cutover import cut_over
+from streams.roles.replay import replay_stream
+from streams.state import contents as look
 from tests.streams.archives import crawl, write_warc
 
 

@@ -12,10 +12,10 @@ from test_views import Worker, publish
 from neardup.canonical import Member, choose
 from neardup.errors import BadInput
 from streams.client import LiveVerdicts
-from streams.commands.canonical import hold_stream
 from streams.config.settings import Settings, Topics
 from streams.errors import WrongUsage
 from streams.kafka import Admin, Connection
+from streams.roles.canonical import hold_stream
 from streams.roles.generations import control_topic
 from tests.streams.views.said import said
 

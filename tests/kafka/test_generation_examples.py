@@ -17,7 +17,7 @@ from line import Line, Make, story
 
 from neardup.errors import BadInput
 from streams.client import LiveVerdicts
-from streams.commands import inspect as look
+from streams.state import contents as look
 from tests.processes import start
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Ended, Shell

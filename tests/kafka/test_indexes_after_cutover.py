@@ -15,9 +15,9 @@ from test_backfill import beside, live
 from neardup.errors import StateError
 from streams import client
 from streams.client import duplicate_of
-from streams.commands.generations import cut_over
-from streams.commands.replay import replay_stream
 from streams.history.replay import Stretch
+from streams.roles.cutover import cut_over
+from streams.roles.replay import replay_stream
 
 FULLTEXT = Path(__file__).parents[2] / "deploy" / "demo" / "fulltext.py"
 

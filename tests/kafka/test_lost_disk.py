@@ -9,7 +9,7 @@ import pytest
 from broker import eventually
 from line import Line, Make, story
 
-from streams.commands.checkpoint import bring_back
+from streams.history.checkpoints import bring_back
 from streams.roles import run_matcher
 from streams.roles.runtime import Runtime
 from streams.state.checkpoint_store import CheckpointStore

@@ -13,10 +13,10 @@ from line import Line, Make
 from roles import freeze
 
 from neardup.page import Page
-from streams.commands.replay import replay_stream
 from streams.errors import NEW_GENERATION
 from streams.history.replay import Stretch
 from streams.kafka import topics
+from streams.roles.replay import replay_stream
 from streams.roles.restart import ACCEPT_LOST
 
 #: A frozen sketcher keeps its partitions.

@@ -11,7 +11,8 @@ from test_backfill import live
 
 from neardup.errors import CorruptRecord
 from streams.client import VerdictConsumer
-from streams.commands.diff import history_of
+from streams.history.comparing import history_of
+from streams.roles.tail import verdicts_of
 
 
 class Nothing:
@@ -41,7 +42,7 @@ def test_a_null_verdict_is_passed_over_by_consumers_diff_and_matcher(make: Make)
     said = by_id(line.verdicts())
     write(line, None, {verdict["url"] for verdict in line.verdicts()})
     assert by_id(read(line)) == said
-    assert by_id(list(history_of(f"topic:{line.names.verdicts}", line.settings)())) == said  # type: ignore[arg-type]
+    assert by_id(list(history_of(f"topic:{line.names.verdicts}", verdicts_of(line.settings))())) == said  # type: ignore[arg-type]
 
     for loses in ("offsets", "offsets and state"):  # it finds its place by the newest verdicts
         line.forget("match")

@@ -4,9 +4,9 @@ import pytest
 from broker import PATIENCE_SECONDS, eventually
 from line import Make
 
-from streams.commands.ping import ping
 from streams.config.settings import Settings
 from streams.errors import NoVerdict, TopicError
+from streams.roles.ping import ping
 
 
 def test_a_page_comes_back_as_a_verdict_and_is_taken_back(make: Make) -> None:

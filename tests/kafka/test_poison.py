@@ -11,11 +11,12 @@ from neardup.decider import Decider
 from neardup.errors import CorruptRecord
 from neardup.page import Page
 from neardup.written import later
-from streams.commands.diff import compare
 from streams.formats.message import Message, NewDecider, encode_control, encode_message
+from streams.history.comparing import compare
 from streams.kafka import Writer
 from streams.ports import Range
 from streams.roles import skip_record
+from streams.roles.tail import verdicts_of
 from streams.roles.wiring import newest_verdicts
 
 
@@ -181,4 +182,4 @@ def test_what_is_no_verdict_among_the_verdicts_is_named_by_its_place(make: Make)
     with pytest.raises(CorruptRecord, match=wanted + ".* begin another generation"):
         newest_verdicts(line.settings)
     with pytest.raises(CorruptRecord, match=wanted):
-        compare(f"topic:{topic}", f"topic:{topic}", line.settings)
+        compare(f"topic:{topic}", f"topic:{topic}", verdicts_of(line.settings))

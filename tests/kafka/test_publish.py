@@ -15,14 +15,14 @@ from published import read_pages
 from neardup.errors import BadInput
 from neardup.page import Page
 from streams.client import NotDelivered, PageProducer
-from streams.commands import publish as module
-from streams.commands.publish import publish
 from streams.config.settings import Settings, Topics
 from streams.errors import TopicError
 from streams.files.scan import Progress
 from streams.files.sources import open_sources
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
+from streams.roles import publish as module
+from streams.roles.publish import publish
 from tests.streams import archives
 from tests.streams.archives import Sample
 

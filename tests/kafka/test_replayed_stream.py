@@ -13,11 +13,11 @@ from test_backfill import beside
 
 from neardup.errors import StateError
 from neardup.limits import PLACE_BITS
-from streams.commands.replay import replay_stream
 from streams.errors import PositionLost, TopicError
 from streams.formats.message import NewDecider
 from streams.history.replay import Stretch
 from streams.kafka.reader import Reader
+from streams.roles.replay import replay_stream
 from streams.state.checkpoint_store import Checkpoint, CheckpointStore
 
 

@@ -12,10 +12,10 @@ from line import Line, Make, story
 
 from neardup.errors import BadInput
 from neardup.sketch.takedown import of_prefix, of_url
-from streams.commands import inspect as look
-from streams.commands.forget import forget_stream
 from streams.errors import WrongScheme
 from streams.roles import forget
+from streams.roles.takedowns import forget_stream
+from streams.state import contents as look
 from streams.state.checkpoint_store import CheckpointStore
 
 FULLTEXT = Path(__file__).parents[2] / "deploy" / "demo" / "fulltext.py"
@@ -148,6 +148,6 @@ def test_forget_says_how_many_pages_and_an_index_drops_them(
     nobody = forget_stream(line.settings, of_url("http://nobody.example/"))
     assert (nobody.pages, nobody.promoted) == (0, 0)
     line.check()
-    monkeypatch.setattr("streams.commands.forget.MATCHER_SECONDS_MAX", 0.5)
+    monkeypatch.setattr("streams.roles.takedowns.MATCHER_SECONDS_MAX", 0.5)
     assert forget_stream(line.settings, of_url(over)).pages is None  # no matcher runs
     index.db.close()

@@ -11,13 +11,13 @@ from test_backfill import beside, control, live
 
 from neardup.errors import BadInput, StateError
 from neardup.sketch.takedown import of_url
-from streams.commands import inspect as look
-from streams.commands.generations import cut_over
 from streams.errors import BrokerError
 from streams.formats.message import Forget, encode_control
 from streams.kafka import Generation, Reader, Stage, Writer
 from streams.kafka.topics import Sizes, create
 from streams.roles import forget
+from streams.roles.cutover import cut_over
+from streams.state import contents as look
 
 RULE = {"decider_values": {"rule": "tape"}}
 

@@ -16,10 +16,11 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from neardup.errors import BadInput
-from streams.commands.tail import COLUMNS, Wanted, line, parse_columns, parse_start, show, table, tail
+from streams.config.instants import parse_start
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
+from streams.roles.tail import COLUMNS, Wanted, line, parse_columns, show, table, tail
 from tests import processes
 
 NOW = 1_700_000_000_000
@@ -184,7 +185,7 @@ FOLLOW = """
 import sys
 from rich.console import Console
 from streams.config.settings import Settings
-from streams.commands.tail import show
+from streams.roles.tail import show
 count = show(Settings(bootstrap=sys.argv[1], verdicts_topic=sys.argv[2]), Console(), json_out=sys.stdout.buffer)
 print("ended", count > 0)
 """

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from neardup.partition import Parameters
-from streams.commands.partition import PartitionOptions, partition_command
+from streams.batch.partition import PartitionOptions, partition_command
 from tests.streams.archives import Sample, write_folder
 from tests.streams.batch.corpora import entry, items, page, sentences, write
 

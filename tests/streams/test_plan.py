@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.commands import measured
-from streams.commands.plan import Crawl, match_us, plan, size_of, time_of
+from streams.config import measured
+from streams.config.capacity import Crawl, match_us, plan, size_of, time_of
 from streams.config.settings import Settings
 from streams.kafka.topics import Sizes
 from tests.streams.shell import Shell

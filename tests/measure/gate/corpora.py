@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streams.commands.evaluate import evaluate_command
+from streams.evaluation.evaluate import evaluate_command
 from tests.measure.gate.web import Served, write_web
 
 

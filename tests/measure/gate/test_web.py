@@ -22,7 +22,7 @@ from neardup.page import Page, hen_site, host_of
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
-from streams.commands.evaluate import EvaluatedCrawl, natural_labels
+from streams.evaluation.evaluate import EvaluatedCrawl, natural_labels
 from tests.measure.gate.corpora import SETS, pages_of, told
 from tests.measure.gate.web import Mirrors, Served, copied, documentation, framed, generated, ordinary, write_web
 

@@ -16,9 +16,9 @@ from neardup.errors import BadInput, StateError
 from neardup.partition import Parameters
 from neardup.signals.model import Branch, Leaf, Model
 from streams.batch import duck, reading
+from streams.batch.partition import PartitionOptions, partition_command
 from streams.batch.results import Summary
 from streams.batch.workers import Stopped
-from streams.commands.partition import PartitionOptions, partition_command
 from tests.streams.archives import Sample, write_folder, write_warc
 from tests.streams.batch.corpora import edited, entry, items, page, read, sentences, write
 from tests.streams.shell import Shell

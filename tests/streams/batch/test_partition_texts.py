@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neardup.partition.parameters import Parameters
-from streams.commands.partition import PartitionOptions, partition_command
+from streams.batch.partition import PartitionOptions, partition_command
 from tests.streams.batch.corpora import edited, entry, page, read, sentences, write
 
 GUIDES = Path(__file__).parents[4] / "shared" / "data" / "installation_guide_9arch_19lang.tar.xz"

@@ -14,12 +14,11 @@ from neardup.index.memory import MemoryStore
 from neardup.limits import PLACE_BITS
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
-from streams.commands.replay import replay_scan
 from streams.errors import PositionLost
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import NewDecider, decode_message, encode_control
-from streams.history.replay import Stretch, log_time_of, replayed
+from streams.history.replay import Stretch, log_time_of, replay_scan, replayed
 from streams.pipeline.matcher import Matcher
 from tests.streams.archives import crawl, small_messages, write_warc
 from tests.streams.shell import Shell

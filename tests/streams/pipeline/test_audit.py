@@ -16,8 +16,8 @@ from neardup.evaluation.pairs.labels import Judgement, label_of
 from neardup.evaluation.rules.audits import AuditPair, audit_section, drawn_of, read_audits
 from neardup.index.base import Family
 from neardup.shadow import Auditor, Counts
-from streams.commands.evaluate import evaluate_command, open_crawl
 from streams.config.settings import Settings
+from streams.evaluation.evaluate import evaluate_command, open_crawl
 from streams.files.scan import ScanResult, scan
 from streams.files.state import State
 from streams.pipeline.audit import Audit, AuditFile, open_audit, shadow_numbers

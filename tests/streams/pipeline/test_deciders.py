@@ -14,7 +14,7 @@ from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.scheme import Scheme
-from streams.commands.explain import explain_command
+from streams.comparison.explain import explain_command
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import Control, Decision, NewDecider, decode_entry, encode_control

@@ -17,15 +17,14 @@ from neardup.errors import BadInput, CorruptRecord
 from neardup.index.base import Family
 from neardup.index.memory import MemoryStore
 from neardup.sketch.takedown import Takedown, of_prefix, of_site, of_url
-from streams.commands import inspect as look
-from streams.commands.explain import explain_command
-from streams.commands.replay import replay_scan
+from streams.comparison.explain import explain_command
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.formats.message import Forget, decode_entry, decode_verdicts, encode_control
-from streams.history.replay import Stretch
+from streams.history.replay import Stretch, replay_scan
 from streams.pipeline.matcher import Matcher
 from streams.pipeline.takedowns import concerns, takedowns_of
+from streams.state import contents as look
 from streams.state.checkpoint_store import CheckpointStore, describe
 from tests.streams.archives import crawl, opened, small_messages, write_warc
 from tests.streams.shell import Shell

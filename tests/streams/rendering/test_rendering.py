@@ -17,12 +17,12 @@ import pytest
 pytest.importorskip("playwright.async_api", reason="playwright is not installed")
 
 from neardup.page import Page
-from streams.commands.render import Asked, Tally, render_command
 from streams.files.results import read_results
 from streams.rendering import browser as browsing
 from streams.rendering import document as documents
 from streams.rendering import visit as visiting
 from streams.rendering.browser import Chromium
+from streams.rendering.results import Asked, Tally, render_command
 from streams.rendering.world import World
 from tests.streams.shell import Shell
 

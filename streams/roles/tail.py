@@ -1,11 +1,9 @@
 """Watching verdicts: as a table for people, as JSON lines for programs."""
 
-import re
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 from rich.console import Console
@@ -17,15 +15,13 @@ from neardup.page import host_of
 from neardup.standing import DUPLICATES
 from neardup.verdict import Kind
 from streams.client import VerdictConsumer
-from streams.commands.terminal import safe
+from streams.config.instants import Start
 from streams.config.settings import Settings
-from streams.formats.verdicts import decode_object
-from streams.roles.runtime import connect
+from streams.formats.verdicts import decode_object, decode_verdict
+from streams.kafka.reader import Reader
+from streams.process.terminal import safe
+from streams.roles.runtime import connect, greet
 
-Start = Literal["beginning", "end"] | int
-
-_AGO = re.compile(r"(\d{1,9})([smhd])")
-_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _STYLES = {
     "unique": "green",
     "exact_duplicate": "magenta",
@@ -65,25 +61,6 @@ def parse_columns(text: str) -> tuple[str, ...]:
     if unknown:
         raise BadInput(f"no column is called {unknown[0][:40]!r}; there is {', '.join(COLUMNS)}")
     return names
-
-
-def parse_start(text: str, now_ms: int) -> Start:
-    """`beginning`, `end`, a time ago (`30s`, `15m`, `2h`, `7d`), or a date and time (ISO 8601; local without a zone).
-
-    now_ms, and a time in the result: ms since the epoch. Raises BadInput.
-    """
-    if text == "beginning":
-        return "beginning"
-    if text == "end":
-        return "end"
-    if ago := _AGO.fullmatch(text):
-        return max(0, now_ms - int(ago[1]) * _UNIT_MS[ago[2]])
-    try:
-        return max(0, int(datetime.fromisoformat(text).timestamp() * 1000))
-    except (ValueError, OverflowError, OSError):
-        raise BadInput(
-            f"{text[:40]!r} is no place to begin: beginning, end, a time ago as 15m, or a time as 2026-01-31T12:00"
-        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,3 +229,17 @@ def _of(told: Mapping[str, Any]) -> str:
         return f" of {told.get('representative', {}).get('url', '')}"
     other = told.get("content_of")
     return f" of {other['url']}" if isinstance(other, dict) else ""
+
+
+def verdicts_of(settings: Settings) -> Callable[[str], Iterator[dict[str, Any]]]:
+    """Returns a function that yields the committed verdicts of a topic, to its present end."""
+
+    def verdicts(topic: str) -> Iterator[dict[str, Any]]:
+        greet(settings, "verdicts")
+        with closing(Reader(connect(settings, "verdicts", reading=True), topic, committed_only=True)) as reader:
+            for record in reader.to_end():
+                if record.value() is not None:
+                    place = record.partition(), record.offset()
+                    yield decode_verdict(record.value(), topic, *place, needs=("coordinates",))
+
+    return verdicts

@@ -35,8 +35,8 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
-from streams.commands.compare_batch import BatchResult, batch_results, batch_table, learned_result
-from streams.commands.exactly import ExactSimilarity, exact_of
+from streams.comparison.batch_rules import BatchResult, batch_results, batch_table, learned_result
+from streams.comparison.exactly import ExactSimilarity, exact_of
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
 SCHEME = Scheme(seed=0x6E656172647570)

@@ -31,7 +31,7 @@ from neardup.evaluation.pairs.labels import Label, parse_label, read_labels
 from neardup.evaluation.pairs.sampling import check, draw
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.rules.audits import drawn_of, read_audits
-from streams.commands.evaluate import Progress, check_crawl, open_crawl, silent
+from streams.evaluation.evaluate import Progress, check_crawl, open_crawl, silent
 
 PORT = 8378
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

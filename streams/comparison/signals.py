@@ -19,8 +19,8 @@ from neardup.signals.table import SIGNALS, signals_of
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
-from streams.commands.compare import SCHEME, page_of_file
-from streams.commands.terminal import safe
+from streams.comparison.compare import SCHEME, page_of_file
+from streams.process.terminal import safe
 
 
 @dataclass(frozen=True)

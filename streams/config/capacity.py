@@ -1,6 +1,6 @@
 """`neardup plan`: what a crawl of some size needs, from what was measured.
 
-Every figure here is multiplied out of `streams.commands.measured`; what is assumed beside it is an argument, or a
+Every figure here is multiplied out of `streams.config.measured`; what is assumed beside it is an argument, or a
 constant that says so. Where the index is larger than any that was measured, the last step's growth goes on, and the
 plan says that it does.
 """
@@ -15,7 +15,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from streams.commands import measured
+from streams.config import measured
 from streams.config.settings import Settings
 
 DAY_S = 86_400

@@ -16,13 +16,11 @@ from neardup.evaluation.pairs.labels import join_labels, read_labels
 from neardup.evaluation.pairs.measures import Interval
 from neardup.evaluation.pairs.study import score
 from neardup.evaluation.rules.tuning import Tuning, setting_text, tune
-from streams.commands import diff
-from streams.commands.evaluate import Progress, open_crawl, silent
-from streams.commands.replay import replay_scan
-from streams.config.settings import Settings
+from streams.evaluation.evaluate import Progress, open_crawl, silent
 from streams.files.state import State
+from streams.history import comparing as diff
 from streams.history.diff import Diff
-from streams.history.replay import Stretch
+from streams.history.replay import Stretch, replay_scan
 
 
 @dataclass
@@ -78,7 +76,7 @@ def _changed(path: Path, tuning: Tuning, progress: Progress) -> Diff:
                 lambda done, total: progress("match", done, total),
                 decider=tuning.proposed,
             )
-        return diff.compare(str(path), str(setting_text), Settings())
+        return diff.compare(str(path), str(setting_text))
 
 
 def shown(found: Proposal) -> Group:

@@ -20,8 +20,8 @@ from neardup.signals.table import SIGNALS, signals_of
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
-from streams.commands.compare import SCHEME
-from streams.commands.evaluate import natural_labels, open_crawl
+from streams.comparison.compare import SCHEME
+from streams.evaluation.evaluate import natural_labels, open_crawl
 from streams.files.results import Line, read_results
 
 #: Pairs that natural truth labels: of more the learners would take hours.

@@ -15,8 +15,8 @@ from neardup.evaluation.report import HUANG, Evaluation, make_folder, write
 from neardup.partition.parameters import Parameters
 from streams.batch.duck import documents_of, sampled_pairs
 from streams.batch.engine import Progress
-from streams.commands.partition import PartitionOptions, partition_command
-from streams.commands.partition_online import partition_online
+from streams.batch.online import partition_online
+from streams.batch.partition import PartitionOptions, partition_command
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from neardup.report.reasons import Draft
 from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
 from neardup.verdict import Coordinates
-from streams.commands.compare import safe
-from streams.commands.exactly import ExactSimilarity, exact_of
+from streams.comparison.compare import safe
+from streams.comparison.exactly import ExactSimilarity, exact_of
 from streams.files.state import State
 from streams.formats.message import decode_message
 from streams.pipeline.folding import fold_until

@@ -16,11 +16,11 @@ from neardup.decider import Decider
 from neardup.scheme import Scheme
 from neardup.standing import standing_of
 from streams.batch.engine import Progress
+from streams.batch.partition import VERSION, PartitionOptions, write_report
 from streams.batch.reading import sources_of
 from streams.batch.results import Summary, summed_up
 from streams.batch.workers import Stopped
 from streams.batch.workspace import PartitionWorkspace
-from streams.commands.partition import VERSION, PartitionOptions, write_report
 from streams.files.scan import Progress as Where
 from streams.files.scan import scan
 from streams.files.state import State

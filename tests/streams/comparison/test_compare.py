@@ -14,8 +14,8 @@ from neardup.errors import BadInput
 from neardup.rules import rules_for
 from neardup.scheme import Scheme
 from neardup.signals.model import Branch, Leaf, Model
-from streams.commands.compare import SCHEME, Comparison, compare_command
-from streams.commands.explain import explain_command
+from streams.comparison.compare import SCHEME, Comparison, compare_command
+from streams.comparison.explain import explain_command
 from streams.files.state import State
 from tests.streams.shell import Shell, site
 

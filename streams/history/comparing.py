@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from importlib import resources
 from pathlib import Path
 from typing import IO, Any
@@ -16,25 +15,30 @@ from rich.text import Text
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.runs import LINE_BYTES_MAX
 from neardup.report import environment
-from streams.commands.tables import must_be_writable, write_table
-from streams.commands.terminal import safe
-from streams.config.settings import Settings
 from streams.files.state import State
-from streams.formats.verdicts import decode_verdict
 from streams.history.diff import CHANGED, Diff, History, Verdict, diff
+from streams.history.tables import must_be_writable, write_table
+from streams.process.terminal import safe
 
 SITES_SHOWN = 10
 #: How a topic is told from a file.
 TOPIC = "topic:"
+#: Reads the verdicts of a topic, to its present end.
+Topics = Callable[[str], Iterator[Verdict]]
 
 
-def history_of(name: str, settings: Settings) -> History:
+def no_topics(name: str) -> Iterator[Verdict]:
+    """Raises BadInput: the caller reads no topics."""
+    raise BadInput(f"{TOPIC}{name}: no topic can be read here")
+
+
+def history_of(name: str, topics: Topics = no_topics) -> History:
     """What a name on the command line stands for: a scan's directory, a file of JSON lines, or `topic:NAME`.
 
     Raises BadInput if it is none of them.
     """
     if name.startswith(TOPIC):
-        return lambda: _topic(name.removeprefix(TOPIC), settings)
+        return lambda: topics(name.removeprefix(TOPIC))
     path = Path(name)
     if (path / "verdicts").is_dir():
         return lambda: _scan(path)
@@ -62,23 +66,10 @@ def _lines(path: Path) -> Iterator[Verdict]:
             yield value
 
 
-def _topic(topic: str, settings: Settings) -> Iterator[Verdict]:
-    """To the end that the topic has now."""
-    from streams.kafka.reader import Reader  # not for who compares scans, and may have no client of Kafka
-    from streams.roles.runtime import connect, greet
-
-    greet(settings, "verdicts")
-    with closing(Reader(connect(settings, "verdicts", reading=True), topic, committed_only=True)) as reader:
-        for record in reader.to_end():
-            if record.value() is not None:
-                place = record.partition(), record.offset()
-                yield decode_verdict(record.value(), topic, *place, needs=("coordinates",))
-
-
 def compare(
     before: str,
     after: str,
-    settings: Settings,
+    topics: Topics = no_topics,
     progress: Callable[[int], None] = lambda verdicts: None,
     *,
     pages: str = "",
@@ -87,7 +78,7 @@ def compare(
 
     Raises BadInput, TopicError, BrokerError, CorruptRecord.
     """
-    first, second = history_of(before, settings), history_of(after, settings)
+    first, second = history_of(before, topics), history_of(after, topics)
     if not pages:
         return diff(first, second, progress)
     must_be_writable(pages, "--pages")
@@ -124,7 +115,7 @@ def shown(found: Diff) -> Group:
 
 def page(found: Diff, before: str, after: str) -> str:
     """The same as one HTML file that loads nothing, with samples side by side."""
-    templates = environment("streams.commands")
+    templates = environment("streams.history")
     templates.globals["evidence"] = _evidence
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     return templates.get_template("diff.html.j2").render(

@@ -29,7 +29,7 @@ from neardup.signals.model import Model
 from neardup.signals.of_sketches import OF_SKETCHES
 from neardup.signals.table import SETS, SIGNALS
 from streams.batch.workers import Workers
-from streams.commands.examples import Labelled, Progress, examples_of, labelled
+from streams.evaluation.examples import Labelled, Progress, examples_of, labelled
 from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import write_whole
 

@@ -21,8 +21,8 @@ from neardup.evaluation.pairs.runs import run_of
 from neardup.evaluation.pairs.sampling import draw
 from neardup.scheme import Scheme
 from streams.cli.evaluation import SEED_MAX
-from streams.commands.evaluate import SCHEME, _read_run, evaluate_command, open_crawl
-from streams.commands.label import LabelFile, label_command
+from streams.evaluation.evaluate import SCHEME, _read_run, evaluate_command, open_crawl
+from streams.evaluation.label import LabelFile, label_command
 from streams.files.scan import scan
 from streams.files.state import State
 from tests.neardup.evaluation.crawl import manual

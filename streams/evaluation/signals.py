@@ -18,9 +18,9 @@ from neardup.signals.learning import FOLDS, LEARNERS, SEEDS, require_learners
 from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
-from streams.commands.compare import SCHEME
-from streams.commands.examples import Labelled, Progress, examples_of, labelled
-from streams.commands.train import over_processes
+from streams.comparison.compare import SCHEME
+from streams.evaluation.examples import Labelled, Progress, examples_of, labelled
+from streams.evaluation.train import over_processes
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from neardup.errors import BadInput, InvariantBroken
 from neardup.scheme import Scheme
-from streams.commands.explain import Explanation, explain_command
-from streams.commands.report import write_report
+from streams.comparison.explain import Explanation, explain_command
+from streams.files.report import write_report
 from streams.files.scan import scan
 from streams.files.state import State
 from tests.streams.archives import Sample, html, text, write_folder

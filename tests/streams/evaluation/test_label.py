@@ -27,7 +27,7 @@ from neardup.evaluation.pairs.labels import REASONS, Judgement, read_labels
 from neardup.evaluation.pairs.sampling import draw
 from neardup.page import Page
 from neardup.report.reasons import Reason
-from streams.commands.label import LabelFile, LabelViews, label_command
+from streams.evaluation.label import LabelFile, LabelViews, label_command
 from tests import processes
 from tests.neardup.evaluation.crawl import crawl_of, manual, page, words
 
@@ -340,7 +340,7 @@ def test_a_file_in_use_is_not_shared_and_a_torn_line_is_cut(server: Server, tmp_
 RUN = """
 import sys
 from pathlib import Path
-from streams.commands.label import label_command
+from streams.evaluation.label import label_command
 label_command([sys.argv[1]], labels=Path(sys.argv[2]), base_url="https://m.example/", port=0, count=3,
               ready=lambda url: print(url, flush=True))
 """

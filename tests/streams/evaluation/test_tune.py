@@ -9,8 +9,8 @@ import pytest
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
-from streams.commands.evaluate import evaluate_command
-from streams.commands.tune import tune_command
+from streams.evaluation.evaluate import evaluate_command
+from streams.evaluation.tune import tune_command
 from streams.files.scan import scan
 from streams.files.state import State
 from tests.neardup.evaluation.crawl import manual

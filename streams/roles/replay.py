@@ -1,22 +1,18 @@
-"""`neardup replay`: verdicts of a stretch of the sketch log again, from a scan's directory or from topics."""
+"""Replays a stretch of the stream's sketch log to a file or a topic."""
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from neardup.decider import Decider
 from neardup.errors import CorruptRecord
-from neardup.index.rocks import RocksStore
 from neardup.verdict import Verdict
 from streams.config.settings import Settings
 from streams.errors import PositionLost, TopicError
-from streams.files.state import State
 from streams.formats.verdicts import decode_verdict
-from streams.history.replay import Present, Stretch, replayed
+from streams.history.replay import Present, Progress, Replayed, Stretch, replayed, scratch_store
 from streams.pipeline.control_records import OperatorDecisions
 from streams.pipeline.deciders import decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
@@ -28,55 +24,6 @@ if TYPE_CHECKING:
     from streams.kafka import KafkaLog, Writer
 
 _log = logs.get("replay")
-
-#: Called with the messages folded so far, and how many there are.
-Progress = Callable[[int, int], None]
-
-
-@dataclass(slots=True)
-class Replayed:
-    """What a replay did. verdicts: given out. present: left out, since the topic holds them already. told: of those
-    given out, how many the scan had kept; otherwise: how many of those were kept in other words. program: version that
-    began the log, "" where it does not say.
-    """
-
-    verdicts: int = 0
-    present: int = 0
-    told: int = 0
-    otherwise: int = 0
-    program: str = ""
-
-
-def replay_scan(
-    state: State,
-    stretch: Stretch,
-    out: BinaryIO,
-    progress: Progress = lambda done, total: None,
-    *,
-    decider: Decider | None = None,
-) -> Replayed:
-    """Writes the verdicts of the stretch as JSON lines, folded anew, and compares them with those that were kept.
-
-    decider: another one, of the same scheme: what it would have said from the log's begin on; nothing is compared then.
-    Raises BadInput, CorruptRecord, StateError.
-    """
-    done, end = Replayed(), state.log.end()
-    kept = state.kept_lines()
-    with _scratch_store() as store:
-        matcher = Matcher(store, decider or state.first_decider)
-        for verdicts in replayed(state.log.read(0), matcher, stretch, lambda offset: progress(offset, end)):
-            for verdict in verdicts:
-                line = verdict.to_json()
-                out.write(line + b"\n")
-                done.verdicts += 1
-                if decider is not None:
-                    continue
-                was = kept(verdict)
-                done.told += was is not None
-                done.otherwise += was is not None and was != line
-        done.program = matcher.log_program
-    out.flush()
-    return done
 
 
 def replay_stream(
@@ -118,7 +65,7 @@ def replay_stream(
         ahead = partial(ahead_of, settings)
         state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-replay-"))) / "state"
         before = _before(settings, log, stretch, state)
-        store = held.enter_context(_scratch_store(state))
+        store = held.enter_context(scratch_store(state))
         # A generation that judges another one's sketches is judged by one decider: control records of it do not count.
         words = () if settings.judges_anew else decider_changes_in(ahead(max(folded_to(store), log.begin())))
         if before is not None:
@@ -211,14 +158,3 @@ def _before(settings: Settings, log: "KafkaLog", stretch: Stretch, state: Path) 
         else "none of its checkpoints lies among these"
     )
     raise PositionLost(f"{left}, and no checkpoint at {settings.checkpoints} lies before the stretch: {serves}")
-
-
-@contextmanager
-def _scratch_store(state: Path | None = None) -> Iterator[RocksStore]:
-    """An index that vanishes again, on disk: that of a long log would not fit into memory. state: where one may be."""
-    with tempfile.TemporaryDirectory(prefix="neardup-replay-") as folder:
-        store = RocksStore((state or Path(folder)) / "index")
-        try:
-            yield store
-        finally:
-            store.close()

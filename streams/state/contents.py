@@ -18,9 +18,9 @@ from neardup.index.rows import decode_cluster, decode_member, decode_url, id_key
 from neardup.page import normalise_url
 from neardup.sketch.header import url_hash
 from neardup.sketch.view import Sketch
-from streams.commands.terminal import safe
 from streams.pipeline.matcher import LOG_PROGRAM, PROGRAM, Matcher
 from streams.pipeline.takedowns import takedowns_of
+from streams.process.terminal import safe
 from streams.state.directory import SCAN_NAMES, Directory
 from streams.state.inspection import Inspection, Progress, inspect
 

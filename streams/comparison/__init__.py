@@ -1,0 +1,1 @@
+"""Puts two pages side by side: rules, signals, evidence, differences."""

@@ -1,0 +1,20 @@
+"""The stream's policy of canonical pages: read, or set."""
+
+from neardup.canonical import policy_of, policy_text
+from streams.config.settings import Settings
+from streams.roles.generations import control_topic
+from streams.roles.runtime import greet
+
+
+def hold_stream(settings: Settings, text: str | None) -> tuple[str, ...]:
+    """Returns the policy, set to `text` before unless it is None: one record of the control topic.
+
+    Raises BadInput, BrokerError, CorruptRecord.
+    """
+    wanted = None if text is None else policy_of(text)
+    greet(settings, "topics")
+    control = control_topic(settings, "topics")
+    if wanted is not None:
+        control.create()
+        control.choose_canonical(policy_text(wanted))
+    return policy_of(control.read().canonical)
