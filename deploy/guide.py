@@ -18,7 +18,7 @@ _COLUMNS = "118"
 
 def told(command: str) -> str:
     """What a command of ours prints."""
-    words = [sys.executable, "-c", "from streams.cli import main; main()", *shlex.split(command)[1:]]
+    words = [sys.executable, "-c", "from streams.commands import main; main()", *shlex.split(command)[1:]]
     environment = {**os.environ, "COLUMNS": _COLUMNS}
     done = subprocess.run(words, env=environment, cwd=GUIDE.parents[1], capture_output=True, text=True, check=True)
     return "\n".join(line.rstrip() for line in done.stdout.splitlines() if line.strip())

@@ -16,6 +16,11 @@ LOG_LOST = (
 )
 
 
+def how_to_install(extra: str) -> str:
+    """The command that installs an optional dependency, for messages."""
+    return f"pip install 'neardup[{extra}]', or in a clone pip install '.[{extra}]'"
+
+
 class WrongUsage(BadInput):
     """What a command was asked for makes no sense, or names what is not there; nothing was begun. Exit code 2."""
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from streams.cli.app import app
+from streams.commands.app import all_commands
 from streams.config.settings import OPTIONS, PREFIX
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +40,7 @@ def _pages() -> list[Path]:
 PAGES = _pages()
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 every_page = pytest.mark.parametrize("page", PAGES, ids=NAMES)
-COMMANDS: Any = typer.main.get_command(app)
+COMMANDS = all_commands()
 
 
 def prose(text: str) -> str:
@@ -96,14 +95,8 @@ def _called(line: str) -> Iterator[tuple[str, Any, list[str]]]:
 
 
 def _found(words: list[str]) -> tuple[str, Any, list[str]]:
-    group, name = COMMANDS, ""
-    for count in (2, 1):
-        if (name := " ".join(words[:count])) in group.commands:
-            break
-    command, rest = group.commands[name], words[len(name.split()) :]
-    if hasattr(command, "commands"):
-        return f"{name} {rest[0]}", command.commands[rest[0]], rest[1:]
-    return name, command, rest
+    name = next(name for count in (2, 1) if (name := " ".join(words[:count])) in COMMANDS)
+    return name, COMMANDS[name], words[len(name.split()) :]
 
 
 @every_page
@@ -115,15 +108,8 @@ def test_the_program_takes_the_commands_of_a_page(page: Path) -> None:
             command.make_context(name, given, resilient_parsing=False)
 
 
-def _options(group: Any = COMMANDS) -> Iterator[str]:
-    for command in group.commands.values():
-        if hasattr(command, "commands"):
-            yield from _options(command)
-        else:
-            yield from (option for each in command.params for option in each.opts)
-
-
-OPTIONS_OF_COMMANDS = {*_options(), "--version", "--help", "--install-completion"}
+OPTIONS_OF_COMMANDS = {option for command in COMMANDS.values() for each in command.params for option in each.opts}
+OPTIONS_OF_COMMANDS |= {"--version", "--help"}
 
 
 @every_page

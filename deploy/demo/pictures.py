@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "pictures")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    command = [str(NEARDUP), "views", "--scan", "state", "--port", "0"]
+    command = [str(NEARDUP), "views", "state", "--port", "0"]
     with subprocess.Popen(command, cwd=given.folder, stderr=subprocess.PIPE, text=True) as server:
         try:
             assert server.stderr is not None

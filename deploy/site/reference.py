@@ -8,34 +8,21 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Annotated, Any, get_args, get_origin
 
-import typer
-
 
 def commands() -> str:
     """The help of every command."""
-    from streams.cli.app import app
+    from streams.commands.app import all_commands
 
-    group = typer.main.get_command(app)
     out = ["# Commands\n", "This is the text of `neardup COMMAND --help`.\n"]
-    for words, command in sorted(_commands(group)):
-        context = command.make_context(
-            f"neardup {' '.join(words)}", ["--help"], resilient_parsing=True, max_content_width=100
-        )
-        out.append(f"## neardup {' '.join(words)}\n\n```text\n{command.get_help(context)}\n```\n")
+    for name, command in sorted(all_commands().items()):
+        context = command.make_context(f"neardup {name}", ["--help"], resilient_parsing=True, max_content_width=100)
+        out.append(f"## neardup {name}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(out)
-
-
-def _commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from _commands(command, (*words, name))
-        else:
-            yield (*words, name), command
 
 
 def exit_codes() -> str:
     """The exit codes of every command."""
-    from streams.cli.options import EXIT_CODES
+    from streams.commands.app import EXIT_CODES
 
     rows = re.findall(r"^ *(\d+)  (.+)$", EXIT_CODES, re.MULTILINE)
     return "# Exit codes\n\n" + _table(("exit code", "meaning"), rows)
@@ -74,8 +61,8 @@ def decider() -> str:
     ]
     overrides = ", ".join(f"`{each.name}`" for each in fields(SiteOverride))
     return (
-        f"# Decider\n\n{_text(inspect.getdoc(Decider))}\n\nSet a number by `--set NAME=VALUE` (scan, partition), by "
-        "its flag, or by `NEARDUP_DECIDER__NAME`.\n\n"
+        f"# Decider\n\n{_text(inspect.getdoc(Decider))}\n\nSet a number by `--set NAME=VALUE`, or by "
+        "`NEARDUP_DECIDER__NAME`.\n\n"
         + _table(("number", "default", "description"), rows)
         + f"\nSettings of a single site (`sites`): {overrides}.\n"
     )

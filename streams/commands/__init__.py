@@ -1,1 +1,13 @@
-"""What a person asks for."""
+"""The command line: a module for each command, imported when the command is called."""
+
+import os
+
+
+def main() -> None:
+    """The entry point of `neardup`."""
+    # Nothing here multiplies large matrices. OpenBLAS takes memory for each of its threads when it is imported, and
+    # where a limit of memory leaves no room for them it tries for ever.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from streams.commands import app
+
+    app.main()

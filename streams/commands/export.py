@@ -1,18 +1,53 @@
-"""`neardup export`: a table of `streams.history.export` as Parquet, CSV or JSON lines."""
+"""`neardup export`."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
 
-from streams.history.comparing import Topics, history_of
-from streams.history.export import TABLES, Name, rows
-from streams.history.tables import must_be_writable, write_table
+from streams.commands.diff import must_be_history, topics_of
+from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
+from streams.commands.output import complain
+from streams.commands.paths import must_be_writable
+from streams.config.settings import Settings
 
 
-def export(
-    source: str, table: Name, out: str, topics: Topics, progress: Callable[[int], None] = lambda read: None
-) -> int:
-    """Writes a table and returns its rows.
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    source: Annotated[
+        str, Arg("SOURCE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
+    ]
+    out: Annotated[
+        str,
+        Opt(
+            "Its name ends in .parquet, .csv or .jsonl; - for JSON lines on standard output.",
+            metavar="FILE",
+            check=must_be_writable,
+        ),
+    ]
+    table: Annotated[str, Opt("Which table.", choices=("urls", "clusters", "verdicts"))] = "urls"
+    settings: Annotated[Settings, Flags(CONNECTION)]
 
-    source: see `streams.history.comparing.history_of`. Raises BadInput for what is no history, and as `write_table`.
+
+@command(
+    "export",
+    "neardup export neardup-state --out urls.parquet",
+    "neardup export neardup-state --table clusters --out clusters.csv",
+    "neardup export topic:verdicts --out - | jq -r 'select(.shown).url'",
+)
+def export(options: Options) -> None:
+    """Write the result of all verdicts as a table: each URL's present state, clusters with members, or all verdicts.
+
+    `shown` says whether an index should show a URL. Later versions only add columns.
     """
-    must_be_writable(out)
-    return write_table(rows(table, history_of(source, topics)(), progress), TABLES[table], out)
+    from streams.commands.terminal import bar
+    from streams.history.comparing import history_of
+    from streams.history.export import TABLES, rows
+    from streams.history.tables import must_be_writable as must_be_table
+    from streams.history.tables import write_table
+
+    table = next(name for name in TABLES if name == options.table)
+    must_be_table(options.out)
+    history = history_of(options.source, topics_of(options.settings))
+    with bar(shown=options.out != "-") as progress:
+        made = rows(table, history(), lambda read: progress.phase(f"{read:,} verdicts", 0, 0))
+        count = write_table(made, TABLES[table], options.out)
+    complain(f"{count:,} rows")

@@ -1,4 +1,4 @@
-"""What a scan looks like in a terminal: the progress bar and the summary."""
+"""A progress bar on stderr."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -6,29 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
-from neardup.rules import why_refused
 from streams.files.scan import Progress as Where
-from streams.files.scan import ScanResult
-from streams.process.terminal import safe
-
-SITES_SHOWN, PROBLEMS_SHOWN, REASONS_SHOWN = 10, 10, 5
-
-#: In the order of the summary, with a plain word for each.
-KINDS = {
-    "unique": "says something new",
-    "exact_duplicate": "the same words as an earlier page",
-    "near_duplicate": "nearly the same words as an earlier page",
-    "same_content": "an earlier page's content in other surroundings",
-    "unchanged": "fetched before, still the same",
-    "edited": "fetched before, edited, still the same page",
-    "stale": "older than what is known of its URL",
-    "gone": "the URL is gone",
-    "promoted": "took the place of a page that went, or its own again (no fetch of its own)",
-    "rejected": "could not be read",
-}
 
 
 class Bar:
@@ -91,114 +70,3 @@ def bar(*, shown: bool, counts: bool = False) -> Iterator[Bar]:
     # Of rich 13.9 to 14.1 (seen) even one that is disabled ends with an empty line.
     with progress if watched else nullcontext():
         yield Bar(progress)
-
-
-def summary(console: Console, result: ScanResult, state_line: str) -> None:
-    """Verdicts, sites and problems of one scan, as tables."""
-    rate = f", {result.pages / result.seconds:,.0f} pages/s" if result.seconds and result.pages else ""
-    console.print(
-        f"{result.pages:,} pages in {result.seconds:,.1f} s{rate}, {result.bytes / 1e6:,.1f} MB read", highlight=False
-    )
-    if result.pages or result.counts:
-        console.print(_kinds(result))
-        if result.reasons:
-            console.print(_reasons(result), soft_wrap=True)
-        if result.kept_apart:
-            console.print(_kept_apart(result), highlight=False, soft_wrap=True)
-        console.print(_sites(result))
-    if result.audit:
-        for line in audit_lines(result.audit):
-            console.print(line, highlight=False, soft_wrap=True, markup=False)
-    for taken in result.fields_taken:
-        console.print(safe(taken), soft_wrap=True)
-    for path in result.skipped:
-        told = Text("scanned already, skipped: ").append_text(safe(path)).append("  (--again scans it once more)")
-        console.print(told, soft_wrap=True)
-    for path in result.resumed:
-        console.print(Text("went on where an earlier scan stopped: ").append_text(safe(path)), soft_wrap=True)
-    for problem in result.problems[:PROBLEMS_SHOWN]:
-        console.print(Text("problem: ", style="yellow").append_text(safe(problem, 400)), soft_wrap=True)
-    if result.problems_total > PROBLEMS_SHOWN:
-        console.print(f"... and {result.problems_total - PROBLEMS_SHOWN:,} more problems")
-    if state_line:
-        console.print(state_line, highlight=False, soft_wrap=True, markup=False)
-
-
-def audit_lines(counts: dict[str, int]) -> list[str]:
-    """What a shadow rule disagreed about, and what was drawn for audit."""
-    kinds = {
-        "live_merges": "the live rule alone merges",
-        "shadow_merges": "the shadow rule alone merges",
-        "other_representative": "both merge, with another page",
-        "other_content": "the main content of another page",
-    }
-    out = []
-    if "live_merges" in counts:
-        said = ", ".join(f"{counts[kind]:,} {words}" for kind, words in kinds.items() if counts[kind])
-        out.append(f"shadow rule: of {counts['pages']:,} pages with candidates {said or 'none is judged otherwise'}")
-    if "drawn" in counts:
-        left = f", {counts['left_out']:,} more beyond the bounds" if counts["left_out"] else ""
-        lost = f", {counts['lost']:,} lines could not be written" if counts["lost"] else ""
-        out.append(f"audit: {counts['drawn']:,} pairs drawn{left}{lost}")
-    return out
-
-
-def _kinds(result: ScanResult) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("verdict")
-    table.add_column("pages", justify="right")
-    table.add_column("share", justify="right")
-    table.add_column("")
-    for kind, words in KINDS.items():
-        count = result.counts.get(kind, 0)
-        if count:
-            share = "" if kind == "promoted" or not result.pages else f"{count / result.pages:.1%}"
-            table.add_row(kind, f"{count:,}", share, words)
-    return table
-
-
-def _reasons(result: ScanResult) -> Text:
-    """Why pages were rejected, on one line."""
-    shown = list(result.reasons.items())[:REASONS_SHOWN]
-    others = sum(result.reasons.values()) - sum(count for _, count in shown)
-    said = [safe(reason, 80).append(f" ({count:,})") for reason, count in shown]
-    return Text("rejected: ").append_text(Text("; ").join([*said, *([Text(f"others ({others:,})")] if others else [])]))
-
-
-def _kept_apart(result: ScanResult) -> Text:
-    """How many pages are like an earlier one and stand for themselves all the same, and why."""
-    said = "; ".join(f"{why_refused(by)} ({count:,})" for by, count in result.kept_apart.items())
-    return Text(
-        f"alike, but kept apart: {sum(result.kept_apart.values()):,} of those that stand for themselves: {said}"
-    )
-
-
-def _sites(result: ScanResult) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("site")
-    table.add_column("pages", justify="right")
-    table.add_column("duplicates", justify="right")
-    table.add_column("share", justify="right")
-    for site in result.sites[:SITES_SHOWN]:
-        name = safe(site.site, 60) if site.site else Text("(no site)", style="dim")
-        table.add_row(name, f"{site.pages:,}", f"{site.duplicates:,}", f"{site.duplicates / site.pages:.1%}")
-    if len(result.sites) > SITES_SHOWN:
-        table.add_row(Text(f"... {len(result.sites) - SITES_SHOWN:,} more sites", style="dim"), "", "", "")
-    return table
-
-
-def sizes(state: Path) -> dict[str, int]:
-    """Bytes on disk of each part of a state directory."""
-    return {
-        part.name: sum(file.stat().st_size for file in part.rglob("*") if file.is_file())
-        for part in sorted(state.iterdir())
-        if part.is_dir()
-    }
-
-
-def state_line(state: Path, pages: int) -> str:
-    """One line: where the state is, its bytes, and those of a page ever judged there."""
-    parts = sizes(state)
-    each = f", {sum(parts.values()) / pages:,.0f} bytes a page" if pages else ""
-    said = ", ".join(f"{name} {size / 1e6:,.1f}" for name, size in parts.items() if name != "sources")
-    return f"state: {state} ({said} MB{each})"

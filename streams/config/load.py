@@ -2,7 +2,7 @@
 
 What a value may be stands beside it in `streams.config.settings`. Names, by the example of `decider.tape_min`:
 
-    flag           --tape-min .8
+    flag           --set tape_min=.8                   (other settings: --threads 4)
     environment    NEARDUP_DECIDER__TAPE_MIN=.8        (an empty value counts as not given)
     file (TOML)    [decider] tape_min = .8             (the file that --config or NEARDUP_CONFIG names)
 
@@ -17,7 +17,7 @@ which people share. Any librdkafka setting passes through, for all roles or for 
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
@@ -56,8 +56,8 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {"sketch": ("seed",), "match": ("seed",
 
 
 def load(environ: Mapping[str, str], *, flags: Mapping[str, Any] | None = None, role: str = "") -> Settings:
-    """Settings from `flags` (by `Option.parameter`; None: not given; also `config`, and `kafka`: NAME=VALUE strings),
-    then `environ`, then the file, then the defaults.
+    """Settings from `flags` (by `Option.parameter`; None: not given; also `config`, and NAME=VALUE strings: `set` of
+    numbers of the decider, and `kafka`), then `environ`, then the file, then the defaults.
 
     role: adds what that role cannot do without. A value that a stronger source overrides must be valid all the same.
     Raises WrongUsage, which names every bad setting, where its value comes from and what is allowed.
@@ -71,6 +71,18 @@ def load(environ: Mapping[str, str], *, flags: Mapping[str, Any] | None = None, 
     given.take_environment(environ)
     given.take_flags(flags)
     return given.settings(role)
+
+
+def decider_numbers(texts: Iterable[str], *, flag: str = "--set", without: Collection[str] = ()) -> dict[str, Any]:
+    """Parses NAME=NUMBER texts as numbers of the decider. Raises WrongUsage, which names every bad one.
+
+    flag: where they come from, for the message. without: names that are not admitted.
+    """
+    given = _Given()
+    given.take_numbers(texts, f"flag {flag}", without)
+    if given.problems:
+        raise WrongUsage("; ".join(given.problems))
+    return {name.removeprefix("decider."): value for name, value in given.values.items()}
 
 
 class _Given:
@@ -171,8 +183,10 @@ class _Given:
                 self.take(option, raw, origin)
 
     def take_flags(self, flags: Mapping[str, Any]) -> None:
-        by_parameter = {option.parameter: option for option in OPTIONS.values()}
-        pairs = [(by_parameter.get(name), name, raw) for name, raw in flags.items() if name not in ("config", "kafka")]
+        by_parameter = {option.parameter: option for option in OPTIONS.values() if not option.flag.endswith("=")}
+        own = ("config", "kafka", "set")
+        pairs = [(by_parameter.get(name), name, raw) for name, raw in flags.items() if name not in own]
+        self.take_numbers(flags.get("set") or (), "flag --set")
         for text in flags.get("kafka") or ():
             name, equals, raw = text.partition("=")
             pairs.append((kafka_option(name), "kafka", raw if equals else None))
@@ -193,6 +207,18 @@ class _Given:
             else:
                 self.take(option, raw, f"flag {flag}")
 
+    def take_numbers(self, texts: Iterable[str], origin: str, without: Collection[str] = ()) -> None:
+        """Takes NAME=NUMBER texts as numbers of the decider. without: names that are not admitted."""
+        known = {option.parameter: option for option in OPTIONS.values() if option.flag.endswith("=")}
+        for text in texts:
+            name, equals, raw = text.strip().partition("=")
+            if name not in known or name in without:
+                self.unknown(name, origin, [each for each in known if each not in without])
+            elif not equals:
+                self.problems.append(f"{name} ({origin}): must be {name}=NUMBER")
+            else:
+                self.take(known[name], raw, origin)
+
     def settings(self, role: str) -> Settings:
         tables: dict[str, dict[str, Any]] = {"": {}, "decider": {}, "kafka": {}}
         for full, value in self.values.items():
@@ -209,10 +235,14 @@ class _Given:
                 env = OPTIONS[name].env
                 self.problems.append(f"{name} (not given): `neardup {role}` needs it: set {env} or {env}_FILE")
         self._check_together(settings)
+        self.must_be_good()
+        return settings
+
+    def must_be_good(self) -> None:
+        """Raises WrongUsage if there is a problem."""
         if self.problems:
             count = f"{len(self.problems)} settings" if len(self.problems) > 1 else "a setting"
             raise WrongUsage(f"{count} cannot be used:\n" + "\n".join("  " + problem for problem in self.problems))
-        return settings
 
     def _check_together(self, settings: Settings) -> None:
         if len(set(settings.topics)) < len(settings.topics):

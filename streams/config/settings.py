@@ -21,6 +21,8 @@ Role = Literal["sketch", "match", "publish", "verdicts", "topics", "views"]
 #: Roles with a [kafka.ROLE] table; `neardup run` is sketch and match together.
 ROLES = ("sketch", "match", "publish", "verdicts", "topics", "views")
 PREFIX = "NEARDUP_"
+#: Default ports of the web pages on this machine.
+LABEL_PORT, VIEWS_PORT = 8378, 8379
 HIDDEN = "***"
 
 #: Processes whose metrics are asked for.
@@ -388,8 +390,7 @@ class Settings:
             shown = HIDDEN if secret else without_credentials(_shown(value), queries=True)
             origin = self.origins.get(option.name, "default")
             flag = f"--kafka {name}=" if table == "kafka" else option.flag
-            hidden = option.kind.secret or option.name == "decider.sites"
-            rows.append(Row(option.name, shown, origin, option.help, option.env, "" if hidden else flag))
+            rows.append(Row(option.name, shown, origin, option.help, option.env, "" if option.kind.secret else flag))
         return rows
 
 
@@ -423,6 +424,10 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+#: Settings of the decider with a flag of their own; `--set NAME=NUMBER` takes the others.
+FLAGS_OF_DECIDER = ("decider.rule", "decider.sites")
+
+
 @dataclass(frozen=True)
 class Option:
     """One setting as the command line needs it. `parameter` is the key in `load`'s flags."""
@@ -438,6 +443,8 @@ class Option:
 
     @property
     def flag(self) -> str:
+        if self.name.startswith("decider.") and self.name not in FLAGS_OF_DECIDER:
+            return f"--set {self.parameter}="
         return "--" + self.parameter.replace("_", "-")
 
     @property

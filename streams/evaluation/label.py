@@ -31,9 +31,10 @@ from neardup.evaluation.pairs.labels import Label, parse_label, read_labels
 from neardup.evaluation.pairs.sampling import check, draw
 from neardup.evaluation.pairs.texts import Texts
 from neardup.evaluation.rules.audits import drawn_of, read_audits
+from streams.config.settings import LABEL_PORT
+from streams.errors import WrongUsage
 from streams.evaluation.evaluate import Progress, check_crawl, open_crawl, silent
 
-PORT = 8378
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -285,7 +286,7 @@ def label_command(
     count: int = 200,
     by: str = "all",
     seed: int = 0,
-    port: int = PORT,
+    port: int = LABEL_PORT,
     base_url: str | None = None,
     follow_links: bool = False,
     threads: int = 1,
@@ -357,5 +358,5 @@ def _bound(port: int) -> socket.socket:
         sock.bind(("127.0.0.1", port))
     except OSError as error:
         sock.close()
-        raise BadInput(f"cannot listen on 127.0.0.1:{port}: {error.strerror}; name another with --port") from error
+        raise WrongUsage(f"cannot listen on 127.0.0.1:{port}: {error.strerror}; name another with --port") from error
     return sock

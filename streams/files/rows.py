@@ -8,6 +8,7 @@ from typing import Literal
 
 from neardup.errors import BadInput, BadPage
 from neardup.page import Page
+from streams.errors import how_to_install
 from streams.formats.compressed import Damaged, Stream
 from streams.formats.documents import BODIES, Fields, document_of, guessed
 from streams.formats.json import object_of
@@ -98,7 +99,7 @@ def _columns(path: Path) -> list[str]:
     try:
         from streams.formats.parquet import ParquetDamaged, columns_of
     except ImportError as error:
-        raise BadInput(f"{path}: Parquet is read by DuckDB: pip install 'neardup[batch]'") from error
+        raise BadInput(f"{path}: Parquet is read by DuckDB: {how_to_install('batch')}") from error
     try:
         return list(columns_of(path))
     except ParquetDamaged as error:

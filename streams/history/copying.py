@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from neardup.errors import BadInput
 from neardup.page import Page, normalise_url
-from streams.errors import WrongUsage
+from streams.errors import WrongUsage, how_to_install
 from streams.files.rows import Lines
 from streams.files.sources import LINE_SLACK_BYTES, LocalSource, SourceRecord, unchanged
 from streams.files.state import State
@@ -203,7 +203,7 @@ def _copy_rows(sources: list[SourceRecord], keeping: Keeping, out: Path, done: C
     try:
         from streams.formats.parquet import ParquetDamaged, copy_rows
     except ImportError as error:
-        raise BadInput("Parquet is written by DuckDB: pip install 'neardup[batch]'") from error
+        raise BadInput(f"Parquet is written by DuckDB: {how_to_install('batch')}") from error
     kept = [(Path(one.path), (offset for offset, shown, _ in keeping.of(one.id) if shown)) for one in sources]
     try:
         done.kept = copy_rows(kept, out)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from neardup.errors import BadInput
-from streams.errors import WrongUsage
+from streams.errors import WrongUsage, how_to_install
 
 Row = tuple[Any, ...]
 FORMATS = (".parquet", ".csv", ".jsonl")
@@ -62,9 +62,7 @@ def _parquet() -> Callable[[Path, Mapping[str, str], Path], None]:
     try:
         from streams.formats.parquet import parquet_of_lines
     except ImportError as error:
-        raise BadInput(
-            "Parquet is written by DuckDB: pip install 'neardup[batch]', or choose .csv or .jsonl"
-        ) from error
+        raise BadInput(f"Parquet is written by DuckDB: {how_to_install('batch')}; or choose .csv or .jsonl") from error
     return parquet_of_lines
 
 

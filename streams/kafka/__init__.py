@@ -6,12 +6,14 @@ killed and restarted. Check a newer one with tests/kafka before changing the bou
 Messages are handed on as confluent_kafka gives them (`RawRecord`): a batch costs no per-record object of ours.
 """
 
+from streams.errors import how_to_install
+
 try:
     import confluent_kafka  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name != "confluent_kafka":
         raise
-    wanted = "confluent_kafka is not installed, and the stream needs it: pip install 'neardup[kafka]'"
+    wanted = f"confluent_kafka is not installed, and the stream needs it: {how_to_install('kafka')}"
     raise ModuleNotFoundError(wanted, name=error.name) from None
 
 from streams.kafka.admin import Admin, Topic

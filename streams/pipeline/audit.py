@@ -29,7 +29,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
 from neardup.shadow import AUDIT_VERSION, LIVE_ONLY, Auditor, Counts, Disagreement, shadow_of
-from streams.config.settings import OPTIONS
+from streams.config.load import decider_numbers
 from streams.errors import WrongUsage
 
 _BEGIN = b'{"version":%d,"audit":' % AUDIT_VERSION
@@ -165,22 +165,7 @@ class Audit:
 
 def shadow_numbers(texts: Sequence[str]) -> dict[str, Any]:
     """Parse NAME=NUMBER texts as numbers of the decider. Raises WrongUsage: unknown, or out of bounds."""
-    out: dict[str, Any] = {}
-    for text in texts:
-        name, _, value = text.strip().partition("=")
-        option = OPTIONS.get(f"decider.{name}")
-        if option is None or name in ("rule", "sites") or name in LIVE_ONLY:
-            raise WrongUsage(f"shadow number {text!r}: there is {', '.join(_numbers())}")
-        try:
-            out[name] = option.kind.parse(value)
-        except (ValueError, TypeError):
-            raise WrongUsage(f"shadow number {text!r}: {name} is {option.kind.allowed}") from None
-    return out
-
-
-def _numbers() -> list[str]:
-    names = (name.removeprefix("decider.") for name in OPTIONS if name.startswith("decider."))
-    return [name for name in names if name not in ("rule", "sites") and name not in LIVE_ONLY]
+    return decider_numbers(texts, flag="--shadow-set", without=LIVE_ONLY)
 
 
 def open_audit(

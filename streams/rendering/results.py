@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -123,10 +123,3 @@ def _noted(line: Line, rendered: Rendered | None, tally: Tally) -> bytes:
     body = rendered.html.encode("utf-8", "replace")
     moved = {} if rendered.url == line.page.url else {"rendered_url": rendered.url}
     return encode_result(replace(line, rendered=body), **moved)
-
-
-def shown(problems: Sequence[str], most: int) -> Iterator[str]:
-    """The first problems, and how many more there are."""
-    yield from problems[:most]
-    if len(problems) > most:
-        yield f"and {len(problems) - most:,} more"

@@ -24,6 +24,7 @@ from aiohttp import web
 from neardup.decider import Decider
 from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
+from streams.errors import WrongUsage
 from streams.evaluation.label import LabelFile, posted
 from streams.views import comparing, counting, pages
 from streams.views.audits import listed
@@ -33,7 +34,6 @@ from streams.views.peers import Signer
 from streams.views.rows import TABLES
 from streams.views.source import Source
 
-PORT = 8379
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'",
@@ -313,18 +313,18 @@ def _token_of(authorization: str) -> str:
 def listen(host: str, port: int, token: str | None) -> socket.socket:
     """A bound socket. Raises BadInput; also for an address that others reach where no token is asked for."""
     if host not in _LOOPBACK and token is None:
-        raise BadInput(f"--host {host}: others could read the pages; set NEARDUP_VIEWS_TOKEN(_FILE)")
+        raise WrongUsage(f"--host {host}: others could read the pages; set NEARDUP_VIEWS_TOKEN(_FILE)")
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise BadInput(f"--host {host}: {error.strerror}") from error
+        raise WrongUsage(f"--host {host}: {error.strerror}") from error
     sock = socket.socket(family, kind)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind(address)
     except OSError as error:
         sock.close()
-        raise BadInput(f"cannot listen on {host}:{port}: {error.strerror}; name another with --port") from error
+        raise WrongUsage(f"cannot listen on {host}:{port}: {error.strerror}; name another with --port") from error
     return sock
 
 

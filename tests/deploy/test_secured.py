@@ -27,7 +27,7 @@ from faust import SASLCredentials, SSLCredentials
 from streams.views.security import credentials
 
 GUIDE = Path(__file__).resolve().parents[2] / "deploy" / "secure.md"
-NEARDUP = [sys.executable, "-c", "from streams.cli import main; main()"]
+NEARDUP = [sys.executable, "-c", "from streams.commands import main; main()"]
 SEED, TOKEN = "11400714819323198485", "a-token-of-the-tests-views"
 USERS = ("operator", "crawler", "sketcher", "matcher", "indexer", "views")
 Right = tuple[str, str, str, str]

@@ -23,7 +23,7 @@ from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Ended, Shell
 
 PAGE = Path(__file__).parents[2] / "streams" / "history" / "replay-and-backfill.md"
-NEARDUP = [sys.executable, "-c", "from streams.cli import main; main()"]
+NEARDUP = [sys.executable, "-c", "from streams.commands import main; main()"]
 
 
 def walks() -> tuple[list[str], list[str]]:

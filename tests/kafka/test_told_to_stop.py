@@ -62,7 +62,7 @@ def test_the_last_line_is_of_the_log_too(tmp_path: Path) -> None:
     """What collects logs reads lines of JSON: an error that ends a process is one, and no text beside it."""
     (tmp_path / "state").write_text("no folder")
     (port,) = kafka.free_ports(1)
-    main = "from streams.cli import main; main()"
+    main = "from streams.commands import main; main()"
     command = [sys.executable, "-c", main, "match", "--bootstrap", f"127.0.0.1:{port}"]
     environment = {**os.environ, "NEARDUP_SEED": "7"}
     ended = subprocess.run([*command, "--metrics-host", "no.such.host.invalid"], capture_output=True, env=environment)

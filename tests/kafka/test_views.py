@@ -44,7 +44,7 @@ class Worker:
         arguments = ["--bootstrap", broker, "--group", names.verdicts, "--verdicts-topic", names.verdicts]
         self.metrics_port = kafka.free_ports(1)[0]
         arguments += ["--views-state", str(folder), "--port", "0", "--metrics-port", str(self.metrics_port), *more]
-        main = [sys.executable, "-c", before + "from streams.cli import main; main()", "views"]
+        main = [sys.executable, "-c", before + "from streams.commands import main; main()", "views"]
         environment = {**os.environ, **({"NEARDUP_VIEWS_TOKEN": token} if token else {})}
         self.process = subprocess.Popen([*main, *arguments], stdout=self._log, stderr=self._log, env=environment)
         self.port = int(eventually(lambda: self._port(began), "the views serve"))

@@ -87,7 +87,7 @@ def test_the_wheel_holds_all_that_a_program_reads_and_nothing_else(built: dict[s
         ).stdout.split()
         assert set(listed) == {name for name in found if name.startswith(f"{package}/")}
     (scripts,) = (data for name, data in found.items() if name.endswith("entry_points.txt"))
-    assert scripts.split() == [b"[console_scripts]", b"neardup", b"=", b"streams.cli:main"]
+    assert scripts.split() == [b"[console_scripts]", b"neardup", b"=", b"streams.commands:main"]
 
 
 def test_the_sdist_makes_the_same_wheel_and_brings_its_tests(built: dict[str, Path]) -> None:
@@ -126,7 +126,7 @@ def test_what_is_installed_runs_from_where_it_was_put(
     script = [sys.executable, place / "bin" / "neardup"]
     told = subprocess.run([*script, "--version"], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert told.stdout == f"neardup {project['version']}\n", told.stderr
-    where = "import neardup, streams.cli; print(neardup.__file__, streams.cli.__file__)"
+    where = "import neardup, streams.commands; print(neardup.__file__, streams.commands.__file__)"
     told = subprocess.run([sys.executable, "-c", where], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert told.stdout.count(str(place)) == 2, "the source tree is tested instead"
     schema = subprocess.run([*script, "schema"], env=environment, cwd=tmp_path, capture_output=True, text=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from neardup import warm
-from streams.cli import app as cli
+from streams.commands import app as cli
 
 
 class Ended(NamedTuple):

@@ -57,7 +57,15 @@ def main() -> None:
     if not corpus.exists():
         write_corpus(scratch := corpus.with_suffix(".part"), given.documents)
         scratch.rename(corpus)
-    command = [sys.executable, "-c", "from streams.cli import main; main()", "partition", corpus, "--again", "--json"]
+    command = [
+        sys.executable,
+        "-c",
+        "from streams.commands import main; main()",
+        "partition",
+        corpus,
+        "--again",
+        "--json",
+    ]
     loads, began = [os.getloadavg()[0]], time.monotonic()
     ended = subprocess.run(
         [*command, "--out", given.out / "sets", "--workers", str(given.workers)], check=True, capture_output=True

@@ -64,7 +64,7 @@ def _corpus(folder: Path, documents: int) -> list[Path]:
 
 def _run(corpus: Sequence[Path], scratch: Path, flags: Sequence[str]) -> tuple[float, float, int]:
     """(seconds, processor seconds, sets) of one partition."""
-    command = [sys.executable, "-c", "from streams.cli import main; main()", "partition", *map(str, corpus)]
+    command = [sys.executable, "-c", "from streams.commands import main; main()", "partition", *map(str, corpus)]
     out = scratch / "sets"
     began = time.monotonic()
     with subprocess.Popen(

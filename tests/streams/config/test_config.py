@@ -269,7 +269,7 @@ def test_flags_and_variables_are_told_apart_by_name():
     assert len({option.parameter for option in options}) == len({option.env for option in options}) == len(OPTIONS)
     assert not {"config", "kafka", "role"} & {option.parameter for option in options}
     option = OPTIONS["decider.tape_min"]
-    assert (option.flag, option.env) == ("--tape-min", "NEARDUP_DECIDER__TAPE_MIN")
+    assert (option.flag, option.env) == ("--set tape_min=", "NEARDUP_DECIDER__TAPE_MIN")
     assert option.usage == "Tape score of a near-duplicate [NEARDUP_DECIDER__TAPE_MIN; default: 0.74]"
 
 

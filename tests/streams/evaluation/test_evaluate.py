@@ -20,7 +20,7 @@ from neardup.evaluation.pairs.labels import Judgement, label_of, read_labels
 from neardup.evaluation.pairs.runs import run_of
 from neardup.evaluation.pairs.sampling import draw
 from neardup.scheme import Scheme
-from streams.cli.evaluation import SEED_MAX
+from streams.commands.shared import SEED_MAX
 from streams.evaluation.evaluate import SCHEME, _read_run, evaluate_command, open_crawl
 from streams.evaluation.label import LabelFile, label_command
 from streams.files.scan import scan

@@ -19,7 +19,7 @@ class Missing:
         if name.partition(".")[0] in ("sklearn", "wittgenstein", "pandas", "scipy"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Missing())
-from streams.cli import main
+from streams.commands import main
 main()
 """
 

@@ -117,11 +117,11 @@ def test_a_void_word_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command(shell: Shell, tmp_path: Path) -> None:
     path = scanned(tmp_path, 12)
-    told = shell("replay", "--scan", str(path), "--from", "1", "--to", "3")
+    told = shell("replay", str(path), "--from", "1", "--to", "3")
     assert {json.loads(line)["page_id"] >> PLACE_BITS for line in told.out.splitlines()} == {1, 2}
     assert told.err.endswith("of them are kept, 0 otherwise\n")
     file = tmp_path / "again.jsonl"
-    shell("replay", "--scan", str(path), "--out", str(file))
+    shell("replay", str(path), "--out", str(file))
     with State.open(path) as state:
         assert file.read_bytes().splitlines() == [line for _, line in lines(state)]
 
@@ -129,7 +129,7 @@ def test_the_command(shell: Shell, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--scan", "nowhere"], "nowhere is no scan's state directory"),
+        (["nowhere"], "nowhere is no state directory"),
         (["--scan", "x", "--to-topic", "t"], "choose one"),
         (["--from", "3", "--to", "3"], "holds nothing"),
         (["--since", "end"], "is no time"),

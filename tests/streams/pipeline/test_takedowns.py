@@ -184,10 +184,10 @@ def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
     where = tmp_path / "state"
     write_warc(tmp_path / "a.warc", crawl())
     assert shell("scan", str(tmp_path / "a.warc"), "--state", str(where)).code == 0
-    said = shell("forget", PAGE, "--scan", str(where)).out
+    said = shell("forget", PAGE, "--state", str(where)).out
     assert "1 pages are taken down, 1 others took their place" in said
     assert "not reached: the files that were scanned" in said
-    asked = json.loads(shell("forget", "--site", "a.example", "--scan", str(where), "--json").out)
+    asked = json.loads(shell("forget", "--site", "a.example", "--state", str(where), "--json").out)
     assert (asked["pages"], asked["what"], len(asked["unreached"])) == (18, "site", 2)
     with ExitStack() as held:
         opened_index = look.open_index(where, held)
@@ -198,7 +198,7 @@ def test_the_command_and_what_it_leaves(tmp_path: Path, shell: Shell) -> None:
             look.of_url(opened_index.store, PAGE)
     assert "taken down at offset" in shell("inspect", "--state", str(where)).out
     for code, wrong in ((2, ()), (2, (PAGE, "--site", "a.example")), (1, ("--prefix", "http://a.example"))):
-        ended = shell("forget", *wrong, "--scan", str(where))
+        ended = shell("forget", *wrong, "--state", str(where))
         assert (ended.code, ended.err[:9]) == (code, "neardup: ")
 
 
@@ -214,8 +214,8 @@ def test_checkpoints_of_before_are_stale_and_go(tmp_path: Path, shell: Shell) ->
     store = CheckpointStore(kept)
     before = list(store.usable())
     assert [row["stale"] for row in describe(before)] == [False, False]
-    shell("forget", PAGE, "--scan", where)
-    shell("forget", COPY, "--scan", where)
+    shell("forget", PAGE, "--state", where)
+    shell("forget", COPY, "--state", where)
     assert shell("checkpoint", *at).code == 0
     (left,) = store.usable()
     assert left.manifest.forgot == left.manifest.offset

@@ -11,7 +11,7 @@ import pytest
 from streams.process.open_files import OPEN_FILES_MIN
 from tests.streams.archives import crawl, write_warc
 
-MAIN = "from streams.cli import main; main()"
+MAIN = "from streams.commands import main; main()"
 
 
 def started(soft: int, hard: int, *arguments: str) -> subprocess.CompletedProcess[str]:

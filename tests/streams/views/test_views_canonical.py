@@ -97,18 +97,21 @@ def test_a_scan_has_a_policy_too(shell: Shell, tmp_path: Path) -> None:
 
     assert canonical() == ("b.html", [])
     assert pages.url(source, "https://a.example/a.html", Decider(scheme=""))["verdict"]["rel_canonical"]
-    told = shell("canonical", "--scan", "neardup-state", "https,first-seen")
+    told = shell("canonical", "--state", "neardup-state", "https,first-seen")
     assert (told.code, told.out) == (0, "https, then first-seen\n")
     assert canonical() == ("a.html", ["https", "first-seen"])
-    wrong = shell("canonical", "--scan", "neardup-state", "oldest")
+    wrong = shell("canonical", "--state", "neardup-state", "oldest")
     assert (wrong.code, "there is rel-canonical, https" in wrong.err) == (2, True)
-    assert shell("canonical", "--scan", "neardup-state", "--json").out.split() == [
+    assert shell("canonical", "--state", "neardup-state", "--json").out.split() == [
         *("{", '"policy":', "[", '"https",', '"first-seen"', "]", "}")
     ]
-    assert shell("canonical", "--scan", "neardup-state", "--none").out == "no policy: what verdicts say holds\n"
+    assert (
+        shell("canonical", "--state", "neardup-state", "--none").out
+        == "no policy: the canonical page of the verdicts holds\n"
+    )
     assert canonical() == ("b.html", [])
     (tmp_path / "neardup-state" / "canonical.json").write_text("{")
-    assert "is no policy" in shell("canonical", "--scan", "neardup-state").err
-    assert shell("canonical", "--scan", "nowhere").code == 2
+    assert "is no policy" in shell("canonical", "--state", "neardup-state").err
+    assert shell("canonical", "--state", "nowhere").code == 2
     assert told_so_far() == kept
     assert shell("scan", "site", "--base-url", "https://a.example/").code == 0, "the file is one of a scan's directory"

@@ -250,7 +250,7 @@ def test_what_others_reach_needs_a_token() -> None:
 
 
 def test_wrong_usage_is_told_in_a_line(shell: Shell) -> None:
-    assert "no scan's state directory" in shell("views", "--scan", "nowhere").err
+    assert "no scan's state directory" in shell("views", "nowhere").err
     assert "read anew at every start" in shell("views", "--scan", "nowhere", "--rebuild").err
 
 

@@ -1,0 +1,23 @@
+"""`neardup accept-gap`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import click
+
+from streams.commands.options import TOPICS, Arg, Flags, command
+from streams.config.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    offset: Annotated[int, Arg("OFFSET", "Of the message in the sketch log.", low=0)]
+    settings: Annotated[Settings, Flags(TOPICS, role="match", connects="match")]
+
+
+@command("accept-gap", "neardup accept-gap 1234")
+def accept_gap(options: Options) -> None:
+    """Let the matcher continue past pages that the message at OFFSET leaves out. The decision goes into the log."""
+    from streams.roles import accept_gap as accept
+
+    click.echo(f"written at offset {accept(options.settings, options.offset)}; start the matcher again")

@@ -1,0 +1,60 @@
+"""`neardup backfill`."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from streams.commands.options import MATCH, SKETCH, Arg, Flags, Opt, command
+from streams.commands.output import complain
+from streams.commands.paths import must_exist
+from streams.commands.shared import INPUTS
+from streams.config.settings import Settings
+from streams.errors import WrongUsage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    archives: Annotated[tuple[str, ...], Arg("[PATH]...", f"Read before the pages: {INPUTS}", check=must_exist)] = ()
+    rate: Annotated[float, Opt("Most pages a second; 0: no limit.", low=0, metavar="N")] = 0.0
+    once: Annotated[bool, Opt("End when it has caught up, instead of following the live topic.")] = False
+    read_pages: Annotated[bool, Opt("Read the pages even if their sketches could be judged again.")] = False
+    settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*SKETCH, *MATCH))), role="match", connects="match")]
+
+
+@command(
+    "backfill",
+    "neardup backfill --generation second --rule tape",
+    "neardup backfill --generation second --body-bytes-max 1000000 --rate 500 --threads 1 --once",
+    "neardup backfill --generation second crawl-2024.warc.gz crawl-2025.warc.gz",
+    codes="Exit codes: 0 caught up, 1 an error, 2 wrong usage, 130 stopped before (the same command continues).",
+)
+def backfill(options: Options) -> int:
+    """Judge history again, by other settings, into a generation of its own; the live one is not touched.
+
+    Where only rule and numbers are new, the existing sketches are judged again. Else the pages are read from the
+    beginning of their topic, in the order in which they were fetched: across partitions exactly, within one in the
+    order of the partition. Archives are read before them, side by side by --threads processes, in one order likewise.
+    Its state directory is that of --state, or the live one's name with the generation's appended.
+
+    It may be stopped at any moment, and the same command continues. When it has caught up it prints so, and follows
+    the live topic, so that `neardup cutover` loses nothing.
+    """
+    from streams.commands.terminal import bar
+    from streams.roles import run_backfill
+    from streams.roles.backfill import Wishes
+
+    settings = options.settings
+    if not settings.generation:
+        raise WrongUsage("a backfill fills a generation of its own: name it, as --generation second")
+    wishes = Wishes(rate=options.rate, once=options.once, read_pages=options.read_pages, archives=options.archives)
+    if not settings.origins.get("state", "").startswith("flag"):
+        state = Path(settings.state)
+        settings = replace(settings, state=str(state.with_name(f"{state.name}.{settings.generation}")))
+    if not settings.origins.get("checkpoints", "").startswith("flag"):
+        settings = replace(settings, checkpoints="")  # those of the live one are there, and would be removed
+    with bar(shown=True, counts=True) as shown:
+        caught_up = run_backfill(settings, wishes, shown=shown.backfill if shown.watched else None)
+    if not caught_up:
+        complain("stopped before it has caught up; the same command continues from there")
+        return 130
+    return 0

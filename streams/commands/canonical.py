@@ -1,0 +1,67 @@
+"""`neardup canonical`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from neardup.canonical import CRITERIA, policy_of
+from neardup.errors import BadInput
+from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
+from streams.commands.output import print_json
+from streams.commands.paths import must_be_scan
+from streams.commands.shared import Json
+from streams.config.settings import Settings
+from streams.errors import WrongUsage
+
+_ALL = ",".join(CRITERIA)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Json):
+    policy: Annotated[str | None, Arg("[POLICY]", f"Criteria in their order, of {', '.join(CRITERIA)}.")] = None
+    none: Annotated[bool, Opt("Remove the policy: the canonical page of the verdicts holds.")] = False
+    state: Annotated[
+        Path | None,
+        Opt("The state directory of a scan; by default the stream.", metavar="DIR", check=must_be_scan),
+    ] = None
+    settings: Annotated[Settings, Flags(CONNECTION)]
+
+
+@command(
+    "canonical",
+    f"neardup canonical {_ALL}",
+    "neardup canonical --state neardup-state https,first-seen",
+    "neardup canonical --none",
+    "neardup canonical",
+)
+def canonical(options: Options) -> None:
+    """Set the policy that chooses the page of a cluster that an index shows; without an argument, print it.
+
+    Each criterion keeps the best of the members that the one before has left: rel-canonical is honoured both ways,
+    score is the crawler's. On the stream a policy is one record of the topic of generations: views and clients choose
+    again from the verdicts that they have read, and no verdict is emitted again. Without a policy, a verdict's
+    `canonical` holds.
+    """
+    if options.none and options.policy is not None:
+        raise WrongUsage("a policy and --none exclude each other; choose one")
+    text = "" if options.none else options.policy
+    try:
+        wanted = None if text is None else policy_of(text)
+    except BadInput as error:
+        raise WrongUsage(str(error)) from None
+    if options.state is None:
+        from streams.roles.canonical import hold_stream
+
+        held = hold_stream(options.settings, text)
+    else:
+        from streams.state.canonical import keep_policy, kept_policy
+
+        if wanted is not None:
+            keep_policy(options.state, wanted)
+        held = kept_policy(options.state)
+    if options.as_json:
+        print_json({"policy": list(held)})
+    else:
+        click.echo(", then ".join(held) or "no policy: the canonical page of the verdicts holds")

@@ -1,0 +1,40 @@
+"""`neardup checkpoint`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from streams.commands.checkpoints import store_of
+from streams.commands.options import Flags, command
+from streams.commands.paths import must_be_folder, must_be_state
+from streams.config.settings import Settings
+
+
+@dataclass(frozen=True)
+class Options:
+    settings: Annotated[Settings, Flags(("state", "checkpoints", "checkpoints_kept"), argument="state")]
+
+
+@command("checkpoint", "neardup checkpoint DIR --checkpoints s3://bucket/neardup")
+def checkpoint(options: Options) -> None:
+    """Make a checkpoint of a scan's state directory, or of that of a stopped matcher; old ones are removed.
+
+    A running matcher makes checkpoints itself, if NEARDUP_CHECKPOINTS is set. Files that are in a checkpoint already
+    are not copied again. The secret seed is not in it: keep that yourself.
+    """
+    from streams.commands.terminal import bar
+    from streams.history.checkpoints import make
+
+    settings = options.settings
+    must_be_state(Path(settings.state))
+    store = store_of(settings, must_be_folder)
+    with bar(shown=True) as shown:
+        done = make(
+            Path(settings.state),
+            store,
+            keep=settings.checkpoints_kept,
+            progress=lambda now, total: shown.phase("copying", now, total),
+        )
+    click.echo(f"{done.checkpoint}: {done.bytes:,} bytes copied of {done.of_bytes:,}, {done.files:,} new files")

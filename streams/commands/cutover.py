@@ -1,0 +1,30 @@
+"""`neardup cutover`."""
+
+from dataclasses import dataclass
+from shlex import quote
+from typing import Annotated
+
+import click
+
+from streams.commands.generations import Named
+from streams.commands.options import CONNECTION, Flags, Opt, command
+from streams.config.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Named):
+    force: Annotated[bool, Opt("Although it has not caught up, or lacks verdicts.")] = False
+    settings: Annotated[Settings, Flags(CONNECTION, connects="topics")]
+
+
+@command("cutover", "neardup cutover second", "neardup cutover ''")
+def cutover(options: Options) -> None:
+    """Make a generation the live one, for all clients at once; the same command returns to the earlier one.
+
+    It is one record of the topic of generations. The command refuses a generation that has not caught up, or whose
+    roles have fallen behind; and one that was never live and lacks verdicts which retention has removed.
+    """
+    from streams.roles.cutover import cut_over
+
+    before = cut_over(options.settings, options.name, force=options.force)
+    click.echo(f"generation {quote(options.name)} is live; back: neardup cutover {quote(before)}")

@@ -1,0 +1,55 @@
+"""`neardup dedupe-results`."""
+
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from streams.commands.options import Arg, Opt, command
+from streams.commands.output import announce_compiler, complain_of
+from streams.commands.paths import must_be_writable, must_exist
+from streams.commands.shared import Quiet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Quiet):
+    results: Annotated[Path, Arg("RESULTS", "JSON lines; results of a query in their order.", check=must_exist)]
+    model: Annotated[Path, Opt("Model by `neardup train`, which decides.", metavar="MODEL", check=must_exist)]
+    by: Annotated[str | None, Opt("What decides, instead of the model's choice.", choices=("tree", "rules"))] = None
+    out: Annotated[
+        Path, Opt("A line for each query; - for standard output.", metavar="FILE", check=must_be_writable)
+    ] = Path("-")
+
+
+@command(
+    "dedupe-results",
+    "neardup dedupe-results results.jsonl --model model.json --out groups.jsonl",
+    codes='A result is a line {"query": TEXT, "url": URL, "body": TEXT, "rendered": TEXT}; rendered may be left out.',
+)
+def dedupe_results(options: Options) -> int:
+    """Put the results of each query into groups of duplicates, each with the rule that decided."""
+    import orjson
+
+    from neardup.signals.model import read_model
+    from streams.commands.terminal import bar
+    from streams.comparison.results import Tally
+    from streams.comparison.results import dedupe_results as lines_of
+    from streams.files.results import written
+
+    announce_compiler(quiet=options.quiet)
+    model = read_model(options.model)
+    model = model if options.by is None else model.decided_by(options.by)
+    tally, piped = Tally(), str(options.out) == "-"
+    with ExitStack() as stack:
+        shown = stack.enter_context(bar(shown=not options.quiet and not piped))
+        file = sys.stdout.buffer if piped else stack.enter_context(written(options.out))
+        for line in lines_of(options.results, model, tally, progress=shown.phase):
+            file.write(orjson.dumps(line) + b"\n")
+    if not options.quiet:
+        text = f"{tally.queries:,} queries, {tally.results:,} results, {tally.duplicates:,} of them duplicates"
+        click.echo(text, err=piped)
+    complain_of(tally.problems)
+    return 3 if tally.problems else 0

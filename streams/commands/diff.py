@@ -1,0 +1,78 @@
+"""`neardup diff`."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
+from streams.commands.output import print_json, print_rich
+from streams.commands.paths import must_be_writable, must_exist
+from streams.commands.shared import Json
+from streams.config.settings import Settings
+
+
+def must_be_history(source: str) -> None:
+    """Raises WrongUsage for a path that does not exist; `topic:NAME` is not checked."""
+    if not source.startswith("topic:"):
+        must_exist(source)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Json):
+    before: Annotated[
+        str, Arg("BEFORE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
+    ]
+    after: Annotated[str, Arg("AFTER", "Another one, about the same pages.", check=must_be_history)]
+    html: Annotated[Path | None, Opt("Write a page with samples.", metavar="FILE", check=must_be_writable)] = None
+    pages: Annotated[
+        str,
+        Opt(
+            "Write all pages that changed; its name ends in .parquet, .csv or .jsonl.",
+            metavar="FILE",
+            check=must_be_writable,
+        ),
+    ] = ""
+    settings: Annotated[Settings, Flags(CONNECTION)]
+
+
+def topics_of(settings: Settings) -> Callable[[str], Iterator[dict[str, Any]]]:
+    """Reads the verdicts of a topic; Kafka's client is imported when the first one is read."""
+
+    def topics(name: str) -> Iterator[dict[str, Any]]:
+        from streams.roles.tail import verdicts_of
+
+        return verdicts_of(settings)(name)
+
+    return topics
+
+
+@command(
+    "diff",
+    "neardup replay DIR --rule tape --out tape.jsonl",
+    "neardup diff DIR tape.jsonl --html diff.html",
+    "neardup diff topic:verdicts topic:verdicts.second --pages changed.parquet",
+)
+def diff(options: Options) -> None:
+    """Compare the verdicts of two runs about the same pages: counts by kind and site, and samples with both verdicts.
+
+    Pages are joined by their place in the input, so generations with other page ids can be compared.
+    """
+    from streams.commands.terminal import bar
+    from streams.history.comparing import compare, page, shown
+
+    before, after = options.before, options.after
+    with bar(shown=not options.as_json) as progress:
+        found = compare(
+            before,
+            after,
+            topics_of(options.settings),
+            lambda read: progress.phase(f"{read:,} verdicts", 0, 0),
+            pages=options.pages,
+        )
+    if options.html is not None:
+        options.html.write_text(page(found, before, after), encoding="utf-8")
+    if options.as_json:
+        print_json(found.to_json())
+    else:
+        print_rich(shown(found))

@@ -1,0 +1,84 @@
+"""`neardup evaluate`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+
+from streams.commands.options import Arg, Opt, command, values
+from streams.commands.output import announce_compiler, complain, print_json, print_rich
+from streams.commands.paths import inputs, must_be_folder, must_be_writable, must_exist
+from streams.commands.shared import INPUTS, THREADS, Audits, InsteadState, Json, Labels, Links, Seed, Truth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Truth, Links, Json):
+    paths: Annotated[tuple[str, ...], Arg("[PATH]...", INPUTS, check=must_exist)] = ()
+    state: InsteadState = None
+    labels: Labels = ()
+    verdicts: Annotated[
+        Path | None,
+        Opt("Verdicts by `scan --out` or `verdicts --json`: the run to evaluate.", metavar="FILE", check=must_exist),
+    ] = None
+    ratio_min: Annotated[float, Opt("Least share of common text of two releases that are duplicates.", "--ratio")] = (
+        0.75
+    )
+    out: Annotated[Path, Opt("For the report, its pictures and data.", metavar="DIR", check=must_be_folder)] = Path(
+        "evaluation"
+    )
+    labels_out: Annotated[
+        Path | None, Opt("Write all labels that were used.", metavar="FILE", check=must_be_writable)
+    ] = None
+    audits: Audits = ()
+    seed: Seed = 0
+    threads: Annotated[int, Opt("Threads.", low=1, high=256)] = THREADS
+
+
+@command(
+    "evaluate",
+    "neardup evaluate crawl.warc.gz --out evaluation",
+    "neardup evaluate --state DIR --labels labels.jsonl --out evaluation",
+    "neardup evaluate crawl.warc.gz --releases '[0-9.]+' --out evaluation",
+    "neardup evaluate --verdicts verdicts.jsonl --labels labels.jsonl",
+    codes='A label is a line {"a": {"url": URL}, "b": {"url": URL}, "label": "correct"} (incorrect, undecided), an '
+    'item {"url": URL, "item": TEXT}, with an "edition" where one item has several.',
+)
+def evaluate(options: Options) -> int:
+    """Evaluate a crawl as Henzinger 2006 did: her tables and plots, beside the paper's figures where known.
+
+    Without labels, only tables that need none are made. Every rule is measured on labelled pairs, with intervals.
+    """
+    from streams.commands.terminal import bar
+    from streams.evaluation.evaluate import evaluate_command
+
+    announce_compiler()
+    with inputs(options.paths) as files, bar(shown=not options.as_json) as shown:
+        made = evaluate_command(files, progress=shown.phase, **values(options, "paths", "as_json"))
+    if options.as_json:
+        print_json(made.to_json())
+    else:
+        counts = made.counts
+        labels = ", ".join(f"{count:,} {label}" for label, count in made.labels.items()) or "none"
+        copies = "exact copies set aside" if options.paths or options.state else "of them exact copies"
+        pages = "page" if counts.pages == 1 else "pages"
+        click.echo(f"{counts.pages:,} {pages}, {counts.repeats:,} {copies}; labelled pairs: {labels}")
+        if made.labels["correct"] or made.labels["incorrect"]:
+            _print_rules(made.to_json())
+        for note in made.notes:
+            complain(note)
+        click.echo(f"evaluation: {options.out / 'evaluation.html'}")
+    return 3 if made.unread else 0
+
+
+def _print_rules(evaluation: dict[str, Any]) -> None:
+    """Prints all rules side by side, with the intervals of F1."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("rule", "precision", "recall", "F1", "F1 95%"):
+        table.add_column(name, justify="left" if name == "rule" else "right")
+    for row in evaluation["sections"]["rules"]["tables"].get("rules-all", []):
+        shares = [f"{row[name]:.2f}" if row[name] is not None else "-" for name in ("precision", "recall", "F1")]
+        table.add_row(row["rule"], *shares, str(row["F1 95%"] or "-"))
+    print_rich(table)

@@ -1,0 +1,37 @@
+"""`neardup explain`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from streams.commands.options import Arg, Opt, command
+from streams.commands.output import announce_compiler, show
+from streams.commands.shared import Json, State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Url:
+    url: Annotated[str, Arg("URL", "The page.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Url, State, Json):
+    page_id: Annotated[int | None, Opt("An earlier fetch of the URL; by default its latest verdict.", metavar="ID")] = (
+        None
+    )
+
+
+@command("explain", "neardup explain https://a.example/page.html DIR")
+def explain(options: Options) -> None:
+    """Say why a page got its verdict, and what rejected each candidate.
+
+    The page is judged again, with the index as it was when the page arrived.
+    """
+    from streams.commands.terminal import bar
+    from streams.comparison.explain import explain_command
+    from streams.files.state import State
+
+    announce_compiler()
+    with State.open(options.state) as opened:
+        with bar(shown=not options.as_json) as shown:
+            result = explain_command(opened, options.url, page_id=options.page_id, progress=shown.folded)
+        show(result, as_json=options.as_json)

@@ -1,0 +1,114 @@
+"""`neardup forget`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from streams.commands.options import CONNECTION, SKETCHES, TOPICS, Arg, Flags, Opt, command
+from streams.commands.output import print_json
+from streams.commands.paths import must_be_scan
+from streams.commands.shared import Json
+from streams.config.settings import Settings
+from streams.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from neardup.sketch.takedown import Takedown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Json):
+    url: Annotated[str | None, Arg("[URL]", "The page.")] = None
+    site: Annotated[str | None, Opt("All pages of this registrable domain.", metavar="SITE")] = None
+    prefix: Annotated[str | None, Opt("All pages whose URLs begin with this.", metavar="PREFIX")] = None
+    state: Annotated[
+        Path | None,
+        Opt("The state directory of a scan; by default the stream.", metavar="DIR", check=must_be_scan),
+    ] = None
+    settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*CONNECTION, *TOPICS, *SKETCHES))))]
+
+
+@command(
+    "forget",
+    "neardup forget https://a.example/private.html",
+    "neardup forget --prefix https://a.example/people/",
+    "neardup forget --state DIR --site a.example",
+)
+def forget(options: Options) -> None:
+    """Take a page down, or those of a site, or those whose URLs have a prefix: the index drops what it holds of them.
+
+    The decision goes into the sketch log as a hash, so that every fold of the log repeats it; it holds for pages that
+    were fetched before it. Each page that is taken down gets a verdict `gone` with the reason `taken down`, so that
+    indexes and views drop it; where it represents others, the next of them takes its place (a verdict `promoted`). The
+    command prints how many pages are taken down, and which copies it does not reach.
+    """
+    takedown, scan = _takedown_of(options), options.state
+    result: dict[str, Any]
+    pages: int | None
+    promoted: int | None
+    if scan is not None:
+        from streams.files.state import State
+
+        with State.open(scan) as opened:
+            done = opened.forget(takedown)
+        result, pages, promoted, text = done.to_json(), done.pages, done.promoted, ""
+    else:
+        from streams.roles.takedowns import forget_stream
+
+        written = forget_stream(options.settings, takedown)
+        pages, promoted = written.pages, written.promoted
+        result = {"offset": written.offset, "pages": pages, "promoted": promoted}
+        text = f"written at offset {written.offset} of the log; "
+    if pages is None:
+        text += (
+            "the matcher takes pages down when it gets there; verdicts `gone` with page id "
+            f"{written.cause} then name them"
+        )
+    elif pages:
+        text += f"{pages:,} pages are taken down, {promoted:,} others took their place"
+    else:
+        text += "no page is taken down: the index holds none of that name; compare the spelling with that in a verdict"
+    unreached = _unreached(options.settings, scan)
+    if options.as_json:
+        print_json({**result, "unreached": unreached})
+        return
+    click.echo(text)
+    for line in unreached:
+        click.echo(f"not reached: {line}")
+
+
+def _takedown_of(options: Options) -> "Takedown":
+    """Raises WrongUsage unless one thing is named."""
+    from neardup.sketch.takedown import of_prefix, of_site, of_url
+
+    if sum(value is not None for value in (options.url, options.site, options.prefix)) != 1:
+        raise WrongUsage("name one: a URL, --site or --prefix")
+    if options.url is not None:
+        return of_url(options.url)
+    return of_site(options.site) if options.site is not None else of_prefix(options.prefix or "")
+
+
+def _unreached(settings: Settings, scan: Path | None) -> list[str]:
+    """Where the pages still are, and what to do there."""
+    if scan is not None:
+        return [
+            f"the files that were scanned, and the bytes of {scan / 'log'} and {scan / 'verdicts'}: reports, exports "
+            "and views leave the pages out, a replay of earlier verdicts does not; they go for good with the "
+            "directory: scan what is left of the sources into another one, and delete this one",
+            "what was written elsewhere: --out files, reports, exports, earlier checkpoints (the next "
+            "`neardup checkpoint` removes those)",
+        ]
+    names = settings.topics
+    return [
+        f"topics {names.pages} and {names.rejected}, which hold the pages themselves, until their retention "
+        "(or kafka-delete-records): a sketcher that reads them again brings the pages back",
+        f"the bytes of topic {names.sketches}, until its retention; every fold forgets the pages at this offset",
+        f"earlier verdicts in topic {names.verdicts}, with their URLs and titles, until its retention; where it is "
+        "compacted, the verdict `gone` replaces them, and names the URL alone: a null record with the URL as its key "
+        "deletes that too, once all indexes have read it. Lists of the views may name a page until newer pages push it "
+        "out: `neardup views --rebuild` after that",
+        "texts that an index keeps: its client hides a page whose verdict is `gone`; delete the text where its reason "
+        "is `taken down`",
+        "earlier checkpoints: they are removed when the next one is made",
+    ]

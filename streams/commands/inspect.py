@@ -1,0 +1,53 @@
+"""`neardup inspect`."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from streams.commands.options import Flags, Opt, command
+from streams.commands.output import print_json, print_rich
+from streams.commands.paths import must_be_state
+from streams.commands.shared import Json
+from streams.config.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Json):
+    url: Annotated[str | None, Opt("Print what is held of this URL.", metavar="URL")] = None
+    cluster: Annotated[int | None, Opt("Print what is held of this cluster.", metavar="ID")] = None
+    page: Annotated[int | None, Opt("Print the sketch of this page.", metavar="ID")] = None
+    settings: Annotated[Settings, Flags(("state",), argument="state")]
+
+
+@command(
+    "inspect",
+    "neardup inspect DIR",
+    "neardup inspect DIR --url https://a.example/page.html",
+    codes="Exit codes: 0 done, 1 an error, or contradictions in the index, 2 wrong usage.",
+)
+def inspect(options: Options) -> int:
+    """Print the index of a scan's or a stopped matcher's state directory: sizes, standings, hot keys, the largest
+    clusters, and whether all its parts agree. Or one URL, cluster or page of it.
+    """
+    from streams.commands.terminal import bar
+    from streams.state import contents
+
+    must_be_state(Path(options.settings.state))
+    with ExitStack() as held:
+        opened = contents.open_index(Path(options.settings.state), held)
+        if options.url is not None:
+            print_json(contents.of_url(opened.store, options.url))
+        elif options.cluster is not None:
+            print_json(contents.of_cluster(opened.store, options.cluster))
+        elif options.page is not None:
+            print_json(contents.sketch_of(opened.store, options.page))
+        else:
+            with bar(shown=not options.as_json) as progress:
+                found, text = contents.overview(opened, lambda rows: progress.phase(f"{rows:,} rows", 0, 0))
+            if options.as_json:
+                print_json(text)
+            else:
+                print_rich(contents.shown(found, text))
+            return 1 if found.wrong_total else 0
+    return 0

@@ -1,0 +1,52 @@
+"""`neardup label`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from neardup.errors import BadInput
+from streams.commands.options import Arg, Opt, command, values
+from streams.commands.output import announce_compiler, complain
+from streams.commands.paths import inputs, must_exist
+from streams.commands.shared import INPUTS, THREADS, Audits, InsteadState, Links, Seed
+from streams.config.settings import LABEL_PORT
+from streams.errors import WrongUsage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Links):
+    paths: Annotated[tuple[str, ...], Arg("[PATH]...", INPUTS, check=must_exist)] = ()
+    labels: Annotated[Path, Opt("File that labels are appended to, and read from.", metavar="FILE")]
+    state: InsteadState = None
+    rule: Annotated[str, Opt("Which pairs are drawn: B, C, combined, site-split, B-only, C-only.", metavar="RULE")] = (
+        "B"
+    )
+    count: Annotated[int, Opt("Number of pairs.", low=1, high=100_000)] = 200
+    by: Annotated[str, Opt("Strata of the sample.", metavar="all|level|site")] = "all"
+    seed: Seed = 0
+    audits: Audits = ()
+    port: Annotated[int, Opt("On 127.0.0.1; 0: any free one.", low=0, high=65_535)] = LABEL_PORT
+    threads: Annotated[int, Opt("Threads.", low=1, high=256)] = THREADS
+
+
+@command("label", "neardup label crawl.warc.gz --labels labels.jsonl --rule B --count 100")
+def label(options: Options) -> None:
+    """Label pairs of a crawl in a browser: their text side by side, on this machine only, until Ctrl-C."""
+    from streams.commands.terminal import bar
+    from streams.evaluation.label import check_options, label_command
+
+    try:
+        check_options(**values(options, "seed", "base_url", "follow_links", "threads"))
+    except BadInput as error:
+        raise WrongUsage(str(error)) from error
+    announce_compiler()
+    with inputs(options.paths) as files, bar(shown=True) as shown:
+        label_command(
+            files,
+            progress=shown.phase,
+            ready=lambda url: click.echo(f"label pairs at {url} (Ctrl-C ends)"),
+            told=complain,
+            **values(options, "paths"),
+        )

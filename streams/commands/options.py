@@ -1,0 +1,291 @@
+"""Turns a dataclass into a command: its fields are the arguments and options, each with help, default and limits.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options(Json):
+        url: Annotated[str, Arg("URL", "The page.")]
+        page_id: Annotated[int | None, Opt("An earlier fetch of the URL.", metavar="ID")] = None
+
+    @command("explain", "neardup explain https://a.example/page.html")
+    def explain(options: Options) -> int | None:
+        \"""Say why a page got its verdict.\"""
+
+The text of `--help` is the docstring of the function, the exit code what it returns. Commands share options by
+inheritance. A field `settings: Annotated[Settings, Flags(...)]` is made of flags, environment and file.
+"""
+
+import os
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import click
+
+from neardup.errors import NeardupError
+from streams.config.load import load
+from streams.config.settings import OPTIONS, Role
+from streams.errors import WrongUsage
+
+#: The commands of the modules that were imported, by name.
+COMMANDS: dict[str, "Command"] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opt:
+    """An option.
+
+    Args:
+        flags: its spellings, separated by blanks, "--on/--off" for a pair; "": the name of the field.
+        low, high: limits of a number.
+        choices: the admitted values.
+        parse: makes the value from text.
+        env: environment variable that is read if the option is missing.
+        check: called with the value, before the command runs; raises WrongUsage.
+    """
+
+    help: str
+    flags: str = ""
+    metavar: str = ""
+    low: float | None = None
+    high: float | None = None
+    choices: Sequence[str] = ()
+    parse: Callable[[str], Any] | None = None
+    env: str = ""
+    check: Callable[[Any], None] | None = None
+    shows_default: bool = True
+
+    def __init__(self, help: str, flags: str = "", **more: Any) -> None:
+        for name, value in {"help": help, "flags": flags, **more}.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arg(Opt):
+    """An argument. flags: the option that may stand for it, as "--state"; "": none."""
+
+    def __init__(self, metavar: str, help: str, flags: str = "", **more: Any) -> None:
+        super().__init__(help, flags, metavar=metavar, **more)
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Settings as flags.
+
+    names: of the settings. role: what `load` requires. connects: the role whose connection is tried before the command
+    runs, for a person who waits. argument: the setting that an argument may name, "" for none.
+    """
+
+    names: Sequence[str]
+    role: str = ""
+    connects: Role | None = None
+    argument: str = ""
+
+
+#: Settings by the panel of the help that shows them.
+PANELS: Mapping[str, Sequence[str]] = {
+    "Connection and topics": (
+        *("bootstrap", "generation", "group", "topic_prefix", "sketches_of"),
+        *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
+    ),
+    "Pages": ("codec", "body_ref_prefixes", "message_bytes_max", "body_bytes_max", "article_tape_bytes_max"),
+    "Batches": ("batch_pages", "batch_ms", "batch_bytes", "inflight_batches", "buffer_bytes_max", "threads"),
+    "Matching": ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "transaction_deadline_ms"),
+    "Decider": ("decider.rule", "decider.sites", "set"),
+    "Checkpoints": ("checkpoints", "checkpoint_messages", "checkpoints_kept"),
+    "Audits and shadow rules": ("audit", "audit_rate", "audit_bytes_max", "shadow", "shadow_set"),
+    "Monitoring": (
+        *("stall_ms", "hold_ms", "metrics_host", "metrics_port", "log_level", "log_format", "traces", "trace_rate"),
+    ),
+}
+CONNECTION = ("bootstrap", "generation", "group", "topic_prefix")
+TOPICS = PANELS["Connection and topics"]
+PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
+SKETCHES = ("body_bytes_max", "article_tape_bytes_max")
+DECIDER = PANELS["Decider"]
+MONITORING = PANELS["Monitoring"][:-2]
+TRACING = PANELS["Monitoring"][-2:]
+SKETCH = (*TOPICS, *PAGES, *PANELS["Batches"], *SKETCHES, *MONITORING, *TRACING)
+MATCH = (
+    *(*TOPICS, *SKETCHES, *PANELS["Matching"], *PANELS["Checkpoints"], *DECIDER),
+    *(*PANELS["Audits and shadow rules"], *MONITORING, *TRACING),
+)
+#: Flags that take several values and are no single setting.
+_REPEATED = {
+    "set": ("NAME=NUMBER", "A number of the decider, as tape_min=0.8 (`neardup config` lists them); may be repeated."),
+    "kafka": ("NAME=VALUE", "Any librdkafka setting, or ROLE.NAME=VALUE for one role; may be repeated."),
+}
+
+
+class Command(click.Command):
+    """A command of a dataclass of options."""
+
+    def __init__(self, name: str, run: Callable[[Any], int | None], examples: Sequence[str], codes: str) -> None:
+        self.run = run
+        self.options: type = get_type_hints(run)["options"]
+        self.specs = dict(_specs(self.options))
+        lines = ["\b", "Examples:", *(f"  {example}" for example in examples), "", codes]
+        params = [parameter for field, hint in self.specs.values() for parameter in _parameters(field, *hint)]
+        super().__init__(name, params=params, help=run.__doc__, epilog="\n".join(lines))
+
+    def invoke(self, ctx: click.Context) -> None:
+        given, values = dict(ctx.params), {}
+        for name, (_, (_, spec)) in self.specs.items():
+            if isinstance(spec, Flags):
+                values[name] = _settings(spec, given)
+                continue
+            values[name] = given[name]
+            if isinstance(spec, Arg) and (argument := given.get(f"{name}_argument")) is not None:
+                if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+                    raise WrongUsage(f"{spec.metavar.strip('[]')} is given twice: {argument} and {spec.flags}")
+                values[name] = argument
+            if spec.check is not None and values[name] not in (None, (), ""):
+                spec.check(values[name])
+        if code := self.run(self.options(**values)):
+            ctx.exit(code)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes arguments, options, and the panels of settings."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], **{title: [] for title in PANELS}}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, Argument):
+                panels["Arguments"].append((parameter.make_metavar(ctx), parameter.help))
+            elif record := parameter.get_help_record(ctx):
+                panels[getattr(parameter, "panel", "Options")].append(record)
+        for title, records in panels.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+class Argument(click.Argument):
+    """An argument with help."""
+
+    def __init__(self, *given: Any, help: str, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.help = help
+
+
+def command(name: str, *examples: str, codes: str = "") -> Callable[[Callable[[Any], int | None]], Any]:
+    """A decorator: registers a function that takes `options`, a dataclass, and returns an exit code or None."""
+
+    def decorate(run: Callable[[Any], int | None]) -> Callable[[Any], int | None]:
+        COMMANDS[name] = Command(name, run, examples, codes)
+        return run
+
+    return decorate
+
+
+def _specs(options: type) -> Iterator[tuple[str, tuple[Field[Any], tuple[Any, Any]]]]:
+    """Fields with type and metadata: those of the class itself before those that it inherits."""
+    hints, known = get_type_hints(options, include_extras=True), {field.name: field for field in fields(options)}
+    for owner in (each for each in options.__mro__ if is_dataclass(each)):
+        for name in owner.__annotations__:
+            if field := known.pop(name, None):
+                kind, spec = get_args(hints[name])
+                yield name, (field, (kind, spec))
+
+
+def _parameters(field: Field[Any], kind: Any, spec: Any) -> Iterator[click.Parameter]:
+    if isinstance(spec, Flags):
+        yield from _of_settings(spec)
+        return
+    if get_origin(kind) in (Union, types.UnionType):
+        kind = get_args(kind)[0]
+    many = get_origin(kind) is tuple
+    kind = get_args(kind)[0] if many else kind
+    default = None if field.default in (MISSING, ()) else field.default
+    common: dict[str, Any] = {"type": _type(kind, spec), "metavar": spec.metavar or None, "envvar": spec.env or None}
+    if isinstance(spec, Arg):
+        name = f"{field.name}_argument" if spec.flags else field.name
+        required = field.default is MISSING and not spec.flags
+        text = f"{spec.help} [or {spec.flags}]" if spec.flags else spec.help
+        yield Argument(
+            [name], help=text, nargs=-1 if many else 1, required=required, type=common["type"], metavar=spec.metavar
+        )
+        if not spec.flags:
+            return
+        common["metavar"] = spec.metavar.strip("[].")
+    names = spec.flags.split() or ["--" + field.name.replace("_", "-")]
+    if kind is bool:
+        common = {"is_flag": True, "type": None}
+    shown = spec.shows_default and default not in (None, "") and kind is not bool
+    yield click.Option(
+        [field.name, *names],
+        help=spec.help,
+        multiple=many,
+        default=default if not many else None,
+        required=field.default is MISSING and not isinstance(spec, Arg),
+        show_default=shown,
+        show_envvar=True,
+        **common,
+    )
+
+
+def _type(kind: Any, spec: Opt) -> Any:
+    if spec.parse is not None:
+        return _Parsed(spec.parse)
+    if spec.choices:
+        return click.Choice(spec.choices)
+    if spec.low is not None or spec.high is not None:
+        return (click.IntRange if kind is int else click.FloatRange)(spec.low, spec.high)
+    return _Parsed(Path) if kind is Path else kind
+
+
+class _Parsed(click.ParamType):
+    """A value that a function makes of text."""
+
+    name = "value"
+
+    def __init__(self, parse: Callable[[str], Any]) -> None:
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except (ValueError, NeardupError) as error:
+            self.fail(str(error), param, ctx)
+
+
+def _of_settings(spec: Flags) -> Iterator[click.Parameter]:
+    if spec.argument:
+        option = OPTIONS[spec.argument]
+        yield Argument([f"{option.parameter}_argument"], help=f"{option.help} [or {option.flag}]", required=False,
+                       metavar="[DIR]")  # fmt: skip
+    for name in (*spec.names, "kafka"):
+        if name in _REPEATED:
+            metavar, told = _REPEATED[name]
+            made = click.Option([name, f"--{name}"], metavar=metavar, help=told, multiple=True)
+        else:
+            option = OPTIONS[name]
+            made = click.Option([option.parameter, option.flag], metavar="VALUE", help=option.usage)
+        made.panel = _PANEL_OF.get(name, "Options")  # type: ignore[attr-defined]
+        yield made
+    yield click.Option(["config", "--config"], metavar="FILE", help="Settings as TOML. [NEARDUP_CONFIG]")
+
+
+def _settings(spec: Flags, given: Mapping[str, Any]) -> Any:
+    parameters = [name if name in _REPEATED else OPTIONS[name].parameter for name in (*spec.names, "kafka")]
+    flags = {name: given[name] for name in (*parameters, "config")}
+    if spec.argument and (argument := given[f"{spec.argument}_argument"]) is not None:
+        if flags[spec.argument] is not None:
+            raise WrongUsage(f"DIR is given twice: {argument} and {OPTIONS[spec.argument].flag}")
+        flags[spec.argument] = argument
+    settings = load(os.environ, flags=flags, role=spec.role)
+    if spec.connects is not None:
+        from streams.roles.runtime import greet
+
+        greet(settings, spec.connects)
+    return settings
+
+
+#: Settings that stand first in the help, outside the panels.
+_FIRST = {"bootstrap", "generation", "state", "decider.rule", "set", "threads", "checkpoints", "metrics_port"}
+_PANEL_OF = {name: title for title, names in PANELS.items() for name in names if name not in _FIRST}
+
+
+def values(options: Any, *without: str) -> dict[str, Any]:
+    """Fields of a dataclass of options by name, for a function that takes parameters of these names."""
+    return {field.name: getattr(options, field.name) for field in fields(options) if field.name not in without}

@@ -1,0 +1,127 @@
+"""Output of commands: JSON, tables, messages, and the wait for the compiler."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from streams.config.settings import without_credentials
+from streams.process.logs import printable
+
+if TYPE_CHECKING:  # takes longer to import than most answers take
+    from neardup.warm import Need
+
+#: Problems of an input that are printed one by one.
+PROBLEMS_SHOWN = 10
+
+
+def complain(text: str) -> None:
+    """Prints lines to stderr. Names and URLs in it come from strangers, and may hold credentials."""
+    click.echo(f"neardup: {printable(without_credentials(text))}", err=True)
+
+
+def complain_of(problems: Sequence[str]) -> None:
+    """Prints the first problems, and the number of the others."""
+    for problem in problems[:PROBLEMS_SHOWN]:
+        complain(problem)
+    if len(problems) > PROBLEMS_SHOWN:
+        complain(f"and {len(problems) - PROBLEMS_SHOWN:,} more")
+
+
+def print_json(value: Any) -> None:
+    """Prints JSON; ASCII alone on a terminal, because text of strangers may hold control characters."""
+    import json
+
+    import orjson
+
+    # json would print NaN, which JSON lacks; orjson prints null.
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
+    if sys.stdout.isatty():
+        text = json.dumps(orjson.loads(text), indent=2).encode() + b"\n"
+    sys.stdout.buffer.write(text)
+
+
+def print_rich(*parts: Any) -> None:
+    """Prints tables and styled text."""
+    from rich.console import Console
+
+    console = Console()
+    for part in parts:
+        console.print(part)
+
+
+def show(result: Any, *, as_json: bool) -> None:
+    """Prints a result: something that rich prints, with `to_json`."""
+    if as_json:
+        print_json(result.to_json())
+    else:
+        print_rich(result)
+
+
+def print_table(made: Any) -> None:
+    """Prints a table of an evaluation."""
+    from rich.table import Table
+
+    from neardup.evaluation.figures.sections import shown
+
+    table = Table(title=made.caption, title_justify="left", box=None, pad_edge=False)
+    for name, kind in zip(made.columns, made.kinds, strict=True):
+        # names stay whole in a narrow terminal: they differ at their ends
+        table.add_column(name, justify="left" if kind == "text" else "right", no_wrap=kind == "text", overflow="fold")
+    for row in made.rows:
+        table.add_row(*(shown(cell, kind) for cell, kind in zip(row, made.kinds, strict=True)))
+    print_rich(table)
+
+
+def announce_compiler(*needs: "Need", quiet: bool = False) -> None:
+    """Compiles the kernels that a command needs (by default all), and says on stderr what the wait is for."""
+    from neardup.warm import ALL, make_ready, notice
+
+    needs = needs or ALL
+    if quiet or not notice(needs):
+        make_ready(lambda text: None if quiet else complain(text), needs)
+        return
+    began = time.monotonic()
+    with _compiling(needs):
+        make_ready(complain, needs)
+    complain(f"compiled, in {time.monotonic() - began:.0f} s")
+
+
+@contextmanager
+def _compiling(needs: Sequence["Need"]) -> Iterator[None]:
+    """Shows a progress bar on a terminal: the share that is compiled, the time so far, and an estimate of the rest."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    from neardup.kernels import KEPT
+    from neardup.warm import share_done
+
+    console, done = Console(stderr=True), threading.Event()
+    if not console.is_terminal or not KEPT:  # progress is seen in the cache alone
+        yield
+        return
+    columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(TextColumn("compiling"), *columns, console=console, transient=True) as progress:
+        before, began = share_done(needs), time.monotonic()
+        task = progress.add_task("", total=100, completed=int(100 * before), left="")
+
+        def update() -> None:
+            last, ends = before, 0.0
+            while not done.wait(0.5):
+                share, now = share_done(needs), time.monotonic()
+                if share > last:
+                    last, ends = share, now + (now - began) * (1 - share) / (share - before)
+                left = f"about {ends - now:.0f} s more" if ends > now else ""
+                progress.update(task, completed=int(100 * share), left=left)
+
+        updater = threading.Thread(target=update, name="neardup-compiling", daemon=True)
+        updater.start()
+        try:
+            yield
+        finally:
+            done.set()
+            updater.join()

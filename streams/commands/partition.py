@@ -1,0 +1,147 @@
+"""`neardup partition`."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from streams.commands.deciders import RULES, rule_values
+from streams.commands.options import Arg, Opt, command
+from streams.commands.output import PROBLEMS_SHOWN, announce_compiler, complain, print_json
+from streams.commands.paths import must_be_folder, must_exist
+from streams.commands.shared import CPUS, INPUTS, Documents, Json, Quiet, Workers
+from streams.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from streams.batch.results import Summary
+
+METHODS = ("tlcs", "cosine")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Documents, Json, Quiet):
+    paths: Annotated[tuple[str, ...], Arg("PATH...", INPUTS, check=must_exist)]
+    out: Annotated[Path, Opt("For the sets, their tables and the report.", metavar="DIR", check=must_be_folder)] = Path(
+        "partition"
+    )
+    method: Annotated[str, Opt(f"One of {', '.join(METHODS)}, {RULES}.", metavar="METHOD")] = "tlcs"
+    numbers: Annotated[
+        tuple[str, ...], Opt("A number of the method; may be repeated.", "--set", metavar="NAME=NUMBER")
+    ] = ()
+    sets: Annotated[
+        str | None,
+        Opt(
+            "transitive: connected components; stars: the pages that are similar to one.",
+            choices=("transitive", "stars"),
+        ),
+    ] = None
+    workers: Workers = CPUS
+    memory: Annotated[int, Opt("Of all processes together.", low=1, metavar="MB")] = 1000 + 500 * CPUS
+    engine: Annotated[
+        str, Opt("duckdb: this machine; spark: a cluster with the same files.", choices=("duckdb", "spark"))
+    ] = "duckdb"
+    master: Annotated[str, Opt("Of Spark, as spark://HOST:7077.", metavar="URL")] = "local[*]"
+    again: Annotated[bool, Opt("Delete what an earlier run left in DIR.")] = False
+    keep: Annotated[bool, Opt("Keep the tables of the steps in DIR/work.")] = False
+
+
+@command(
+    "partition",
+    "neardup partition crawl.warc.gz --out sets",
+    "neardup partition site/ --base-url https://a.example/ --out sets --set slope_max=0.08 --sets stars",
+    "neardup partition crawl.warc.gz --out sets --method verified",
+    "neardup partition crawl.warc.gz --out sets --method signals:model.json",
+    codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted "
+    "(the same command continues from there).",
+)
+def partition(options: Options) -> int:
+    """Divide a corpus into sets of similar pages by the method of Huang 2008, all pages at once.
+
+    The online rules judge each page against those before it, as a scan does, and make stars. A run that was stopped
+    continues when it is called again.
+    """
+    rule = rule_values("--method", options.method, METHODS)
+    if rule and options.engine == "spark":
+        raise WrongUsage("--engine spark: online rules judge in order, on one machine")
+    if rule and (options.numbers or options.sets == "transitive"):
+        raise WrongUsage(f"--method {options.method} makes stars, with its default numbers")
+
+    from neardup.partition.parameters import Parameters, with_numbers
+    from streams.batch.online import partition_online
+    from streams.batch.partition import PartitionOptions, partition_command
+    from streams.batch.workers import Stopped
+    from streams.commands.terminal import bar
+    from streams.files.fetching import fetched, forget, inputs_of
+    from streams.formats.documents import Fields
+
+    numbers = dict(text.partition("=")[::2] for text in options.numbers)
+    parameters = with_numbers(Parameters(method="tlcs" if rule else options.method), numbers)  # type: ignore[arg-type]
+    announce_compiler(quiet=options.quiet)
+    if options.again:
+        forget(options.out)
+    paths = fetched(options.paths, inputs_of(options.out))
+    given = PartitionOptions(
+        out=options.out,
+        kind=options.sets or "transitive",
+        workers=options.workers,
+        memory_mb=options.memory,
+        again=options.again,
+        keep=options.keep,
+        master=options.master if options.engine == "spark" else "",
+        follow_links=options.follow_links,
+        fields=Fields(options.text_field, options.id_field),
+    )
+    base_url = options.base_url
+    with bar(shown=not (options.quiet or options.as_json)) as shown:
+        try:
+            if rule:
+                made = partition_online(paths, rule, given, base_url=base_url, progress=shown.phase)
+            else:
+                made = partition_command(paths, parameters, given, base_url=base_url, progress=shown.phase)
+        except Stopped:
+            complain("interrupted; the same command continues from here")
+            return 130
+    if not options.keep:
+        forget(options.out)
+    if options.as_json:
+        print_json(made.to_json())
+    elif not options.quiet:
+        _print_summary(made, options.out)
+    return 3 if made.problems_total or made.refused else 0
+
+
+def _print_summary(made: "Summary", out: Path) -> None:
+    """Prints counts, the largest sets and problems."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from neardup.report.partition import unsigned
+    from streams.process.terminal import safe
+
+    console, counts = Console(highlight=False), made.counts
+    console.print(
+        f"{counts.documents:,} documents in {made.seconds:,.1f} s: {made.sets:,} sets of two or more with "
+        f"{made.in_sets:,} documents; {counts.repeats:,} repeat another's text"
+    )
+    compared, similar = (sum(one[i] for one in counts.rounds) for i in (0, 1))
+    console.print(
+        f"{counts.signatures:,} signatures, {counts.dropped_signatures:,} dropped as template or spam; "
+        f"{counts.sets:,} perhaps-similar sets; {compared:,} pairs compared in {len(counts.rounds)} rounds, "
+        f"{similar:,} similar"
+    )
+    console.print(f"left uncompared in a set: {counts.uncompared:,}")
+    if advice := unsigned(asdict(counts)):
+        console.print(advice)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("largest sets")
+    table.add_column("documents", justify="right")
+    for url, size in made.largest[:PROBLEMS_SHOWN]:
+        table.add_row(safe(url, 100), f"{size:,}")
+    if made.largest:
+        console.print(table)
+    for field in made.fields_taken:
+        console.print(safe(field), soft_wrap=True)
+    for reason, many in list(made.reasons.items())[:PROBLEMS_SHOWN]:
+        console.print(f"refused: {safe(reason)} ({many:,})", soft_wrap=True)
+    for problem in made.problems[:PROBLEMS_SHOWN]:
+        console.print("problem: ", safe(problem, 400), soft_wrap=True)
+    console.print(f"sets: {out / 'sets.jsonl'}", soft_wrap=True, markup=False)

@@ -1,0 +1,59 @@
+"""`neardup publish`."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from streams.commands.options import CONNECTION, PAGES, TRACING, Arg, Flags, Opt, command
+from streams.commands.output import print_json
+from streams.commands.paths import inputs, must_exist
+from streams.commands.shared import INPUTS, Documents, Json
+from streams.config.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Documents, Json):
+    paths: Annotated[tuple[str, ...], Arg("PATH...", INPUTS, check=must_exist)]
+    bodies: Annotated[
+        Path | None, Opt("For bodies that no record can hold (body-ref).", metavar="DIR", check=must_exist)
+    ] = None
+    settings: Annotated[Settings, Flags((*CONNECTION, "pages_topic", *PAGES, *TRACING), connects="publish")]
+
+
+@command(
+    "publish",
+    "neardup publish crawl.warc.gz --bootstrap 127.0.0.1:9092",
+    codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read or published, "
+    "130 interrupted.",
+)
+def publish(options: Options) -> int:
+    """Publish the pages of some files, as a crawler would: for backfills, and for trying the stream."""
+    from neardup.report import visible
+    from streams.commands.terminal import bar
+    from streams.formats.documents import Fields
+    from streams.roles.publish import publish as put
+
+    with inputs(options.paths) as files, bar(shown=not options.as_json) as shown:
+        done = put(
+            files,
+            options.settings,
+            base_url=options.base_url,
+            follow_links=options.follow_links,
+            fields=Fields(options.text_field, options.id_field),
+            bodies=options.bodies,
+            progress=shown.update,
+        )
+    if options.as_json:
+        print_json(asdict(done))
+    else:
+        rate = f", {(done.pages + done.gone) / done.seconds:,.0f}/s" if done.seconds else ""
+        click.echo(f"{done.pages:,} pages and {done.gone:,} tombstones published in {done.seconds:,.1f} s{rate}")
+        for field in done.fields_taken:
+            click.echo(visible(field))
+        for problem in done.problems:
+            click.echo(f"problem: {visible(problem)}", err=True)
+    if done.interrupted:
+        return 130
+    return 3 if done.problems_total else 0

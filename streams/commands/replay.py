@@ -1,0 +1,100 @@
+"""`neardup replay`."""
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+from streams.commands.options import DECIDER, SKETCHES, TOPICS, Flags, Opt, command
+from streams.commands.output import announce_compiler, complain
+from streams.commands.paths import must_be_state, must_be_writable
+from streams.config.instants import parse_start
+from streams.config.settings import Settings
+from streams.errors import WrongUsage
+from streams.process.shutdown import SystemClock
+
+
+def _instant(text: str) -> int:
+    """Milliseconds since the epoch. Raises BadInput."""
+    when = parse_start(text, SystemClock().now_ms())
+    if isinstance(when, str):
+        raise WrongUsage(f"{when!r} is no time; name one, as 2h or 2026-01-31T12:00, or leave the option out")
+    return when
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    start: Annotated[int, Opt("First message of the sketch log.", "--from", metavar="OFFSET", low=0)] = 0
+    stop: Annotated[int | None, Opt("Message after the last one.", "--to", metavar="OFFSET", low=0)] = None
+    since: Annotated[
+        int | None, Opt("First log time, as 2h (ago) or 2026-01-31T12:00.", metavar="WHEN", parse=_instant)
+    ] = None
+    until: Annotated[int | None, Opt("Log time after the last one.", metavar="WHEN", parse=_instant)] = None
+    out: Annotated[
+        str | None,
+        Opt(
+            "Write the verdicts as JSON lines; - for standard output (default).",
+            metavar="FILE",
+            check=must_be_writable,
+        ),
+    ] = None
+    to_topic: Annotated[str | None, Opt("Stream: write the verdicts to a topic, keyed by URL.", metavar="TOPIC")] = None
+    settings: Annotated[
+        Settings, Flags(("state", *TOPICS, "checkpoints", *SKETCHES, "threads", *DECIDER), argument="state")
+    ]
+
+
+@command(
+    "replay",
+    "neardup replay DIR --from 120 --to 180 --out verdicts.jsonl",
+    "neardup replay DIR --rule tape --out tape.jsonl && neardup diff DIR tape.jsonl",
+    "neardup replay --since 2026-01-31T12:00 --until 2026-01-31T18:00 --to-topic verdicts.again",
+    codes="Exit codes: 0 done, 1 an error, or verdicts that differ from the kept ones, 2 wrong usage.",
+)
+def replay(options: Options) -> int:
+    """Emit the verdicts of a part of the sketch log again, byte for byte, from the log alone.
+
+    The log is that of a scan, if DIR is its state directory, else that of the stream. It is folded in an index of its
+    own, from the newest checkpoint before the part, or from the beginning of the log; nothing that runs is touched. A
+    scan's verdicts are compared with those that are kept; or, where a rule or numbers are named, they are those that
+    these would have given (see: neardup diff).
+    """
+    settings, to_topic = options.settings, options.to_topic
+    given = settings.origins.get("state", "").startswith("flag")
+    if given:
+        must_be_state(Path(settings.state))
+    scan = Path(settings.state) if given and (Path(settings.state) / "log").is_dir() else None
+    if to_topic is not None and (scan is not None or options.out is not None):
+        raise WrongUsage("--to-topic is for the stream, and excludes --out: choose one")
+
+    from streams.commands.terminal import bar
+    from streams.history.replay import Stretch, replay_scan
+
+    stretch = Stretch(options.start, options.stop, options.since, options.until)
+    announce_compiler()
+    piped = options.out in (None, "-") and to_topic is None
+    with _output(options.out) as file, bar(shown=not piped) as shown:
+        if scan is not None:
+            from streams.files.state import State
+
+            with State.open(scan) as state:
+                other = settings.decider(state.scheme) if settings.decider_values else None
+                done = replay_scan(state, stretch, file, shown.folded, decider=other)
+        else:
+            from streams.roles.replay import replay_stream
+
+            out = None if to_topic else file
+            done = replay_stream(settings, stretch, out=out, topic=to_topic or "", progress=shown.folded)
+    compared = scan is not None and not settings.decider_values
+    kept = f"; {done.told:,} of them are kept, {done.otherwise:,} differ" if compared else ""
+    begun = f" of a log that neardup {done.program} began" if done.program else ""
+    held = f"; {done.present:,} more are in the topic already" if done.present else ""
+    complain(f"{done.verdicts:,} verdicts{begun}{kept}{held}")
+    return 1 if done.otherwise else 0
+
+
+def _output(out: str | None) -> AbstractContextManager[BinaryIO]:
+    if out is None or out == "-":
+        return nullcontext(sys.stdout.buffer)
+    return open(out, "wb")

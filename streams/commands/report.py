@@ -1,0 +1,29 @@
+"""`neardup report`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from streams.commands.options import Opt, command
+from streams.commands.output import announce_compiler
+from streams.commands.paths import must_be_writable
+from streams.commands.shared import State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(State):
+    out: Annotated[Path, Opt("The file to write.", metavar="FILE", check=must_be_writable)] = Path("report.html")
+
+
+@command("report", "neardup report DIR --out report.html")
+def report(options: Options) -> None:
+    """Write a state directory as one HTML file: verdicts, charts, and samples to judge them by."""
+    from streams.files.report import write_report
+    from streams.files.state import State
+
+    announce_compiler("sketching")
+    with State.open(options.state) as opened:
+        write_report(opened, options.out)
+    click.echo(f"report: {options.out}")

@@ -1,0 +1,40 @@
+"""`neardup run`."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from neardup.errors import BadInput
+from neardup.scheme import Scheme
+from streams.commands.match import Decisions
+from streams.commands.options import MATCH, SKETCH, Flags, command, values
+from streams.config.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Decisions):
+    settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*SKETCH, *MATCH))))]
+
+
+@command("run", "neardup run --bootstrap 127.0.0.1:9092 --state DIR")
+def run(options: Options) -> None:
+    """Run sketcher and matcher in one process: for trying the stream, and for small deployments.
+
+    Without NEARDUP_SEED the seed is that of the state directory, drawn at random where there is none yet.
+    """
+    from streams.roles import run_both
+
+    run_both(_with_seed(options.settings), **values(options, "settings"))
+
+
+def _with_seed(settings: Settings) -> Settings:
+    if settings.seed is not None:
+        return settings
+    held = Path(settings.state) / "scheme.json"
+    if not held.exists():
+        return replace(settings, seed=Scheme.new().seed)
+    try:
+        scheme = Scheme.from_json(held.read_text(), str(held))
+    except (OSError, ValueError, TypeError) as error:
+        raise BadInput(f"{held} cannot be read: {error}") from error
+    return replace(settings, seed=scheme.seed, article_tape_bytes_max=scheme.article_tape_bytes_max)

@@ -1,0 +1,155 @@
+"""`neardup scan`."""
+
+import os
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from neardup.scheme import Scheme
+from streams.commands.deciders import RULES, decider_of
+from streams.commands.options import Arg, Opt, command
+from streams.commands.output import announce_compiler, complain, print_json
+from streams.commands.paths import must_be_folder, must_be_writable, must_exist
+from streams.commands.shared import INPUTS, STATE, THREADS, Documents, Json, Numbers, Quiet
+from streams.errors import WrongUsage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Documents, Json, Quiet):
+    paths: Annotated[tuple[str, ...], Arg("PATH...", INPUTS, check=must_exist)]
+    state: Annotated[
+        Path, Opt("State directory; made if missing.", metavar="DIR", env="NEARDUP_STATE", check=must_be_folder)
+    ] = STATE
+    memory: Annotated[bool, Opt("Keep no state: a throw-away run.")] = False
+    rule: Annotated[str | None, Opt(f"One of {RULES}; by default verified.", metavar="RULE")] = None
+    numbers: Numbers = ()
+    sites: Annotated[Path | None, Opt("Overrides for single sites, as TOML or JSON.", metavar="FILE")] = None
+    new_decider: Annotated[bool, Opt("Let rule and numbers decide from here on, instead of earlier ones.")] = False
+    merge: Annotated[bool, Opt("Read all sources side by side, and judge pages in the order of their fetches.")] = False
+    out: Annotated[
+        str | None,
+        Opt("Write the verdicts as JSON lines; - for standard output.", metavar="FILE", check=must_be_writable),
+    ] = None
+    report: Annotated[Path | None, Opt("Write the HTML report.", metavar="FILE", check=must_be_writable)] = None
+    audit: Annotated[
+        Path | None,
+        Opt("Append pairs for people to check, and counts, as JSON lines.", metavar="FILE", check=must_be_writable),
+    ] = None
+    audit_rate: Annotated[float, Opt("Share of the pages from which pairs are drawn.", metavar="SHARE")] = 0.1
+    shadow: Annotated[
+        str | None, Opt("Rule whose disagreements are counted, and that decides nothing.", metavar="RULE")
+    ] = None
+    shadow_numbers: Annotated[
+        tuple[str, ...], Opt("A number of the shadow rule; may be repeated.", "--shadow-set", metavar="NAME=NUMBER")
+    ] = ()
+    again: Annotated[bool, Opt("Scan sources again that an earlier scan finished.")] = False
+    threads: Annotated[int, Opt("Threads that sketch.", low=1, high=256)] = THREADS
+
+
+@command(
+    "scan",
+    "neardup scan crawl.warc.gz",
+    "neardup scan more.warc.gz --state DIR --report report.html",
+    "neardup scan site/ --base-url https://a.example/ --memory --out -",
+    "neardup scan s3://bucket/texts/*.parquet --id-field doc_id --text-field text",
+    codes="Exit codes: 0 done, 1 an error, 2 wrong usage, 3 done but some input could not be read, 130 interrupted "
+    "(the same command continues from there).",
+)
+def scan(options: Options) -> int:
+    """Judge every page of some files, each against all pages before it.
+
+    State lives in a directory: a second scan with other files finds duplicates of the first, and a scan that was
+    stopped continues when it is called again. The secret seed of a new state is drawn at random, or taken from
+    NEARDUP_SEED.
+    """
+    if options.out == "-" and options.as_json:
+        raise WrongUsage("--json and --out - both write to standard output; choose one")
+    outputs = [Path(one) for one in (options.report, options.audit, options.out) if one not in (None, "-")]
+    if twice := [one for i, one in enumerate(outputs) if one.absolute() in map(Path.absolute, outputs[:i])]:
+        raise WrongUsage(f"{twice[0]} is named twice; each output needs a file of its own")
+    scheme, decider = _scheme(), decider_of(options.rule, options.numbers, options.sites)
+
+    from rich.console import Console
+
+    from streams.commands.scan_summary import sizes, state_line, summary
+    from streams.commands.terminal import bar
+    from streams.files.report import write_report
+    from streams.files.scan import Progress
+    from streams.files.scan import scan as run
+    from streams.files.state import State
+    from streams.formats.documents import Fields
+    from streams.pipeline.audit import open_audit, shadow_numbers
+    from streams.process.last_words import LastWords
+    from streams.process.open_files import raise_open_files
+
+    raise_open_files()
+    numbers = shadow_numbers(options.shadow_numbers)
+    announce_compiler(quiet=options.quiet)
+    quiet = options.quiet or options.as_json or options.out == "-"
+    where = None if options.memory else options.state
+    with (
+        LastWords() as last,
+        State.open(where, scheme=scheme, decider=decider, new_decider=options.new_decider) as opened,
+    ):
+        for message in opened.messages:
+            complain(message)
+        audit = open_audit(
+            opened.decider,
+            file=options.audit,
+            rate=options.audit_rate,
+            shadow=options.shadow,
+            numbers=numbers,
+            warn=complain,
+        )
+        with audit or nullcontext(), bar(shown=not quiet) as shown:
+
+            def progress(now: Progress) -> None:
+                last.reading = now.path
+                shown.update(now)
+
+            result = run(
+                options.paths,
+                opened,
+                base_url=options.base_url,
+                follow_links=options.follow_links,
+                merge=options.merge,
+                fields=Fields(options.text_field, options.id_field),
+                out=options.out,
+                written=outputs,
+                again=options.again,
+                threads=options.threads,
+                progress=progress,
+                audit=audit,
+            )
+        if options.report is not None:
+            write_report(opened, options.report, result)
+        if options.as_json:
+            print_json({**asdict(result), "state_bytes": None if options.memory else sizes(opened.path)})
+        elif not quiet:
+            pages = sum(source.pages for source in opened.sources.values())
+            summary(Console(), result, "" if options.memory else state_line(options.state, pages))
+            if options.report is not None:
+                click.echo(f"report: {options.report}")
+    if result.interrupted:
+        complain("interrupted" if options.memory else "interrupted; the same command continues from here")
+        return 130
+    if result.pages and result.counts.get("rejected") == result.pages:
+        complain(f"no page could be read: {', '.join(list(result.reasons)[:3])}")
+        return 3
+    return 3 if result.problems_total else 0
+
+
+def _scheme() -> Scheme | None:
+    seed = os.environ.get("NEARDUP_SEED")
+    if not seed:
+        return None
+    try:
+        value = int(seed, 0)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1 << 64:
+        raise WrongUsage("NEARDUP_SEED is not a number of 64 bits (as 12345 or 0x1f)")
+    return Scheme(seed=value)

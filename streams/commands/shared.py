@@ -1,0 +1,96 @@
+"""Options that several commands share; a command's dataclass inherits them."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from streams.commands.options import Arg, Opt
+from streams.commands.paths import must_be_state, must_exist
+
+#: What commands read that take pages.
+INPUTS = (
+    "WARC, WET, WACZ, JSON lines, Parquet, folders of these or of HTML; URLs of files, as s3:// or https://; - for "
+    "standard input."
+)
+RESULTS = "Results as JSON lines; or pages, as for scan."
+STATE = Path("neardup-state")
+CPUS = os.cpu_count() or 1
+#: Default of threads and processes that leave a processor to the main one.
+THREADS = max(1, CPUS - 1)
+SEED_MAX = (1 << 63) - 1
+
+#: Options of several commands, each once.
+Seed = Annotated[int, Opt("Of samples, splits and intervals.", low=0, high=SEED_MAX)]
+Labels = Annotated[
+    tuple[Path, ...], Opt("File of labels of pairs; may be repeated.", "--labels", metavar="FILE", check=must_exist)
+]
+Audits = Annotated[
+    tuple[Path, ...],
+    Opt("File of pairs that a scan or the matcher drew; may be repeated.", "--audit", metavar="FILE", check=must_exist),
+]
+Seeds = Annotated[int, Opt("Cross-validations of each learner.", low=1, high=99)]
+Folds = Annotated[int, Opt("Of a cross-validation.", low=2, high=100)]
+Workers = Annotated[int, Opt("Processes that compare or learn.", low=1, high=256)]
+Adjudicator = Annotated[str, Opt("The labeller whose label counts where labels differ.", metavar="NAME")]
+Numbers = Annotated[
+    tuple[str, ...],
+    Opt("A number of the decider, as tape_min=0.8; may be repeated.", "--set", metavar="NAME=NUMBER"),
+]
+#: A state directory instead of files.
+InsteadState = Annotated[
+    Path | None, Opt("Instead of files: the state directory of a scan.", metavar="DIR", check=must_be_state)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Json:
+    as_json: Annotated[bool, Opt("Print JSON on standard output.", "--json")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quiet:
+    quiet: Annotated[bool, Opt("Print no progress and no summary.", "--quiet -q")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseUrl:
+    base_url: Annotated[str | None, Opt("Prefix of the file names of folders.", metavar="URL")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Links(BaseUrl):
+    follow_links: Annotated[bool, Opt("In folders, also read files behind links to elsewhere.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents(Links):
+    """Files of pages with fields of their own."""
+
+    id_field: Annotated[
+        str | None, Opt("Of JSON lines and Parquet: the field of a document's id, a URL or not.", metavar="NAME")
+    ] = None
+    text_field: Annotated[str | None, Opt("Likewise: the field of its text.", metavar="NAME")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """Natural truth: labels that follow from URLs."""
+
+    natural: Annotated[bool, Opt("Label pairs by one path in several releases.")] = False
+    releases: Annotated[
+        str | None, Opt("Regular expression of the release in a path; implies --natural.", metavar="REGEX")
+    ] = None
+    items: Annotated[
+        Path | None,
+        Opt("File of the items that pages are about; implies --natural.", metavar="FILE", check=must_exist),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """The state directory of a scan."""
+
+    state: Annotated[
+        Path, Arg("[DIR]", "The state directory of a scan.", "--state", env="NEARDUP_STATE", check=must_be_state)
+    ] = STATE

@@ -1,0 +1,57 @@
+"""`neardup tune`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from streams.commands.options import Arg, Opt, command, values
+from streams.commands.output import announce_compiler, complain, print_json, print_rich
+from streams.commands.paths import inputs, must_exist
+from streams.commands.shared import INPUTS, THREADS, BaseUrl, InsteadState, Json, Seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(BaseUrl, Json):
+    labels: Annotated[
+        tuple[Path, ...], Arg("LABELS...", "Labels by `neardup label` or `evaluate --labels-out`.", check=must_exist)
+    ]
+    state: InsteadState = None
+    pages: Annotated[
+        tuple[str, ...], Opt(f"Files of the pages, may be repeated: {INPUTS}", metavar="PATH", check=must_exist)
+    ] = ()
+    content: Annotated[bool, Opt("Count same_content as a duplicate, too.", "--same-content")] = False
+    seed: Seed = 0
+    threads: Annotated[int, Opt("Threads.", low=1, high=256)] = THREADS
+
+
+@command(
+    "tune",
+    "neardup tune labels.jsonl --state DIR",
+    "neardup tune labels.jsonl --pages crawl.warc.gz",
+    "neardup tune labels.jsonl --state DIR --json | jq .flags",
+)
+def tune(options: Options) -> None:
+    """Propose numbers of the decider for a crawl of your own; nothing is changed.
+
+    Numbers are chosen on one half of the labelled pairs and measured on the other, with 95% intervals. With --state
+    the scan's log is folded again under them, and the verdicts that would differ are shown.
+    """
+    from streams.commands.terminal import bar
+    from streams.evaluation.tune import command as advised
+    from streams.evaluation.tune import shown, tune_command
+
+    announce_compiler()
+    with inputs(options.pages) as files, bar(shown=not options.as_json) as progress:
+        found = tune_command(
+            options.labels, files, progress=progress.phase, **values(options, "labels", "pages", "as_json")
+        )
+    if options.as_json:
+        print_json(found.to_json())
+        return
+    print_rich(shown(found))
+    if advice := advised(found, options.state):
+        click.echo(f"\n{advice}")  # by itself, so that no terminal's width breaks it
+    for problem in found.tuning.problems:
+        complain(problem)

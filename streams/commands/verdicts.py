@@ -1,0 +1,51 @@
+"""`neardup verdicts`."""
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
+from streams.commands.options import CONNECTION, Flags, Opt, command
+from streams.config.instants import parse_start
+from streams.config.settings import Settings
+from streams.process.shutdown import SystemClock
+
+_COLUMNS = "page_id,verdict,score,url,because"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tail:
+    """Records of a topic from a point in time on."""
+
+    start: Annotated[
+        str, Opt("beginning, end, 15m (15 minutes ago), or 2026-01-31T12:00.", "--from", metavar="WHEN")
+    ] = "beginning"
+    follow: Annotated[bool, Opt("Wait for more, or end with the newest.", "--follow/--no-follow")] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Tail):
+    sites: Annotated[
+        tuple[str, ...], Opt("Only this site and all below it; may be repeated.", "--site", metavar="SITE")
+    ] = ()
+    kinds: Annotated[tuple[str, ...], Opt("Only this verdict; may be repeated.", "--kind", metavar="KIND")] = ()
+    columns: Annotated[str, Opt(f"Of {_COLUMNS}.", metavar="NAME,NAME...")] = _COLUMNS
+    as_json: Annotated[bool, Opt("Print JSON lines instead of a table.", "--json")] = False
+    settings: Annotated[Settings, Flags((*CONNECTION, "verdicts_topic"), connects="verdicts")]
+
+
+@command("verdicts", "neardup verdicts --kind unique --site a.example", "neardup verdicts --no-follow --json")
+def verdicts(options: Options) -> None:
+    """Print verdicts as they come, committed ones only: a table, or in a pipe lines with tabs between."""
+    from rich.console import Console
+
+    from streams.roles.tail import Wanted, parse_columns, show
+
+    show(
+        options.settings,
+        Console(),
+        json_out=sys.stdout.buffer if options.as_json else None,
+        start=parse_start(options.start, SystemClock().now_ms()),
+        wanted=Wanted.of(options.sites, options.kinds),
+        columns=parse_columns(options.columns),
+        follow=options.follow,
+    )

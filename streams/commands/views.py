@@ -1,0 +1,105 @@
+"""`neardup views`."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from streams.commands.options import CONNECTION, DECIDER, MONITORING, Arg, Flags, Opt, command
+from streams.commands.paths import must_be_scan, must_exist
+from streams.config.settings import VIEWS_PORT, Settings
+from streams.errors import WrongUsage
+
+_SETTINGS = (
+    *("views_state", "views_metrics", "verdicts_topic", "audit_topic", "sketches_of", "sketches_topic", "pages_topic"),
+    *("codec", "body_ref_prefixes"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    scan: Annotated[
+        Path | None,
+        Arg("[DIR]", "The state directory of a scan; by default the stream.", "--state", check=must_be_scan),
+    ] = None
+    host: Annotated[str, Opt("Address to serve at; a public one needs a token.", metavar="HOST")] = "127.0.0.1"
+    port: Annotated[int, Opt("Port; 0: any free one.", low=0, high=65_535)] = VIEWS_PORT
+    names: Annotated[
+        tuple[str, ...],
+        Opt("A name that a proxy in front answers to; may be repeated.", "--name", metavar="HOST[:PORT]"),
+    ] = ()
+    address: Annotated[
+        str | None, Opt("Stream: how other workers reach this one; by default --host.", metavar="URL")
+    ] = None
+    audit: Annotated[
+        Path | None, Opt("Of a scan: the pairs that it drew for people.", metavar="FILE", check=must_exist)
+    ] = None
+    labels: Annotated[
+        Path | None, Opt("Let users with the token label these pairs, into this file.", metavar="FILE")
+    ] = None
+    rebuild: Annotated[bool, Opt("Stream: rebuild the tables from the topic.")] = False
+    settings: Annotated[
+        Settings, Flags((*CONNECTION, *_SETTINGS, *DECIDER, *(name for name in MONITORING if name != "hold_ms")))
+    ]
+
+
+@command("views", "neardup views neardup-state", "neardup views --bootstrap 127.0.0.1:9092")
+def views(options: Options) -> None:
+    """Serve web pages: an overview, a URL's verdict with its evidence and history, a cluster, a site, and two pages
+    side by side with the decision of each rule.
+
+    On the stream they follow the topic of verdicts and keep tables in a folder. Several workers of one group, each
+    with a folder of its own, share the topic's partitions, and each answers for all. Name the matcher's rule and
+    numbers, where they are not the default, to see the evidence in words. Every page has a JSON form: url.json?url=...
+    NEARDUP_VIEWS_TOKEN(_FILE): the token that requests must have; a browser asks for it as a password, of any user.
+    """
+    scan, settings = options.scan, options.settings
+    if scan is not None and options.rebuild:
+        raise WrongUsage("--rebuild is for the stream: a scan's directory is read again at every start")
+    if scan is None and options.audit is not None:
+        raise WrongUsage("--audit is for a scan; the stream's pairs are in a topic: --audit-topic, as for the matcher")
+    if options.labels is not None and settings.views_token is None:
+        raise WrongUsage("--labels: labelling needs a token; set NEARDUP_VIEWS_TOKEN(_FILE)")
+
+    from streams.evaluation.label import LabelFile
+    from streams.process import logs
+    from streams.process.open_files import raise_open_files
+    from streams.views import web
+
+    if scan is not None:
+        from streams.views.audits import audits_of
+        from streams.views.source import ScanSource
+
+        source = ScanSource(scan, None if options.audit is None else audits_of(options.audit))
+    raise_open_files()
+    file = None if options.labels is None else LabelFile(options.labels)
+    sock = web.listen(options.host, options.port, settings.views_token)
+    names = options.names
+    try:
+        with logs.configured(settings.log_level, settings.log_format, secrets=settings.secrets()):
+            if scan is not None:
+                token = settings.views_token
+                serving = web.serve(source, source.decider, sock, names=names, token=token, labels=file, ready=_ready)
+            else:
+                from streams.views.application import run
+
+                serving = run(
+                    settings,
+                    sock,
+                    rebuild=options.rebuild,
+                    names=names,
+                    address=options.address,
+                    labels=file,
+                    ready=_ready,
+                )
+            asyncio.run(serving)
+    finally:
+        sock.close()
+        if file is not None:
+            file.close()
+
+
+def _ready(url: str) -> None:
+    click.echo(f"neardup: serving {url}, end with Ctrl-C", err=True)

@@ -1,0 +1,225 @@
+"""How the command line begins: what it imports, whom it tells of compiling, whose directory it touches."""
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from neardup import warm
+from neardup.decider import Decider
+from neardup.scheme import Scheme
+from streams.state.directory import MatcherDirectory
+from tests.streams.shell import Shell, site
+
+
+def test_a_cache_that_cannot_be_written_costs_time_alone() -> None:
+    """As for a user without a home. Not run to its end: each process compiles for itself."""
+    code = "from neardup.warm import notice; from streams.commands import main; print(notice()); main()"
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment["XDG_CACHE_HOME"] = "/dev/null/nowhere"
+    command = [sys.executable, "-c", code, "--version"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    told, version = ended.stdout.splitlines()
+    assert re.search("for this run alone.* /dev/null/nowhere/neardup cannot be written", told)
+    assert version.startswith("neardup ")
+
+
+@pytest.mark.parametrize("part", warm._PARTS)
+def test_each_process_that_compiles_ends_well(part: str) -> None:
+    """A command that only judges compiles in its own process: an error there ends the command's first run."""
+    warm.main([part])
+
+
+def test_what_needs_no_kernel_waits_for_no_import(shell: Shell) -> None:
+    """The compiler and the arrays take longer to import than an answer may take."""
+    commands = [
+        *("--help", "--version", "scan --help", "sketch --help", "schema --nonsense", "scan", "scan nowhere.warc"),
+        *("scan . --rule shingles", "scan . --set tape_min=much", "compare a b --set tape_minimum=1"),
+        *("report --state nowhere", "explain https://a.example/ --state nowhere", "match --nonsense"),
+        *("sketch --threads none", "topics create --partitions 0", "evaluate --threads 0"),
+    ]
+    code = """
+import sys
+from streams.commands import app as cli
+for command in sys.argv[1:]:
+    sys.argv = ["neardup", *command.split()]
+    try:
+        cli.main()
+    except SystemExit:
+        pass
+    found = {"numba", "numpy", "rocksdict", "jinja2", "rich", "publicsuffixlist"} & set(sys.modules)
+    assert not found, f"{command} imported {found}"
+"""
+    ended = subprocess.run([sys.executable, "-c", code, *commands], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-500:]
+
+
+def test_who_waits_for_the_compiler_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[tuple[str, ...]] = []
+    monkeypatch.setattr(warm, "KEPT", True)
+    monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
+    monkeypatch.setattr(warm, "warm", lambda needs: compiled.append(tuple(needs)))
+    site(shell.folder / "site")
+    commands = [
+        ("scan", "site", "--base-url", "https://a.example/"),
+        ("report",),
+        ("explain", "https://a.example/a.html"),
+        ("compare", "site/a.html", "site/b.html"),
+        ("evaluate", "--state", "neardup-state", "--json"),
+    ]
+    for command in commands:
+        ended = shell(*command)
+        assert (ended.code, ended.err.splitlines()[0]) == (0, "neardup: compiling")
+    assert shell("scan", "site", "--memory", "--quiet").err == ""
+    # A report judges nothing.
+    assert compiled == [warm.ALL, ("sketching",), *[warm.ALL] * (len(commands) - 1)]
+    monkeypatch.setattr(warm, "KEPT", False)  # then each process compiles what it needs
+    assert shell("scan", "site", "--memory").err.splitlines()[0] == "neardup: compiling"
+    assert len(compiled) == len(commands) + 1
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        (("--rule", "nope", "site"), "rule 'nope': there is B, C"),
+        (("--by", "nope", "site"), "strata 'nope': there is"),
+        ((), "name either files"),
+        (("--state", "nowhere"), "nowhere is no state directory"),
+        (("nowhere.warc",), "nowhere.warc: no such file"),
+        (("--audit", "nowhere.jsonl", "site"), "nowhere.jsonl"),
+        (("--labels", "site", "site"), "cannot write labels site"),
+    ],
+)
+def test_what_label_cannot_do_is_told_before_anybody_waits(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, wish: tuple[str, ...], told: str
+) -> None:
+    monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
+    monkeypatch.setattr(warm, "warm", lambda needs: pytest.fail("compiled"))
+    site(shell.folder / "site")
+    labels = () if "--labels" in wish else ("--labels", "labels.jsonl")
+    ended = shell("label", *labels, *wish)
+    assert (ended.code, told in ended.err, "compiling" in ended.err) == (2, True, False), ended.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("evaluate", "nowhere.warc"),
+        ("evaluate", "site", "--labels", "nowhere.jsonl"),
+        ("evaluate tlcs", "nowhere.warc"),
+        ("evaluate signals", "nowhere.jsonl"),
+        ("tune", "nowhere.jsonl", "--state", "neardup-state"),
+        ("signals", "site/a.html", "nowhere.html"),
+        ("train", "nowhere.jsonl", "--natural"),
+        ("partition", "nowhere.warc", "--out", "sets"),
+        ("compare", "site/a.html", "nowhere.html"),
+        ("scan", "nowhere.warc"),
+    ],
+    ids=lambda command: " ".join(command),
+)
+def test_nobody_waits_for_the_compiler_to_hear_of_a_missing_file(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(warm, "notice", lambda needs: "compiling")
+    monkeypatch.setattr(warm, "warm", lambda needs: pytest.fail("compiled"))
+    site(shell.folder / "site")
+    ended = shell(*command[0].split(), *command[1:])
+    assert ended.code == 2
+    assert re.search(r"nowhere\.\w+: no such file or folder", ended.err), ended.err
+    assert "compiling" not in ended.err
+
+
+def test_kernels_are_compiled_ahead_of_time(shell: Shell) -> None:
+    ended = shell("warm")
+    assert (ended.code, "compiled" in ended.err) == (0, True)
+
+
+def test_who_waits_is_told_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "_held", lambda kernel: False)
+    monkeypatch.setattr(warm, "KEPT", True)
+    for cores, told in (({0}, "on 1 core here"), ({0, 1}, "on 2 cores here"), (set(range(64)), "on 3 cores here")):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid, cores=cores: cores)
+        assert told in warm.notice()
+    assert "on 1 core here" in warm.notice(("judging",)), "nobody helps there"
+    monkeypatch.setattr(warm, "_held", lambda kernel: kernel is not warm.sketch_batch)
+    (seconds,) = re.findall(r"machine: (\d+) seconds", warm.notice())
+    assert 17 <= int(seconds) <= 17 * 1.25, "what is there already is not counted"
+
+
+def test_how_much_is_compiled_is_told_by_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: set[object] = set()
+    monkeypatch.setattr(warm, "_held", lambda kernel: kernel in held)
+    seen = []
+    for kernel in (warm.find_hosts, warm.extract, warm.tokenise, warm.sniff, warm.gb18030, warm.sketch_batch):
+        held.add(kernel)
+        seen.append(warm.share_done(("sketching",)))
+        assert warm.is_warm(("sketching",)) == (seen[-1] == 1.0) == (kernel is warm.sketch_batch)
+    assert seen == sorted(seen)
+    assert 0 < seen[0] < 0.1 < seen[1] < 0.5
+    assert not warm.is_warm()
+    assert warm.share_done(("judging",)) == 0.0
+
+
+@pytest.mark.slow
+def test_what_scans_leave_is_read_without_a_client_of_kafka(shell: Shell) -> None:
+    """As after `pip install neardup`, without extras."""
+    site(shell.folder / "site")
+    assert shell("scan", "site").code == 0
+    code = "import sys; sys.modules['confluent_kafka'] = None; from streams.commands import main; main()"
+    for command in (
+        "export neardup-state --out urls.csv",
+        "copy neardup-state --out kept.jsonl",
+        "replay neardup-state --out again.jsonl",
+        "diff neardup-state again.jsonl",
+        "inspect neardup-state",
+    ):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, *command.split()], capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, (command, ended.stderr[-500:])
+
+
+def test_all_of_the_package_is_there_when_asked() -> None:
+    code = """
+import sys, neardup
+assert "numba" not in sys.modules
+assert set(neardup.__all__) <= set(dir(neardup))
+for name in neardup.__all__:
+    assert getattr(neardup, name).__name__ == name
+assert neardup.Page is neardup.page.Page
+try:
+    neardup.Pages
+except AttributeError as error:
+    assert "Pages" in str(error)
+else:
+    raise AssertionError
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-500:]
+
+
+@pytest.mark.parametrize("command", [("report",), ("explain", "https://a.example/"), ("scan", "site")])
+def test_a_matchers_directory_is_left_to_the_matcher(shell: Shell, command: tuple[str, ...]) -> None:
+    site(shell.folder / "site")
+    path, scheme = shell.folder / "state", Scheme(seed=7)
+    with closing(MatcherDirectory(path, scheme)) as directory:
+        directory.first_decider(Decider(scheme=scheme.digest))
+    before = sorted(path.iterdir())
+    ended = shell(*command, "--state", "state")
+    assert ended.code == 1
+    assert "belongs to `neardup match`" in ended.err
+    assert sorted(path.iterdir()) == before
+    MatcherDirectory(path, scheme).close()
+
+
+def test_a_client_without_its_extra_says_what_to_install() -> None:
+    code = "import sys; sys.modules['confluent_kafka'] = None; import streams.client"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    told = "ModuleNotFoundError: confluent_kafka is not installed, and the stream needs it: "
+    told += "pip install 'neardup[kafka]', or in a clone pip install '.[kafka]'"
+    assert ended.stderr.splitlines()[-1] == told
+    assert "During handling" not in ended.stderr
