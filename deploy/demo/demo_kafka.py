@@ -32,7 +32,7 @@ from rich.console import Console
 from neardup.errors import NeardupError
 from streams import client
 from streams.client import VerdictConsumer
-from streams.commands.terminal import KINDS
+from streams.commands.scan_summary import KINDS
 from streams.config.settings import Settings
 from streams.kafka import Admin, Connection, topics
 from streams.kafka.topics import Sizes
