@@ -38,7 +38,7 @@ def locked(*extras: str) -> set[str]:
 
 def test_what_is_locked_for_running_is_whole_and_no_more() -> None:
     runtime = locked("kafka")
-    assert {"numba", "llvmlite", "confluent-kafka", "rocksdict", "typer", "click", "markupsafe"} <= runtime
+    assert {"numba", "llvmlite", "confluent-kafka", "rocksdict", "rich", "click", "markupsafe"} <= runtime
     assert not {"pytest", "ruff", "mypy", "scrapy", "aiohttp", "playwright", "hatchling"} & runtime
     assert locked("scrapy") == locked("kafka", "scrapy") >= runtime | {"scrapy", "twisted"}
     assert {"hatchling", "pathspec"} <= locked("--build")
