@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from neardup.errors import BadInput
 from streams.commands.deciders import RULES, rule_values
 from streams.commands.options import Arg, Opt, command
 from streams.commands.output import PROBLEMS_SHOWN, announce_compiler, complain, print_json
@@ -74,7 +75,10 @@ def partition(options: Options) -> int:
     from streams.formats.documents import Fields
 
     numbers = dict(text.partition("=")[::2] for text in options.numbers)
-    parameters = with_numbers(Parameters(method="tlcs" if rule else options.method), numbers)  # type: ignore[arg-type]
+    try:
+        parameters = with_numbers(Parameters(method="tlcs" if rule else options.method), numbers)  # type: ignore[arg-type]
+    except BadInput as error:
+        raise WrongUsage(f"--set {error}") from None
     announce_compiler(quiet=options.quiet)
     if options.again:
         forget(options.out)

@@ -24,6 +24,7 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
+from streams.errors import WrongUsage
 from streams.files.sources import LocalSource, open_sources
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry
@@ -65,13 +66,13 @@ def check_crawl(paths: Sequence[Path | str], state: Path | None) -> None:
     missing.
     """
     if bool(paths) == (state is not None):
-        raise BadInput("name either files to evaluate, or a state directory with --state")
+        raise WrongUsage("name either files to evaluate, or a state directory by --state")
     if state is None:
         return
     if not (state / "scheme.json").exists():
-        raise BadInput(f"{state} is no state directory; `neardup scan --state {state}` makes one")
+        raise WrongUsage(f"{state} is no state directory; `neardup scan --state {state}` makes one")
     if not (state / "log").exists():
-        raise BadInput(
+        raise WrongUsage(
             f"{state} belongs to the stream's matcher, which keeps no log of pages; evaluate what it said with "
             "`neardup verdicts --no-follow --json | neardup evaluate --verdicts -`, with the pages' files for more"
         )
@@ -192,7 +193,7 @@ def natural_labels(
 def editions_of(releases: str | None, items: Path | None, natural: bool) -> Editions | None:
     """Selects the source of items and editions. Raises BadInput for more than one."""
     if releases is not None and items is not None:
-        raise BadInput("--items and --releases both say what pages are about; choose one")
+        raise WrongUsage("--items and --releases exclude each other; choose one")
     if items is not None:
         return Items.read(items)
     return Releases.by(releases) if natural or releases is not None else None
@@ -232,7 +233,7 @@ def evaluate_command(
         audits: files of `neardup scan --audit` or of the matcher, for a section of their own.
     """
     if not 0 < ratio_min <= 1:
-        raise BadInput(f"--ratio {ratio_min}: a share above 0, at most 1, is wanted")
+        raise WrongUsage(f"--ratio {ratio_min}: must be above 0, and at most 1")
     editions = editions_of(releases, items, natural)
     by_file = {path: read_labels(path) for path in labels}
     given = [label for found in by_file.values() for label in found]

@@ -21,6 +21,7 @@ from neardup.sketch.layout import RecordKind
 from neardup.sketch.making import sketch_pages
 from neardup.sketch.view import Sketch
 from streams.comparison.compare import SCHEME
+from streams.errors import WrongUsage
 from streams.evaluation.evaluate import natural_labels, open_crawl
 from streams.files.results import Line, read_results
 
@@ -79,10 +80,10 @@ def labelled(
     labels differ. Raises BadInput for what cannot be read, and where no pair of pages that are there is decided.
     """
     if not labels and editions is None:
-        raise BadInput("nothing says which pages are duplicates: name labels with --labels, or use --natural")
+        raise WrongUsage("no labels: name files of them by --labels, or use --natural")
     said = [label for path in labels for label in read_labels(path)]
     if adjudicator and adjudicator not in {label.labeller for label in said}:
-        raise BadInput(f"--adjudicator {adjudicator}: no label is of that labeller")
+        raise WrongUsage(f"--adjudicator {adjudicator}: no label is of that labeller")
     if editions is not None:
         said += _natural(paths, editions, pairs_max, base_url, progress)
     wanted = {url for label in said for url in label.pair}

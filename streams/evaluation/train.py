@@ -29,6 +29,7 @@ from neardup.signals.model import Model
 from neardup.signals.of_sketches import OF_SKETCHES
 from neardup.signals.table import SETS, SIGNALS
 from streams.batch.workers import Workers
+from streams.errors import WrongUsage
 from streams.evaluation.examples import Labelled, Progress, examples_of, labelled
 from streams.process.shutdown import stopped_by_signals
 from streams.state.locked_folder import write_whole
@@ -86,7 +87,7 @@ def signals_named(text: str) -> tuple[str, ...]:
     for known in (SIGNALS, OF_SKETCHES):
         if set(names) <= set(known):
             return tuple(dict.fromkeys(names))
-    raise BadInput(
+    raise WrongUsage(
         f"--signals {text}: there is {', '.join([*SETS, SKETCHES])}, or names of signals with commas between"
     )
 

@@ -15,12 +15,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.errors import BadInput, CorruptRecord
+from neardup.errors import CorruptRecord
 from neardup.index.rocks import RocksStore
 from neardup.limits import PLACE_BITS
 from neardup.sketch.layout import HEADER
 from neardup.verdict import Verdict
-from streams.errors import PositionLost
+from streams.errors import PositionLost, WrongUsage
 from streams.files.state import State
 from streams.formats.message import Message, decode_entry, is_control
 from streams.pipeline.matcher import Matcher
@@ -37,7 +37,7 @@ Progress = Callable[[int, int], None]
 class Stretch:
     """Messages of the sketch log: offsets [start, stop), log times [since_ms, until_ms) in ms since the epoch.
 
-    The log time of a message is the greatest of all pages up to its end. None: no such bound. Raises BadInput for a
+    The log time of a message is the greatest of all pages up to its end. None: no such bound. Raises WrongUsage for a
     stretch that cannot hold a message.
     """
 
@@ -49,7 +49,7 @@ class Stretch:
     def __post_init__(self) -> None:
         for what, first, end in (("offset", self.start, self.stop), ("time", self.since_ms, self.until_ms)):
             if first is not None and end is not None and first >= end:
-                raise BadInput(f"a stretch from {what} {first} up to, and without, {end} holds nothing")
+                raise WrongUsage(f"a stretch from {what} {first} up to, and without, {end} holds nothing")
 
     @property
     def timed(self) -> bool:

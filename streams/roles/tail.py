@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from neardup.errors import BadInput
 from neardup.page import host_of
 from neardup.standing import DUPLICATES
 from neardup.verdict import Kind
 from streams.client import VerdictConsumer
 from streams.config.instants import Start
 from streams.config.settings import Settings
+from streams.errors import WrongUsage
 from streams.formats.verdicts import decode_object, decode_verdict
 from streams.kafka.reader import Reader
 from streams.process.terminal import safe
@@ -55,11 +55,11 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Names with commas between. Raises BadInput."""
+    """Names with commas between. Raises WrongUsage."""
     names = tuple(name.strip() for name in text.split(","))
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
-        raise BadInput(f"no column is called {unknown[0][:40]!r}; there is {', '.join(COLUMNS)}")
+        raise WrongUsage(f"no column is called {unknown[0][:40]!r}; there is {', '.join(COLUMNS)}")
     return names
 
 
@@ -72,10 +72,10 @@ class Wanted:
 
     @classmethod
     def of(cls, sites: Collection[str], kinds: Collection[str]) -> "Wanted":
-        """Raises BadInput for a kind that does not exist."""
+        """Raises WrongUsage for a kind that does not exist."""
         unknown = sorted(set(kinds) - {kind.value for kind in Kind})
         if unknown:
-            raise BadInput(f"no verdict is called {unknown[0]!r}; there is {', '.join(Kind)}")
+            raise WrongUsage(f"no verdict is called {unknown[0]!r}; there is {', '.join(Kind)}")
         return cls(frozenset(site.lower().strip(".") for site in sites), frozenset(kinds))
 
     def takes(self, verdict: Mapping[str, Any]) -> bool:

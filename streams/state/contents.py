@@ -40,7 +40,7 @@ class Opened:
 def open_index(path: Path, held: ExitStack) -> Opened:
     """Opens the index of a state directory that nobody has open. Raises StateError, BadInput."""
     if not (path / "index").is_dir():
-        raise BadInput(f"{path} holds no index; name a state directory with --state")
+        raise BadInput(f"{path} holds no index; name a state directory")
     directory = Directory(path, held, more=SCAN_NAMES)
     first = directory.decider()
     if first is None:

@@ -38,4 +38,4 @@ def test_without_truth_what_needs_it_is_left_out(shell: Shell) -> None:
     assert ended.code == 0, ended.err
     assert "The truth of these pages is unknown" in ended.err
     assert "strain-away rate" in " ".join(ended.out.split())
-    assert shell("evaluate", "tlcs", "crawl.jsonl", "--releases", "x", "--items", "crawl.jsonl").code == 1
+    assert shell("evaluate", "tlcs", "crawl.jsonl", "--releases", "x", "--items", "crawl.jsonl").code == 2

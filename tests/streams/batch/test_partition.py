@@ -188,7 +188,7 @@ def test_a_folder_of_another_plan_is_refused_unless_asked(tmp_path: Path) -> Non
 def test_numbers_that_are_none_are_told(shell: Shell, numbers: list[str], message: str) -> None:
     write(shell.folder / "crawl.jsonl", items(1))
     ended = shell("partition", "crawl.jsonl", *(part for one in numbers for part in ("--set", one)))
-    assert ended.code == 1
+    assert ended.code == 2
     assert message in ended.err
     assert not (shell.folder / "partition").exists()
 

@@ -145,7 +145,7 @@ def test_documents_are_told_by_the_ids_that_they_have(shell: Shell) -> None:
     ("arguments", "told_of"),
     [
         (["--out", "x.txt"], "must end in .parquet, .csv, .jsonl"),
-        (["--out", "x.csv", "--table", "pages"], "--table pages: there is urls, clusters, verdicts"),
+        (["--out", "x.csv", "--table", "pages"], "is not one of 'urls', 'clusters', 'verdicts'"),
         (["--out", "no/such/folder/x.csv"], "there is no folder"),
     ],
 )
