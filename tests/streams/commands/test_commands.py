@@ -367,7 +367,7 @@ def test_an_evaluation_is_written_and_told(shell: Shell) -> None:
 
 def test_an_evaluation_of_nothing_is_refused(shell: Shell) -> None:
     ended = shell("evaluate")
-    assert ended.code == 1
+    assert ended.code == 2
     assert "--state" in ended.err
 
 
