@@ -94,7 +94,7 @@ def test_what_cannot_be_learned_from_is_told(shell: Shell) -> None:
     labels(("https://a.example/0", "https://a.example/1", "correct"))
     assert "0 labelled pairs of one kind" in shell(*command).err
     assert "there is simhash, tf-idf" in shell(*command, "--signals", "luck").err
-    assert "no such folder" in shell(*command, "--out", "none/m.json").err
+    assert "there is no folder" in shell(*command, "--out", "none/m.json").err
 
 
 @pytest.mark.slow
@@ -111,4 +111,4 @@ def test_a_model_of_sketches_decides_a_scan(shell: Shell, results: Path) -> None
     assert shell("scan", "crawl.jsonl", "--quiet").code == 0
     assert "signals:FILE" in shell("scan", "crawl.jsonl", "--rule", "signals", "--state", "b").err
     assert "m.json: No such file" in shell("scan", "crawl.jsonl", "--rule", "signals:m.json", "--state", "b").err
-    assert "there is shingling" in shell("scan", "crawl.jsonl", "--rule", "tape:m.json", "--state", "b").err
+    assert "must be one of shingling" in shell("scan", "crawl.jsonl", "--rule", "tape:m.json", "--state", "b").err
