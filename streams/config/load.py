@@ -212,7 +212,9 @@ class _Given:
         known = {option.parameter: option for option in OPTIONS.values() if option.flag.endswith("=")}
         for text in texts:
             name, equals, raw = text.strip().partition("=")
-            if name not in known or name in without:
+            if name in without:
+                self.problems.append(f"{name} ({origin}): must be that of the live rule")
+            elif name not in known:
                 self.unknown(name, origin, [each for each in known if each not in without])
             elif not equals:
                 self.problems.append(f"{name} ({origin}): must be {name}=NUMBER")
