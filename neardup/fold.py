@@ -10,21 +10,24 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import compress
 
-from neardup.clusters import choice
-from neardup.clusters.ahead import candidates
+from neardup.clusters import choice, membership
 from neardup.clusters.choice import Weighed
 from neardup.clusters.lifecycle import Check, Judged, Life
+from neardup.clusters.overlay import Overlay, Reads
 from neardup.clusters.verdicts import Teller
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index.base import Family, Reader
+from neardup.index.reads import Missing, Needs, for_each
 from neardup.rules import Pair, Ruling
 from neardup.rules.families import key_name
-from neardup.search.overlay import Overlay
-from neardup.search.pages import Records
-from neardup.search.reads import Missing, Needs, ReadSet
+from neardup.search import candidates
+from neardup.search.pages import Pages, Records
 from neardup.sketch.header import Header
+from neardup.sketch.layout import RecordKind
 from neardup.verdict import Verdict
 
 #: Pages whose pairs among themselves are scored together. Of more pages more would be guessed wrong.
@@ -103,7 +106,7 @@ def fold(
     Raises CorruptRecord, InvariantBroken, StateError.
     """
     with _unswept():
-        reads = candidates(batch, store, decider, threads)
+        reads = read_ahead(batch, store, decider, threads)
         passes = 0
         while True:
             passes += 1
@@ -130,9 +133,42 @@ def _unswept() -> Iterator[None]:
         gc.enable()
 
 
+def read_ahead(batch: Records, store: Reader, decider: Decider, threads: int = 1) -> Reads:
+    """Reads what judging the batch will most likely need, in a few rounds. A row that is not foreseen costs a pass."""
+    reads = Reads(Pages(batch), decider, threads)
+    pages, overlay = reads.pages, Overlay(reads, decider)  # nothing is put into this overlay
+    life, needs = Life(overlay, None), Needs()
+    needs.rows[Family.URLS] = set(compress(pages.url_hashes, pages.named))
+    needs.rows[Family.KEYS] = set(filter(None, compress(pages.digest_keys, pages.named)))
+    reads.read(store, needs)
+    urls = zip(range(len(pages)), pages.named, pages.url_hashes, strict=True)
+    known = {at: row for at, named, hashed in urls if named and (row := overlay.urls.get(hashed)) is not None}
+    reads.leaving.update(row.cluster for row in known.values() if row.live)
+    held = reads.in_rounds(store, pages.of_kind(RecordKind.PAGE), lambda: life.held_as)
+    searching = sorted(pages.page_ids[at] for at, page_id in held.items() if page_id is None)
+    found = candidates.read_many(overlay, store, searching)
+    reads.read(store, choice.sibling_needs(overlay, searching))
+    chosen = reads.in_rounds(store, found, lambda: lambda page_id: choice.choose(overlay, page_id, found[page_id]))
+    best = {page_id: search.best.page_id for page_id, search in chosen.items() if search.best is not None}
+    reads.likely_posted = pages.first_of_digest(searching) - best.keys()
+    joined = {page_id for at, page_id in held.items() if page_id is not None and at not in known}
+    joined |= {row.page_id for row in known.values() if row.live} | set(best.values())
+    targets = reads.in_rounds(store, joined, lambda: partial(membership.target, overlay))
+    compared = [
+        (pages.page_ids[at], [other for _, other in life.references(row, targets[row.page_id].row)])
+        for at, row in known.items()
+        if row.page_id in targets and at in held and held[at] != row.page_id
+    ]
+    reads.read_sketches(store, [other for _, others in compared for other in others])
+    candidates.score(overlay, compared)
+    # The URLs that the index has are judged as if they were alone: what that misses is what they need.
+    reads.in_rounds(store, known, lambda: Life(Overlay(reads, decider), None).rehearse)
+    return reads
+
+
 def judge(
     batch: Records,
-    reads: ReadSet,
+    reads: Reads,
     decider: Decider,
     *,
     trace: Callable[[Trace], None] | None = None,
@@ -140,29 +176,20 @@ def judge(
     tell: bool = True,
 ) -> Outcome:
     """Folds the batch over what was read. Pure. Raises Missing with all that it came upon, InvariantBroken."""
-    overlay = Overlay(reads, decider)
-    outcome = Outcome([], {})
-    traces = []
-    needs = Needs()
+    overlay, pages, outcome = Overlay(reads, decider), reads.pages, Outcome([], {})
     life = Life(overlay, Teller(overlay) if tell else None)
-    for at, page_id in enumerate(reads.batch):
-        try:
-            if at % _AHEAD == 0:
-                choice.look_ahead(overlay, reads.batch.page_ids[at : at + _AHEAD])
-            judged = life.live(at)
-            if trace is not None:
-                traces.append(_trace(overlay, page_id, reads.batch[page_id], judged))
-            if weigh and judged.search is not None and judged.search.candidates:
-                headers = [overlay.header(candidate) for candidate in judged.search.candidates]
-                outcome.weighed.append(Weighed(page_id, reads.batch[page_id], judged.search.choice(overlay), headers))
-        except Missing as missing:
-            # The remaining pages are judged on a state that lacks this one's effects, only to learn what they need too.
-            needs.add(missing.needs)
-            continue
-        except InvariantBroken:
-            if not needs:
-                raise
-            continue
+    traces = []
+
+    def judge_one(at: int) -> None:
+        page_id = pages.page_ids[at]
+        if at % _AHEAD == 0:
+            candidates.score_among(overlay, pages.page_ids[at : at + _AHEAD])
+        judged = life.live(at)
+        if trace is not None:
+            traces.append(_trace(overlay, page_id, pages[page_id], judged))
+        if weigh and judged.search is not None and judged.search.candidates:
+            headers = [overlay.header(candidate) for candidate in judged.search.candidates]
+            outcome.weighed.append(Weighed(page_id, pages[page_id], judged.search.choice(overlay), headers))
         if decider.facts_told and (turned := overlay.turned_keys()) and judged.verdicts:
             own = judged.verdicts[0]
             own.evidence = {**own.evidence, "turned_hot": [key_name(key) for key in turned]}
@@ -171,8 +198,8 @@ def judge(
         if judged.search is not None:
             outcome.scored += len(judged.search.candidates)
             outcome.cut += judged.search.cut
-    if needs:
-        raise Missing(needs)
+
+    for_each(range(len(pages)), judge_one)
     outcome.writes = overlay.writes()
     outcome.hot_turned = overlay.hot_turned
     if trace is not None:

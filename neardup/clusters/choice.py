@@ -1,19 +1,19 @@
-"""Which representative a page repeats, if any: candidates by shared keys, their pairs' numbers, the rule's rulings."""
+"""Which representative a page repeats, if any: the rule's rulings on the page's candidates."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple, cast
 
+from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
+from neardup.index.base import Family
 from neardup.index.namings import encode_first
+from neardup.index.reads import Needs
 from neardup.index.rows import id_key
-from neardup.pairs.scoring import PairScorer
 from neardup.rules import Pair, Ruling, rule_of, sites
 from neardup.rules.siblings import NO_SIBLINGS, Siblings, Traits
-from neardup.search.hot_keys import elsewhere
+from neardup.search import candidates
 from neardup.search.lists import Gathered
-from neardup.search.overlay import Overlay
-from neardup.search.reads import Missing, Needs
 from neardup.search.scores import Scores
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
@@ -111,75 +111,6 @@ def families_ahead(overlay: Overlay) -> dict[tuple[int, int], dict[str, int]]:
     )
 
 
-def scores_of(overlay: Overlay, page_id: int, others: Sequence[int]) -> Scores:
-    """The numbers of a page against others, these among them; remembered. Raises Missing with all that was not read."""
-    known = overlay.reads.scores.get(page_id)
-    if known is None or known.lacking(others):
-        score(overlay, [(page_id, others)])
-    return overlay.reads.scores[page_id]
-
-
-def score(overlay: Overlay, wanted_pairs: Iterable[tuple[int, Sequence[int]]]) -> None:
-    """Works out and remembers the numbers of pages with others, all together. Raises Missing with all not read."""
-    known, batch = overlay.reads.scores, overlay.reads.batch
-    needs = Needs()
-    scored, pairs = [], PairScorer(overlay.reads.threads)
-
-    def record(page_id: int) -> bytes:
-        return batch.records[batch.at(page_id)] if page_id in batch else overlay.header(page_id).record
-
-    for page_id, others in wanted_pairs:
-        scores = known.get(page_id)
-        fresh = others if scores is None else scores.lacking(others)
-        if not fresh:
-            continue
-        try:
-            pairs.add(page_id, fresh, record)
-        except Missing:
-            for other in fresh:
-                needs.add(_lacking(overlay, other))
-            continue
-        scored.append((page_id, fresh))
-    if needs:
-        raise Missing(needs)
-    if not scored:
-        return
-    numbers = overlay.reads.numbers
-    at = len(numbers)
-    numbers.add(pairs.numbers())
-    for page_id, others in scored:
-        if page_id not in known:
-            known[page_id] = Scores(numbers)
-        known[page_id].add(others, at)
-        at += len(others)
-
-
-def _lacking(overlay: Overlay, page_id: int) -> Needs:
-    """What was not read of a page."""
-    try:
-        overlay.header(page_id)
-    except Missing as missing:
-        return missing.needs
-    return Needs()
-
-
-def look_ahead(overlay: Overlay, page_ids: Sequence[int]) -> None:
-    """Works out, all together, numbers that pages of the batch will need among themselves: it changes nothing else.
-
-    Which of them will be posted is a guess; a wrong one costs some pairs too many, or a call of the kernel more.
-    """
-    reads = overlay.reads
-    if (overlay.lists.is_untouched and reads.founders.isdisjoint(page_ids)) or not overlay.lists.meet(page_ids):
-        return
-    gathered = overlay.lists.gather_many(page_ids, [page_id in reads.founders for page_id in page_ids])
-    first, last = int(reads.batch.ids[0]), int(reads.batch.ids[-1])
-    among = {
-        page_id: [candidate for candidate in candidates if first <= candidate <= last]
-        for page_id, (candidates, _, _) in gathered.items()
-    }
-    score(overlay, [(page_id, candidates) for page_id, candidates in among.items() if candidates])
-
-
 def rule_on(
     decider: Decider, header: Header, other: Header, pair: Pair, crowd: int = 0, siblings: Siblings = NO_SIBLINGS
 ) -> Ruling:
@@ -200,10 +131,7 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
     if known is not None and as_read and known[3]:
         gathered = known[0]
     elif gathered is None:
-        gathered = overlay.lists.gather(page_id)
-    if gathered is None:
-        raise overlay.lacking(page_id)
-    gathered = elsewhere(overlay, {page_id: gathered})[page_id]
+        gathered = candidates.find(overlay, page_id)
     decider = overlay.decider
     if not gathered[0]:
         return Search(decider, page_id, *gathered)
@@ -211,7 +139,7 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
     if known is not None and known[:2] == (gathered, siblings):
         return cast(Search, known[2])
     search = Search(decider, page_id, *gathered)
-    scores = scores_of(overlay, page_id, search.candidates)
+    scores = candidates.scores_of(overlay, page_id, search.candidates)
     crowd = 0
     if decider.crowd_min:
         header = overlay.header(page_id)
@@ -222,17 +150,25 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
     return search
 
 
+def sibling_needs(overlay: Overlay, page_ids: Iterable[int]) -> Needs:
+    """The rows that `siblings_of` and `sight` read for pages of the batch."""
+    needs, pages = Needs(), overlay.pages
+    if overlay.counts_siblings:
+        needs.rows[Family.KEYS] = {pages.naming_keys[pages.at(page_id)] for page_id in page_ids}
+    return needs
+
+
 def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
     """How many pages go by the names of this one of the batch on its site, before it. Raises Missing."""
     if not overlay.counts_siblings:
         return NO_SIBLINGS
-    pages = overlay.reads.batch
+    pages = overlay.pages
     return overlay.namings.get(pages.naming_keys[pages.at(page_id)]) or NO_SIBLINGS
 
 
 def sight(overlay: Overlay, at: int) -> None:
     """Counts a page of the batch among those of its names, if it can be found again. Raises Missing."""
-    pages = overlay.reads.batch
+    pages = overlay.pages
     if not overlay.counts_siblings or pages.page_ids[at] not in overlay.reads.posted.number_of:
         return
     key = pages.naming_keys[at]
@@ -260,9 +196,13 @@ def _crowd(overlay: Overlay, header: Header, candidate: int, pair: Pair) -> int:
 
 def verify(overlay: Overlay, page_id: int, other: int) -> tuple[bool, Pair, Ruling]:
     """Whether a page still says the same as another: equal digests, or near_duplicate by the rule (no crowd)."""
-    header, held = overlay.header(page_id), overlay.header(other)
-    pair = scores_of(overlay, page_id, (other,)).pair(other)
-    if header.digest and header.same_digest(held):
-        return True, pair, Ruling(Kind.EXACT_DUPLICATE, "digest")
-    ruling = rule_on(overlay.decider, header, held, pair)
-    return ruling.kind is Kind.NEAR_DUPLICATE, pair, ruling
+    verified = overlay.reads.verified
+    if (page_id, other) not in verified:
+        header, held = overlay.header(page_id), overlay.header(other)
+        pair = candidates.scores_of(overlay, page_id, (other,)).pair(other)
+        if header.digest and header.same_digest(held):
+            verified[page_id, other] = True, pair, Ruling(Kind.EXACT_DUPLICATE, "digest")
+        else:
+            ruling = rule_on(overlay.decider, header, held, pair)
+            verified[page_id, other] = ruling.kind is Kind.NEAR_DUPLICATE, pair, ruling
+    return verified[page_id, other]

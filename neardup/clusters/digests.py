@@ -1,10 +1,10 @@
 """Who has which content: digest rows with their live pages, sketches rows, similarity postings."""
 
+from neardup.clusters.overlay import Overlay
 from neardup.errors import InvariantBroken
 from neardup.index import keys, sharing
 from neardup.index.rows import DIGEST_PAGES_MAX, NO_PAGE, DigestRow, encode_new_digest, id_key
 from neardup.rules import rule_of
-from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header
 
 
@@ -16,7 +16,7 @@ def holder(overlay: Overlay, key: bytes) -> int | None:
 
 def one_page(overlay: Overlay, at: int) -> int | None:
     """The oldest live page of the digest of a page of the batch that its rule takes for the same page, if any."""
-    pages = overlay.reads.batch
+    pages = overlay.pages
     key = pages.digest_keys[at]
     row = overlay.digests.get(key) if key else None
     if row is None:
@@ -33,7 +33,7 @@ def arrive(overlay: Overlay, at: int) -> bool:
 
     The sketch lies whole where it is the first of its digest, else its own part.
     """
-    pages = overlay.reads.batch
+    pages = overlay.pages
     id_key, key, record = pages.id_keys[at], pages.digest_keys[at], pages.records[at]
     stored = sharing.whole_row(record)
     if not key:

@@ -4,10 +4,10 @@ from typing import Any
 
 from neardup.clusters import membership
 from neardup.clusters.choice import Scored, Search, families
+from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
 from neardup.index.rows import UrlRow, id_key
 from neardup.rules import Pair, Ruling, rule_of
-from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header
 from neardup.verdict import Kind, Representative
 

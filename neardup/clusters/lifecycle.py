@@ -17,12 +17,12 @@ unless it reclaims one of them (`neardup.clusters.reclaiming`).
 from typing import NamedTuple
 
 from neardup.clusters import choice, digests, evidence, membership, reclaiming
+from neardup.clusters.overlay import Overlay
 from neardup.clusters.verdicts import Teller
 from neardup.index.keys import digest_key
 from neardup.index.rows import ClusterRow, Note, UrlRow, id_key, member_key
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
-from neardup.search.overlay import Overlay
 from neardup.sketch.layout import RecordKind
 from neardup.verdict import Kind, Verdict
 
@@ -57,8 +57,22 @@ class Life:
     def __init__(self, overlay: Overlay, teller: Teller | None) -> None:
         self._overlay = overlay
         self._teller = teller
-        self._pages = overlay.reads.batch
+        self._pages = overlay.pages
         self._shared = choice.families_ahead(overlay) if teller is not None else {}
+
+    def held_as(self, at: int) -> int | None:
+        """A live page with the content of a page of the batch; None if its candidates are needed. Raises Missing."""
+        row = self._overlay.urls.get(self._pages.url_hashes[at])
+        if row is not None and row.live and self._is_same(at, row):
+            return row.page_id
+        return digests.one_page(self._overlay, at)
+
+    def rehearse(self, at: int) -> None:
+        """`live`, and reads what the verdict would need. For an overlay that is dropped afterwards."""
+        self.live(at)
+        row = self._overlay.urls.get(self._pages.url_hashes[at])
+        if row is not None:
+            evidence.standing(self._overlay, row)
 
     def live(self, at: int) -> Judged:
         """Applies a record to the overlay. Raises Missing, InvariantBroken."""
@@ -98,10 +112,8 @@ class Life:
     # ---- a known URL -----------------------------------------------------------------------------------------------
 
     def _known(self, at: int, row: UrlRow) -> Judged:
-        overlay, key = self._overlay, self._pages.digest_keys[at]
-        held = overlay.header(row.page_id)
-        # Without a digest two pages may still be opaque, and empty, or not.
-        same = key == digest_key(held) and (bool(key) or self._pages[self._pages.page_ids[at]].opaque == held.opaque)
+        overlay = self._overlay
+        same = self._is_same(at, row)
         cluster = overlay.clusters.need(id_key(row.cluster))
         checks: list[Check] = []
         judged = self._unchanged(at, row, cluster, checks) if same else self._edited(at, row, cluster, checks)
@@ -110,6 +122,12 @@ class Life:
             promoted = membership.retire(overlay, self._pages.url_hashes[at], row)
             judged = self._and_promoted(self._unknown(at, row.page_id, notes), at, promoted)
         return judged._replace(checks=(*checks, *judged.checks)) if checks else judged
+
+    def _is_same(self, at: int, row: UrlRow) -> bool:
+        """Whether a page has the content that is held of its URL."""
+        key, held = self._pages.digest_keys[at], self._overlay.header(row.page_id)
+        # Two pages without a digest are the same if both are opaque, and empty, or neither is.
+        return key == digest_key(held) and (bool(key) or self._pages[self._pages.page_ids[at]].opaque == held.opaque)
 
     def _unchanged(self, at: int, row: UrlRow, cluster: ClusterRow, checks: list[Check]) -> Judged | None:
         """None if the founding sketch is another since, and what is held does not verify against it."""
@@ -130,17 +148,20 @@ class Life:
         overlay.urls.put(pages.url_hashes[at], row)
         return self._kept(Kind.UNCHANGED, at, row, checks)
 
+    @staticmethod
+    def references(row: UrlRow, cluster: ClusterRow) -> list[tuple[str, int]]:
+        """The sketches that new content of a URL in the index must agree with, as (name, page id)."""
+        founding = "founding", cluster.founding
+        return [("previous", row.page_id), founding] if row.member else [founding]
+
     def _edited(self, at: int, row: UrlRow, cluster: ClusterRow, checks: list[Check]) -> Judged | None:
         """None if the new content is not that of the cluster any more."""
         overlay, pages, page_id = self._overlay, self._pages, self._pages.page_ids[at]
         header, held = pages[page_id], row.page_id
-        if row.member:
-            checks.append(self._check("previous", page_id, held))
+        for of, other in self.references(row, cluster):
+            checks.append(self._check(of, page_id, other))
             if not checks[-1].held:
                 return None
-        checks.append(self._check("founding", page_id, cluster.founding))
-        if not checks[-1].held:
-            return None
         digests.leave(overlay, held, overlay.header(held))
         digests.arrive(overlay, at)
         row = row._replace(page_id=page_id, newest=pages.newest[at], seen=pages.log_times[at])
@@ -216,14 +237,13 @@ class Life:
     def _exact(self, at: int, holder: int) -> Judged:
         """A live page has this very content: into its cluster, verified as it was."""
         overlay, teller, kind = self._overlay, self._teller, Kind.EXACT_DUPLICATE
-        held = overlay.header(holder)
-        row = overlay.urls.need(held.url_hash)
-        cluster = membership.join(overlay, at, row.cluster, kind, membership.verified_against(overlay, row))
+        target = membership.target(overlay, holder)
+        cluster = membership.join(overlay, at, target, kind)
         if teller is None:
             return Judged([], holder=holder)
-        site, founding = self._pages.sites[at], overlay.header(cluster.founding)
-        proof = evidence.of_digest(site, teller.lang(at), holder, held, founding)
-        return Judged([teller.member(kind, at, row.cluster, cluster, proof)], holder=holder)
+        held = overlay.header(holder)
+        proof = evidence.of_digest(self._pages.sites[at], teller.lang(at), holder, held, target.founding)
+        return Judged([teller.member(kind, at, target.cluster_id, cluster, proof)], holder=holder)
 
     def _alone_or_near(self, at: int) -> Judged:
         overlay, page_id = self._overlay, self._pages.page_ids[at]
@@ -256,8 +276,8 @@ class Life:
                 return Judged([], search)
             content_of = evidence.representative(overlay, best.page_id)
             return Judged([teller.founder(at, proof, cut=search.cut, content_of=content_of)], search)
-        cluster_id = overlay.urls.need(overlay.header(best.page_id).url_hash).cluster
-        cluster = membership.join(overlay, at, cluster_id, kind, best.page_id)
+        target = membership.target(overlay, best.page_id)
+        cluster = membership.join(overlay, at, target, kind)
         if teller is None:
             return Judged([], search)
-        return Judged([teller.member(kind, at, cluster_id, cluster, proof, cut=search.cut)], search)
+        return Judged([teller.member(kind, at, target.cluster_id, cluster, proof, cut=search.cut)], search)

@@ -1,11 +1,17 @@
 """Clusters as stars: founding, joining, leaving, and who takes over when a representative goes."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from neardup.clusters import digests
+from neardup.clusters.overlay import Overlay
 from neardup.errors import InvariantBroken
 from neardup.index.keys import digest_key
+from neardup.index.reads import for_each
 from neardup.index.rows import (
     NO_PAGE,
     ClusterRow,
+    MemberRow,
     UrlRow,
     encode_member,
     encode_new_cluster,
@@ -14,7 +20,6 @@ from neardup.index.rows import (
     member_key,
     member_of_key,
 )
-from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header, url_hash
 from neardup.verdict import Kind
 
@@ -26,7 +31,7 @@ def found(overlay: Overlay, at: int, content_of: int = NO_PAGE) -> None:
 
     content_of: founding page id of the representative whose main content it has, if any.
     """
-    pages = overlay.reads.batch
+    pages = overlay.pages
     page_id, hashed = pages.page_ids[at], pages.url_hashes[at]
     overlay.post(page_id)
     digests.arrive(overlay, at)
@@ -37,18 +42,34 @@ def found(overlay: Overlay, at: int, content_of: int = NO_PAGE) -> None:
     overlay.urls.put_encoded(hashed, row)
 
 
-def join(overlay: Overlay, at: int, cluster_id: int, standing: Kind, verified: int) -> ClusterRow:
-    """A page of the batch becomes a member, verified against the founding sketch `verified`. Returns the new row."""
-    pages = overlay.reads.batch
+class Target(NamedTuple):
+    """The cluster of a live page, for another page to join."""
+
+    cluster_id: int
+    row: ClusterRow
+    #: The cluster's founding sketch.
+    founding: Header
+    #: Page id of the founding sketch that the live page was verified against.
+    verified: int
+
+
+def target(overlay: Overlay, page_id: int) -> Target:
+    """The cluster of a live page. Raises Missing."""
+    url = overlay.urls.need(overlay.header(page_id).url_hash)
+    row = overlay.clusters.need(id_key(url.cluster))
+    verified = overlay.members.need(member_key(url.cluster, url.member)).verified if url.member else row.founding
+    return Target(url.cluster, row, overlay.header(row.founding), verified)
+
+
+def join(overlay: Overlay, at: int, target: Target, standing: Kind) -> ClusterRow:
+    """Makes a page of the batch a member; returns the cluster's new row."""
+    pages = overlay.pages
     page_id, hashed = pages.page_ids[at], pages.url_hashes[at]
-    key = id_key(cluster_id)
-    row = overlay.clusters.need(key)
-    founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical, promoted = row
-    counted = digests.arrive(overlay, at) and _is_sibling(
-        pages.sites[at], pages.digest_keys[at], overlay.header(founding)
-    )
-    overlay.members.put_encoded(key + pages.id_keys[at], encode_member(verified, hashed, counted))
-    url = encode_url(page_id, cluster_id, page_id, standing, pages.newest[at], pages.log_times[at])
+    key = id_key(target.cluster_id)
+    founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical, promoted = target.row
+    counted = digests.arrive(overlay, at) and _is_sibling(pages.sites[at], pages.digest_keys[at], target.founding)
+    overlay.members.put_encoded(key + pages.id_keys[at], encode_member(target.verified, hashed, counted))
+    url = encode_url(page_id, target.cluster_id, page_id, standing, pages.newest[at], pages.log_times[at])
     overlay.urls.put_encoded(hashed, url)
     if hashed == wanted:
         canonical = pages[page_id].url
@@ -57,13 +78,6 @@ def join(overlay: Overlay, at: int, cluster_id: int, standing: Kind, verified: i
     )
     overlay.clusters.put(key, joined)
     return joined
-
-
-def verified_against(overlay: Overlay, row: UrlRow) -> int:
-    """Page id of the founding sketch that a member was verified against; of a representative, its cluster's."""
-    if row.member:
-        return overlay.members.need(member_key(row.cluster, row.member)).verified
-    return overlay.clusters.need(id_key(row.cluster)).founding
 
 
 def is_counted(overlay: Overlay, page_id: int, header: Header, cluster: ClusterRow) -> bool:
@@ -125,11 +139,11 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
 
     The URL's row is removed: the caller writes what is to be known of it.
     """
-    header = overlay.header(row.page_id)
-    overlay.urls.put(hashed, None)
-    digests.leave(overlay, row.page_id, header)
     key = id_key(row.cluster)
     cluster = overlay.clusters.need(key)
+    header = _departing(overlay, row, cluster)
+    overlay.urls.put(hashed, None)
+    digests.leave(overlay, row.page_id, header)
     if row.member:
         member_at = member_key(row.cluster, row.member)
         member = overlay.members.need(member_at)
@@ -149,21 +163,52 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
     return row.cluster
 
 
+def _departing(overlay: Overlay, row: UrlRow, cluster: ClusterRow) -> Header:
+    """The held sketch of a URL that retires. Raises Missing with most of what its removal reads, at once."""
+    header = overlay.header(row.page_id)
+    needed: list[Callable[[], object]] = [lambda: digests.holder(overlay, digest_key(header))]
+    if not row.member:
+        founding = overlay.header(cluster.founding)
+        needed.append(lambda: digests.holder(overlay, digest_key(founding)))
+        needed.append(lambda: overlay.require_lists(cluster.founding))
+    for_each(needed, lambda read: read())
+    return header
+
+
+class _Heir(NamedTuple):
+    """A member that takes its cluster over."""
+
+    member: MemberRow
+    url: UrlRow
+    wanted: bytes
+    canonical: str
+
+
+def _heir(overlay: Overlay, cluster_id: int, key: bytes) -> _Heir:
+    """The member under a key, with all rows that its promotion reads. Raises Missing, InvariantBroken."""
+    member = overlay.members.need(key)
+    url = overlay.urls.need(member.url_hash)
+    if url.cluster != cluster_id or url.member != member_of_key(key):
+        raise InvariantBroken(f"member {url.member} of cluster {cluster_id} is held as one of cluster {url.cluster}")
+    overlay.require_lists(url.page_id)
+    return _Heir(member, url, *canonical_of(overlay, cluster_id, overlay.header(url.page_id)))
+
+
 def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
     """The earliest member takes over: its current sketch becomes the founding one."""
-    after = member_key(cluster_id, cluster.promoted)
-    first = overlay.members.first(id_key(cluster_id), 1, after, fresh=cluster_id in overlay.reads.batch)
+    ahead = 1 + overlay.reads.leaving[cluster_id]
+    prefix, after, fresh = id_key(cluster_id), member_key(cluster_id, cluster.promoted), cluster_id in overlay.pages
+    first = overlay.members.first(prefix, 1, after, fresh=fresh, ahead=ahead)
     if not first:
         raise InvariantBroken(f"cluster {cluster_id} counts {cluster.size} pages, but has no members")
-    member = overlay.members.need(first[0])
-    url = overlay.urls.need(member.url_hash)
-    if url.cluster != cluster_id or url.member != member_of_key(first[0]):
-        raise InvariantBroken(f"member {url.member} of cluster {cluster_id} is held as one of cluster {url.cluster}")
-    header = overlay.header(url.page_id)
+    if cluster_id not in overlay.reads.heirs:
+        # Where a mirror goes page by page, each heir goes next. Read one by one, each would cost a round.
+        for_each(overlay.members.first(prefix, ahead, after, fresh=fresh), lambda key: _heir(overlay, cluster_id, key))
+        overlay.reads.heirs.add(cluster_id)
+    member, url, wanted, canonical = _heir(overlay, cluster_id, first[0])
     overlay.members.put(first[0], None)
     overlay.urls.put(member.url_hash, url._replace(member=0, standing=Kind.UNIQUE))
     overlay.post(url.page_id)
-    wanted, canonical = canonical_of(overlay, cluster_id, header)
     change(
         overlay,
         cluster_id,

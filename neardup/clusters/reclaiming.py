@@ -11,12 +11,12 @@ URLs that have a right to a cluster, the earlier one has it, whichever comes bac
 from typing import NamedTuple
 
 from neardup.clusters import choice, digests, membership
+from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
 from neardup.index.rows import NO_PAGE, NOTES_MAX, ClusterRow, MemberRow, Note, UrlRow, id_key, member_key
 from neardup.limits import DAY_MS
 from neardup.pairs.pair import Pair
 from neardup.rules.base import Ruling
-from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
@@ -39,7 +39,7 @@ def notes_of(overlay: Overlay, at: int, row: UrlRow) -> tuple[Note, ...]:
     """What is to be remembered of a URL whose fetch a page of the batch takes the place of. Before that one retires."""
     if not overlay.decider.reclaim_days:
         return ()
-    now = overlay.reads.batch.log_times[at]
+    now = overlay.pages.log_times[at]
     kept = [note for note in row.notes if now - note.left <= overlay.decider.reclaim_days * DAY_MS]
     if row.live and not row.member:
         cluster, header = overlay.clusters.need(id_key(row.cluster)), overlay.header(row.page_id)
@@ -73,7 +73,7 @@ def claim(overlay: Overlay, at: int, notes: tuple[Note, ...]) -> Claim | None:
         row = overlay.clusters.get(id_key(note.cluster))
         if row is not None and (found := _verified(overlay, at, note, note.cluster, row)) is not None:
             return found
-    header = overlay.reads.batch[overlay.reads.batch.page_ids[at]]
+    header = overlay.pages[overlay.pages.page_ids[at]]
     former = [note for note in notes if _is_former(note, header, overlay.decider)]
     if not former or (joined := _would_join(overlay, at)) is None:
         return None
@@ -83,7 +83,7 @@ def claim(overlay: Overlay, at: int, notes: tuple[Note, ...]) -> Claim | None:
 def _verified(overlay: Overlay, at: int, note: Note, cluster_id: int, row: ClusterRow) -> Claim | None:
     if (note.cluster, note.since) >= _right(overlay, cluster_id, row):
         return None
-    held, pair, ruling = choice.verify(overlay, overlay.reads.batch.page_ids[at], row.founding)
+    held, pair, ruling = choice.verify(overlay, overlay.pages.page_ids[at], row.founding)
     return Claim(cluster_id, note.since if cluster_id == note.cluster else 0, pair, ruling) if held else None
 
 
@@ -110,7 +110,7 @@ def _number(data: bytes) -> int:
 
 def _would_join(overlay: Overlay, at: int) -> int | None:
     """The cluster whose member a page of the batch would be without its notes."""
-    page_id = overlay.reads.batch.page_ids[at]
+    page_id = overlay.pages.page_ids[at]
     page = digests.one_page(overlay, at)
     if page is None and not overlay.is_lonely(page_id):
         best = choice.choose(overlay, page_id).best
@@ -121,7 +121,7 @@ def _would_join(overlay: Overlay, at: int) -> int | None:
 
 def take_over(overlay: Overlay, at: int, claim: Claim, notes: tuple[Note, ...]) -> UrlRow:
     """A page of the batch takes a cluster over; who stood for it becomes a member, whose row is returned."""
-    pages = overlay.reads.batch
+    pages = overlay.pages
     page_id, hashed, key = pages.page_ids[at], pages.url_hashes[at], id_key(claim.cluster)
     cluster = overlay.clusters.need(key)
     former = overlay.urls.need(cluster.url_hash)

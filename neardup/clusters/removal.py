@@ -8,21 +8,21 @@ each live page that goes, so that indexes drop it; a page that goes for its age 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 from neardup.clusters import membership
+from neardup.clusters.overlay import Overlay, Reads
 from neardup.clusters.verdicts import promoted, taken_down
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
 from neardup.index import namings, sharing
 from neardup.index.base import Family, Reader, Writes
-from neardup.index.keys import digest_key
 from neardup.index.layered import Layered
-from neardup.index.rows import UrlRow, decode_url, id_key, member_key, seen_of
+from neardup.index.reads import Missing, Needs, for_each
+from neardup.index.rows import UrlRow, decode_url, id_key, seen_of
 from neardup.rules.siblings import NO_SIBLINGS
-from neardup.search.overlay import Overlay
 from neardup.search.pages import Pages
-from neardup.search.reads import Missing, Needs, ReadSet
 from neardup.sketch.header import Header
 from neardup.sketch.takedown import Named, Takedown
 from neardup.verdict import Verdict
@@ -151,73 +151,37 @@ def _removed(
     hashes: Sequence[bytes], index: Reader, decider: Decider, cause: int, first: int, tell: bool
 ) -> tuple[Writes, list[Verdict], Removed]:
     """What is to be written, verdicts `gone` that are not numbered yet, and the rest."""
-    reads = _read_ahead(hashes, index, decider)
-    while True:
-        try:
-            overlay = Overlay(reads, decider)
-            live, taken_over = _retire(overlay, hashes)
-            done, gone = Removed(len(hashes), len(live), len(taken_over)), list[Verdict]()
-            if tell:
-                done.verdicts = [promoted(overlay, one, cause, n) for n, one in enumerate(taken_over, first)]
-                gone = [taken_down(header, decider, cause) for header in live]
-            return overlay.writes(), gone, done
-        except Missing as missing:
-            if not reads.read(index, missing.needs):
-                raise InvariantBroken("removing pages asks again for what was read") from missing
-
-
-def _read_ahead(hashes: Sequence[bytes], index: Reader, decider: Decider) -> ReadSet:
-    """What most of these pages will need to go, in few rounds; whatever else costs another pass, and nothing more."""
-    reads = ReadSet(Pages([]), decider)
-    overlay = Overlay(reads, decider)  # only looked through
+    reads = Reads(Pages([]), decider)
     needs = Needs()
     needs.rows[Family.URLS] = set(hashes)
     reads.read(index, needs)
-    live = [row for hashed in hashes if (row := overlay.urls.need(hashed)).live]
-    needs = Needs()
-    for row in live:
-        needs.row(Family.CLUSTERS, id_key(row.cluster))
-        if row.member:
-            needs.row(Family.MEMBERS, member_key(row.cluster, row.member))
-    reads.read(index, needs)
-    founding = [overlay.clusters.need(id_key(row.cluster)).founding for row in live if not row.member]
-    reads.read_sketches(index, [*(row.page_id for row in live), *founding])
-    needs = Needs()
-    wanted = needs.rows.setdefault(Family.KEYS, set())
-    for row in live:
-        header = overlay.header(row.page_id)
-        wanted |= {key for key in (digest_key(header), namings.key_of(header)) if key}
-    for page_id in founding:
-        wanted |= {key for key in (digest_key(overlay.header(page_id)), *overlay.posted_keys(page_id)) if key}
-    reads.read(index, needs)
-    return reads
-
-
-def _retire(overlay: Overlay, hashes: Sequence[bytes]) -> tuple[list[Header], list[int]]:
-    """Sketches of the live pages, and ids of the clusters that others took over. Raises Missing with all that it came
-    upon."""
-    gone: list[Header] = []
-    taken_over: list[int] = []
-    needs = Needs()
-    for hashed in hashes:
+    reads.in_rounds(index, hashes, lambda: partial(_retire, Overlay(reads, decider)))
+    while True:
+        overlay = Overlay(reads, decider)
         try:
-            row = overlay.urls.need(hashed)
-            if row.live:
-                gone.append(overlay.header(row.page_id))
-                _forget_name(overlay, row)
-                cluster = membership.retire(overlay, hashed, row)
-                taken_over += [] if cluster is None else [cluster]
-            else:
-                overlay.urls.put(hashed, None)
+            retired = for_each(hashes, partial(_retire, overlay))
         except Missing as missing:
-            # The others are looked at on a state that lacks this one's effects, only to learn what they need, too.
-            needs.add(missing.needs)
-        except InvariantBroken:
-            if not needs:
-                raise
-    if needs:
-        raise Missing(needs)
-    return gone, taken_over
+            if not reads.read(index, missing.needs):
+                raise InvariantBroken("removing pages misses rows that were read") from missing
+            continue
+        live = [header for header, _ in retired if header is not None]
+        taken_over = [cluster for _, cluster in retired if cluster is not None]
+        done, gone = Removed(len(hashes), len(live), len(taken_over)), list[Verdict]()
+        if tell:
+            done.verdicts = [promoted(overlay, one, cause, n) for n, one in enumerate(taken_over, first)]
+            gone = [taken_down(header, decider, cause) for header in live]
+        return overlay.writes(), gone, done
+
+
+def _retire(overlay: Overlay, hashed: bytes) -> tuple[Header | None, int | None]:
+    """Removes a URL: the sketch of its page if that was live, and the cluster that another page took over, if any."""
+    row = overlay.urls.need(hashed)
+    if not row.live:
+        overlay.urls.put(hashed, None)
+        return None, None
+    header = overlay.header(row.page_id)
+    _forget_name(overlay, row)
+    return header, membership.retire(overlay, hashed, row)
 
 
 def _forget_name(overlay: Overlay, row: UrlRow) -> None:

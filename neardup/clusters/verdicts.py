@@ -2,9 +2,9 @@
 
 from neardup.clusters import evidence
 from neardup.clusters.evidence import Evidence
+from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
 from neardup.index.rows import ClusterRow, UrlRow, id_key
-from neardup.search.overlay import Overlay
 from neardup.sketch.header import Header
 from neardup.sketch.layout import RecordFlag, RecordKind, RecordSection, score_of
 from neardup.verdict import TAKEN_DOWN, Coordinates, Kind, Representative, Verdict
@@ -19,7 +19,7 @@ class Teller:
 
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
-        pages, decider = overlay.reads.batch, overlay.decider
+        pages, decider = overlay.pages, overlay.decider
         self._page_ids, self._records = pages.page_ids, pages.records
         self._scheme, self._decider = decider.scheme, decider.digest
         self._facts_told = decider.facts_told

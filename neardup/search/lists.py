@@ -311,6 +311,10 @@ class Lists:
                     self.turned.add(slot)
         return True
 
+    def are_read(self, slots: np.ndarray) -> bool:
+        """Whether the lists of all of these slots were read."""
+        return not (self._count[slots] == kernels.UNREAD).any()
+
     def _grow(self, slots: np.ndarray) -> None:
         room = self._room.copy()
         room[slots] += _MORE_ROOM
@@ -323,7 +327,7 @@ class Lists:
     def unpost(self, slots: np.ndarray, word: int) -> bool:
         """Takes a posting out of lists; False if one was not read. Hot ones may lack it; raises InvariantBroken."""
         self._settle()
-        if (self._count[slots] == kernels.UNREAD).any():
+        if not self.are_read(slots):
             return False
         self._thinned = self._touched = True
         if kernels.unpost(slots, self._begin, self._count, self._words, np.uint64(word), self._changed) >= 0:

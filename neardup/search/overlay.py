@@ -1,175 +1,48 @@
-"""What one batch has read of the store, and the effects of its pages so far, seen as one.
+"""The rows of the search: sketches and posting lists, as they were read, under the changes of the batch so far."""
 
-`judge` reads and writes here only. What it needs and was not read raises Missing.
-"""
-
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from functools import cached_property
-from heapq import merge
-from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from neardup.decider import Decider
-from neardup.errors import InvariantBroken
-from neardup.index import keys, namings, rows, sharing
+from neardup.index import keys, rows, sharing
 from neardup.index.base import Family
-from neardup.rules.posted import counts_siblings, similarity_keys
+from neardup.index.reads import Missing, Needs
+from neardup.index.table import Table
+from neardup.rules.posted import similarity_keys
 from neardup.search.lists import Lists
-from neardup.search.reads import FIRST_MIN, Missing, Needs, ReadSet
+from neardup.search.reads import BatchReads
 from neardup.sketch.header import Header
-from neardup.verdict import Representative
-
-Row = TypeVar("Row")
-_UNKNOWN = object()
-#: The end of a key that a prefix is asked for by: a page id.
-_ID_BYTES = 8
 
 
-class Table(Generic[Row]):
-    """One kind of row: as the store has it, under what this batch changed."""
-
-    def __init__(
-        self, family: Family, reads: ReadSet, decode: Callable[[bytes], Row], encode: Callable[[Row], bytes]
-    ) -> None:
-        self._family = family
-        self._read = reads.rows[family]
-        self._prefixes = reads.prefixes
-        self._decode = decode
-        self._encode = encode
-        self._held: dict[bytes, Any] = reads.decoded[decode]  # what follows from the rows that were read
-        self._now: dict[bytes, Row | None] = {}
-        self._encoded: dict[bytes, bytes] = {}  # rows that nobody has looked at since
-        self._changed: set[bytes] = set()
-        self._grouped: dict[bytes, list[bytes]] | None = None  # keys put, by prefix
-
-    def get(self, key: bytes) -> Row | None:
-        """The row as it is now, None if there is none. Raises Missing if it was not read."""
-        row: Any
-        if key in self._now:
-            row = self._now[key]
-        elif key in self._encoded:
-            row = self._now[key] = self._decode(self._encoded[key])
-        elif key in self._held:
-            row = self._held[key]
-        else:
-            row = self._read.get(key, _UNKNOWN)
-            if row is None:
-                return None
-            if row is _UNKNOWN:
-                raise Missing.row(self._family, key)
-            row = self._held[key] = self._decode(row)
-        return row  # type: ignore[no-any-return]
-
-    def need(self, key: bytes) -> Row:
-        """Like `get`; raises InvariantBroken where there must be a row and is none."""
-        row = self.get(key)
-        if row is None:
-            raise InvariantBroken(f"{self._family.name.lower()}: no row under {key.hex()}")
-        return row
-
-    def put(self, key: bytes, row: Row | None) -> None:
-        self._now[key] = row
-        self._changed.add(key)
-        if self._grouped is not None:
-            self._group(self._grouped, key)
-
-    def put_encoded(self, key: bytes, row: bytes) -> None:
-        """Like `put`, of a row that is not what the store has."""
-        self._encoded[key] = row
-        if key in self._now:
-            del self._now[key]
-            self._changed.discard(key)
-        if self._grouped is not None:
-            self._group(self._grouped, key)
-
-    def first(self, prefix: bytes, limit: int, after: bytes, *, fresh: bool) -> list[bytes]:
-        """The smallest `limit` keys of a prefix and 8 bytes, after a key below which, itself included, none is left.
-
-        fresh: the store cannot hold any. Raises Missing.
-        """
-        unread: tuple[list[bytes], bytes, bool] = [], after, fresh
-        known, since, complete = unread if fresh else self._prefixes.get((self._family, prefix), unread)
-        if since > after:
-            known, complete = [], False
-        # Beyond the last key that was read the store may hold keys that we do not know of.
-        last = None if complete else known[-1] if known else prefix
-        here = self._put_under(prefix)
-        found: list[bytes] = []
-        for key in merge(known[bisect_right(known, after) :], here[bisect_right(here, after) :]):
-            if len(found) == limit or (last is not None and key > last):
-                break
-            if self._now.get(key, True) is not None and key not in found[-1:]:
-                found.append(key)
-        if not complete and len(found) < limit:
-            needs = Needs()
-            needs.first(self._family, prefix, max(limit, FIRST_MIN, 2 * len(known)), min(since, after))
-            raise Missing(needs)
-        return found
-
-    def _put_under(self, prefix: bytes) -> list[bytes]:
-        """The keys of a prefix and 8 bytes that this batch has put, ascending; some may have gone again."""
-        if self._grouped is None:
-            self._grouped = {}
-            for key in sorted(self._changed | self._encoded.keys()):
-                self._grouped.setdefault(key[:-_ID_BYTES], []).append(key)
-        return self._grouped.get(prefix, [])
-
-    @staticmethod
-    def _group(grouped: dict[bytes, list[bytes]], key: bytes) -> None:
-        group = grouped.setdefault(key[:-_ID_BYTES], [])
-        at = bisect_left(group, key)
-        if group[at : at + 1] != [key]:
-            group.insert(at, key)
-
-    def writes(self) -> dict[bytes, bytes | None]:
-        """Rows that differ from what was read, encoded; None: deleted."""
-        out: dict[bytes, bytes | None] = dict(self._encoded)
-        for key in self._changed:
-            row = self._now[key]
-            value = None if row is None else self._encode(row)
-            if key not in self._read or self._read[key] != value:
-                out[key] = value
-            else:
-                out.pop(key, None)
-        return out
-
-
-def _same(row: bytes) -> bytes:
+def same_bytes(row: bytes) -> bytes:
+    """Codec of rows that are kept as bytes."""
     return row
 
 
-class Overlay:
-    """The tables of one batch, and the decider that judges it."""
+class SearchOverlay:
+    """Sketches and posting lists of one batch. `keep`, `post` and their opposites are the only changes."""
 
-    def __init__(self, reads: ReadSet, decider: Decider) -> None:
+    def __init__(self, reads: BatchReads, decider: Decider) -> None:
         self.reads = reads
+        self.pages = reads.pages
         self.decider = decider
-        self.urls = Table(Family.URLS, reads, rows.decode_url, rows.UrlRow.encode)
-        self.clusters = Table(Family.CLUSTERS, reads, rows.decode_cluster, rows.ClusterRow.encode)
-        self.members = Table(Family.MEMBERS, reads, rows.decode_member, rows.MemberRow.encode)
-        self.digests = Table(Family.KEYS, reads, rows.decode_digest, rows.DigestRow.encode)
-        self.more = Table(Family.KEYS, reads, _same, _same)  # further pages of a digest
-        self.namings = Table(Family.KEYS, reads, namings.decode, namings.encode)
-        self.postings = Table(Family.KEYS, reads, _same, _same)
-        self.sketches = Table(Family.SKETCHES, reads, _same, _same)
-        self.counts_siblings = counts_siblings(decider)
-        self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page
-        self._turned: list[bytes] = []  # keys of pages of the store alone that turned hot
-        self._told: set[bytes] = set()  # keys that turned hot, and were asked for
+        self.sketches = Table(Family.SKETCHES, reads, same_bytes, same_bytes)
+        self.postings = Table(Family.KEYS, reads, same_bytes, same_bytes)  # of keys that no page of the batch has
+        self._turned: list[bytes] = []  # of these the ones that turned hot
+        self._reported: set[bytes] = set()  # keys that `turned_keys` has returned
 
     @cached_property
     def lists(self) -> Lists:
-        """The batch's posting lists, as they had been read when first asked for."""
+        """The batch's posting lists; rows that are read after the first use are not seen."""
         return self.reads.posted.lists(self.decider)
 
     def header(self, page_id: int) -> Header:
         """The sketch of a page of this batch or of the store. Raises Missing, InvariantBroken."""
         headers = self.reads.headers
         header = headers.get(page_id)
-        if header is None and page_id in self.reads.batch:
-            header = headers[page_id] = self.reads.batch[page_id]
+        if header is None and page_id in self.pages:
+            header = headers[page_id] = self.pages[page_id]
         elif header is None:
             row = self.sketches.need(rows.id_key(page_id))
             rest = sharing.rest_of_row(row)
@@ -179,7 +52,7 @@ class Overlay:
 
     def posted_keys(self, page_id: int) -> list[bytes]:
         """The similarity keys of a page."""
-        if page_id in self.reads.batch:
+        if page_id in self.pages:
             return self.reads.posted.of_page(page_id)
         known = self.reads.keys
         if page_id not in known:
@@ -187,14 +60,14 @@ class Overlay:
         return known[page_id]
 
     def is_lonely(self, page_id: int) -> bool:
-        """Whether it is known without a look that a page of the batch, whose turn it is, meets no candidate."""
+        """Whether the page of the batch that is judged next surely has no candidates."""
         number = self.reads.posted.number_of.get(page_id)
         return number is None or self.lists.is_lonely(number)
 
     def post(self, page_id: int) -> None:
-        """Posts a founding sketch under its similarity keys. Raises Missing with every list that was not read."""
+        """Posts a founding sketch under its similarity keys. Raises Missing with every unread list."""
         number = self.reads.posted.number_of.get(page_id)
-        if number is None and page_id in self.reads.batch:
+        if number is None and page_id in self.pages:
             return
         if number is not None and self.lists.is_lonely(number):
             self.lists.post_lonely(number)
@@ -202,7 +75,7 @@ class Overlay:
         header = self.header(page_id)
         word, entry = keys.word_of(page_id, header), keys.posting(page_id, header)
         slots, others = self._slots(page_id)
-        if not self.lists.post(slots, word, foreign=page_id not in self.reads.batch):
+        if not self.lists.post(slots, word, foreign=page_id not in self.pages):
             raise self.lacking(page_id)
         for key, row in others:
             after = keys.with_posting(row, entry, self.decider.postings_max, self.decider.hot_postings_kept)
@@ -211,7 +84,7 @@ class Overlay:
             self.postings.put(key, after)
 
     def unpost(self, page_id: int) -> None:
-        """Takes a founding sketch out of its lists, hot ones excepted. Raises Missing like `post`, InvariantBroken."""
+        """Removes a founding sketch from its lists; hot ones may lack it. Raises Missing, InvariantBroken."""
         header = self.header(page_id)
         word, entry = keys.word_of(page_id, header), keys.posting(page_id, header)
         slots, others = self._slots(page_id)
@@ -220,56 +93,42 @@ class Overlay:
         for key, row in others:
             self.postings.put(key, keys.without_posting(row, entry))
 
+    def require_lists(self, page_id: int) -> None:
+        """Raises Missing if `post` would."""
+        if not self.lists.are_read(self._slots(page_id)[0]):
+            raise self.lacking(page_id)
+
     def _slots(self, page_id: int) -> tuple[np.ndarray, list[tuple[bytes, bytes | None]]]:
-        """Keys of a page: slots of those that the batch has, and the others with their rows. Raises Missing."""
+        """Keys of a page: slots of those that pages of the batch have, and the others with rows. Raises Missing."""
         posted = self.reads.posted
         number = posted.number_of.get(page_id)
         if number is not None:
             return posted.slots[number], []
-        slots, others, needs = [], [], Needs()
-        for key in self.posted_keys(page_id):
-            slot = posted.slot_of(key)
-            if slot is not None:
-                slots.append(slot)
-                continue
-            try:
-                others.append((key, self.postings.get(key)))
-            except Missing as missing:
-                needs.add(missing.needs)
-        if needs:
-            raise self.lacking(page_id)
-        return np.array(slots, dtype=np.int64), others
+        if page_id not in self.reads.slots:
+            every = [(key, posted.slot_of(key)) for key in self.posted_keys(page_id)]
+            slots = np.array([slot for _, slot in every if slot is not None], dtype=np.int64)
+            self.reads.slots[page_id] = slots, [key for key, slot in every if slot is None]
+        slots, others = self.reads.slots[page_id]
+        try:
+            return slots, [(key, self.postings.get(key)) for key in others]
+        except Missing:
+            raise self.lacking(page_id) from None
 
     @property
     def hot_turned(self) -> int:
         return len(self._turned) + len(self.lists.turned)
 
     def turned_keys(self) -> list[bytes]:
-        """The similarity keys that turned hot since this was asked last, in byte order."""
+        """The similarity keys that turned hot since the last call, in byte order."""
         posted, lists = self.reads.posted.keys, self.lists
-        if len(self._turned) + len(lists.turned) == len(self._told):
+        if len(self._turned) + len(lists.turned) == len(self._reported):
             return []
-        fresh = sorted({*self._turned, *(posted[slot] for slot in lists.turned)} - self._told)
-        self._told.update(fresh)
+        fresh = sorted({*self._turned, *(posted[slot] for slot in lists.turned)} - self._reported)
+        self._reported.update(fresh)
         return fresh
 
     def lacking(self, page_id: int) -> Missing:
-        """The lists of a page, some of which were not read."""
+        """All lists of a page, some of which were not read."""
         needs = Needs()
         needs.rows[Family.KEYS] = set(self.posted_keys(page_id))
         return Missing(needs)
-
-    def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
-        """What this batch changed, ready for `Store.write`."""
-        posted: dict[bytes, bytes | None] = {}
-        # In the order of their families' bytes: what is sorted but for small parts is quickly sorted.
-        for part in (self.digests, self.more, self.namings, self.lists, self.postings):
-            posted.update(part.writes())
-        out = {
-            Family.KEYS: posted,
-            Family.SKETCHES: self.sketches.writes(),
-            Family.URLS: self.urls.writes(),
-            Family.CLUSTERS: self.clusters.writes(),
-            Family.MEMBERS: self.members.writes(),
-        }
-        return {family: changes for family, changes in out.items() if changes}

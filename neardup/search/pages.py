@@ -99,6 +99,14 @@ class Pages(Mapping[int, Header]):
         """The page's place in the order of the batch."""
         return self._at[page_id]
 
+    def of_kind(self, kind: RecordKind) -> list[int]:
+        """Positions of the records of a kind."""
+        return [position for position, one in enumerate(self.kinds) if one == kind]
+
+    def first_of_digest(self, page_ids: Sequence[int]) -> set[int]:
+        """Those of ascending page ids before which none has their digest."""
+        return set({self.digest_keys[self._at[page_id]]: page_id for page_id in reversed(page_ids)}.values())
+
     def tape_logs(self) -> tuple[np.ndarray, np.ndarray]:
         """`Header.tape_logs` of all pages, as two int64[pages]."""
         headers = self.headers

@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup import fold as folding
-from neardup.clusters.ahead import candidates
+from neardup.clusters.overlay import Reads
 from neardup.decider import SiteOverride
 from neardup.errors import CorruptRecord, InvariantBroken
-from neardup.fold import fold, judge
+from neardup.fold import fold, judge, read_ahead
+from neardup.index import reads as reading
 from neardup.index.base import Family
 from neardup.index.keys import is_hot
 from neardup.index.memory import MemoryStore
+from neardup.index.reads import FIRST_MIN, Missing
 from neardup.index.rocks import RocksStore
 from neardup.pairs import scoring as pairs
 from neardup.rules import RULES
 from neardup.rules.families import SIMILARITY_BYTES
-from neardup.search import reads as reading
 from neardup.search.pages import Pages
-from neardup.search.reads import FIRST_MIN, Missing, ReadSet
 from tests.neardup.handmade import record, rejected, tombstone
 from tests.neardup.invariants import Checked, contents_of
 from tests.neardup.story import SMALL, endless, folded, slices_of
@@ -183,7 +183,7 @@ def judged(batch, reads, store):
 def test_judging_twice_gives_the_same_and_touches_nothing():
     batch, store = half_way()
     before = contents_of(store)
-    reads = candidates(batch, store, SMALL)
+    reads = read_ahead(batch, store, SMALL)
     _, first = judged(batch, reads, store)
     assert judge(batch, reads, SMALL) == first
     assert first == fold(batch, store, SMALL)
@@ -193,7 +193,7 @@ def test_judging_twice_gives_the_same_and_touches_nothing():
 @pytest.mark.slow
 def test_reading_nothing_ahead_changes_no_verdict():
     batch, store = half_way()
-    reads = ReadSet(Pages(batch), SMALL)
+    reads = Reads(Pages(batch), SMALL)
     passes, outcome = judged(batch, reads, store)
     assert 3 < passes < 30, "a pass learns what all pages need, not one"
     assert outcome == fold(batch, store, SMALL)

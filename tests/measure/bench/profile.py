@@ -6,9 +6,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from neardup.clusters.ahead import candidates
 from neardup.decider import Decider
-from neardup.fold import judge
+from neardup.fold import judge, read_ahead
 from neardup.index.rocks import RocksStore
 from neardup.page import Page
 from neardup.scheme import Scheme
@@ -56,7 +55,7 @@ def matched(scheme: Scheme, size: int) -> None:
     """Stages of folding a batch into a store of `size` pages: 7 of 10 pages new, 2 near, 1 exact duplicates."""
     decider, log = Decider(scheme=scheme.digest), Log()
     taken: dict[str, list[float]] = {
-        name: [] for name in ("headers", "candidates", "judge", "verdicts as JSON", "write")
+        name: [] for name in ("headers", "read ahead", "judge", "verdicts as JSON", "write")
     }
     with tempfile.TemporaryDirectory() as folder:
         store = RocksStore(Path(folder) / "index")
@@ -71,7 +70,7 @@ def matched(scheme: Scheme, size: int) -> None:
                 taken[name].append(seconds(lambda: kept.append(run())))
 
             timed("headers", lambda batch=batch: Pages(batch))
-            timed("candidates", lambda batch=batch: candidates(batch, store, decider))
+            timed("read ahead", lambda batch=batch: read_ahead(batch, store, decider))
             reads = kept[-1]
             timed("judge", lambda batch=batch, reads=reads: judge(batch, reads, decider))
             outcome = kept[-1]
@@ -80,7 +79,7 @@ def matched(scheme: Scheme, size: int) -> None:
         store.close()
     each = [(name, 1e6 * statistics.median(times) / _BATCH) for name, times in taken.items()]
     _show(f"record to verdict, index of {size:,} pages", each, sum(part for name, part in each if name != "headers"))
-    print("  (headers are part of candidates)")
+    print("  (headers are part of reading ahead)")
 
 
 def main() -> None:

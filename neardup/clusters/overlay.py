@@ -1,0 +1,62 @@
+"""All rows that judging reads and changes: those of the search, and URLs, clusters, members, digests and namings."""
+
+from collections import Counter
+from typing import Any
+
+from neardup.decider import Decider
+from neardup.index import namings, rows
+from neardup.index.base import Family
+from neardup.index.table import Table
+from neardup.rules import Pair, Ruling
+from neardup.rules.posted import counts_siblings
+from neardup.search.overlay import SearchOverlay, same_bytes
+from neardup.search.pages import Pages
+from neardup.search.reads import BatchReads
+from neardup.verdict import Representative
+
+
+class Reads(BatchReads):
+    """Rows that were read for a batch."""
+
+    def __init__(self, pages: Pages, decider: Decider, threads: int = 1) -> None:
+        super().__init__(pages, decider, threads)
+        #: By page id: candidates, siblings, the `Search` that they led to, whether the lists were as they were read.
+        self.chosen: dict[int, tuple[Any, Any, Any, bool]] = {}
+        #: By cluster: number of its pages that the batch may remove.
+        self.leaving: Counter[int] = Counter()
+        #: Clusters whose next representatives were read.
+        self.heirs: set[int] = set()
+        #: `choice.verify` of pairs of pages.
+        self.verified: dict[tuple[int, int], tuple[bool, Pair, Ruling]] = {}
+
+
+class Overlay(SearchOverlay):
+    """The tables of one batch, as they were read, under the changes of the batch so far."""
+
+    reads: Reads
+
+    def __init__(self, reads: Reads, decider: Decider) -> None:
+        super().__init__(reads, decider)
+        self.urls = Table(Family.URLS, reads, rows.decode_url, rows.UrlRow.encode)
+        self.clusters = Table(Family.CLUSTERS, reads, rows.decode_cluster, rows.ClusterRow.encode)
+        self.members = Table(Family.MEMBERS, reads, rows.decode_member, rows.MemberRow.encode)
+        self.digests = Table(Family.KEYS, reads, rows.decode_digest, rows.DigestRow.encode)
+        self.more = Table(Family.KEYS, reads, same_bytes, same_bytes)  # further pages of a digest
+        self.namings = Table(Family.KEYS, reads, namings.decode, namings.encode)
+        self.counts_siblings = counts_siblings(decider)
+        self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page
+
+    def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
+        """What this batch changed, ready for `Store.write`."""
+        posted: dict[bytes, bytes | None] = {}
+        # In the order of their families' bytes, since nearly sorted keys are sorted fast.
+        for part in (self.digests, self.more, self.namings, self.lists, self.postings):
+            posted.update(part.writes())
+        out = {
+            Family.KEYS: posted,
+            Family.SKETCHES: self.sketches.writes(),
+            Family.URLS: self.urls.writes(),
+            Family.CLUSTERS: self.clusters.writes(),
+            Family.MEMBERS: self.members.writes(),
+        }
+        return {family: changes for family, changes in out.items() if changes}
