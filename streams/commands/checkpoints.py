@@ -37,7 +37,7 @@ def store_of(settings: Settings, check: Callable[[str], None] = must_exist) -> "
 @command("checkpoints", "neardup checkpoints --checkpoints s3://bucket/neardup")
 def checkpoints(options: Options) -> None:
     """List the checkpoints, newest first: offset of the log, log time, size, scheme and decider."""
-    from streams.state.checkpoint_store import describe
+    from streams.state.manifest import describe
 
     rows = describe(list(store_of(options.settings).usable(complain)))
     if options.as_json:

@@ -12,9 +12,10 @@ from neardup.scheme import Scheme
 from streams.errors import SET_THE_SCHEME
 from streams.files.state import State
 from streams.pipeline.matcher import Matcher
-from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
+from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
 from streams.state.checkpointer import make_image, manifest_of, restore, restore_newest
 from streams.state.directory import SCAN_NAMES, Directory
+from streams.state.manifest import Checkpoint, Manifest
 
 
 def make(state: Path, store: CheckpointStore, *, keep: int, progress: Progress = lambda done, total: None) -> Copied:

@@ -15,8 +15,9 @@ from streams.pipeline.matcher import Matcher, folded_to
 from streams.process import logs
 from streams.process.metrics import Metrics
 from streams.roles.runtime import Runtime
-from streams.state.checkpoint_store import CheckpointStore, Copied, Manifest
+from streams.state.checkpoint_store import CheckpointStore, Copied
 from streams.state.checkpointer import Checkpointer, manifest_of, restore_newest
+from streams.state.manifest import Manifest
 
 _log = logs.get("match")
 

@@ -17,8 +17,9 @@ from streams.pipeline.control_records import OperatorDecisions
 from streams.pipeline.deciders import decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
 from streams.process import logs
-from streams.state.checkpoint_store import Checkpoint, CheckpointStore
+from streams.state.checkpoint_store import CheckpointStore
 from streams.state.directory import kept_decider
+from streams.state.manifest import Checkpoint
 
 if TYPE_CHECKING:
     from streams.kafka import KafkaLog, Writer

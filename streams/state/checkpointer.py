@@ -15,8 +15,9 @@ from pathlib import Path
 from neardup.errors import CorruptRecord, NeardupError, StateError
 from neardup.index.rocks import RocksStore
 from streams.pipeline.matcher import Matcher
-from streams.state.checkpoint_store import Checkpoint, CheckpointStore, Copied, Manifest, Progress
+from streams.state.checkpoint_store import CheckpointStore, Copied, Progress
 from streams.state.locked_folder import sync_directory
+from streams.state.manifest import Checkpoint, Manifest
 
 #: The image that is being copied lies here, in the state directory; what a crash left of one goes at the next.
 IMAGE = "checkpoint"

@@ -28,7 +28,7 @@ from streams.formats.message import (
 )
 from streams.formats.warc import encode
 from streams.ports import Range
-from streams.state.checkpoint_store import Manifest, StoredFile
+from streams.state.manifest import Manifest, StoredFile
 from tests.fuzz.targets import DECIDER, SCHEME, SOURCE, TARGETS
 
 _HTML = (

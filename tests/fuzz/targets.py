@@ -51,7 +51,7 @@ from streams.history.diff import diff
 from streams.kafka.generations import _told as generations_told
 from streams.pipeline import expiry
 from streams.pipeline.matcher import Matcher
-from streams.state.checkpoint_store import Manifest
+from streams.state.manifest import Manifest
 from streams.testing import ScriptedRecord
 from tests.fuzz.requests import http_request, label_request
 

@@ -18,7 +18,8 @@ from streams.formats.message import NewDecider
 from streams.history.replay import Stretch
 from streams.kafka.reader import Reader
 from streams.roles.replay import replay_stream
-from streams.state.checkpoint_store import Checkpoint, CheckpointStore
+from streams.state.checkpoint_store import CheckpointStore
+from streams.state.manifest import Checkpoint
 
 
 @pytest.fixture

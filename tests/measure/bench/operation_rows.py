@@ -22,8 +22,9 @@ from streams.formats.message import Message, encode_message
 from streams.pipeline import expiry
 from streams.pipeline.matcher import Mark, Matcher
 from streams.ports import Range
-from streams.state.checkpoint_store import CheckpointStore, Copied, Manifest
+from streams.state.checkpoint_store import CheckpointStore, Copied
 from streams.state.checkpointer import make_image, manifest_of
+from streams.state.manifest import Manifest
 from tests.measure.bench.documents import documentation_page
 from tests.measure.bench.generated import Log, changed, fill, mixed
 from tests.measure.bench.store_rows import THREADS, enough_room, settle

@@ -25,7 +25,8 @@ from streams.history.replay import Stretch, replay_scan
 from streams.pipeline.matcher import Matcher
 from streams.pipeline.takedowns import concerns, takedowns_of
 from streams.state import contents as look
-from streams.state.checkpoint_store import CheckpointStore, describe
+from streams.state.checkpoint_store import CheckpointStore
+from streams.state.manifest import describe
 from tests.streams.archives import crawl, opened, small_messages, write_warc
 from tests.streams.shell import Shell
 

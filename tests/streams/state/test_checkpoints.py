@@ -24,8 +24,9 @@ from streams.files.scan import scan
 from streams.files.state import State
 from streams.roles.checkpoint import Restoring, identity
 from streams.roles.runtime import Runtime
-from streams.state.checkpoint_store import CheckpointStore, Manifest
+from streams.state.checkpoint_store import CheckpointStore
 from streams.state.checkpointer import IMAGE, Checkpointer, make_image, restore, restore_newest
+from streams.state.manifest import Manifest
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
 

@@ -1,0 +1,102 @@
+"""The manifest of a checkpoint: its identity, its offset, and its files with their digests."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, BinaryIO
+
+from neardup.errors import CorruptRecord
+
+MANIFEST_VERSION = 1
+#: Bytes read and copied at a time.
+PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file of a checkpoint: its path in the state directory, its size in bytes, its BLAKE2b in hex."""
+
+    name: str
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The identity of a checkpoint.
+
+    offset: of the message to fold next. log_time: ms since the epoch, of the last page folded. log: identity of the
+    sketch log (Kafka: cluster and topic id; a scan: empty). program: version that made it. forgot: the offset behind
+    the last takedown that it has folded, 0 if there was none. generation: "" for a scan's.
+    """
+
+    offset: int
+    log_time: int
+    scheme: str
+    decider: str
+    log: str
+    program: str
+    files: tuple[StoredFile, ...] = ()
+    version: int = MANIFEST_VERSION
+    forgot: int = 0
+    generation: str = ""
+
+    @property
+    def line(self) -> tuple[str, str, str]:
+        """The history that it belongs to; only checkpoints of one line replace each other."""
+        return self.generation, self.log, self.scheme
+
+    def is_stale(self, newest: "Manifest") -> bool:
+        """Whether it holds pages that were taken down before `newest`, of the same log."""
+        return (self.log, self.scheme) == (newest.log, newest.scheme) and self.offset < newest.forgot
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes, where: str) -> "Manifest":
+        """Raises CorruptRecord that names `where`."""
+        try:
+            value = json.loads(data)
+            if value["version"] != MANIFEST_VERSION:
+                raise CorruptRecord(f"{where} has version {value['version']}; this program reads {MANIFEST_VERSION}")
+            files = tuple(StoredFile(**file) for file in value.pop("files"))
+            return cls(**value, files=files)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorruptRecord(f"{where} is no manifest of a checkpoint: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A manifest and its name in the store."""
+
+    name: str
+    manifest: Manifest
+
+
+def describe(checkpoints: Sequence[Checkpoint]) -> list[Mapping[str, Any]]:
+    """Return one JSON row per checkpoint, with the number of its files."""
+    rows: list[Mapping[str, Any]] = []
+    for one in checkpoints:
+        row = asdict(one.manifest)
+        row["files"] = len(one.manifest.files)
+        row["stale"] = any(one.manifest.is_stale(other.manifest) for other in checkpoints)
+        rows.append({"name": one.name, **row, "bytes": one.manifest.size})
+    return rows
+
+
+def digest_of_file(file: BinaryIO) -> str:
+    digest = hashlib.blake2b(digest_size=20)
+    while piece := file.read(PIECE_BYTES):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
