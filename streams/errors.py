@@ -45,6 +45,10 @@ class Unsettled(BrokerError):
         self.commits = commits
 
 
+class Interrupted(NeardupError):
+    """A signal ended the work. Exit code 130."""
+
+
 class Stopped(NeardupError):
     """The process was told to stop while it waited for Kafka. Nothing is lost: the next start goes on from there."""
 

@@ -77,7 +77,7 @@ def partition_online(
                 fields=options.fields,
             )
             if result.interrupted:
-                raise Stopped("interrupted")
+                raise Stopped("interrupted; the same command continues from here")
             clusters = clusters_of(state)
         lines = [_line(one) for _, one in sorted(clusters.items()) if len(one.members) > 1]
         with workspace.whole(workspace.path / "sets.jsonl") as file:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from neardup.errors import NeardupError
+from streams.errors import Interrupted
 
 #: Chunks under way per process: one at work, one waiting.
 _AHEAD = 2
@@ -18,7 +19,7 @@ Chunk = TypeVar("Chunk")
 Made = TypeVar("Made")
 
 
-class Stopped(NeardupError):
+class Stopped(Interrupted):
     """A signal ended the work. The same command resumes it."""
 
 

@@ -14,7 +14,7 @@ import click
 from neardup.errors import InvariantBroken, NeardupError
 from streams.commands.options import COMMANDS, Command
 from streams.commands.output import complain
-from streams.errors import WrongUsage, how_to_install
+from streams.errors import Interrupted, WrongUsage, how_to_install
 from streams.process.logs import is_logged, printable
 
 #: Commands by the task of their user. A command's module has its name, with underscores.
@@ -96,6 +96,7 @@ Exit codes:
   137  killed by SIGKILL, usually by the kernel for lack of memory; likewise
   143  ended by SIGTERM in the middle (a role: by the second one); likewise"""
 EXIT_ERROR, EXIT_USAGE, EXIT_PROBLEMS, EXIT_INTERRUPTED = 1, 2, 3, 130
+_CODES = {WrongUsage: EXIT_USAGE, Interrupted: EXIT_INTERRUPTED}
 #: Modules of optional dependencies, with the extra that brings them.
 _EXTRAS = {
     "confluent_kafka": "kafka",
@@ -230,7 +231,7 @@ def _code(run: Callable[[], int]) -> int:
     except NeardupError as error:
         if not is_logged(error):
             complain(str(error))
-        return EXIT_USAGE if isinstance(error, WrongUsage) else EXIT_ERROR
+        return next((code for kind, code in _CODES.items() if isinstance(error, kind)), EXIT_ERROR)
     except ModuleNotFoundError as error:
         if error.name not in _EXTRAS:
             raise

@@ -23,8 +23,7 @@ class Options(Json):
     policy: Annotated[str | None, Arg("[POLICY]", f"Criteria in their order, of {', '.join(CRITERIA)}.")] = None
     none: Annotated[bool, Opt("Remove the policy: the canonical page of the verdicts holds.")] = False
     state: Annotated[
-        Path | None,
-        Opt("The state directory of a scan; by default the stream.", metavar="DIR", check=must_be_scan),
+        Path | None, Opt("The state directory of a scan; by default the stream.", metavar="DIR", check=must_be_scan)
     ] = None
     settings: Annotated[Settings, Flags(CONNECTION)]
 

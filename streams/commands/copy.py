@@ -4,17 +4,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from streams.commands.options import Opt, command
+from streams.commands.options import command
 from streams.commands.output import complain
-from streams.commands.paths import must_be_scan, must_be_writable
-from streams.commands.shared import State
+from streams.commands.paths import must_be_scan
+from streams.commands.shared import State, Writes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(State):
-    out: Annotated[
-        Path, Opt("Its name ends in .warc, .warc.gz, .jsonl or .parquet.", metavar="FILE", check=must_be_writable)
-    ]
+    out: Annotated[Path, Writes("Its name ends in .warc, .warc.gz, .jsonl or .parquet.")]
 
 
 @command(

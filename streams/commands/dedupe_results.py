@@ -10,8 +10,8 @@ import click
 
 from streams.commands.options import Arg, Opt, command
 from streams.commands.output import announce_compiler, complain_of
-from streams.commands.paths import must_be_writable, must_exist
-from streams.commands.shared import Quiet
+from streams.commands.paths import must_exist
+from streams.commands.shared import Quiet, Writes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,9 +19,7 @@ class Options(Quiet):
     results: Annotated[Path, Arg("RESULTS", "JSON lines; results of a query in their order.", check=must_exist)]
     model: Annotated[Path, Opt("Model by `neardup train`, which decides.", metavar="MODEL", check=must_exist)]
     by: Annotated[str | None, Opt("What decides, instead of the model's choice.", choices=("tree", "rules"))] = None
-    out: Annotated[
-        Path, Opt("A line for each query; - for standard output.", metavar="FILE", check=must_be_writable)
-    ] = Path("-")
+    out: Annotated[Path, Writes("A line for each query; - for standard output.")] = Path("-")
 
 
 @command(

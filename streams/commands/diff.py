@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
+from streams.commands.options import CONNECTION, Arg, Flags, command
 from streams.commands.output import print_json, print_rich
-from streams.commands.paths import must_be_writable, must_exist
-from streams.commands.shared import Json
+from streams.commands.paths import must_exist
+from streams.commands.shared import Json, Writes
 from streams.config.settings import Settings
 
 
@@ -24,15 +24,8 @@ class Options(Json):
         str, Arg("BEFORE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
     ]
     after: Annotated[str, Arg("AFTER", "Another one, about the same pages.", check=must_be_history)]
-    html: Annotated[Path | None, Opt("Write a page with samples.", metavar="FILE", check=must_be_writable)] = None
-    pages: Annotated[
-        str,
-        Opt(
-            "Write all pages that changed; its name ends in .parquet, .csv or .jsonl.",
-            metavar="FILE",
-            check=must_be_writable,
-        ),
-    ] = ""
+    html: Annotated[Path | None, Writes("Write a page with samples.")] = None
+    pages: Annotated[str, Writes("Write all pages that changed; its name ends in .parquet, .csv or .jsonl.")] = ""
     settings: Annotated[Settings, Flags(CONNECTION)]
 
 

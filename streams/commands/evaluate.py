@@ -6,30 +6,38 @@ from typing import Annotated, Any
 
 import click
 
-from streams.commands.options import Arg, Opt, command, values
+from streams.commands.options import Opt, command, values
 from streams.commands.output import announce_compiler, complain, print_json, print_rich
-from streams.commands.paths import inputs, must_be_folder, must_be_writable, must_exist
-from streams.commands.shared import INPUTS, THREADS, Audits, InsteadState, Json, Labels, Links, Seed, Truth
+from streams.commands.paths import inputs
+from streams.commands.shared import (
+    THREADS,
+    Audits,
+    Folder,
+    InsteadState,
+    Json,
+    Labels,
+    Links,
+    OptionalPages,
+    Reads,
+    Seed,
+    Truth,
+    Writes,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Truth, Links, Json):
-    paths: Annotated[tuple[str, ...], Arg("[PATH]...", INPUTS, check=must_exist)] = ()
+    paths: OptionalPages = ()
     state: InsteadState = None
     labels: Labels = ()
-    verdicts: Annotated[
-        Path | None,
-        Opt("Verdicts by `scan --out` or `verdicts --json`: the run to evaluate.", metavar="FILE", check=must_exist),
-    ] = None
+    verdicts: Annotated[Path | None, Reads("Verdicts by `scan --out` or `verdicts --json`: the run to evaluate.")] = (
+        None
+    )
     ratio_min: Annotated[float, Opt("Least share of common text of two releases that are duplicates.", "--ratio")] = (
         0.75
     )
-    out: Annotated[Path, Opt("For the report, its pictures and data.", metavar="DIR", check=must_be_folder)] = Path(
-        "evaluation"
-    )
-    labels_out: Annotated[
-        Path | None, Opt("Write all labels that were used.", metavar="FILE", check=must_be_writable)
-    ] = None
+    out: Annotated[Path, Folder("For the report, its pictures and data.")] = Path("evaluation")
+    labels_out: Annotated[Path | None, Writes("Write all labels that were used.")] = None
     audits: Audits = ()
     seed: Seed = 0
     threads: Annotated[int, Opt("Threads.", low=1, high=256)] = THREADS

@@ -6,7 +6,7 @@ from typing import Annotated
 from streams.commands.diff import must_be_history, topics_of
 from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
 from streams.commands.output import complain
-from streams.commands.paths import must_be_writable
+from streams.commands.shared import Writes
 from streams.config.settings import Settings
 
 
@@ -15,14 +15,7 @@ class Options:
     source: Annotated[
         str, Arg("SOURCE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
     ]
-    out: Annotated[
-        str,
-        Opt(
-            "Its name ends in .parquet, .csv or .jsonl; - for JSON lines on standard output.",
-            metavar="FILE",
-            check=must_be_writable,
-        ),
-    ]
+    out: Annotated[str, Writes("Its name ends in .parquet, .csv or .jsonl; - for JSON lines on standard output.")]
     table: Annotated[str, Opt("Which table.", choices=("urls", "clusters", "verdicts"))] = "urls"
     settings: Annotated[Settings, Flags(CONNECTION)]
 

@@ -23,8 +23,7 @@ class Options(Json):
     site: Annotated[str | None, Opt("All pages of this registrable domain.", metavar="SITE")] = None
     prefix: Annotated[str | None, Opt("All pages whose URLs begin with this.", metavar="PREFIX")] = None
     state: Annotated[
-        Path | None,
-        Opt("The state directory of a scan; by default the stream.", metavar="DIR", check=must_be_scan),
+        Path | None, Opt("The state directory of a scan; by default the stream.", metavar="DIR", check=must_be_scan)
     ] = None
     settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*CONNECTION, *TOPICS, *SKETCHES))))]
 

@@ -7,17 +7,17 @@ from typing import Annotated
 import click
 
 from neardup.errors import BadInput
-from streams.commands.options import Arg, Opt, command, values
+from streams.commands.options import Opt, command, values
 from streams.commands.output import announce_compiler, complain
-from streams.commands.paths import inputs, must_exist
-from streams.commands.shared import INPUTS, THREADS, Audits, InsteadState, Links, Seed
+from streams.commands.paths import inputs
+from streams.commands.shared import THREADS, Audits, InsteadState, Links, OptionalPages, Seed
 from streams.config.settings import LABEL_PORT
 from streams.errors import WrongUsage
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Links):
-    paths: Annotated[tuple[str, ...], Arg("[PATH]...", INPUTS, check=must_exist)] = ()
+    paths: OptionalPages = ()
     labels: Annotated[Path, Opt("File that labels are appended to, and read from.", metavar="FILE")]
     state: InsteadState = None
     rule: Annotated[str, Opt("Which pairs are drawn: B, C, combined, site-split, B-only, C-only.", metavar="RULE")] = (

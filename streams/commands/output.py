@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -75,6 +76,18 @@ def print_table(made: Any) -> None:
     for row in made.rows:
         table.add_row(*(shown(cell, kind) for cell, kind in zip(row, made.kinds, strict=True)))
     print_rich(table)
+
+
+def print_sections(evaluation: Any, out: Path) -> None:
+    """Prints every table of an evaluation, what is missing, and the place of its page."""
+    for section in evaluation.sections:
+        for table in section.tables:
+            print_table(table)
+        if section.missing:
+            complain(f"{section.title}: {section.missing}")
+    for note in evaluation.notes:
+        complain(note)
+    click.echo(f"evaluation: {out / 'evaluation.html'}")
 
 
 def announce_compiler(*needs: "Need", quiet: bool = False) -> None:

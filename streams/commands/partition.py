@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from neardup.errors import BadInput
 from streams.commands.deciders import RULES, rule_values
-from streams.commands.options import Arg, Opt, command
+from streams.commands.options import Opt, command
 from streams.commands.output import PROBLEMS_SHOWN, announce_compiler, complain, print_json
-from streams.commands.paths import must_be_folder, must_exist
-from streams.commands.shared import CPUS, INPUTS, Documents, Json, Quiet, Workers
+from streams.commands.shared import CPUS, Documents, Folder, Json, Pages, Quiet, Workers
 from streams.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -20,10 +19,8 @@ METHODS = ("tlcs", "cosine")
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Documents, Json, Quiet):
-    paths: Annotated[tuple[str, ...], Arg("PATH...", INPUTS, check=must_exist)]
-    out: Annotated[Path, Opt("For the sets, their tables and the report.", metavar="DIR", check=must_be_folder)] = Path(
-        "partition"
-    )
+    paths: Pages
+    out: Annotated[Path, Folder("For the sets, their tables and the report.")] = Path("partition")
     method: Annotated[str, Opt(f"One of {', '.join(METHODS)}, {RULES}.", metavar="METHOD")] = "tlcs"
     numbers: Annotated[
         tuple[str, ...], Opt("A number of the method; may be repeated.", "--set", metavar="NAME=NUMBER")

@@ -6,16 +6,16 @@ from typing import Annotated
 
 import click
 
-from streams.commands.options import CONNECTION, PAGES, TRACING, Arg, Flags, Opt, command
+from streams.commands.options import CONNECTION, PAGES, TRACING, Flags, Opt, command
 from streams.commands.output import print_json
 from streams.commands.paths import inputs, must_exist
-from streams.commands.shared import INPUTS, Documents, Json
+from streams.commands.shared import Documents, Json, Pages
 from streams.config.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Documents, Json):
-    paths: Annotated[tuple[str, ...], Arg("PATH...", INPUTS, check=must_exist)]
+    paths: Pages
     bodies: Annotated[
         Path | None, Opt("For bodies that no record can hold (body-ref).", metavar="DIR", check=must_exist)
     ] = None

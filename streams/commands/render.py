@@ -6,19 +6,17 @@ from typing import Annotated
 
 import click
 
-from streams.commands.options import Arg, Opt, command
+from streams.commands.options import Opt, command
 from streams.commands.output import complain_of
-from streams.commands.paths import must_be_writable, must_exist
-from streams.commands.shared import RESULTS, BaseUrl, Quiet
+from streams.commands.paths import must_exist
+from streams.commands.shared import BaseUrl, Quiet, Results, Writes
 from streams.errors import WrongUsage
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(BaseUrl, Quiet):
-    paths: Annotated[tuple[Path, ...], Arg("PATH...", RESULTS, check=must_exist)]
-    out: Annotated[
-        Path, Opt("The same results, each with its rendered body.", metavar="FILE", check=must_be_writable)
-    ] = Path("rendered.jsonl")
+    paths: Results
+    out: Annotated[Path, Writes("The same results, each with its rendered body.")] = Path("rendered.jsonl")
     world: Annotated[
         tuple[Path, ...],
         Opt("Archives that answer requests of pages; may be repeated.", metavar="PATH", check=must_exist),

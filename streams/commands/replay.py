@@ -8,7 +8,8 @@ from typing import Annotated, BinaryIO
 
 from streams.commands.options import DECIDER, SKETCHES, TOPICS, Flags, Opt, command
 from streams.commands.output import announce_compiler, complain
-from streams.commands.paths import must_be_state, must_be_writable
+from streams.commands.paths import must_be_state
+from streams.commands.shared import Writes
 from streams.config.instants import parse_start
 from streams.config.settings import Settings
 from streams.errors import WrongUsage
@@ -31,14 +32,7 @@ class Options:
         int | None, Opt("First log time, as 2h (ago) or 2026-01-31T12:00.", metavar="WHEN", parse=_instant)
     ] = None
     until: Annotated[int | None, Opt("Log time after the last one.", metavar="WHEN", parse=_instant)] = None
-    out: Annotated[
-        str | None,
-        Opt(
-            "Write the verdicts as JSON lines; - for standard output (default).",
-            metavar="FILE",
-            check=must_be_writable,
-        ),
-    ] = None
+    out: Annotated[str | None, Writes("Write the verdicts as JSON lines; - for standard output (default).")] = None
     to_topic: Annotated[str | None, Opt("Stream: write the verdicts to a topic, keyed by URL.", metavar="TOPIC")] = None
     settings: Annotated[
         Settings, Flags(("state", *TOPICS, "checkpoints", *SKETCHES, "threads", *DECIDER), argument="state")

@@ -6,15 +6,14 @@ from typing import Annotated
 
 import click
 
-from streams.commands.options import Opt, command
+from streams.commands.options import command
 from streams.commands.output import announce_compiler
-from streams.commands.paths import must_be_writable
-from streams.commands.shared import State
+from streams.commands.shared import State, Writes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(State):
-    out: Annotated[Path, Opt("The file to write.", metavar="FILE", check=must_be_writable)] = Path("report.html")
+    out: Annotated[Path, Writes("The file to write.")] = Path("report.html")
 
 
 @command("report", "neardup report DIR --out report.html")

@@ -10,16 +10,16 @@ import click
 
 from neardup.scheme import Scheme
 from streams.commands.deciders import RULES, decider_of
-from streams.commands.options import Arg, Opt, command
+from streams.commands.options import Opt, command
 from streams.commands.output import announce_compiler, complain, print_json
-from streams.commands.paths import must_be_folder, must_be_writable, must_exist
-from streams.commands.shared import INPUTS, STATE, THREADS, Documents, Json, Numbers, Quiet
+from streams.commands.paths import must_be_folder
+from streams.commands.shared import STATE, THREADS, Documents, Json, Numbers, Pages, Quiet, Writes
 from streams.errors import WrongUsage
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Documents, Json, Quiet):
-    paths: Annotated[tuple[str, ...], Arg("PATH...", INPUTS, check=must_exist)]
+    paths: Pages
     state: Annotated[
         Path, Opt("State directory; made if missing.", metavar="DIR", env="NEARDUP_STATE", check=must_be_folder)
     ] = STATE
@@ -29,15 +29,9 @@ class Options(Documents, Json, Quiet):
     sites: Annotated[Path | None, Opt("Overrides for single sites, as TOML or JSON.", metavar="FILE")] = None
     new_decider: Annotated[bool, Opt("Let rule and numbers decide from here on, instead of earlier ones.")] = False
     merge: Annotated[bool, Opt("Read all sources side by side, and judge pages in the order of their fetches.")] = False
-    out: Annotated[
-        str | None,
-        Opt("Write the verdicts as JSON lines; - for standard output.", metavar="FILE", check=must_be_writable),
-    ] = None
-    report: Annotated[Path | None, Opt("Write the HTML report.", metavar="FILE", check=must_be_writable)] = None
-    audit: Annotated[
-        Path | None,
-        Opt("Append pairs for people to check, and counts, as JSON lines.", metavar="FILE", check=must_be_writable),
-    ] = None
+    out: Annotated[str | None, Writes("Write the verdicts as JSON lines; - for standard output.")] = None
+    report: Annotated[Path | None, Writes("Write the HTML report.")] = None
+    audit: Annotated[Path | None, Writes("Append pairs for people to check, and counts, as JSON lines.")] = None
     audit_rate: Annotated[float, Opt("Share of the pages from which pairs are drawn.", metavar="SHARE")] = 0.1
     shadow: Annotated[
         str | None, Opt("Rule whose disagreements are counted, and that decides nothing.", metavar="RULE")

@@ -3,24 +3,45 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from streams.commands.options import Arg, Opt
-from streams.commands.paths import must_be_state, must_exist
+from streams.commands.paths import must_be_folder, must_be_state, must_be_writable, must_exist
+
+if TYPE_CHECKING:
+    from neardup.evaluation.pairs.truth import Editions
 
 #: What commands read that take pages.
 INPUTS = (
     "WARC, WET, WACZ, JSON lines, Parquet, folders of these or of HTML; URLs of files, as s3:// or https://; - for "
     "standard input."
 )
-RESULTS = "Results as JSON lines; or pages, as for scan."
 STATE = Path("neardup-state")
 CPUS = os.cpu_count() or 1
 #: Default of threads and processes that leave a processor to the main one.
 THREADS = max(1, CPUS - 1)
 SEED_MAX = (1 << 63) - 1
 
-#: Options of several commands, each once.
+
+def Reads(help: str, flags: str = "", metavar: str = "FILE") -> Opt:
+    """A file that must exist."""
+    return Opt(help, flags, metavar=metavar, check=must_exist)
+
+
+def Writes(help: str) -> Opt:
+    """A file that the command writes at its end."""
+    return Opt(help, metavar="FILE", check=must_be_writable)
+
+
+def Folder(help: str) -> Opt:
+    """A folder that the command makes or writes to."""
+    return Opt(help, metavar="DIR", check=must_be_folder)
+
+
+#: Arguments and options of several commands, each once.
+Pages = Annotated[tuple[str, ...], Arg("PATH...", INPUTS, check=must_exist)]
+OptionalPages = Annotated[tuple[str, ...], Arg("[PATH]...", INPUTS, check=must_exist)]
+Results = Annotated[tuple[Path, ...], Arg("PATH...", "Results as JSON lines; or pages, as for scan.", check=must_exist)]
 Seed = Annotated[int, Opt("Of samples, splits and intervals.", low=0, high=SEED_MAX)]
 Labels = Annotated[
     tuple[Path, ...], Opt("File of labels of pairs; may be repeated.", "--labels", metavar="FILE", check=must_exist)
@@ -34,8 +55,7 @@ Folds = Annotated[int, Opt("Of a cross-validation.", low=2, high=100)]
 Workers = Annotated[int, Opt("Processes that compare or learn.", low=1, high=256)]
 Adjudicator = Annotated[str, Opt("The labeller whose label counts where labels differ.", metavar="NAME")]
 Numbers = Annotated[
-    tuple[str, ...],
-    Opt("A number of the decider, as tape_min=0.8; may be repeated.", "--set", metavar="NAME=NUMBER"),
+    tuple[str, ...], Opt("A number of the decider, as tape_min=0.8; may be repeated.", "--set", metavar="NAME=NUMBER")
 ]
 #: A state directory instead of files.
 InsteadState = Annotated[
@@ -82,9 +102,14 @@ class Truth:
         str | None, Opt("Regular expression of the release in a path; implies --natural.", metavar="REGEX")
     ] = None
     items: Annotated[
-        Path | None,
-        Opt("File of the items that pages are about; implies --natural.", metavar="FILE", check=must_exist),
+        Path | None, Opt("File of the items that pages are about; implies --natural.", metavar="FILE", check=must_exist)
     ] = None
+
+    def editions(self) -> "Editions | None":
+        """The source of items and editions. Raises WrongUsage for more than one."""
+        from streams.evaluation.evaluate import editions_of
+
+        return editions_of(self.releases, self.items, self.natural)
 
 
 @dataclass(frozen=True, kw_only=True)

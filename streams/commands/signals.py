@@ -7,7 +7,7 @@ from typing import Annotated
 from streams.commands.options import Arg, Opt, command
 from streams.commands.output import announce_compiler, show
 from streams.commands.paths import must_exist
-from streams.commands.shared import Json
+from streams.commands.shared import Json, Reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,8 +16,8 @@ class Options(Json):
     b: Annotated[Path, Arg("B", "Another file.", check=must_exist)]
     a_url: Annotated[str | None, Opt("URL of A; signals use its domain.", metavar="URL")] = None
     b_url: Annotated[str | None, Opt("URL of B.", metavar="URL")] = None
-    a_rendered: Annotated[Path | None, Opt("A as a browser serialises it.", metavar="FILE", check=must_exist)] = None
-    b_rendered: Annotated[Path | None, Opt("B as a browser serialises it.", metavar="FILE", check=must_exist)] = None
+    a_rendered: Annotated[Path | None, Reads("A as a browser serialises it.")] = None
+    b_rendered: Annotated[Path | None, Reads("B as a browser serialises it.")] = None
     query: Annotated[str, Opt("Query that found both: snippets are around its words.", metavar="TEXT")] = ""
     model: Annotated[
         Path | None, Opt("Model by `neardup train`, which decides.", metavar="MODEL", check=must_exist)

@@ -6,18 +6,29 @@ from typing import Annotated
 
 import click
 
-from streams.commands.options import Arg, Opt, command
+from streams.commands.options import Opt, command, values
 from streams.commands.output import announce_compiler, complain, complain_of, print_json
-from streams.commands.paths import must_be_writable, must_exist
-from streams.commands.shared import CPUS, RESULTS, Adjudicator, BaseUrl, Folds, Json, Labels, Seeds, Truth, Workers
+from streams.commands.shared import (
+    CPUS,
+    Adjudicator,
+    BaseUrl,
+    Folds,
+    Json,
+    Labels,
+    Results,
+    Seeds,
+    Truth,
+    Workers,
+    Writes,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Truth, BaseUrl, Json):
-    paths: Annotated[tuple[Path, ...], Arg("PATH...", RESULTS, check=must_exist)]
+    paths: Results
     labels: Labels = ()
     adjudicator: Adjudicator = ""
-    out: Annotated[Path, Opt("For the model.", metavar="FILE", check=must_be_writable)] = Path("model.json")
+    out: Annotated[Path, Writes("For the model.")] = Path("model.json")
     signals: Annotated[
         str, Opt("F, F+R, F+R+FS+RS, ..., sketches, or names of signals with commas between.", metavar="SET")
     ] = "F+R+FS+RS"
@@ -36,30 +47,13 @@ class Options(Truth, BaseUrl, Json):
 )
 def train(options: Options) -> int:
     """Train a decision tree and rules from labelled pairs, and measure both by the protocol of Huffman 2007."""
-    from streams.batch.workers import Stopped
     from streams.commands.terminal import bar
-    from streams.evaluation.evaluate import editions_of
-    from streams.evaluation.train import TrainOptions, train_command
+    from streams.evaluation.train import train_command
 
     announce_compiler()
-    editions = editions_of(options.releases, options.items, options.natural)
-    given = TrainOptions(
-        options.signals, options.by, options.seeds, options.folds, options.workers, options.adjudicator
-    )
     with bar(shown=not options.as_json) as shown:
-        try:
-            made = train_command(
-                options.paths,
-                options.labels,
-                options.out,
-                given,
-                editions=editions,
-                base_url=options.base_url,
-                progress=shown.phase,
-            )
-        except Stopped:
-            complain("interrupted")
-            return 130
+        given = values(options, "paths", "labels", "natural", "releases", "items", "as_json")
+        made = train_command(options.paths, options.labels, editions=options.editions(), progress=shown.phase, **given)
     if options.as_json:
         print_json(made.to_json())
     else:

@@ -8,7 +8,8 @@ from typing import Annotated
 import click
 
 from streams.commands.options import CONNECTION, DECIDER, MONITORING, Arg, Flags, Opt, command
-from streams.commands.paths import must_be_scan, must_exist
+from streams.commands.paths import must_be_scan
+from streams.commands.shared import Reads
 from streams.config.settings import VIEWS_PORT, Settings
 from streams.errors import WrongUsage
 
@@ -33,9 +34,7 @@ class Options:
     address: Annotated[
         str | None, Opt("Stream: how other workers reach this one; by default --host.", metavar="URL")
     ] = None
-    audit: Annotated[
-        Path | None, Opt("Of a scan: the pairs that it drew for people.", metavar="FILE", check=must_exist)
-    ] = None
+    audit: Annotated[Path | None, Reads("Of a scan: the pairs that it drew for people.")] = None
     labels: Annotated[
         Path | None, Opt("Let users with the token label these pairs, into this file.", metavar="FILE")
     ] = None

@@ -1,7 +1,6 @@
 """Implements `neardup evaluate signals`: measures what Huffman 2007 measured, on labelled results or pages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,48 +22,38 @@ from streams.evaluation.examples import Labelled, Progress, examples_of, labelle
 from streams.evaluation.train import over_processes
 
 
-@dataclass(frozen=True)
-class SignalsOptions:
-    """Options. editions: natural truth, for pages of several releases. pairs: most pairs labelled by it.
-
-    adjudicator: a judge.
-    """
-
-    out: Path
-    editions: Editions | None = None
-    pairs: int = 1000
-    seeds: int = SEEDS
-    folds: int = FOLDS
-    workers: int = 1
-    adjudicator: str = ""
-
-
 def evaluate_signals(
     paths: Sequence[Path],
     labels: Sequence[Path],
-    options: SignalsOptions,
     *,
+    out: Path,
+    editions: Editions | None = None,
+    pairs: int = 1000,
+    seeds: int = SEEDS,
+    folds: int = FOLDS,
+    workers: int = 1,
+    adjudicator: str = "",
     base_url: str | None = None,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
     """Measures signals and classifiers, and writes the evaluation. Raises BadInput, and Stopped after a signal."""
     require_learners()
-    make_folder(options.out)
+    make_folder(out)
     made = labelled(
         paths,
         labels,
-        editions=options.editions,
-        pairs_max=options.pairs,
-        adjudicator=options.adjudicator,
+        editions=editions,
+        pairs_max=pairs,
+        adjudicator=adjudicator,
         base_url=base_url,
         progress=progress,
     )
     examples = examples_of(made, progress=progress)
     rendered = any(line.rendered is not None for pair in made.pairs for line in pair)
     languages = [a.lang if a.lang == b.lang else "" for a, b in made.pairs]
-    plain = SignalStudy(examples, languages, rendered, _rules(made), options.seeds, options.folds)
-    tasks = sum(plain.is_distinct(names) for names in plain.sets().values()) * len(LEARNERS) * options.seeds
-    with over_processes(options.workers, progress, tasks) as each:
+    plain = SignalStudy(examples, languages, rendered, _rules(made), seeds, folds)
+    tasks = sum(plain.is_distinct(names) for names in plain.sets().values()) * len(LEARNERS) * seeds
+    with over_processes(workers, progress, tasks) as each:
         sections = signal_sections(SignalStudy(**{**vars(plain), "each": each}))
     if judges := judges_section(made.said, made.labels):
         sections.append(judges)
@@ -74,7 +63,7 @@ def evaluate_signals(
     said = {"correct": same, "incorrect": len(made.same) - same, "undecided": 0}
     evaluation = Evaluation(sections, counts, fetched, [*made.notes], said)
     evaluation.unread = len(made.problems)
-    write(evaluation, options.out, HUFFMAN)
+    write(evaluation, out, HUFFMAN)
     return evaluation
 
 

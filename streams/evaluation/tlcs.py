@@ -3,7 +3,6 @@ one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -19,31 +18,26 @@ from streams.batch.online import partition_online
 from streams.batch.partition import PartitionOptions, partition_command
 
 
-@dataclass(frozen=True)
-class TlcsOptions:
-    """Options. pairs: number of near-duplicates, and of other pairs, for the rates. editions: the truth."""
-
-    out: Path
-    editions: Editions | None
-    pairs: int = 500
-    workers: int = 1
-    memory_mb: int = 2000
-
-
 def evaluate_tlcs(
     paths: Sequence[Path],
-    options: TlcsOptions,
     *,
+    out: Path,
+    editions: Editions | None,
+    pairs: int,
+    workers: int,
     base_url: str | None = None,
     follow_links: bool = False,
     progress: Progress = lambda phase, done, total: None,
 ) -> Evaluation:
-    """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation. Raises like these."""
-    make_folder(options.out)
+    """Partitions a crawl by tlcs, cosine and simhash64, measures, and writes the evaluation. Raises like these.
+
+    editions: the truth. pairs: number of near-duplicates, and of other pairs, for the rates.
+    """
+    make_folder(out)
 
     def options_for(name: str, kind: str = "transitive", *, keep: bool = False) -> PartitionOptions:
-        folder = options.out / name
-        return PartitionOptions(folder, kind, options.workers, options.memory_mb, keep=keep, follow_links=follow_links)
+        folder = out / name
+        return PartitionOptions(folder, kind, workers, 1000 + 500 * workers, keep=keep, follow_links=follow_links)
 
     made = partition_command(paths, Parameters(), options_for("tlcs", keep=True), base_url=base_url, progress=progress)
     baseline = partition_command(
@@ -52,26 +46,26 @@ def evaluate_tlcs(
     online = partition_online(
         paths, {"rule": "simhash64"}, options_for("simhash64", "stars"), base_url=base_url, progress=progress
     )
-    item_of = _items(options.editions)
-    documents = documents_of(options.out / "tlcs", "family")
+    item_of = _items(editions)
+    documents = documents_of(out / "tlcs", "family")
     sites = {url: site for url, _, site in documents}
     items = {url: item for url in sites if (item := item_of(url))}
     systems = {
         "tlcs": huang.SystemSets({url: family for url, family, _ in documents}, made.seconds),
         "cosine": huang.SystemSets(
-            {url: family for url, family, _ in documents_of(options.out / "cosine", "family")}, baseline.seconds
+            {url: family for url, family, _ in documents_of(out / "cosine", "family")}, baseline.seconds
         ),
-        "simhash64": huang.SystemSets(_sets(options.out / "simhash64" / "sets.jsonl", sites), online.seconds),
+        "simhash64": huang.SystemSets(_sets(out / "simhash64" / "sets.jsonl", sites), online.seconds),
     }
     progress("measure", 0, 0)
-    pairs = [
+    measured = [
         huang.TextPair(a, b, near, _same(item_of(one), item_of(other)))
-        for one, other, near, a, b in sampled_pairs(options.out / "tlcs", options.pairs)
+        for one, other, near, a, b in sampled_pairs(out / "tlcs", pairs)
     ]
     sections = [
-        huang.signature_section(pairs),
-        huang.window_section(pairs),
-        huang.slope_section(pairs),
+        huang.signature_section(measured),
+        huang.window_section(measured),
+        huang.slope_section(measured),
         huang.system_section(systems, items, sites),
     ]
     counts = CorpusCounts(fetches=made.counts.documents, pages=made.counts.documents - made.counts.repeats)
@@ -82,7 +76,7 @@ def evaluate_tlcs(
     )
     evaluation = Evaluation(sections, counts, fetched, labels={"correct": 0, "incorrect": 0, "undecided": 0})
     evaluation.unread = made.problems_total
-    write(evaluation, options.out, HUANG)
+    write(evaluation, out, HUANG)
     return evaluation
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from neardup.errors import BadInput
 from neardup.evaluation.pairs.truth import Editions
 from neardup.signals.idf import Idf
 from neardup.signals.learning import (
@@ -36,23 +35,6 @@ from streams.state.locked_folder import write_whole
 
 #: Name of the set of sketch signals in --signals.
 SKETCHES = "sketches"
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """Options. signals: a set of the paper, `sketches`, or names of signals.
-
-    by: the deciding classifier, tree or rules.
-
-    adjudicator: the labeller who decides if labels differ.
-    """
-
-    signals: str = "F+R+FS+RS"
-    by: str = "tree"
-    seeds: int = SEEDS
-    folds: int = FOLDS
-    workers: int = 1
-    adjudicator: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,31 +77,38 @@ def signals_named(text: str) -> tuple[str, ...]:
 def train_command(
     paths: Sequence[Path],
     labels: Sequence[Path],
-    out: Path,
-    options: TrainOptions,
     *,
+    out: Path,
+    signals: str = "F+R+FS+RS",
+    by: str = "tree",
+    seeds: int = SEEDS,
+    folds: int = FOLDS,
+    workers: int = 1,
+    adjudicator: str = "",
     editions: Editions | None = None,
     base_url: str | None = None,
     progress: Progress = lambda phase, done, total: None,
 ) -> Trained:
-    """Trains a model from labelled pairs and writes it. Raises BadInput, and Stopped after a signal."""
+    """Trains a model from labelled pairs and writes it. Raises BadInput, and Stopped after a signal.
+
+    signals: a set of the paper, `sketches`, or names of signals. by: the deciding classifier, tree or rules.
+    adjudicator: the labeller who decides if labels differ.
+    """
     require_learners()
-    names = signals_named(options.signals)
-    if not out.parent.is_dir():
-        raise BadInput(f"{out.parent}: no such folder")
-    made = labelled(
-        paths, labels, editions=editions, adjudicator=options.adjudicator, base_url=base_url, progress=progress
-    )
-    trained = train(made, names, options, progress)
+    names = signals_named(signals)
+    made = labelled(paths, labels, editions=editions, adjudicator=adjudicator, base_url=base_url, progress=progress)
+    trained = train(made, names, by=by, seeds=seeds, folds=folds, workers=workers, progress=progress)
     write_whole(out, orjson.dumps(trained.model.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
     return trained
 
 
-def train(made: Labelled, names: Sequence[str], options: TrainOptions, progress: Progress) -> Trained:
+def train(
+    made: Labelled, names: Sequence[str], *, by: str, seeds: int, folds: int, workers: int, progress: Progress
+) -> Trained:
     """Measures some pairs by the protocol, then trains the model on all of them."""
     examples = examples_of(made, sketches=set(names) <= set(OF_SKETCHES), progress=progress).of(names)
-    with over_processes(options.workers, progress, len(LEARNERS) * options.seeds) as each:
-        (outcome,) = outcomes(examples, [names], seeds=options.seeds, folds=options.folds, each=each)
+    with over_processes(workers, progress, len(LEARNERS) * seeds) as each:
+        (outcome,) = outcomes(examples, [names], seeds=seeds, folds=folds, each=each)
     tree, rules = learn_tree(examples, 0), learn_rules(examples, 0)
     asked = any(name.startswith("tfidf") for name in names)
     same = int(examples.truth.sum())
@@ -128,18 +117,18 @@ def train(made: Labelled, names: Sequence[str], options: TrainOptions, progress:
         tree,
         rules,
         idf=made.idf if asked else Idf(),
-        measured={"pairs": len(made.same), "duplicates": same, **_measured_json(outcome, options)},
+        measured={"pairs": len(made.same), "duplicates": same, **_measured_json(outcome, seeds, folds)},
         versions=versions(),
     )
-    return Trained(model.decided_by(options.by), outcome, len(made.same), same, made.notes, made.problems)
+    return Trained(model.decided_by(by), outcome, len(made.same), same, made.notes, made.problems)
 
 
-def _measured_json(outcome: LearningOutcome, options: TrainOptions) -> dict[str, Any]:
+def _measured_json(outcome: LearningOutcome, seeds: int, folds: int) -> dict[str, Any]:
     def shares(values: Any) -> dict[str, float]:
         return dict(zip(("precision", "recall", "f"), (round(value, 4) for value in values[:3]), strict=True))
 
     medians = {learner: shares(outcome.median(learner)) for learner in LEARNERS}
-    return {"folds": options.folds, "seeds": options.seeds, **medians, "average": shares(outcome.average)}
+    return {"folds": folds, "seeds": seeds, **medians, "average": shares(outcome.average)}
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from streams.client import PageProducer, VerdictConsumer
 from streams.config.settings import Settings
 from streams.errors import NoVerdict
 from streams.roles.runtime import connect
+from streams.roles.tail import NothingStored
 
 #: Nobody's: RFC 2606 keeps it from ever being a site.
 _SITE = "https://ping.neardup.invalid/"
@@ -25,11 +25,6 @@ class Pong:
     seconds: float
 
 
-class _NothingStored:
-    def load(self) -> Mapping[str, int]:
-        return {}
-
-
 def ping(settings: Settings, *, timeout_s: float) -> Pong:
     """Publishes a page that nobody else has, waits for its verdict, and takes the page back.
 
@@ -39,7 +34,7 @@ def ping(settings: Settings, *, timeout_s: float) -> Pong:
     url = _SITE + uuid.uuid4().hex
     body = f"<title>Ping</title><p>{url}".encode()
     reading = connect(settings, "verdicts", reading=True).settings
-    consumer = VerdictConsumer(settings.bootstrap, _NothingStored(), names.verdicts, start="end", kafka=reading)
+    consumer = VerdictConsumer(settings.bootstrap, NothingStored(), names.verdicts, start="end", kafka=reading)
     with closing(consumer):
         writing = connect(settings, "publish").settings
         with PageProducer(settings.bootstrap, names.pages, codec=settings.codec, kafka=writing) as pages:

@@ -89,7 +89,9 @@ class Wanted:
         return verdict.get("site") in self.sites or any(host == s or host.endswith("." + s) for s in self.sites)
 
 
-class _NothingStored:
+class NothingStored:
+    """Positions of a consumer that keeps none."""
+
     def load(self) -> Mapping[str, int]:
         return {}
 
@@ -117,7 +119,7 @@ def tail(
     wanted = wanted or Wanted()
     kafka = connect(settings, "verdicts", reading=True).settings
     kind = _AuditConsumer if topic else VerdictConsumer
-    consumer = kind(settings.bootstrap, _NothingStored(), topic or settings.topics.verdicts, start=start, kafka=kafka)
+    consumer = kind(settings.bootstrap, NothingStored(), topic or settings.topics.verdicts, start=start, kafka=kafka)
     with closing(consumer):
         for batch in consumer.batches(follow=follow):
             found = [verdict for verdict in batch.verdicts if wanted.takes(verdict)]

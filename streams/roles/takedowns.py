@@ -13,6 +13,7 @@ from streams.config.settings import Settings
 from streams.kafka import Admin
 from streams.roles.operator import forget
 from streams.roles.runtime import connect, greet
+from streams.roles.tail import NothingStored
 
 #: So long `forget` waits for the matcher to come to the takedown, to tell how many pages that are.
 MATCHER_SECONDS_MAX = 10.0
@@ -35,11 +36,6 @@ class Written:
         return self.offset << PLACE_BITS
 
 
-class _NothingStored:
-    def load(self) -> Mapping[str, int]:
-        return {}
-
-
 def forget_stream(settings: Settings, takedown: Takedown) -> Written:
     """Writes the takedown into the logs of all generations, and waits for what the settings' matcher says of it.
 
@@ -50,7 +46,7 @@ def forget_stream(settings: Settings, takedown: Takedown) -> Written:
     with suppress(NeardupError):  # a takedown does not fail because verdicts cannot be read
         kafka = connect(settings, "verdicts", reading=True).settings
         topic = settings.topics.verdicts
-        consumer = VerdictConsumer(settings.bootstrap, _NothingStored(), topic, start="end", kafka=kafka)
+        consumer = VerdictConsumer(settings.bootstrap, NothingStored(), topic, start="end", kafka=kafka)
     written = Written(forget(settings, takedown))
     if consumer is None:
         return written
