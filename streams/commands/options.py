@@ -13,6 +13,7 @@ The text of `--help` is the docstring of the function, the exit code what it ret
 inheritance. A field `settings: Annotated[Settings, Flags(...)]` is made of flags, environment and file.
 """
 
+import math
 import os
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -207,14 +208,15 @@ def _parameters(field: Field[Any], kind: Any, spec: Any) -> Iterator[click.Param
             return
         common["metavar"] = spec.metavar.strip("[].")
     names = spec.flags.split() or ["--" + field.name.replace("_", "-")]
+    if default is not None and not many:
+        common["default"] = default  # an explicit None would satisfy `required`
     if kind is bool:
-        common = {"is_flag": True, "type": None}
+        common |= {"is_flag": True, "type": None}
     shown = spec.shows_default and default not in (None, "") and kind is not bool
     yield click.Option(
         [field.name, *names],
         help=spec.help,
         multiple=many,
-        default=default if not many else None,
         required=field.default is MISSING and not isinstance(spec, Arg),
         show_default=shown,
         show_envvar=True,
@@ -228,8 +230,17 @@ def _type(kind: Any, spec: Opt) -> Any:
     if spec.choices:
         return click.Choice(spec.choices)
     if spec.low is not None or spec.high is not None:
-        return (click.IntRange if kind is int else click.FloatRange)(spec.low, spec.high)
+        return click.IntRange(spec.low, spec.high) if kind is int else _FloatRange(spec.low, spec.high)
     return _Parsed(Path) if kind is Path else kind
+
+
+class _FloatRange(click.FloatRange):
+    """A finite number within limits; click's own takes NaN."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not math.isfinite(number := super().convert(value, param, ctx)):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
 
 
 class _Parsed(click.ParamType):

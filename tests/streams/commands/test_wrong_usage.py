@@ -104,6 +104,12 @@ def test_a_state_directory_is_an_argument_or_an_option_not_both(ready: Shell) ->
         assert (ended.code, "is given twice" in ended.err) == (2, True), (command, ended.err)
 
 
+def test_a_required_option_is_demanded(ready: Shell) -> None:
+    for command in ("copy state", "export state", "label site", "dedupe-results a.html", "plan --retention 1y"):
+        ended = ready(*command.split())
+        assert (ended.code, "Missing option" in ended.err) == (2, True), (command, ended.err)
+
+
 def test_each_module_is_a_command_of_the_list() -> None:
     folder = Path(sys.modules["streams.commands"].__file__ or "").parent
     parts = {"__init__", "app", "deciders", "options", "output", "paths", "scan_summary", "shared", "terminal"}

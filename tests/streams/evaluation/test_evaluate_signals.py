@@ -48,4 +48,4 @@ def test_natural_truth_labels_pages_of_several_releases(shell: Shell) -> None:
     assert "learned: " in ended.out
     for name in ("simhash_fetched", "same_title_fetched"):  # whole, however narrow the terminal is
         assert name in ended.out
-    assert "name labels with --labels" in shell("evaluate", "signals", "crawl.jsonl", *FEW).err
+    assert "name files of them by --labels" in shell("evaluate", "signals", "crawl.jsonl", *FEW).err

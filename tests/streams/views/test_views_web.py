@@ -250,8 +250,10 @@ def test_what_others_reach_needs_a_token() -> None:
 
 
 def test_wrong_usage_is_told_in_a_line(shell: Shell) -> None:
-    assert "no scan's state directory" in shell("views", "nowhere").err
-    assert "read anew at every start" in shell("views", "--scan", "nowhere", "--rebuild").err
+    assert "is no state directory" in shell("views", "nowhere").err
+    site(shell.folder / "site")
+    assert shell("scan", "site").code == 0
+    assert "read again at every start" in shell("views", "neardup-state", "--rebuild").err
 
 
 def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path, browser: Any) -> None:
