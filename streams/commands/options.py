@@ -17,7 +17,7 @@ import math
 import os
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -32,14 +32,16 @@ from streams.errors import WrongUsage
 COMMANDS: dict[str, "Command"] = {}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Opt:
-    """An option.
+    """An option, or an argument.
 
     Args:
-        flags: its spellings, separated by blanks, "--on/--off" for a pair; "": the name of the field.
+        flags: its spellings, separated by blanks, "--on/--off" for a pair; "": the name of the field. Of an argument:
+            the option that may stand for it.
         low, high: limits of a number.
         choices: the admitted values.
+        completes: values that a shell completes, if others are admitted, too.
         parse: makes the value from text.
         env: environment variable that is read if the option is missing.
         check: called with the value, before the command runs; raises WrongUsage.
@@ -47,26 +49,22 @@ class Opt:
 
     help: str
     flags: str = ""
+    _: KW_ONLY
     metavar: str = ""
     low: float | None = None
     high: float | None = None
     choices: Sequence[str] = ()
+    completes: Sequence[str] = ()
     parse: Callable[[str], Any] | None = None
     env: str = ""
     check: Callable[[Any], None] | None = None
     shows_default: bool = True
-
-    def __init__(self, help: str, flags: str = "", **more: Any) -> None:
-        for name, value in {"help": help, "flags": flags, **more}.items():
-            object.__setattr__(self, name, value)
+    is_argument: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arg(Opt):
-    """An argument. flags: the option that may stand for it, as "--state"; "": none."""
-
-    def __init__(self, metavar: str, help: str, flags: str = "", **more: Any) -> None:
-        super().__init__(help, flags, metavar=metavar, **more)
+def Arg(metavar: str, help: str, flags: str = "", **more: Any) -> Opt:
+    """An argument."""
+    return Opt(help, flags, metavar=metavar, is_argument=True, **more)
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class Command(click.Command):
                 values[name] = _settings(spec, given)
                 continue
             values[name] = given[name]
-            if isinstance(spec, Arg) and (argument := given.get(f"{name}_argument")) is not None:
+            if spec.is_argument and (argument := given.get(f"{name}_argument")) is not None:
                 if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
                     raise WrongUsage(f"{spec.metavar.strip('[]')} is given twice: {argument} and {spec.flags}")
                 values[name] = argument
@@ -197,7 +195,7 @@ def _parameters(field: Field[Any], kind: Any, spec: Any) -> Iterator[click.Param
     kind = get_args(kind)[0] if many else kind
     default = None if field.default in (MISSING, ()) else field.default
     common: dict[str, Any] = {"type": _type(kind, spec), "metavar": spec.metavar or None, "envvar": spec.env or None}
-    if isinstance(spec, Arg):
+    if spec.is_argument:
         name = f"{field.name}_argument" if spec.flags else field.name
         required = field.default is MISSING and not spec.flags
         text = f"{spec.help} [or {spec.flags}]" if spec.flags else spec.help
@@ -208,6 +206,8 @@ def _parameters(field: Field[Any], kind: Any, spec: Any) -> Iterator[click.Param
             return
         common["metavar"] = spec.metavar.strip("[].")
     names = spec.flags.split() or ["--" + field.name.replace("_", "-")]
+    if spec.completes:
+        common["shell_complete"] = _completing(spec.completes)
     if default is not None and not many:
         common["default"] = default  # an explicit None would satisfy `required`
     if kind is bool:
@@ -217,11 +217,15 @@ def _parameters(field: Field[Any], kind: Any, spec: Any) -> Iterator[click.Param
         [field.name, *names],
         help=spec.help,
         multiple=many,
-        required=field.default is MISSING and not isinstance(spec, Arg),
+        required=field.default is MISSING and not spec.is_argument,
         show_default=shown,
         show_envvar=True,
         **common,
     )
+
+
+def _completing(words: Sequence[str]) -> Any:
+    return lambda context, parameter, incomplete: [word for word in words if word.startswith(incomplete)]
 
 
 def _type(kind: Any, spec: Opt) -> Any:
@@ -271,7 +275,11 @@ def _of_settings(spec: Flags) -> Iterator[click.Parameter]:
             made = click.Option([name, f"--{name}"], metavar=metavar, help=told, multiple=True)
         else:
             option = OPTIONS[name]
-            made = click.Option([option.parameter, option.flag], metavar="VALUE", help=option.usage)
+            _, one_of, words = option.kind.allowed.partition("one of ")
+            complete = _completing(words.split(", ")) if one_of else None
+            made = click.Option(
+                [option.parameter, option.flag], metavar="VALUE", help=option.usage, shell_complete=complete
+            )
         made.panel = _PANEL_OF.get(name, "Options")  # type: ignore[attr-defined]
         yield made
     yield click.Option(["config", "--config"], metavar="FILE", help="Settings as TOML. [NEARDUP_CONFIG]")

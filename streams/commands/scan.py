@@ -8,6 +8,7 @@ from typing import Annotated
 
 import click
 
+from neardup.decider import RULE_NAMES
 from neardup.scheme import Scheme
 from streams.commands.deciders import RULES, decider_of
 from streams.commands.options import Opt, command
@@ -24,7 +25,9 @@ class Options(Documents, Json, Quiet):
         Path, Opt("State directory; made if missing.", metavar="DIR", env="NEARDUP_STATE", check=must_be_folder)
     ] = STATE
     memory: Annotated[bool, Opt("Keep no state: a throw-away run.")] = False
-    rule: Annotated[str | None, Opt(f"One of {RULES}; by default verified.", metavar="RULE")] = None
+    rule: Annotated[str | None, Opt(f"One of {RULES}; by default verified.", metavar="RULE", completes=RULE_NAMES)] = (
+        None
+    )
     numbers: Numbers = ()
     sites: Annotated[Path | None, Opt("Overrides for single sites, as TOML or JSON.", metavar="FILE")] = None
     new_decider: Annotated[bool, Opt("Let rule and numbers decide from here on, instead of earlier ones.")] = False

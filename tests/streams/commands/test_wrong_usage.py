@@ -135,7 +135,16 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
     assert json.loads(ended.stdout.splitlines()[-1]) == []
 
 
-@pytest.mark.parametrize(("start", "told"), [("scan --me", "--merge"), ("exp", "explain"), ("train --by t", "tree")])
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ("scan --me", "--merge"),
+        ("exp", "explain"),
+        ("train --by t", "tree"),
+        ("match --rule ta", "tape"),
+        ("scan --rule ver", "verified"),
+    ],
+)
 def test_a_shell_completes_commands_options_and_values(start: str, told: str) -> None:
     environment = {"_NEARDUP_COMPLETE": "bash_complete", "COMP_WORDS": f"neardup {start}"}
     environment["COMP_CWORD"] = str(len(start.split()))
