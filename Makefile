@@ -8,13 +8,14 @@ export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars lint types imports check quick test unit plain bounds njit gate ablation unseen commons web corpora simulate fuzz soak silence \
+.PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit plain bounds njit gate ablation unseen commons web corpora simulate fuzz soak silence \
 	test-axe test-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
 	@echo "make demo        fetch real pages, scan them, write demo/report.html"
-	@echo "make check       lint, types, import rules, quick tests: a minute or so; for after each change"
-	@echo "make test        the same, and all tests: ten minutes; for before a change is handed on"
+	@echo "make check       lint, types, import rules and the core tests: a minute or so; after each change"
+	@echo "make test        the same and all tests: ten minutes; before a change is handed on"
+	@echo "make tests-of    the test files of one source file, FILE=neardup/page.py"
 	@echo "make demo-kafka  the same crawl through a real Kafka broker, verdicts live"
 	@echo "make test-NAME   the tests of one folder of tests/: test-kafka, test-crash, test-streams, ..."
 	@echo "make gate        how many pages of known truth each class of templates loses"
@@ -68,13 +69,18 @@ WAITING := -n auto
 WORKING := -n logical
 SLOWEST := --durations 20 --durations-min 1
 
-# No broker, no browser, nothing slow, nothing that renders charts or packs: what breaks is found here first. All else
-# is for `make test`.
-quick: $(READY)
-	$(PYTEST) $(WORKING) -m "not slow and not broker and not browser" \
-		--ignore tests/measure/gate --ignore tests/deploy --ignore tests/release
+# The files that tests/conftest.py lists as CORE, without their slow tests.
+core: $(READY)
+	$(PYTEST) $(WORKING) -m "core and not slow" tests/neardup tests/streams
 
-check: lint types imports quick
+check: lint types imports core
+
+tests-of: $(READY)
+	@$(BIN)/python -m tests.tests_of "$(FILE)"
+
+# Pytest rewrites the assertions of each test file and keeps the result: on a fresh clone each worker would do it, in 8 s.
+rewritten: $(READY)
+	-@$(BIN)/pytest -n 0 --collect-only -qq >/dev/null
 
 unit: $(READY) browser jars
 	$(PYTEST) $(WAITING) $(SLOWEST)
@@ -95,7 +101,10 @@ njit: $(READY)
 	NEARDUP_PLAIN_KERNELS=1 $(PYTEST) $(WORKING) tests/neardup/sketch/test_golden_sketches.py \
 		tests/neardup/text/test_disguises.py tests/neardup/pairs
 
-test: lint types imports unit plain bounds
+# What comes before the tests runs two at a time: each waits for one process or for the network.
+test: $(READY)
+	@$(MAKE) --no-print-directory -j2 -Otarget types jars rewritten lint browser imports
+	@$(MAKE) --no-print-directory unit plain bounds
 
 # The pages of the views before axe-core, which is fetched with npm.
 test-axe: $(READY) browser
@@ -129,9 +138,10 @@ demo:
 	@[ -e $(READY) ] && [ ! requirements.lock -nt $(READY) ] || deploy/setup.sh $(PYTHON) $(VENV) batch label
 	@$(BIN)/python deploy/demo/demo.py demo
 
-# The accuracy gate alone: pages of known truth by class of template. NEARDUP_GATE_PAGES=10000 makes it longer.
+# The accuracy gate alone: pages of known truth by class of template. GATE_PAGES=10000 makes it longer.
+GATE_PAGES ?= 1000
 gate: $(READY)
-	$(PYTEST) $(WORKING) tests/measure/gate
+	NEARDUP_GATE_PAGES=$(GATE_PAGES) $(PYTEST) $(WORKING) tests/measure/gate
 
 # The default rule with and without each of its steps; SETS: a folder of the public archives; TREES: NAME=FOLDER of HTML.
 ablation: $(READY)

@@ -25,6 +25,24 @@ HERE = Path(__file__).parent
 WAITING = ("tests/kafka/", "tests/crash/")
 #: Suites that run only when they are asked for by name: they need the machine for minutes, or what nothing else needs.
 ON_DEMAND = ("cluster", "spark")
+#: What `make check` runs: the files that find most faults in the least time.
+CORE = (
+    "tests/neardup/clusters/",
+    "tests/neardup/index/test_store.py",
+    "tests/neardup/pairs/",
+    "tests/neardup/rules/",
+    "tests/neardup/search/",
+    "tests/neardup/sketch/",
+    "tests/neardup/test_fold.py",
+    "tests/neardup/test_page.py",
+    "tests/neardup/text/",
+    "tests/streams/config/",
+    "tests/streams/formats/",
+    "tests/streams/history/test_replay.py",
+    "tests/streams/pipeline/",
+    "tests/streams/roles/test_schedules.py",
+    "tests/streams/state/",
+)
 #: The fixture of tests that do anything to a broker. One worker runs them all: others need no such broker.
 OWN_BROKER = "own_broker"
 #: Fixtures that stand for a marker.
@@ -66,6 +84,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
+        if item.nodeid.startswith(CORE):
+            item.add_marker("core")
         for fixture, marker in NEEDS.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(marker)

@@ -70,7 +70,7 @@ hostile_pages = st.one_of(
 )
 
 
-def archive_pages(archive: str, count: int = 35) -> Iterator[tuple[str, bytes]]:
+def archive_pages(archive: str, count: int) -> Iterator[tuple[str, bytes]]:
     """(name, bytes) of some pages of a public corpus, always the same; skips the test where the corpus is missing."""
     path = _ARCHIVES / f"{archive}.tar.xz"
     if not path.exists():

@@ -81,7 +81,7 @@ def no_page_repeats_itself(verdicts):
     "decider",
     [pytest.param(made, id=name, marks=() if name == "plain" else pytest.mark.slow) for name, made in DECIDERS.items()],
 )
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_slicing_changes_no_verdict_and_no_stored_byte(seed, decider):
     records = crawl(seed)

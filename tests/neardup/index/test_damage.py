@@ -12,7 +12,7 @@ from neardup.index.base import Family
 from neardup.index.rocks import RocksStore
 
 #: Damages drawn; NEARDUP_TEST_DAMAGE=2000 for a longer search.
-DAMAGES = int(os.environ.get("NEARDUP_TEST_DAMAGE", "30"))
+DAMAGES = int(os.environ.get("NEARDUP_TEST_DAMAGE", "15"))
 _ROWS = 400
 
 Rows = list[list[tuple[bytes, bytes]]]

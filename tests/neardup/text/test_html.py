@@ -43,7 +43,7 @@ def test_words_of_hostile_pages_are_those_of_a_browser(page):
 @pytest.mark.parametrize("archive", ARCHIVES)
 def test_words_of_real_pages_are_those_of_the_tree(archive):
     moved = 0
-    for name, page in archive_pages(archive):
+    for name, page in archive_pages(archive, 12):
         found = words(page, host=OWN_HOST)
         stream, tree = oracle.stream_and_tree_words(page, OWN_HOST)
         assert found == stream, name

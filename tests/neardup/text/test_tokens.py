@@ -1,11 +1,7 @@
 """Token strings, fingerprints and flags against plain Python."""
 
-import unicodedata
-from importlib.resources import files
-
 import numpy as np
 import pytest
-import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +9,6 @@ from neardup.kernels.fingerprint import KEY_WORDS
 from neardup.kernels.html import text_bytes_needed
 from neardup.kernels.tokens import tokenise, tokens_needed
 from neardup.scheme import Scheme
-from neardup.text import unicode
 from neardup.text.html import extract_page
 from neardup.text.tokens import ALL_DIGITS, ANY_DIGIT, IN_LINK, IN_TITLE, TERM, tables, tokens_of, words
 from tests.neardup.hostile import EXAMPLES, needs_jit
@@ -30,64 +25,6 @@ texts = st.text(st.one_of(st.sampled_from(ALPHABET), st.sampled_from("ab cd")), 
 
 def plain_words(text: str) -> list[str]:
     return words(text.encode(), mode=1)
-
-
-def test_the_licence_of_the_data_lies_beside_it():
-    text = files(unicode).joinpath("LICENSE.txt").read_text(encoding="utf-8")
-    assert "UNICODE LICENSE V3" in text
-    assert "14.0.0" in text
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
-def test_every_code_point_has_the_pinned_class_and_fold():
-    table = unicode.table()
-    names = ["", "word", "han", "kana", "thai", "lao", "khmer", "myanmar"]
-    for point in range(unicode.CODE_POINTS):
-        entry = int(table[int(table[point >> 7]) + (point & 127)])
-        char, value, kind = chr(point), entry & 0x1FFFFF, entry >> unicode.CLASS_SHIFT & 15
-        expected = "" if point < 32 else oracle.folded(char)
-        if kind == unicode.IGNORED:
-            assert oracle.ignored(char), hex(point)
-        elif kind == unicode.FOLD:
-            assert list(expected.encode()) == table[value + 1 : value + 1 + table[value]].tolist(), hex(point)
-        else:
-            assert point < 32 or not oracle.ignored(char), hex(point)
-            assert len(expected) == 1 or point < 32, hex(point)
-            assert names[kind] == oracle.char_class(expected or " "), hex(point)
-        if names[kind : kind + 1] > [""]:
-            assert chr(value) == expected, hex(point)
-            assert entry >> unicode.DIGIT_BIT == (unicodedata.category(expected) == "Nd"), hex(point)
-
-
-def test_a_fold_is_folded_and_at_most_twice_as_long():
-    table = unicode.table()
-    points = np.arange(unicode.CODE_POINTS)
-    entries = table[table[points >> 7] + (points & 127)]
-    values, kinds = entries & 0x1FFFFF, entries >> unicode.CLASS_SHIFT & 15
-    folded = points[(kinds == unicode.FOLD) | ((kinds > 0) & (kinds < unicode.FOLD) & (values != points))]
-    assert folded.size > 5000
-    for point in folded.tolist():
-        value = int(values[point])
-        whole = chr(value)
-        if kinds[point] == unicode.FOLD:
-            whole = bytes(table[value + 1 : value + 1 + table[value]].tolist()).decode()
-        assert all(char == " " or values[ord(char)] == ord(char) for char in whole), hex(point)
-        assert all(kinds[ord(char)] < unicode.FOLD for char in whole), hex(point)
-        assert len(whole.encode()) <= 2 * len(chr(point).encode()), hex(point)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(unicodedata.unidata_version != oracle.PINNED, reason="Python has another Unicode version")
-def test_the_table_is_what_the_generator_writes():
-    generate = pytest.importorskip("neardup.text.unicode.generate")
-    written = (generate.Path(generate.__file__).with_name("table.txt")).read_text("ascii")
-    assert written == "\n".join(generate.lines()) + "\n"
-
-
-def test_table_golden():
-    """Pins the table where Python has other data."""
-    assert xxhash.xxh64_hexdigest(unicode.table().tobytes()) == "10bb2ea3251226e8"
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -249,8 +186,8 @@ def test_output_arrays_without_room_drop_tokens_only():
 @needs_jit
 @pytest.mark.parametrize("unit", ["漢a", "a ", "é ", "\x01a\x02", "x", "1é", "ไ漢", "㍘", "㋿", "½ ", "ำ"])
 def test_capacity_holds_the_densest_tokens(unit):
-    text = (unit * 40_000).encode()
+    text = (unit * 10_000).encode()
     expected = len(run_kernel(unit.encode() * 100, 0))
     assert len(run_kernel(text, 0)) >= expected
-    whole = oracle.words_of_text(unit * 40_000) if "\x01" not in unit else ["a"] * 40_000
+    whole = oracle.words_of_text(unit * 10_000) if "\x01" not in unit else ["a"] * 10_000
     assert len(run_kernel(text, 0)) == len(whole)
