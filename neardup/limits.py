@@ -21,6 +21,8 @@ KAFKA_FRAMING_BYTES = 1_024
 
 #: Of a body; more of it is not sketched. The scheme's default.
 BODY_BYTES_MAX = 10_000_000
+#: Of a URL, normalised; a longer one is rejected. The scheme's default.
+URL_BYTES_MAX = 2_048
 #: A record of `pages`: such a body with its URL and headers. One of `pages.rejected` has the reason and source on top.
 PAGE_RECORD_BYTES_MAX = 10_485_760
 REJECTED_EXTRA_BYTES = 65_536

@@ -9,6 +9,10 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from neardup.errors import BadPage
+from neardup.limits import URL_BYTES_MAX
+
+#: Content types of files that hold one page, by suffix.
+CONTENT_TYPES = {".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".txt": "text/plain"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ _KEPT_BY_IDNA_2008 = re.compile("([\u00df\u03c2\u200c\u200d])")
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.|\Z)){4}\Z")
 
 
-def normalise_url(url: str, url_bytes_max: int = 2048) -> str:
+def normalise_url(url: str, url_bytes_max: int = URL_BYTES_MAX) -> str:
     """The URL's normal form, by which URLs are told apart: ASCII, without fragment, itself normal.
 
     Syntax-based normalisation (RFC 3986, section 6.2.2): case of scheme, host and percent-encodings, needless

@@ -10,13 +10,15 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from neardup import installed
-from neardup.limits import BODY_BYTES_MAX
+from neardup.limits import BODY_BYTES_MAX, URL_BYTES_MAX
 from neardup.written import later, read, written
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+#: Seed of commands that keep no sketch: two runs over the same files agree. "neardup" in ASCII.
+FIXED_SEED = 0x6E656172647570
 _MASK = (1 << 64) - 1
 
 
@@ -62,7 +64,7 @@ class Scheme:
     bloom_bits_max: int = 8192
     body_bytes_max: int = BODY_BYTES_MAX
     tokens_max: int = 1_000_000
-    url_bytes_max: int = 2048
+    url_bytes_max: int = URL_BYTES_MAX
     title_bytes_max: int = 512
     public_suffixes: str = field(default_factory=installed.public_suffixes)
     charsets: str = field(default_factory=installed.charsets)

@@ -8,6 +8,7 @@ from typing import Any
 
 from neardup.decider import Decider
 from neardup.errors import NeardupError
+from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page, normalise_url
 from neardup.report import prose
 from neardup.report.differ import Difference, compare_texts, text_words
@@ -19,9 +20,6 @@ from neardup.text.html import text_of
 
 #: Reads the page at the coordinates of a verdict, None if it is gone.
 ReadPage = Callable[[Mapping[str, Any]], Page | None]
-
-#: Longest body that is read, as in a sketch. `differ` limits the text further.
-BODY_BYTES_MAX = 10_000_000
 
 
 @dataclass(slots=True)

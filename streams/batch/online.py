@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from neardup.decider import Decider
-from neardup.scheme import Scheme
+from neardup.scheme import FIXED_SEED, Scheme
 from neardup.standing import standing_of
 from streams.batch.engine import Progress
 from streams.batch.partition import VERSION, PartitionOptions, write_report
@@ -26,7 +26,7 @@ from streams.files.scan import scan
 from streams.files.state import State
 
 #: Fixed, so that two partitions of the same files are the same.
-SCHEME = Scheme(seed=0x6E656172647570)
+SCHEME = Scheme(seed=FIXED_SEED)
 
 
 @dataclass

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from neardup.errors import BadInput
+from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page
 from neardup.partition.plan import PLACE_BITS, SOURCE_BITS
 from streams.files.sources import LocalSource, open_sources
@@ -14,7 +15,6 @@ from streams.formats.documents import Fields
 
 #: Limits of a chunk, the unit of work of a process: pages, and bytes of their bodies.
 CHUNK_PAGES, CHUNK_BYTES = 1000, 16 << 20
-BODY_BYTES_MAX = 10_000_000
 PROBLEMS_MAX = 100
 
 

@@ -15,11 +15,12 @@ import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
+from neardup.limits import BODY_BYTES_MAX
 from neardup.partition.parameters import Parameters
 from neardup.partition.plan import DOC_BITS
 from neardup.partition.stages import Compared, Refused, judge, sign
 from streams.batch.engine import Progress
-from streams.batch.reading import BODY_BYTES_MAX, ReadMark, chunks_of
+from streams.batch.reading import ReadMark, chunks_of
 from streams.batch.workspace import PartitionWorkspace
 from streams.files.sources import LocalSource, SourceRecord
 

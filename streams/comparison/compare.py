@@ -14,7 +14,7 @@ from rich.text import Text
 
 from neardup.decider import Decider
 from neardup.errors import BadInput
-from neardup.page import Page, host_of, normalise_url
+from neardup.page import CONTENT_TYPES, Page, host_of, normalise_url
 from neardup.pairs.scoring import compare
 from neardup.report import visible
 from neardup.report.differ import Difference, compare_texts, text_words
@@ -26,7 +26,7 @@ from neardup.rules import RULES, Pair, Ruling, rule_of, rules_for, why_refused
 from neardup.rules.families import family_of
 from neardup.rules.names import PageWords, only_at_beginning, only_in_title
 from neardup.rules.posted import families_of, similarity_keys
-from neardup.scheme import Scheme
+from neardup.scheme import FIXED_SEED, Scheme
 from neardup.signals.model import Model
 from neardup.signals.of_sketches import OF_SKETCHES
 from neardup.signals.online import online_text
@@ -39,8 +39,7 @@ from streams.comparison.batch_rules import BatchResult, batch_results, batch_tab
 from streams.comparison.exactly import ExactSimilarity, exact_of
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
-SCHEME = Scheme(seed=0x6E656172647570)
-_TYPES = {".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".txt": "text/plain"}
+SCHEME = Scheme(seed=FIXED_SEED)
 _VETO = ("none", "holds", "unproved: a long page's filter cannot tell")
 HEAD_WORDS = SCHEME.head_tokens
 NAMES_SHOWN = 12
@@ -260,7 +259,9 @@ def page_of_file(path: Path, url: str | None, scheme: Scheme) -> Page:
     try:
         with path.open("rb") as file:
             body = file.read(scheme.body_bytes_max + 1)
-        return Page(normalise_url(url) if url else path.absolute().as_uri(), body, _TYPES.get(path.suffix.lower(), ""))
+        return Page(
+            normalise_url(url) if url else path.absolute().as_uri(), body, CONTENT_TYPES.get(path.suffix.lower(), "")
+        )
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
 

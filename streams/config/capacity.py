@@ -15,6 +15,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from neardup.limits import MESSAGE_PAGES_MAX
 from streams.config import measured
 from streams.config.settings import Settings
 
@@ -28,8 +29,6 @@ PARTITIONS_MIN = 8
 CLAIM = 2.0
 #: What a sketcher that is behind holds beyond that: fetched ahead, and in batches that are not acknowledged.
 _BUFFERS = Settings.buffer_bytes_max + Settings.inflight_batches * Settings.batch_bytes
-#: Pages of one message of the log at most.
-MESSAGE_PAGES_MAX = 512
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, ge
 
 from neardup.decider import RULE_NAMES, Decider
 from neardup.errors import BadInput
+from neardup.limits import BODY_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
 from streams.config.sites import sites_of
 
@@ -218,7 +219,7 @@ class Settings:
         "Secret of the deployment that token hashes start from",
     ] = field(default=None, repr=False)
     body_bytes_max: Annotated[int, _whole(1_000, 100_000_000), "Of a longer body only this first part is sketched"] = (
-        10_000_000
+        BODY_BYTES_MAX
     )
     article_tape_bytes_max: Annotated[
         int,
@@ -228,7 +229,9 @@ class Settings:
     decider_values: Mapping[str, Any] = field(default_factory=dict)
 
     # Performance: changes no verdict.
-    batch_pages: Annotated[int, _whole(1, 512), "Pages sketched together, and to one message of the log"] = 512
+    batch_pages: Annotated[
+        int, _whole(1, MESSAGE_PAGES_MAX), "Pages sketched together, and to one message of the log"
+    ] = MESSAGE_PAGES_MAX
     batch_ms: Annotated[int, _whole(0, 60_000), "Time that the first page of a batch waits for others"] = 20
     batch_bytes: Annotated[int, _whole(1_000_000, 1_000_000_000), "Page bytes in a batch, about"] = 32_000_000
     message_bytes_max: Annotated[int, _whole(1_000_000, 100_000_000), "Largest message, before compression"] = 1_000_000

@@ -21,7 +21,7 @@ from neardup.evaluation.report import evaluate as evaluate_study
 from neardup.evaluation.rules.audits import audit_section, read_audits
 from neardup.evaluation.run_tables import RunPages, RunStudy
 from neardup.page import Page
-from neardup.scheme import Scheme
+from neardup.scheme import FIXED_SEED, Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from streams.errors import WrongUsage
@@ -30,7 +30,7 @@ from streams.files.state import State
 from streams.formats.message import Message, decode_entry
 
 #: Fixed, so that two evaluations of the same files give the same figures.
-SCHEME = Scheme(seed=0x6E656172647570)
+SCHEME = Scheme(seed=FIXED_SEED)
 #: Least C-similarity of pairs that are counted for the choice of t.
 WIDE_C_MIN = 340
 #: Most of these pairs kept for labels by natural truth.

@@ -18,13 +18,13 @@ import orjson
 
 from neardup.errors import BadInput, BadPage
 from neardup.evaluation.pairs.labels import lines_of
+from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page, normalise_url
 from neardup.signals.pages import Body, Result
 from streams.files.sources import open_sources
 from streams.formats.json import decode_line, encode
 
 LINE_BYTES_MAX = 64_000_000
-BODY_BYTES_MAX = 10_000_000
 #: Results of one query are compared with each other.
 RESULTS_MAX = 1000
 _GONE = "no body: the page is gone"

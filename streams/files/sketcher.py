@@ -20,7 +20,7 @@ from streams.formats.message import Message, as_first, encode_message
 from streams.pipeline.packing import full_message
 from streams.ports import LogWriter, Range, SourcedPage
 
-POLL_PAGES_MAX = 512
+POLL_PAGES_MAX = MESSAGE_PAGES_MAX
 #: Bodies in memory at once; a batch ends after the page that exceeds it.
 POLL_BYTES_MAX = 32 << 20
 #: Of the pages whose dates begin a log: what log time begins with must not hang on the batches.

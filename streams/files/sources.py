@@ -19,7 +19,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from neardup.errors import BadInput
-from neardup.page import Page
+from neardup.page import CONTENT_TYPES, Page
 from neardup.verdict import Coordinates
 from streams.files.rows import Lines, Table, fitted
 from streams.files.warc import Problem, WarcReader, holds_converted
@@ -30,12 +30,6 @@ from streams.ports import SourcedPage
 
 SourceKind = Literal["warc", "wet", "folder", "jsonl", "parquet"]
 
-_CONTENT_TYPES = {
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".xhtml": "application/xhtml+xml",
-    ".txt": "text/plain",
-}
 _ARCHIVES = (".warc", ".warc.gz", ".warc.zst", ".wet", ".wet.gz")
 _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
 _TABLES = (".parquet",)
@@ -43,7 +37,7 @@ _PACKED = (".wacz",)
 #: For a person whose file is none of it.
 ACCEPTED = (
     "WARC and WET (.warc, .wet, also .gz and .zst), WACZ, JSON lines (.jsonl, also .gz and .zst), Parquet, folders of "
-    f"these, and folders of pages ({', '.join(_CONTENT_TYPES)})"
+    f"these, and folders of pages ({', '.join(CONTENT_TYPES)})"
 )
 _BESIDE_PAGES = "not scanned, as it lies beside pages; name the file itself to scan it"
 _LEADS_OUT = "not scanned, as it is a link that leads out of the folder; --follow-links follows it"
@@ -212,7 +206,7 @@ class LocalSource:
             self.problems.append(Problem(str(path), 0, problem))
             return Page(url=url, body=b"", problem=problem)
         self.bytes_read += status.st_size
-        content_type = _CONTENT_TYPES[path.suffix.lower()]
+        content_type = CONTENT_TYPES[path.suffix.lower()]
         return Page(url=url, body=body, content_type=content_type, fetched_at=status.st_mtime_ns // 1_000_000)
 
 
@@ -238,7 +232,7 @@ def open_sources(
             return _folder_sources(path, base_url, body_bytes_max, on_bytes, follow_links, fields)
         if not path.is_file():
             raise BadInput(f"{path}: no such file or folder" if not path.exists() else f"{path}: not a file or folder")
-        if path.suffix.lower() in _CONTENT_TYPES:
+        if path.suffix.lower() in CONTENT_TYPES:
             return [_folder_source(path.parent, [path.name], base_url, body_bytes_max, on_bytes, True)]
         return [_file_source(path, body_bytes_max, on_bytes, fields)]
     except OSError as error:
@@ -338,7 +332,7 @@ def _folder_sources(
         folders.sort()
         for name in names:
             path = Path(directory, name)
-            page = path.suffix.lower() in _CONTENT_TYPES
+            page = path.suffix.lower() in CONTENT_TYPES
             if not (page or name.lower().endswith(_ARCHIVES + _LINES + _TABLES + _PACKED)) or not path.is_file():
                 continue
             if name.lower().endswith(_PACKED):
@@ -355,7 +349,7 @@ def _folder_sources(
         source.problems += problems + [Problem(str(path), 0, _BESIDE_PAGES) for path in sorted(archives)]
         return [source]
     if not archives:
-        kinds = ", ".join(f"*{suffix}" for suffix in (*_CONTENT_TYPES, *_ARCHIVES, *_LINES[:2], *_TABLES))
+        kinds = ", ".join(f"*{suffix}" for suffix in (*CONTENT_TYPES, *_ARCHIVES, *_LINES[:2], *_TABLES))
         others = f"; {problems[0]}" if problems else ""
         raise BadInput(f"{folder}: holds none of {kinds}{others}")
     sources = [_file_source(path, body_bytes_max, on_bytes, fields) for path in sorted(archives)]

@@ -3,7 +3,7 @@
 Pinned below confluent-kafka 2.16: with 2.16.0 and 2.16.1 a transactional producer hung for ever after its broker was
 killed and restarted. Check a newer one with tests/kafka before changing the bound.
 
-Messages are handed on as confluent_kafka gives them (`RawRecord`): a batch costs no per-record object of ours.
+Messages are handed on as confluent_kafka gives them (`Record`): a batch costs no per-record object of ours.
 """
 
 from streams.errors import how_to_install
@@ -21,7 +21,7 @@ from streams.kafka.connection import Connection
 from streams.kafka.generations import ControlReader, ControlTopic, Generation, Generations, Stage
 from streams.kafka.merged import MergedPages
 from streams.kafka.pages import KafkaPages, PageBatch
-from streams.kafka.reader import KafkaLog, RawRecord, Reader
+from streams.kafka.reader import KafkaLog, Reader
 from streams.kafka.verdicts import KafkaVerdicts
 from streams.kafka.writer import Writer
 
@@ -37,7 +37,6 @@ __all__ = [
     "KafkaVerdicts",
     "MergedPages",
     "PageBatch",
-    "RawRecord",
     "Reader",
     "Stage",
     "Topic",

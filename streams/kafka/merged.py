@@ -21,8 +21,7 @@ from confluent_kafka import TopicPartition
 from streams.kafka.admin import Topic
 from streams.kafka.connection import Connection
 from streams.kafka.pages import KafkaPages, PageBatch
-from streams.kafka.reader import RawRecord
-from streams.ports import Range
+from streams.ports import Range, Record
 
 #: Ends that are no further away than this are followed, not merged up to.
 FOLLOW_RECORDS = 1_000
@@ -50,17 +49,17 @@ class MergedPages(KafkaPages):
         group: str,
         sink: Topic,
         *,
-        time_of: Callable[[RawRecord], int | None],
+        time_of: Callable[[Record], int | None],
         rate: float = 0.0,
         once: bool = False,
     ) -> None:
         """time_of: fetch time of a record in ms since the epoch, None where it says none. rate: pages a second at
         most; 0: no limit. once: nothing is read behind the ends of now. Raises as KafkaPages.
         """
-        self._queues: dict[int, deque[tuple[int, RawRecord]]] = {}  # with the time that counts
+        self._queues: dict[int, deque[tuple[int, Record]]] = {}  # with the time that counts
         self._sizes: dict[int, int] = {}
         self._paused: set[int] = set()
-        self._taken: list[RawRecord] = []
+        self._taken: list[Record] = []
         self._time_of = time_of
         self._once = once
         self._pace = Pace(rate)
@@ -144,7 +143,7 @@ class MergedPages(KafkaPages):
         """Moves what has come to the queues, and stops reading those that are full."""
         room = _QUEUE_BYTES_MAX - sum(self._sizes.values())
         records = self._fill(_QUEUE_RECORDS_MAX, max(1, min(_TAKE_BYTES, room)), 0.0, wait_s)
-        for record in cast(list[RawRecord], records):
+        for record in cast(list[Record], records):
             partition, stamp, told = record.partition(), record.timestamp()[1], self._time_of(record)
             key = stamp if told is None else min(told, stamp)
             self._queues.setdefault(partition, deque()).append((key, record))
@@ -159,7 +158,7 @@ class MergedPages(KafkaPages):
             self._consumer.pause([self._at(partition) for partition in full - self._paused])
             self._paused |= full
 
-    def _pop(self, partition: int) -> RawRecord:
+    def _pop(self, partition: int) -> Record:
         queue = self._queues[partition]
         _, record = queue.popleft()
         self._sizes[partition] -= len(record.value() or b"")
@@ -168,7 +167,7 @@ class MergedPages(KafkaPages):
             self._consumer.resume([self._at(partition)])
         return record
 
-    def _ranges(self, taken: Iterable[RawRecord]) -> list[Range]:
+    def _ranges(self, taken: Iterable[Record]) -> list[Range]:
         stops = {record.partition(): record.offset() + 1 for record in taken}
         for partition in stops:
             if not self._queues.get(partition):  # control records behind it belong to it

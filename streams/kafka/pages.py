@@ -19,8 +19,8 @@ from streams.kafka.connection import (
     error_of,
     log,
 )
-from streams.kafka.reader import RawRecord, TopicClient, same_topic
-from streams.ports import Committed, Hop, Range
+from streams.kafka.reader import TopicClient, same_topic
+from streams.ports import Committed, Hop, Range, Record
 from streams.positions import Positions
 
 #: A commit by a member whose partitions have just gone to another one.
@@ -42,7 +42,7 @@ class PageBatch:
     a range covers control records and aborted ones too. source: the topic's id.
     """
 
-    records: list[RawRecord]
+    records: list[Record]
     ranges: list[Range]
 
 
@@ -163,7 +163,7 @@ class KafkaPages(TopicClient):
             span = spans[cast(int, message.partition())]
             if not span.start <= cast(int, message.offset()) < span.stop:
                 raise InvariantBroken(f"offset {message.offset()} of {self.topic.name} is outside of {span}")
-        return PageBatch(cast(list[RawRecord], records), ranges)
+        return PageBatch(cast(list[Record], records), ranges)
 
     def commit(self, ranges: Sequence[Range]) -> None:
         """Commits the stops of ranges whose sketches are acknowledged; ranges of partitions since lost are left out.

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -20,24 +20,12 @@ from streams.kafka.connection import (
     log,
     repeat,
 )
+from streams.ports import Record
 
 #: Messages asked for at once: the bytes of a batch overshoot its limit by so many messages at most.
 CHUNK = 64
 #: A wait for records that are there: so long a signal may go unseen.
 _WAIT_SECONDS = 0.5
-
-
-class RawRecord(Protocol):
-    """What a `pages` record looks like to the codecs."""
-
-    def partition(self) -> int: ...
-    def offset(self) -> int: ...
-    def key(self) -> bytes | None: ...
-    def value(self) -> bytes | None: ...
-    def headers(self) -> Sequence[tuple[str, bytes | None]] | None: ...
-    def timestamp(self) -> tuple[int, int]:
-        """(kind, ms since the epoch); kind 2 is LogAppendTime."""
-        ...
 
 
 class TopicClient:
@@ -221,24 +209,24 @@ class Reader(TopicClient):
         self._starts, self._held = dict(starts), []
         self._consumer.assign([self._at(partition, start) for partition, start in starts.items()])
 
-    def read(self, count: int, *, bytes_max: int = 64 << 20, linger_s: float = 0.0, wait_s: float) -> list[RawRecord]:
+    def read(self, count: int, *, bytes_max: int = 64 << 20, linger_s: float = 0.0, wait_s: float) -> list[Record]:
         """As `KafkaPages.read`; an empty list if nothing came. Raises PositionLost, TopicError, BrokerError."""
-        return cast(list[RawRecord], self._fill(count, bytes_max, linger_s, wait_s))
+        return cast(list[Record], self._fill(count, bytes_max, linger_s, wait_s))
 
     def positions(self) -> dict[int, int]:
         """By partition the offset to read next; it passes control records, so it can exceed last offset + 1."""
         found = self._places(self._starts)
         return {partition: place if place >= 0 else self._starts[partition] for partition, place in found.items()}
 
-    def to_end(self) -> Iterator[RawRecord]:
+    def to_end(self) -> Iterator[Record]:
         """All records, up to the end that each partition has now. Assigns anew."""
         ends = self.ends()
         self.assign(self.begins())
         yield from self.read_to(ends)
 
-    def last(self, counts: Callable[[RawRecord], bool] = lambda record: True) -> dict[int, RawRecord]:
+    def last(self, counts: Callable[[Record], bool] = lambda record: True) -> dict[int, Record]:
         """The newest record of each partition that has one. Assigns anew. counts: which records are looked at."""
-        newest: dict[int, RawRecord] = {}
+        newest: dict[int, Record] = {}
         begins, ends = self.begins(), self.ends()
         back = 64
         open_ = {partition for partition, end in ends.items() if end > begins[partition]}
@@ -253,7 +241,7 @@ class Reader(TopicClient):
             back *= 8
         return newest
 
-    def read_to(self, ends: Mapping[int, int], *, bytes_max: int = 64 << 20) -> Iterator[RawRecord]:
+    def read_to(self, ends: Mapping[int, int], *, bytes_max: int = 64 << 20) -> Iterator[Record]:
         """The records before these offsets, of the partitions that are assigned; waits for them as long as it takes.
 
         Raises Stopped, and as `read`.

@@ -11,7 +11,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
-from streams.rendering.world import BODY_BYTES_MAX, REDIRECTS, Answer
+from neardup.limits import BODY_BYTES_MAX
+from streams.rendering.world import REDIRECTS, Answer
 
 AGENT = "neardup"
 #: Time limit of one answer, from name resolution to the last byte.

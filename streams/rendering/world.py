@@ -9,13 +9,12 @@ from types import TracebackType
 from typing import NamedTuple
 
 from neardup.errors import BadPage
+from neardup.limits import BODY_BYTES_MAX
 from neardup.page import Page, normalise_url
 from streams.files.sources import LocalSource, open_sources
 from streams.files.warc import WarcReader
 from streams.formats.warc import HEADER_BYTES_MAX, fields_of, page_of
 
-#: Limit of one answer, from an archive or a server.
-BODY_BYTES_MAX = 10_000_000
 REDIRECTS = (301, 302, 303, 307, 308)
 
 

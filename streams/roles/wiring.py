@@ -12,10 +12,10 @@ from streams.errors import NEW_GENERATION, Fenced, Stopped, Unsettled
 from streams.formats.verdicts import decode_verdict
 from streams.kafka import Admin, Connection, KafkaLog, KafkaPages, KafkaVerdicts, Topic, Writer
 from streams.kafka.leader import Leader
-from streams.kafka.reader import RawRecord, Reader
+from streams.kafka.reader import Reader
 from streams.kafka.topics import require
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
-from streams.ports import Hop
+from streams.ports import Hop, Record
 from streams.process import logs
 from streams.process.shutdown import SystemClock
 from streams.roles.begin import Line, Wishes, begin
@@ -214,7 +214,7 @@ def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> Newes
     topic = settings.topics.verdicts
     nulls: dict[int, int] = {}  # newest one of each partition, by offset
 
-    def is_verdict(record: RawRecord) -> bool:
+    def is_verdict(record: Record) -> bool:
         if record.value() is None:
             nulls[record.partition()] = max(record.offset(), nulls.get(record.partition(), -1))
         return record.value() is not None

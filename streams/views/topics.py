@@ -11,7 +11,7 @@ from streams.errors import BrokerError
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.kafka import Reader, Writer
-from streams.kafka.reader import RawRecord
+from streams.ports import Record
 from streams.roles.runtime import connect
 from streams.views.origin import record_at
 
@@ -38,7 +38,7 @@ class StreamOrigin:
     def page(self, coordinates: Coordinates) -> Page:
         return self._codec.page(self._page_record(coordinates))
 
-    def _page_record(self, place: Coordinates) -> RawRecord:
+    def _page_record(self, place: Coordinates) -> Record:
         pages = self._settings.topics.pages
         return self._read(pages, place.source, place.partition, place.offset, committed_only=True)
 
@@ -55,7 +55,7 @@ class StreamOrigin:
             writer.send(value, key=record.key(), headers=headers, partition=coordinates.partition)
             writer.flush()
 
-    def _read(self, topic: str, source: str | None, partition: int, offset: int, *, committed_only: bool) -> RawRecord:
+    def _read(self, topic: str, source: str | None, partition: int, offset: int, *, committed_only: bool) -> Record:
         """The record at this place of the topic with the id `source`."""
         reader = self._readers.get(topic)
         if reader is None:

@@ -27,8 +27,9 @@ from streams.client import VerdictConsumer
 from streams.formats.bodies import Bodies
 from streams.formats.codecs import Codec
 from streams.formats.message import page_id
-from streams.kafka import RawRecord, Writer
+from streams.kafka import Writer
 from streams.kafka.reader import Reader
+from streams.ports import Record
 from tests.crash.driver import die
 
 #: (partition, offset) of the pages topic.
@@ -350,7 +351,7 @@ def _rejected(line: Line) -> Iterator[dict[str, bytes]]:
             yield {name: text or b"" for name, text in record.headers() or ()}
 
 
-def all_of(line: Line, topic: str) -> Iterator[list[RawRecord]]:
+def all_of(line: Line, topic: str) -> Iterator[list[Record]]:
     """The records that a topic has now, in batches."""
     with closing(Reader(line.connection, topic, committed_only=True)) as reader:
         ends = reader.ends()

@@ -42,8 +42,8 @@ messages = st.builds(
 
 GOLDEN = Message(bytes(range(16)), (Range(b"s" * 16, 3, 5, 7),), (b"one", b"", b"three"))
 GOLDEN_HEX = (
-    "0200010003000000000102030405060708090a0b0c0d0e0f00000000"
-    "000000000000000000000000a645b1635cec27117373737373737373"
+    "0100010003000000000102030405060708090a0b0c0d0e0f00000000"
+    "000000000000000000000000ae6c6204b02856847373737373737373"
     "73737373737373730300000005000000000000000700000000000000"
     "0300000000000000050000006f6e657468726565"
 )
@@ -93,12 +93,12 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 
 
 def test_another_version_is_refused() -> None:
-    with pytest.raises(CorruptRecord, match=r"offset 4 .* version 1"):
-        decode_message(b"\1" + bytes.fromhex(GOLDEN_HEX)[1:], 4)
+    with pytest.raises(CorruptRecord, match=r"offset 4 .* version 2"):
+        decode_message(b"\2" + bytes.fromhex(GOLDEN_HEX)[1:], 4)
 
 
 def test_the_first_message_of_a_log_names_the_program() -> None:
-    """In one record more: places of pages are as ever, and logs of before, which name none, are read."""
+    """In one more record: page ids do not change."""
     data = as_first(bytes.fromhex(GOLDEN_HEX))
     first = decode_message(data, 0)
     assert first == decode_entry(data, 0) == replace(GOLDEN, program=version("neardup"))
