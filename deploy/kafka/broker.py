@@ -489,6 +489,10 @@ class Cluster:
         self.stop()
 
 
+#: Keepers that this process has started: others may use their brokers for longer, so it waits for none.
+_keepers: list["subprocess.Popen[bytes]"] = []
+
+
 @contextlib.contextmanager
 def shared(folder: Path) -> Iterator[str]:
     """The address of one broker that all processes calling this with the same folder share.
@@ -511,6 +515,7 @@ def shared(folder: Path) -> Iterator[str]:
                         stderr=out,
                         start_new_session=True,
                     )
+                _keepers.append(keeper)
                 while not address.exists():
                     if keeper.poll() is not None:
                         raise BrokerFailed(log.read_text().strip() or f"the broker's keeper ended; see {log}")

@@ -78,7 +78,7 @@ class Everything:
 
     def close(self) -> None:
         self.single.close()
-        self.views.process.kill()
+        self.views.kill()
         print(self.views.log())
         self.client.stop()
 

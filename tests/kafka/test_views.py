@@ -38,19 +38,23 @@ class Worker:
         self, broker: str, names: Topics, folder: Path, *more: str, before: str = "", token: str | None = None
     ) -> None:
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._log = (folder.parent / "views.log").open("ab+")
-        self._log.seek(0, os.SEEK_END)
-        began = self._log.tell()
+        self._log = folder.parent / "views.log"
+        began = len(self.log()) if self._log.exists() else 0
         arguments = ["--bootstrap", broker, "--group", names.verdicts, "--verdicts-topic", names.verdicts]
         self.metrics_port = kafka.free_ports(1)[0]
         arguments += ["--views-state", str(folder), "--port", "0", "--metrics-port", str(self.metrics_port), *more]
         main = [sys.executable, "-c", before + "from streams.commands import main; main()", "views"]
         environment = {**os.environ, **({"NEARDUP_VIEWS_TOKEN": token} if token else {})}
-        self.process = subprocess.Popen([*main, *arguments], stdout=self._log, stderr=self._log, env=environment)
-        self.port = int(eventually(lambda: self._port(began), "the views serve"))
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen([*main, *arguments], stdout=log, stderr=log, env=environment)
+        try:
+            self.port = int(eventually(lambda: self._port(began), "the views serve"))
+        except BaseException:
+            self.kill()
+            raise
 
     def _port(self, began: int) -> str:
-        text = os.pread(self._log.fileno(), 1 << 20, began).decode()
+        text = self.log()[began:]
         assert self.process.poll() is None, text
         port, whole, _ = text.partition("serving http://127.0.0.1:")[2].partition("/")
         return port if whole else ""
@@ -68,10 +72,7 @@ class Worker:
         eventually(lambda: self("/overview.json")["verdicts"] >= count, f"{count} verdicts taken in")
 
     def log(self) -> str:
-        if self._log.closed:
-            return Path(self._log.name).read_text()
-        size = os.fstat(self._log.fileno()).st_size
-        return os.pread(self._log.fileno(), size, 0).decode()
+        return self._log.read_text()
 
     def told(self, path: str) -> tuple[int, str]:
         """What /ready, /live or /metrics says."""
@@ -88,11 +89,13 @@ class Worker:
         found = re.search(r'^neardup_lag_records\{role="views"\} (\S+)$', self.told("/metrics")[1], re.MULTILINE)
         return float(found[1]) if found else None
 
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
     def end(self, number: int) -> int:
         self.process.send_signal(number)
-        code = self.process.wait(60)
-        self._log.close()
-        return code
+        return self.process.wait(60)
 
 
 def assert_alike(worker: Worker, verdicts: list[dict[str, Any]]) -> None:

@@ -93,5 +93,5 @@ def test_rows_of_a_paused_worker_do_not_come_back(
     finally:
         for worker in workers:
             print(worker.log())
-            worker.process.kill()
+            worker.kill()
             worker.process.wait(60)

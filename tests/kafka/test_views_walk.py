@@ -134,7 +134,7 @@ def views(line: Line, folder: Path, *roles: Role) -> Iterator[Worker]:
         print(worker.log())
         raise
     finally:
-        worker.process.kill()
+        worker.kill()
         worker.process.wait(60)
 
 

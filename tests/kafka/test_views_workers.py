@@ -48,7 +48,7 @@ def test_two_workers_answer_for_each_other(broker: str, made: Topics, tmp_path: 
             assert_alike(one, verdicts)
         finally:
             print(two.log())
-            two.process.kill()
+            two.kill()
             two.process.wait(60)
     finally:
         print(one.log())
