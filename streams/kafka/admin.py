@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -19,6 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 from streams.errors import BrokerError, TopicError
 from streams.kafka.connection import (
     NO_TOPIC,
+    PASSING,
     TRY_SECONDS_MAX,
     Cause,
     Connection,
@@ -54,7 +54,9 @@ def _newest() -> OffsetSpec:
     return cast(OffsetSpec, cast(Any, OffsetSpec).max_timestamp())  # carries no types
 
 
-#: To learn of a new leader or controller, before a request is made again.
+#: A request for metadata, before a failed request is repeated. It names a new leader or controller: the client goes on
+#: asking a dead one otherwise. And it costs nothing while no broker answers, where an Admin request of librdkafka that
+#: waits for a controller takes .7 of a core.
 _REFRESH_SECONDS = 1.0
 
 
@@ -69,16 +71,17 @@ class Admin:
         self._connection = connection
         self._client = connection.make(AdminClient, {}, {}, self._cause)
         self._askers: dict[str, Consumer] = {}
+        self._away = False  # whether the last request got no answer
 
     def _ask(self, what: str, call: Callable[[], Any], within_s: float | None = None) -> Any:
         def call_and_serve() -> Any:
             try:
-                return call()
-            except KafkaException:
-                # A client goes on asking a dead broker, as controller or leader, until it is told of the new one.
-                self._connection.go_on()
-                with suppress(KafkaException):
+                if self._away:
                     self._client.list_topics(timeout=_REFRESH_SECONDS)
+                    self._away = False
+                return call()
+            except KafkaException as error:
+                self._away = error_of(error).code() in PASSING
                 raise
             finally:
                 self._client.poll(0)  # where `error_cb` gets to say what is behind a timeout
