@@ -30,7 +30,6 @@ from streams.files.sources import LocalSource
 CHUNK_PAIRS = 2000
 _ROWS = 20_000
 _DOCS = (1 << DOC_BITS) - 1
-_INTEGERS = {name for name, kind in Compared.__annotations__.items() if kind is int}
 
 
 @dataclass

@@ -6,25 +6,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from neardup.report.prose import KINDS
 from neardup.rules import why_refused
 from streams.files.scan import ScanResult
 from streams.process.terminal import safe
 
 SITES_SHOWN, PROBLEMS_SHOWN, REASONS_SHOWN = 10, 10, 5
-
-#: In the order of the summary, with a plain word for each.
-KINDS = {
-    "unique": "says something new",
-    "exact_duplicate": "the same words as an earlier page",
-    "near_duplicate": "nearly the same words as an earlier page",
-    "same_content": "an earlier page's content in other surroundings",
-    "unchanged": "fetched before, still the same",
-    "edited": "fetched before, edited, still the same page",
-    "stale": "older than what is known of its URL",
-    "gone": "the URL is gone",
-    "promoted": "took the place of a page that went, or its own again (no fetch of its own)",
-    "rejected": "could not be read",
-}
 
 
 def summary(console: Console, result: ScanResult, state_line: str) -> None:
@@ -83,11 +70,11 @@ def _kinds(result: ScanResult) -> Table:
     table.add_column("pages", justify="right")
     table.add_column("share", justify="right")
     table.add_column("")
-    for kind, words in KINDS.items():
+    for kind, (_, meaning) in KINDS.items():
         count = result.counts.get(kind, 0)
         if count:
             share = "" if kind == "promoted" or not result.pages else f"{count / result.pages:.1%}"
-            table.add_row(kind, f"{count:,}", share, words)
+            table.add_row(kind, f"{count:,}", share, meaning)
     return table
 
 

@@ -37,6 +37,7 @@ from neardup.sketch.view import Sketch
 from neardup.verdict import Kind
 from streams.comparison.batch_rules import BatchResult, batch_results, batch_table, learned_result
 from streams.comparison.exactly import ExactSimilarity, exact_of
+from streams.process.terminal import folded
 
 #: The seed shapes the sketches; a fixed one makes two comparisons of the same files agree.
 SCHEME = Scheme(seed=FIXED_SEED)
@@ -146,7 +147,7 @@ class Comparison:
             yield Text(self.exact.sentence(self.pair.tape_score))
         seed = "the fixed seed of this command" if self.decider.scheme == SCHEME.digest else "the seed of the state"
         yield Text(f"Sampled with {seed}: the same files always give the same numbers.", style="dim")
-        yield from map(safe, self.names)
+        yield from map(folded, self.names)
         if self.draft is not None and self.draft.sentence():
             yield Text(self.draft.sentence())
         yield ""
@@ -155,10 +156,10 @@ class Comparison:
     def _files(self) -> Table:
         table = Table("", "A", "B", box=None, pad_edge=False, header_style="bold")
         a, b = self.sketches
-        table.add_row("file", *(safe(str(path)) for path in self.files))
+        table.add_row("file", *(folded(str(path)) for path in self.files))
         if not a.url.startswith("file:") or not b.url.startswith("file:"):
-            table.add_row("URL", safe(a.url), safe(b.url))
-        table.add_row("title", safe(a.title or "-"), safe(b.title or "-"))
+            table.add_row("URL", folded(a.url), folded(b.url))
+        table.add_row("title", folded(a.title or "-"), folded(b.title or "-"))
         table.add_row("words", f"{a.tokens:,}", f"{b.tokens:,}")
         same = "the same words in the same order" if self.same_digest else "different"
         table.add_row("digest", a.digest.hex()[:16], f"{b.digest.hex()[:16]} ({same})")
@@ -193,7 +194,9 @@ class Comparison:
             f"score {pair.content_score:.2f} of {pair.content_a} and {pair.content_b} bytes",
         )
         site = "one" if pair.same_site else "two"
-        table.add_row("site", safe(a.site or "-"), safe(b.site or "-"), f"{site} (Henzinger's rule: {_sites(pair)})")
+        table.add_row(
+            "site", folded(a.site or "-"), folded(b.site or "-"), f"{site} (Henzinger's rule: {_sites(pair)})"
+        )
         table.add_row("title veto", "", "", _VETO[pair.title_veto])
         table.add_row("head veto", "", "", _VETO[pair.head_veto])
         titles = "neither title has a word of its own" if pair.same_words else "a title has a word of its own"
@@ -328,11 +331,6 @@ def _differences(difference: Difference, shown: Passages | None) -> dict[str, An
         "passages": [plain(passage.inline) for passage in shown.shown] if shown else [],
         "not_shown": shown.more if shown else 0,
     }
-
-
-def safe(text: str) -> Text:
-    """Escapes text of a page for a terminal: no markup, escapes or characters that change the reading order."""
-    return Text(visible(text).replace("\n", " ").replace("\t", " "), overflow="fold")
 
 
 _STYLES = {"": "", "-": "red", "+": "green"}

@@ -19,11 +19,11 @@ from neardup.report.reasons import Draft
 from neardup.report.samples import CardSide, card, instant
 from neardup.rules import why_refused
 from neardup.verdict import Coordinates
-from streams.comparison.compare import safe
 from streams.comparison.exactly import ExactSimilarity, exact_of
 from streams.files.state import State
 from streams.formats.message import decode_message
 from streams.pipeline.folding import fold_until
+from streams.process.terminal import folded
 
 #: Verdicts about the URL that are listed, the latest.
 HISTORY_MAX = 20
@@ -99,30 +99,30 @@ class Explanation:
         verdict, trace = self.verdict, self.trace
         kind = str(verdict["verdict"])
         name, meaning = KINDS.get(kind, (kind, ""))
-        yield Text.assemble((name.upper(), "bold"), "  ", safe(trace.url))
+        yield Text.assemble((name.upper(), "bold"), "  ", folded(trace.url))
         yield Text(f"page {trace.page_id}, fetched {instant(verdict.get('fetched_at')) or 'at an unknown time'}")
         if verdict.get("title"):
-            yield safe(str(verdict["title"]))
+            yield folded(str(verdict["title"]))
         yield ""
         evidence = verdict.get("evidence") or {}
         yield Text(meaning)
         if told := kept_apart(evidence):
             yield Text(told)
         if verdict.get("reason"):
-            yield safe(str(verdict["reason"]))
+            yield folded(str(verdict["reason"]))
         if verdict.get("standing"):
             yield self._standing(verdict["standing"])
         for role in ("representative", "content_of"):
             if verdict.get(role):
                 told = "the representative" if role == "representative" else "the page with the same content"
-                yield Text.assemble(f"{told}: page {verdict[role]['page_id']}, ", safe(verdict[role]["url"]))
+                yield Text.assemble(f"{told}: page {verdict[role]['page_id']}, ", folded(verdict[role]["url"]))
         for sentence in sentences(evidence, self.decider):
-            yield safe(sentence)
+            yield folded(sentence)
         near = evidence.get("nearest")
         if near:
-            yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", safe(near["url"]))
+            yield Text.assemble(f"nearest candidate: page {near['page_id']}, ", folded(near["url"]))
             for sentence in sentences(near, self.decider):
-                yield safe(sentence)
+                yield folded(sentence)
         if self.exact is not None:
             yield Text(self.exact[0].sentence(self.exact[1]))
         if self.difference and (sentence := self.difference[1].sentence()):
@@ -139,7 +139,7 @@ class Explanation:
         other = standing.get("representative") or {}
         told = f"The URL stands as: {KINDS.get(kind, (kind,))[0]}"
         if other and other["url"] != self.trace.url:
-            return Text.assemble(f"{told}, represented by page {other['page_id']}, ", safe(other["url"]))
+            return Text.assemble(f"{told}, represented by page {other['page_id']}, ", folded(other["url"]))
         return Text(f"{told}.")
 
     def _weighed(self) -> RenderResult:
@@ -182,7 +182,7 @@ class Explanation:
                 str(pair.b_similarity),
                 str(pair.c_similarity),
                 Text.assemble(
-                    safe(one.url),
+                    folded(one.url),
                     ("\n" + found_through(one.families) + "\n", "dim"),
                     (_ruling(one, chosen), "green" if one.ruling.kind else "yellow"),
                     overflow="fold",

@@ -80,14 +80,6 @@ class Releases:
         return f"{parts.netloc}{self.pattern.sub('*', path, count=int(self.first_only))}", " ".join(found)
 
 
-#: How the public corpora of this project are laid out, below the folder they are unpacked to.
-LAYOUTS: dict[str, str] = {
-    "kafka_site_3x": r"(?<=/)3\d(?=/)",
-    "installation_guide_9arch_19lang": r"installation-guide-[a-z0-9]+",
-    "libreoffice_help_enUS_enGB": r"libreoffice-help-en-[a-z]{2}[^/]*|(?<=/)en-[A-Z]{2}(?=/)",
-}
-
-
 @dataclass(frozen=True)
 class Items:
     """Items from a file: normalised URL -> (item, edition)."""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from neardup.evaluation.pairs.difference import common_ratio, ratio_at_most
 from neardup.evaluation.pairs.texts import page_tokens
-from neardup.evaluation.pairs.truth import LAYOUTS, RATIO_MIN, Releases
+from neardup.evaluation.pairs.truth import RATIO_MIN, Releases
 from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.header import Header
@@ -17,6 +17,7 @@ from neardup.sketch.making import sketch_pages
 from streams.files import sources
 from tests.measure.bench.documents import language
 from tests.measure.bench.mixture import BLOCKS, VOCABULARY, Mixture, constants, keys_of, site_of, words_of
+from tests.measure.layouts import LAYOUTS
 
 _BATCH = 512
 #: The index posts no shorter pages.
@@ -27,7 +28,7 @@ _Tokens = npt.NDArray[np.uint64]
 def real(folders: Sequence[Path], functions: int, scheme: Scheme) -> tuple[Mixture, list[bytes]]:
     """Pages of folders of HTML, each folder a site, without exact duplicates and thin pages; and their records.
 
-    Pages of one item in several releases, in folders of a known layout (`neardup.evaluation.pairs.truth.LAYOUTS`), are
+    Pages of one item in several releases, in folders of a known layout (`tests.measure.layouts`), are
     repeats if |LCS| / (|A| + |B| - |LCS|) of their full texts is at least .75; the first of them founds the
     cluster.
     """
