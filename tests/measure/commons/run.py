@@ -15,7 +15,7 @@ from tests.measure.commons.truth import Relation, Truth
 from tests.measure.gate.ablation import Source, without
 from tests.measure.gate.measure import Tally
 
-_SOURCES = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[3]
 #: Wrongly hidden pairs that a result names, at most, of each form.
 _PAIRS_MAX = 40
 
@@ -55,29 +55,25 @@ def counted(truth: Truth, hidden: Mapping[int, int]) -> tuple[Counter[str], list
     """Counts of one form, and the pairs that are wrong.
 
     distinct: pages without an earlier page that is SAME; of these wrong, twin and edition are hidden behind such a
-    page. repeats: the other pages; near: those without an earlier page of equal text. Of these found and near_found
-    are hidden behind a page of theirs, and misled behind an OTHER one.
+    page. exact, near and reframed are the other pages (`Truth.repeats`), exact_found and so on those of them that are
+    hidden behind a page of theirs, and misled those that are hidden behind an OTHER one.
     """
     tally: Counter[str] = Counter(pages=len(truth.pages))
     wrong = []
-    for place, earlier in enumerate(truth.repeats()):
+    for place, (kind, earlier) in enumerate(truth.repeats):
+        tally[kind] += 1
         other = hidden.get(place)
-        near = bool(earlier) and all(truth.whole[one] != truth.whole[place] for one in earlier)
-        tally["near"] += near
-        tally["repeats" if earlier else "distinct"] += 1
         if other is None:
             continue
         relations = {truth.of(one, other) if one != other else Relation.SAME for one in (place, *earlier)}
+        apart = relations == {Relation.OTHER}
         if earlier:
-            found = relations != {Relation.OTHER}
-            tally["found"] += found
-            tally["near_found"] += found and near
-            tally["misled"] += not found
-        elif relations == {Relation.OTHER}:
+            tally["misled" if apart else f"{kind}_found"] += 1
+        elif apart:
             tally["wrong"] += 1
             wrong.append((place, other))
         else:
-            tally[relations.pop().value] += 1
+            tally[(relations - {Relation.OTHER}).pop().value] += 1
     return tally, wrong
 
 
@@ -107,17 +103,20 @@ def _result(stream: Stream, counts: dict[str, Any], pairs: dict[str, Any]) -> di
 
 def _of_tally(tally: Tally) -> dict[str, int]:
     found, wrong = tally.found + tally.found_content, tally.wrong + tally.wrong_content
-    counts = {"distinct": tally.items, "wrong": wrong, "repeats": tally.repeats, "found": found}
-    return counts | {"near": tally.repeats, "near_found": found}
+    return {"distinct": tally.items, "wrong": wrong, "near": tally.repeats, "near_found": found}
 
 
 def code_digest() -> str:
     """Of everything that a result depends on, archives aside."""
     digest = blake2b(digest_size=6)
-    for below in ("neardup", "tests/measure/commons", "tests/measure/gate"):
-        for path in sorted((_SOURCES / below).rglob("*")):
-            if path.suffix in (".py", ".tsv"):
-                digest.update(path.read_bytes())
+    here = Path(__file__).parent
+    sources = [here / f"{name}.py" for name in ("made", "packages", "pages", "truth", "rules", "run")]
+    sources += [
+        here / "packages.tsv",
+        *(path for room in ("neardup", "tests/measure/gate") for path in (_ROOT / room).rglob("*.py")),
+    ]
+    for path in sorted(sources):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

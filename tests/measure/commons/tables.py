@@ -26,8 +26,8 @@ def share(tally: Counts) -> float:
 
 
 def f1(tally: Counts) -> float:
-    hidden = tally["found"] + tally["wrong"] + tally["misled"]
-    return 2 * tally["found"] / max(1, hidden + tally["repeats"])
+    found = tally["near_found"] + tally["exact_found"]
+    return 2 * found / max(1, found + tally["wrong"] + tally["misled"] + tally["near"] + tally["exact"])
 
 
 def by_generator(results: Sequence[Result]) -> dict[str, list[Result]]:
@@ -176,10 +176,11 @@ def report(results: Sequence[Result]) -> str:
     packages = [one for one in results if one["kind"] in PACKAGES]
     tally = summed(packages, rules.DEFAULT)
     releases = sum(one["kind"] != "package" for one in packages)
+    editions = sum(one["kind"] == "editions" for one in packages)
     parts = [
-        f"{len(packages)} packages by {len(by_generator(results))} generators, {releases} with releases, of these "
-        f"{sum(one['kind'] == 'editions' for one in packages)} with three; {tally['pages']:,} pages, "
-        f"{tally['distinct']:,} distinct, {tally['repeats']:,} repeats, {tally['near']:,} of them not equal.\n",
+        f"{len(packages)} packages by {len(by_generator(results))} generators, {releases} with releases, of these {editions} "
+        f"with three. {tally['pages']:,} pages, {tally['distinct']:,} of them distinct, {tally['exact']:,} equal to an "
+        f"earlier one, {tally['near']:,} repeats of another release, {tally['reframed']:,} in other frames.\n",
         side_by_side(results),
         generators(results),
     ]

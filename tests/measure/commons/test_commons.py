@@ -53,9 +53,9 @@ def test_relations_come_from_paths_releases_and_texts() -> None:
     )
     expected = {1: "same", 2: "same", 3: "other", 4: "edition", 5: "other", 6: "twin", 7: "other"}
     assert {other: truth.of(0, other).value for other in expected} == expected
-    assert truth.repeats()[1] == [0]
-    assert truth.repeats()[2] == [0]
-    assert truth.repeats()[5] == []
+    assert truth.repeats[1] == ("near", [0])
+    assert truth.repeats[2] == ("exact", [0])
+    assert truth.repeats[5] == ("distinct", [])
 
 
 def test_signs_and_boilerplate_count_as_they_should() -> None:
@@ -69,7 +69,7 @@ def test_signs_and_boilerplate_count_as_they_should() -> None:
 def test_counts_of_hidden_pages() -> None:
     truth = Truth([_page("a", "1", _words(100)), _page("b", "1", _words(99)), _page("a", "2", _words(99, 1), "A 2")])
     tally, wrong = run.counted(truth, {1: 0, 2: 0})
-    assert (tally["distinct"], tally["wrong"], tally["repeats"], tally["near_found"]) == (2, 1, 1, 1)
+    assert (tally["distinct"], tally["wrong"], tally["near"], tally["near_found"]) == (2, 1, 1, 1)
     assert wrong == [(1, 0)]
     tally, _ = run.counted(truth, {2: 1})
     assert (tally["wrong"], tally["near_found"], tally["misled"]) == (0, 0, 1)

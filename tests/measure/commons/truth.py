@@ -2,27 +2,30 @@
 
 * SAME: equal texts, signs and case included; or one path in two releases, and main contents that agree: |LCS| /
   (|A| + |B| - |LCS|) of their tokens (*LJ*) is at least .9.
-* EDITION: one path in two releases, LJ from .5 on. Both answers are accepted.
-* TWIN: other paths; one title, and equal main contents, signs and case included, but for dates and clocks. The truth
-  does not know whether such pages are one page that is served twice, or two states of one record.
+* EDITION: one path in two releases, and LJ of the main contents or of the whole pages from .5 on. Both answers are
+  accepted.
+* TWIN: other paths, one title, and equal prose, signs and case included, but for dates and clocks; or LJ of .9 where
+  the path stands in one release alone. The truth does not know whether such pages are one page that is served twice, that
+  was renamed, or two states of one record.
 * OTHER: everything else. A page that is hidden behind such a page is hidden wrongly.
 
-The main content of a page is what a line of its text says that fewer than a quarter of the pages of its release say.
-No rule reads it. Known faults are listed in README.md.
+The main content of a page is what a line of its text says that fewer than a quarter of the pages of its release say;
+its prose is that without the lines that are links alone. No rule reads them. README.md lists known faults.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from neardup.evaluation.pairs.difference import common_ratio, ratio_at_most
-from neardup.page import Page
-from neardup.report.samples import page_text
-from neardup.text.html import facts_of
+from neardup.kernels import writing
+from neardup.text.decoding import decode
+from neardup.text.html import extract_page, facts_of
 from tests.measure.commons.pages import Served
 
 SAME_MIN, EDITION_MIN = 0.9, 0.5
@@ -50,13 +53,15 @@ class Truth:
 
     def __init__(self, pages: Sequence[Served], mains: Sequence[str] | None = None) -> None:
         self.pages = pages
-        texts = [page_text(Page(page.url, page.body, "text/html")) or page.url for page in pages]
+        lines = [_lines(page) for page in pages]
+        texts = ["\n".join(text for text, _ in each) for each in lines]
         self.titles = [" ".join((facts_of(page.body).title or "").split()) for page in pages]
         self.whole = [hash(f"{title}\n{text}") for title, text in zip(self.titles, texts, strict=True)]
         self._texts = texts
-        if mains is None:
-            mains = _mains(pages, texts)
-        self.mains = [hash(" ".join(_STAMP.sub(" ", main).split())) for main in mains]
+        prose = mains
+        if mains is None or prose is None:
+            mains, prose = _mains(pages, lines)
+        self._prose = [hash(said) if (said := " ".join(_STAMP.sub(" ", one).split())) else -1 for one in prose]
         self._names: dict[str, int] = {}
         self._tokens = [self._numbered(main) for main in mains]
         self._held: dict[tuple[int, int], Relation] = {}
@@ -66,13 +71,12 @@ class Truth:
         return np.array([self._names.setdefault(word, len(self._names)) for word in words], np.uint64)
 
     def likeness(self, a: int, b: int) -> float:
-        """LJ of the main contents; 1 for two empty ones."""
-        one, other = self._tokens[a], self._tokens[b]
-        if not len(one) and not len(other):
-            return 1.0
-        if ratio_at_most(one, other) < EDITION_MIN:
-            return 0.0
-        return common_ratio(one, other) or 0.0
+        """LJ of the main contents."""
+        return _likeness(self._tokens[a], self._tokens[b])
+
+    def whole_likeness(self, a: int, b: int) -> float:
+        """LJ of the whole pages."""
+        return _likeness(self._numbered(self._texts[a]), self._numbered(self._texts[b]))
 
     def tokens(self) -> list[list[int]]:
         """The tokens of whole pages, for rules that read texts."""
@@ -89,38 +93,74 @@ class Truth:
         if self.whole[a] == self.whole[b]:
             return Relation.SAME
         one, other = self.pages[a], self.pages[b]
-        if one.key == other.key and one.release != other.release:
+        if one.release != other.release and one.key == other.key:
             likeness = self.likeness(a, b)
-            if likeness >= EDITION_MIN:
-                return Relation.SAME if likeness >= SAME_MIN else Relation.EDITION
-            return Relation.OTHER
-        if self.titles[a] == self.titles[b] and self.mains[a] == self.mains[b]:
+            if likeness >= SAME_MIN:
+                return Relation.SAME
+            return Relation.EDITION if max(likeness, self.whole_likeness(a, b)) >= EDITION_MIN else Relation.OTHER
+        if self.titles[a] == self.titles[b] and self._prose[a] == self._prose[b] != -1:
             return Relation.TWIN
-        return Relation.OTHER
+        renamed = one.release != other.release and (one.alone or other.alone)
+        return Relation.TWIN if renamed and self.likeness(a, b) >= SAME_MIN else Relation.OTHER
 
-    def repeats(self) -> list[list[int]]:
-        """For each page the earlier pages that are SAME; a page without any is distinct."""
+    @cached_property
+    def repeats(self) -> list[tuple[str, list[int]]]:
+        """For each page its kind, and the earlier pages that are SAME.
+
+        The kind is "distinct" for a page without any, "exact" if one has an equal text, "near" if one has an LJ of .9
+        to the whole page, else "reframed": what stands around the main content was made anew.
+        """
         by_text: dict[int, list[int]] = defaultdict(list)
         by_key: dict[str, list[int]] = defaultdict(list)
         found = []
         for place, page in enumerate(self.pages):
-            earlier = by_text[self.whole[place]]
-            more = [other for other in by_key[page.key] if self.of(other, place) is Relation.SAME]
-            found.append(sorted({*earlier[:1], *more}))
-            earlier.append(place)
+            equal = by_text[self.whole[place]]
+            earlier = [other for other in by_key[page.key] if self.of(other, place) is Relation.SAME]
+            kind = "exact" if equal else "reframed" if earlier else "distinct"
+            if kind == "reframed" and any(self.whole_likeness(other, place) >= SAME_MIN for other in earlier):
+                kind = "near"
+            found.append((kind, sorted({*equal[:1], *earlier})))
+            equal.append(place)
             by_key[page.key].append(place)
         return found
 
 
-def _mains(pages: Sequence[Served], texts: Sequence[str]) -> list[str]:
+def _likeness(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> float:
+    """LJ, or 0 if it is below EDITION_MIN; 1 for two empty ones."""
+    if not len(one) and not len(other):
+        return 1.0
+    return (common_ratio(one, other) or 0.0) if ratio_at_most(one, other) >= EDITION_MIN else 0.0
+
+
+#: A line of text, and whether it is links alone.
+_Line = tuple[str, bool]
+_ANCHOR = re.compile(b"%c[^%c]*%c" % (writing.ANCHOR_START, writing.ANCHOR_END, writing.ANCHOR_END))
+_MARKS = bytes([writing.TERM_START, writing.TERM_END, writing.ANCHOR_START, writing.ANCHOR_END, writing.DELETE])
+
+
+def _lines(page: Served) -> list[_Line]:
+    """The text of a page, a line for each block; the URL of a page without any."""
+    decoded = decode(page.body, "text/html")
+    extracted = extract_page(decoded.utf8, decoded.mode)
+    found = []
+    for block in extracted.text[: extracted.n_text].tobytes().split(bytes([writing.BLOCK])):
+        text = " ".join(block.translate(None, _MARKS).decode("utf-8", "replace").split())
+        if text:
+            found.append((text, not _TOKEN.search(_ANCHOR.sub(b"", block).decode("utf-8", "replace"))))
+    return found or [(page.url, False)]
+
+
+def _mains(pages: Sequence[Served], lines: Sequence[Sequence[_Line]]) -> tuple[list[str], list[str]]:
+    """Main contents and prose of pages."""
     releases: dict[str, list[int]] = defaultdict(list)
     for place, page in enumerate(pages):
         releases[page.release].append(place)
-    mains = [""] * len(pages)
+    mains, prose = [""] * len(pages), [""] * len(pages)
     for places in releases.values():
-        lines = {place: texts[place].split("\n") for place in places}
-        shared = Counter(line for place in places for line in set(lines[place]))
+        shared = Counter(text for place in places for text in {text for text, _ in lines[place]})
         most = len(places) * BOILERPLATE_SHARE if len(places) >= BOILERPLATE_PAGES else len(places) + 1
         for place in places:
-            mains[place] = "\n".join(line for line in lines[place] if shared[line] < most)
-    return mains
+            kept = [line for line in lines[place] if shared[line[0]] < most]
+            mains[place] = "\n".join(text for text, _ in kept)
+            prose[place] = "\n".join(text for text, links in kept if not links)
+    return mains, prose
