@@ -5,6 +5,7 @@ python -m tests.measure.commons run --data ../shared/data --out build/commons.md
 """
 
 import argparse
+from hashlib import blake2b
 from pathlib import Path
 
 from tests.measure.commons import packages, rules, run, tables
@@ -17,6 +18,7 @@ def main() -> None:
     options.add_argument("--only", default="", help="streams whose name, kind or generator has this")
     options.add_argument("--quick", action="store_true", help="the default rule and tape alone")
     options.add_argument("--processes", type=int, default=2)
+    options.add_argument("--minutes", type=float, default=600, help="report what is measured after so many minutes")
     options.add_argument("--cache", type=Path, default=packages.cache_folder())
     options.add_argument("--out", type=Path, default=Path("build/commons.md"))
     given = options.parse_args()
@@ -26,8 +28,11 @@ def main() -> None:
         return
     streams = [*run.of_packages(given.cache), *run.of_made(given.data if given.data.is_dir() else None)]
     streams = [one for one in streams if given.only in f"{one.name} {one.kind} {one.generator}"]
+    streams.sort(key=lambda one: blake2b(one.name.encode()).digest())  # so that a part of them is of all kinds
     forms = rules.RULES[:2] if given.quick else [*rules.forms(), *rules.TEXT_RULES]
-    results = run.results(streams, forms, given.cache, given.processes, lambda line: print(line, flush=True))
+    results = run.results(
+        streams, forms, given.cache, given.processes, given.minutes, lambda line: print(line, flush=True)
+    )
     text = tables.report(results)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(text)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 #: Pages of one release at most, drawn by a hash of their paths: the same paths in each release.
-PAGES_MAX = 600
+PAGES_MAX = 300
 _BYTES_MAX = 2_000_000
 _HTML = re.compile(r"\.x?html?$", re.IGNORECASE)
 _VERSION = re.compile(r"\d+(?:\.\d+)+[a-z0-9~+]*")

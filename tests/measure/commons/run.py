@@ -1,7 +1,7 @@
 """Measures the rules on each stream, in processes; what was measured is kept, so that a run goes on where it ended."""
 
 import json
-import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -79,7 +79,6 @@ def counted(truth: Truth, hidden: Mapping[int, int]) -> tuple[Counter[str], list
 
 def measured(stream: Stream, forms: Sequence[str]) -> dict[str, Any]:
     """Counts of one stream by form, and the wrong pairs of the rules by URL."""
-    os.nice(10)
     truth, steps = stream.load(), rules.forms()
     if isinstance(truth, Source):
         counts = {name: _of_tally(without(steps[name], truth)) for name in forms if name in steps}
@@ -121,9 +120,15 @@ def code_digest() -> str:
 
 
 def results(
-    streams: Sequence[Stream], forms: Sequence[str], folder: Path, processes: int, say: Callable[[str], None]
+    streams: Sequence[Stream],
+    forms: Sequence[str],
+    folder: Path,
+    processes: int,
+    minutes: float,
+    say: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Results of all streams and forms, from the cache or measured now."""
+    """Results of streams and forms, kept or measured now; after so many minutes only of those that are done."""
+    until = time.monotonic() + 60 * minutes
     kept = folder / "results" / code_digest()
     kept.mkdir(parents=True, exist_ok=True)
     files = {one.name: kept / f"{blake2b(one.name.encode(), digest_size=8).hexdigest()}.json" for one in streams}
@@ -142,7 +147,9 @@ def results(
             unfinished.write_text(json.dumps(result))
             unfinished.rename(files[name])
             say(f"{number} of {len(waiting)}: {name}")
-    return [held[one.name] for one in streams]
+            if time.monotonic() > until:
+                break
+    return [held[one.name] for one in streams if all(form in _counts(held, one.name) for form in forms)]
 
 
 def _measured(task: tuple[Stream, Sequence[str]]) -> dict[str, Any]:

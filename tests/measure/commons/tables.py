@@ -178,9 +178,9 @@ def report(results: Sequence[Result]) -> str:
     releases = sum(one["kind"] != "package" for one in packages)
     editions = sum(one["kind"] == "editions" for one in packages)
     parts = [
-        f"{len(packages)} packages by {len(by_generator(results))} generators, {releases} with releases, of these {editions} "
-        f"with three. {tally['pages']:,} pages, {tally['distinct']:,} of them distinct, {tally['exact']:,} equal to an "
-        f"earlier one, {tally['near']:,} repeats of another release, {tally['reframed']:,} in other frames.\n",
+        f"{len(packages)} packages by {len(by_generator(results))} generators, {releases} with releases, of these "
+        f"{editions} with three. {tally['pages']:,} pages, {tally['distinct']:,} of them distinct, {tally['exact']:,} "
+        f"equal to an earlier one, {tally['near']:,} repeats of another release, {tally['reframed']:,} reframed.\n",
         side_by_side(results),
         generators(results),
     ]

@@ -5,8 +5,8 @@
 * EDITION: one path in two releases, and LJ of the main contents or of the whole pages from .5 on. Both answers are
   accepted.
 * TWIN: other paths, one title, and equal prose, signs and case included, but for dates and clocks; or LJ of .9 where
-  the path stands in one release alone. The truth does not know whether such pages are one page that is served twice, that
-  was renamed, or two states of one record.
+  the path stands in one release alone. The truth does not know whether such pages are one page that is served twice,
+  that was renamed, or two states of one record.
 * OTHER: everything else. A page that is hidden behind such a page is hidden wrongly.
 
 The main content of a page is what a line of its text says that fewer than a quarter of the pages of its release say;
