@@ -1,14 +1,17 @@
 """The commons: near-duplicate rules on documentation that nobody chose.
 
-python -m tests.measure.commons fetch
-python -m tests.measure.commons run --data ../shared/data --out build/commons.md
+    python -m tests.measure.commons fetch
+    python -m tests.measure.commons run --data ../shared/data --out build/commons.md
+    python -m tests.measure.commons draw --seed 1 > build/pairs.txt
+
+`fetch` calls package clients, `run` and `draw` read the cache alone. README.md describes method and results.
 """
 
 import argparse
 from hashlib import blake2b
 from pathlib import Path
 
-from tests.measure.commons import packages, rules, run, tables
+from tests.measure.commons import packages, reading, rules, run, tables
 
 
 def main() -> None:
@@ -17,6 +20,8 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the public sets")
     options.add_argument("--only", default="", help="streams whose name, kind or generator has this")
     options.add_argument("--quick", action="store_true", help="the default rule and tape alone")
+    options.add_argument("--count", type=int, default=200, help="pairs to draw")
+    options.add_argument("--seed", type=int, default=1, help="of the pairs to draw")
     options.add_argument("--processes", type=int, default=2)
     options.add_argument("--minutes", type=float, default=600, help="report what is measured after so many minutes")
     options.add_argument("--cache", type=Path, default=packages.cache_folder())
@@ -29,6 +34,10 @@ def main() -> None:
     streams = [*run.of_packages(given.cache), *run.of_made(given.data if given.data.is_dir() else None)]
     streams = [one for one in streams if given.only in f"{one.name} {one.kind} {one.generator}"]
     streams.sort(key=lambda one: blake2b(one.name.encode()).digest())  # so that a part of them is of all kinds
+    if given.command == "draw":
+        for pair in reading.drawn(streams, given.count, given.seed):
+            print(pair, flush=True)
+        return
     forms = rules.RULES[:2] if given.quick else [*rules.forms(), *rules.TEXT_RULES]
     results = run.results(
         streams, forms, given.cache, given.processes, given.minutes, lambda line: print(line, flush=True)

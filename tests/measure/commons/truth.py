@@ -2,8 +2,8 @@
 
 * SAME: equal texts, signs and case included; or one path in two releases, and main contents that agree: |LCS| /
   (|A| + |B| - |LCS|) of their tokens (*LJ*) is at least .9.
-* EDITION: one path in two releases, and LJ of the main contents or of the whole pages from .5 on. Both answers are
-  accepted.
+* EDITION: one path in two releases, and the multisets of tokens of their main contents or of the whole pages have a
+  Jaccard of .5 at least. Both answers are accepted.
 * TWIN: other paths, one title, and equal prose, signs and case included, but for dates and clocks; or LJ of .9 where
   the path stands in one release alone. The truth does not know whether such pages are one page that is served twice,
   that was renamed, or two states of one record.
@@ -57,11 +57,11 @@ class Truth:
         texts = ["\n".join(text for text, _ in each) for each in lines]
         self.titles = [" ".join((facts_of(page.body).title or "").split()) for page in pages]
         self.whole = [hash(f"{title}\n{text}") for title, text in zip(self.titles, texts, strict=True)]
-        self._texts = texts
+        self.texts = texts
         prose = mains
         if mains is None or prose is None:
             mains, prose = _mains(pages, lines)
-        self._prose = [hash(said) if (said := " ".join(_STAMP.sub(" ", one).split())) else -1 for one in prose]
+        self._prose = prose
         self._names: dict[str, int] = {}
         self._tokens = [self._numbered(main) for main in mains]
         self._held: dict[tuple[int, int], Relation] = {}
@@ -70,17 +70,21 @@ class Truth:
         words = _TOKEN.findall(text.lower())
         return np.array([self._names.setdefault(word, len(self._names)) for word in words], np.uint64)
 
+    def _said(self, place: int) -> str:
+        """The prose of a page without dates and clocks."""
+        return " ".join(_STAMP.sub(" ", self._prose[place]).split())
+
     def likeness(self, a: int, b: int) -> float:
         """LJ of the main contents."""
         return _likeness(self._tokens[a], self._tokens[b])
 
     def whole_likeness(self, a: int, b: int) -> float:
         """LJ of the whole pages."""
-        return _likeness(self._numbered(self._texts[a]), self._numbered(self._texts[b]))
+        return _likeness(self._numbered(self.texts[a]), self._numbered(self.texts[b]))
 
     def tokens(self) -> list[list[int]]:
         """The tokens of whole pages, for rules that read texts."""
-        return [self._numbered(text).tolist() for text in self._texts]
+        return [self._numbered(text).tolist() for text in self.texts]
 
     def of(self, a: int, b: int) -> Relation:
         """The relation of two pages, by their places in the stream."""
@@ -98,7 +102,7 @@ class Truth:
             if likeness >= SAME_MIN:
                 return Relation.SAME
             return Relation.EDITION if max(likeness, self.whole_likeness(a, b)) >= EDITION_MIN else Relation.OTHER
-        if self.titles[a] == self.titles[b] and self._prose[a] == self._prose[b] != -1:
+        if self.titles[a] == self.titles[b] and self._said(a) == self._said(b) != "":
             return Relation.TWIN
         renamed = one.release != other.release and (one.alone or other.alone)
         return Relation.TWIN if renamed and self.likeness(a, b) >= SAME_MIN else Relation.OTHER
@@ -126,10 +130,11 @@ class Truth:
 
 
 def _likeness(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> float:
-    """LJ, or 0 if it is below EDITION_MIN; 1 for two empty ones."""
+    """LJ where it may be .9, else its upper bound from the multisets of tokens; 1 for two empty ones."""
     if not len(one) and not len(other):
         return 1.0
-    return (common_ratio(one, other) or 0.0) if ratio_at_most(one, other) >= EDITION_MIN else 0.0
+    bound = ratio_at_most(one, other)
+    return bound if bound < SAME_MIN else common_ratio(one, other) or 0.0
 
 
 #: A line of text, and whether it is links alone.
