@@ -5,8 +5,8 @@
 * EDITION: one path in two releases, and the multisets of tokens of their main contents or of the whole pages have a
   Jaccard of .5 at least. Both answers are accepted.
 * TWIN: other paths, one title, and equal prose, signs and case included, but for dates and clocks; or LJ of .9 where
-  the path stands in one release alone. The truth does not know whether such pages are one page that is served twice,
-  that was renamed, or two states of one record.
+  the path stands in one release alone, or differs in the name of a language alone. The truth does not know whether such
+  pages are one page that is served twice, that was renamed or not translated, or two states of one record.
 * OTHER: everything else. A page that is hidden behind such a page is hidden wrongly.
 
 The main content of a page is what a line of its text says that fewer than a quarter of the pages of its release say;
@@ -32,6 +32,7 @@ SAME_MIN, EDITION_MIN = 0.9, 0.5
 #: A line that so many pages of a release have is boilerplate; releases of fewer pages have none.
 BOILERPLATE_SHARE, BOILERPLATE_PAGES = 0.25, 20
 
+_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2})?(?:\.html)?")
 _TOKEN = re.compile(r"\w+")
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _STAMP = re.compile(
@@ -105,7 +106,8 @@ class Truth:
         if self.titles[a] == self.titles[b] and self._said(a) == self._said(b) != "":
             return Relation.TWIN
         renamed = one.release != other.release and (one.alone or other.alone)
-        return Relation.TWIN if renamed and self.likeness(a, b) >= SAME_MIN else Relation.OTHER
+        near = (renamed or _translated(one.key, other.key)) and self.likeness(a, b) >= SAME_MIN
+        return Relation.TWIN if near else Relation.OTHER
 
     @cached_property
     def repeats(self) -> list[tuple[str, list[int]]]:
@@ -127,6 +129,16 @@ class Truth:
             equal.append(place)
             by_key[page.key].append(place)
         return found
+
+
+def _translated(a: str, b: str) -> bool:
+    """Whether paths differ in the names of languages alone."""
+    differ = [pair for pair in zip(a.split("/"), b.split("/"), strict=False) if pair[0] != pair[1]]
+    return (
+        a.count("/") == b.count("/")
+        and bool(differ)
+        and all(_LANGUAGE.fullmatch(name) for pair in differ for name in pair)
+    )
 
 
 def _likeness(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> float:
