@@ -8,7 +8,7 @@ export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit plain bounds njit gate ablation unseen commons web corpora simulate fuzz soak silence \
+.PHONY: help setup browser jars rewritten lint types imports check core tests-of test unit plain bounds njit gate ablation commons web corpora simulate fuzz soak silence \
 	test-axe test-large bench bench-large bench-curve bench-options bench-stream bench-views profile demo demo-kafka site lock clean
 
 help:
@@ -20,7 +20,6 @@ help:
 	@echo "make test-NAME   the tests of one folder of tests/: test-kafka, test-crash, test-streams, ..."
 	@echo "make gate        how many pages of known truth each class of templates loses"
 	@echo "make ablation    what each step of the default rule is worth there, and on real pages with SETS=folder"
-	@echo "make unseen      how right the default rule is on pages nobody tuned it for: a table, each row with its aim"
 	@echo "make commons     near-duplicate rules on 188 packages of documentation by 50 generators; an hour, resumable"
 	@echo "make web         evaluate all rules on a made-up web with mirrors, PAGES=10000"
 	@echo "make corpora     the same on real pages, SETS=folder of the public archives"
@@ -143,12 +142,9 @@ GATE_PAGES ?= 1000
 gate: $(READY)
 	NEARDUP_GATE_PAGES=$(GATE_PAGES) $(PYTEST) $(WORKING) tests/measure/gate
 
-# The default rule with and without each of its steps; SETS: a folder of the public archives; TREES: NAME=FOLDER of HTML.
+# The default rule with and without each of its steps; SETS: a folder of the public archives.
 ablation: $(READY)
-	$(BIN)/python -m tests.measure.gate.ablation $(if $(SETS),--data $(SETS)) $(foreach tree,$(TREES),--tree $(tree))
-
-unseen: $(READY)
-	$(BIN)/python -m tests.measure.gate.unseen $(if $(SETS),--data $(SETS)) $(foreach tree,$(TREES),--tree $(tree))
+	$(BIN)/python -m tests.measure.gate.ablation $(if $(SETS),--data $(SETS))
 
 # Near-duplicate rules on packages of documentation, which clients fetch into a cache first. ONLY: streams whose name, kind
 # or generator has this; QUICK=1: the default rule and tape alone. A run goes on where it ended.

@@ -8,9 +8,11 @@
 """
 
 import argparse
+import subprocess
 from hashlib import blake2b
 from pathlib import Path
 
+from tests.measure.bench.peers import made
 from tests.measure.commons import packages, reading, rules, run, tables
 
 
@@ -30,6 +32,10 @@ def main() -> None:
     if given.command == "fetch":
         for problem in packages.fetch(packages.listed(), given.cache):
             print(problem, flush=True)
+        try:
+            made(rules.peers_folder(), rules.PEER_PACKAGES)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"the peers' rows are left out: {error}")
         return
     streams = [*run.of_packages(given.cache), *run.of_made(given.data if given.data.is_dir() else None)]
     streams = [one for one in streams if given.only in f"{one.name} {one.kind} {one.generator}"]
@@ -38,7 +44,7 @@ def main() -> None:
         for pair in reading.drawn(streams, given.count, given.seed):
             print(pair, flush=True)
         return
-    forms = rules.RULES[:2] if given.quick else [*rules.forms(), *rules.TEXT_RULES]
+    forms = rules.RULES[:2] if given.quick else [*rules.forms(), "texts"]
     results = run.results(
         streams, forms, given.cache, given.processes, given.minutes, lambda line: print(line, flush=True)
     )

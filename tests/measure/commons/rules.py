@@ -1,6 +1,9 @@
 """The rules that are compared, and the forms of the default rule: each maps a stream to the pages that it hides."""
 
+import json
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +14,7 @@ from neardup.page import Page
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
+from tests.measure.commons.packages import cache_folder
 from tests.measure.gate.ablation import STEPS, Step, blind
 from tests.measure.gate.measure import SEED, behind, verdicts_of
 
@@ -110,5 +114,34 @@ def _nearest(flat, ends, names, least):  # type: ignore[no-untyped-def]
     return out
 
 
+#: Installed by `fetch`, in an environment of their own.
+PEER_PACKAGES = ("datasketch==2.0.0",)
+_PEERS_S_MAX = 1800
+
+
+def peers(tokens: Sequence[Sequence[int]]) -> dict[str, dict[int, int]]:
+    """What the peers hide; nothing where their environment is missing."""
+    if not (python := peers_folder() / "bin" / "python").exists():
+        return {}
+    command = [str(python), "-P", str(Path(__file__).with_name("peer.py"))]
+    done = subprocess.run(
+        command, input=json.dumps(tokens), capture_output=True, text=True, timeout=_PEERS_S_MAX, check=True
+    )
+    return {
+        PEERS[name]: {int(page): other for page, other in found.items()}
+        for name, found in json.loads(done.stdout).items()
+    }
+
+
+def peers_folder() -> Path:
+    return cache_folder() / "peers"
+
+
+PEERS = {"datasketch": "datasketch MinHash LSH", "text_dedup": "text-dedup's method"}
 #: Rules that read texts instead of sketches.
-TEXT_RULES = {"exact Jaccard": jaccard}
+TEXT_RULES = ("exact Jaccard", *PEERS.values())
+
+
+def of_texts(tokens: Sequence[Sequence[int]]) -> dict[str, dict[int, int]]:
+    """What each of TEXT_RULES hides that can be run here."""
+    return {TEXT_RULES[0]: jaccard(tokens), **peers(tokens)}

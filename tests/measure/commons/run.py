@@ -3,7 +3,8 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from hashlib import blake2b
 from multiprocessing import get_context
 from pathlib import Path
@@ -78,19 +79,20 @@ def counted(truth: Truth, hidden: Mapping[int, int]) -> tuple[Counter[str], list
 
 
 def measured(stream: Stream, forms: Sequence[str]) -> dict[str, Any]:
-    """Counts of one stream by form, and the wrong pairs of the rules by URL."""
+    """Counts of one stream by form, and the wrong pairs of the rules by URL. The form "texts" stands for TEXT_RULES."""
     truth, steps = stream.load(), rules.forms()
     if isinstance(truth, Source):
-        counts = {name: _of_tally(without(steps[name], truth)) for name in forms if name in steps}
+        counts = {name: _of_tally(without(steps[name], truth)) if name in steps else {} for name in forms}
         return _result(stream, counts, {})
     records = rules.sketched([(page.url, page.body) for page in truth.pages])
-    counts, pairs = {}, {}
-    for name in forms:
-        text_rule = rules.TEXT_RULES.get(name)
-        hidden = text_rule(truth.tokens()) if text_rule else rules.hidden(records, steps[name])
-        tally, wrong = counted(truth, hidden)
+    texts = rules.of_texts(truth.tokens()) if "texts" in forms else {}
+    hidden = texts | {name: rules.hidden(records, steps[name]) for name in forms if name in steps}
+    counts: dict[str, Any] = {"texts": {}} if "texts" in forms else {}
+    pairs = {}
+    for name, found in hidden.items():
+        tally, wrong = counted(truth, found)
         counts[name] = dict(tally)
-        if name in rules.RULES or text_rule:
+        if name in texts or name in rules.RULES:
             pairs[name] = [(truth.pages[a].url, truth.pages[b].url) for a, b in wrong[:_PAIRS_MAX]]
     return _result(stream, counts, pairs)
 
@@ -135,10 +137,9 @@ def results(
     held = {name: json.loads(path.read_text()) for name, path in files.items() if path.exists()}
     missing = {one.name: [form for form in forms if form not in _counts(held, one.name)] for one in streams}
     waiting = [one for one in streams if missing[one.name]]
-    # A process keeps what its largest stream took, so it is replaced now and then.
-    with get_context("spawn").Pool(processes, maxtasksperchild=30) as pool:
-        tasks = [(one, missing[one.name]) for one in waiting]
-        for number, result in enumerate(pool.imap_unordered(_measured, tasks), 1):
+    tasks = [(one, missing[one.name]) for one in waiting]
+    with closing(_each(tasks, processes)) as done:
+        for number, result in enumerate(done, 1):
             name = result["stream"]
             for part in ("counts", "pairs"):
                 result[part] = held.get(name, {}).get(part, {}) | result[part]
@@ -150,6 +151,15 @@ def results(
             if time.monotonic() > until:
                 break
     return [held[one.name] for one in streams if all(form in _counts(held, one.name) for form in forms)]
+
+
+def _each(tasks: Sequence[tuple[Stream, Sequence[str]]], processes: int) -> Generator[dict[str, Any], None, None]:
+    """Results as they come. A process keeps the memory of its largest stream, so it is replaced now and then."""
+    if processes == 1 or not tasks:
+        yield from map(_measured, tasks)
+        return
+    with get_context("spawn").Pool(processes, maxtasksperchild=30) as pool:
+        yield from pool.imap_unordered(_measured, tasks)
 
 
 def _measured(task: tuple[Stream, Sequence[str]]) -> dict[str, Any]:

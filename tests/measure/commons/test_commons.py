@@ -1,12 +1,15 @@
 """The benchmark's list keeps to its rules, its truth tells what it should, and its part without network stays right."""
 
+import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.measure.commons import packages, rules, run, tables
-from tests.measure.commons.pages import Served
+from tests.measure.commons import packages, reading, rules, run, tables
+from tests.measure.commons.pages import Served, read
 from tests.measure.commons.truth import Relation, Truth
+from tests.measure.gate.editions import editions
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 
@@ -14,7 +17,6 @@ DATA = Path(__file__).parents[4] / "shared" / "data"
 def test_no_listed_package_is_reserved() -> None:
     found = packages.listed()
     assert not [one.name for one in found if packages.reserved(one.source)]
-    assert all(packages.reserved(f"{one.source}") is packages.reserved(one.source) for one in found)
     assert len(found) >= 120
     assert len({one.generator for one in found}) >= 25
     assert sum(len(one.releases) > 1 for one in found) >= 40
@@ -75,6 +77,55 @@ def test_counts_of_hidden_pages() -> None:
     assert (tally["wrong"], tally["near_found"], tally["misled"]) == (0, 0, 1)
 
 
+def test_moved_pages_keep_their_key(tmp_path: Path) -> None:
+    package = packages.Package("maven", "org.some:lib", "lib", ("1.0", "2.0"), "javadoc")
+    files = {"1.0": ["api/A.html", "lib-1.0/B.html", "old/C.html", "x/D.html", "y/D.html"], "2.0": ["api/A.html"]}
+    files["2.0"] += ["lib-2.0/B.html", "new/C.html", "z/D.html", "E.html", "no-page.css"]
+    for release, paths in files.items():
+        (tmp_path / "maven").mkdir(exist_ok=True)
+        with zipfile.ZipFile(tmp_path / "maven" / f"lib-{release}-javadoc.jar", "w") as jar:
+            for path in paths:
+                jar.writestr(path, f"<p>{path}")
+    found = read("lib", packages.archives_of(package, tmp_path))
+    keys = {(page.release, page.key): page.alone for page in found}
+    both = {key for release, key in keys if release == "1.0"} & {key for release, key in keys if release == "2.0"}
+    assert both == {"api/A.html", "lib-*/B.html", "*/C.html"}
+    assert not any(keys["1.0", key] for key in both)
+    assert keys["1.0", "x/D.html"]
+    assert keys["2.0", "*/E.html"]
+    assert len(found) == 10
+    assert read("lib", packages.archives_of(package, tmp_path), 2)[0].url.startswith("http://lib.example/")
+
+
+def _generated() -> Truth:
+    """Generated manuals in two or three releases, related by paths and texts."""
+    pages = []
+    for sample in editions(60, 31):
+        release = sample.url.split("/")[3]
+        pages.append(Served(sample.url, sample.url.replace(f"/{release}/", "/*/"), release, sample.html))
+    return Truth(pages)
+
+
+def test_generated_releases_are_found_and_results_are_kept(tmp_path: Path) -> None:
+    stream = run.Stream("generated releases", "none", "releases", _generated)
+    said: list[str] = []
+    for forms in (["verified"], ["verified", "tape", "texts"], ["verified", "tape", "texts"]):
+        (result,) = run.results([stream], forms, tmp_path, 1, 600, said.append)
+    assert said == ["1 of 1: generated releases"] * 2, "nothing is measured twice"
+    for form in ("verified", "tape", "exact Jaccard"):
+        tally = Counter(result["counts"][form])
+        assert tally["wrong"] == 0
+        assert tally["near"] + tally["reframed"] + tally["distinct"] == 60
+    assert tables.share(Counter(result["counts"]["verified"])) > 0.95
+
+
+def test_judgements_name_relations() -> None:
+    judged = reading.judged()
+    assert judged.keys() <= {relation.value for relation in Relation}
+    assert sum(map(Counter.total, judged.values())) >= 60
+    assert {said for counts in judged.values() for said in counts} <= {"right", "wrong", "unclear"}
+
+
 def test_exact_jaccard_hides_what_has_the_same_shingles() -> None:
     words = list(range(100))
     found = rules.jaccard([words, words[50:] + words[:50], [*words[:99], 7], list(range(200, 300)), []])
@@ -103,6 +154,6 @@ def test_a_step_is_judged_where_it_was_not_chosen() -> None:
 @pytest.mark.parametrize("name", ["help, two kinds of English", "real web pages"])
 def test_public_streams(name: str) -> None:
     stream = next(one for one in run.of_made(DATA, 60) if one.name == name)
-    tally = tables.Counter(run.measured(stream, [rules.DEFAULT])["counts"][rules.DEFAULT])
+    tally = Counter(run.measured(stream, [rules.DEFAULT])["counts"][rules.DEFAULT])
     assert tables.per_1000(tally) <= 3
     assert name == "real web pages" or tables.share(tally) > 0.9

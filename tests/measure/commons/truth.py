@@ -3,10 +3,12 @@
 * SAME: equal texts, signs and case included; or one path in two releases, and main contents that agree: |LCS| /
   (|A| + |B| - |LCS|) of their tokens (*LJ*) is at least .9.
 * EDITION: one path in two releases, and the multisets of tokens of their main contents or of the whole pages have a
-  Jaccard of .5 at least. Both answers are accepted.
-* TWIN: other paths, one title, and equal prose, signs and case included, but for dates and clocks; or LJ of .9 where
-  the path stands in one release alone, or differs in the name of a language alone. The truth does not know whether such
-  pages are one page that is served twice, that was renamed or not translated, or two states of one record.
+  Jaccard of .5 at least. So have pages of one title and file name where no other release has one of the paths. Both
+  answers are accepted.
+* TWIN: other paths, one title, an LJ of .75, and equal prose, signs and case included, but for dates and clocks; or an
+  LJ of .9 where the path stands in one release alone, or of .75 where it differs in the name of a language alone. The
+  truth does not know whether such pages are one page that is served twice, that was renamed or not translated, or two
+  states of one record.
 * OTHER: everything else. A page that is hidden behind such a page is hidden wrongly.
 
 The main content of a page is what a line of its text says that fewer than a quarter of the pages of its release say;
@@ -28,7 +30,7 @@ from neardup.text.decoding import decode
 from neardup.text.html import extract_page, facts_of
 from tests.measure.commons.pages import Served
 
-SAME_MIN, EDITION_MIN = 0.9, 0.5
+SAME_MIN, TWIN_MIN, EDITION_MIN = 0.9, 0.75, 0.5
 #: A line that so many pages of a release have is boilerplate; releases of fewer pages have none.
 BOILERPLATE_SHARE, BOILERPLATE_PAGES = 0.25, 20
 
@@ -103,11 +105,14 @@ class Truth:
             if likeness >= SAME_MIN:
                 return Relation.SAME
             return Relation.EDITION if max(likeness, self.whole_likeness(a, b)) >= EDITION_MIN else Relation.OTHER
-        if self.titles[a] == self.titles[b] and self._said(a) == self._said(b) != "":
-            return Relation.TWIN
+        likeness, one_title = self.likeness(a, b), self.titles[a] == self.titles[b]
         renamed = one.release != other.release and (one.alone or other.alone)
-        near = (renamed or _translated(one.key, other.key)) and self.likeness(a, b) >= SAME_MIN
-        return Relation.TWIN if near else Relation.OTHER
+        if renamed and one_title and likeness >= EDITION_MIN and _file(one) == _file(other):
+            return Relation.EDITION
+        if one_title and likeness >= TWIN_MIN and self._said(a) == self._said(b) != "":
+            return Relation.TWIN
+        translated = _translated(one.key, other.key) and likeness >= TWIN_MIN
+        return Relation.TWIN if translated or (renamed and likeness >= SAME_MIN) else Relation.OTHER
 
     @cached_property
     def repeats(self) -> list[tuple[str, list[int]]]:
@@ -129,6 +134,10 @@ class Truth:
             equal.append(place)
             by_key[page.key].append(place)
         return found
+
+
+def _file(page: Served) -> str:
+    return page.key.rpartition("/")[2].lower()
 
 
 def _translated(a: str, b: str) -> bool:

@@ -1,6 +1,6 @@
 """What each veto and step of the default rule is worth: pages of known truth under it, with and without each.
 
-    python -m tests.measure.gate.ablation --pages 500 --data ../shared/data --tree libsfml-doc=FOLDER --out FILE
+    python -m tests.measure.gate.ablation --pages 500 --data ../shared/data --out FILE
 
 Steps are taken away one at a time, each by the number of the decider that switches it off; two that have none (the
 vetoes of titles and first words) by hiding from the rule what they ask of a pair. Judged are
@@ -9,9 +9,9 @@ vetoes of titles and first words) by hiding from the rule what they ask of a pai
   the class on which a step does most is named;
 * with --data: texts of pairs that people labelled, as pairs of two sites and as a stream of one site; and of each
   public set the half that nothing was chosen by. The same path in another edition counts as a repeat, however much of
-  it was written anew;
-* with --tree: the HTML files of a folder, as one site. Each path is an item of its own, but files of the same text, to
-  the last sign, are one: so copies with another menu count as wrong, with and without a step.
+  it was written anew.
+
+Packages of documentation are in `tests.measure.commons`.
 
 A cell is: share of the repeats found / items hidden behind another, per 1,000 / F1; empty where nothing changes;
 of pages without repeats the second alone. The first row is the whole rule.
@@ -27,7 +27,6 @@ from hashlib import blake2b
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
-from urllib.parse import quote
 
 import numpy as np
 
@@ -35,7 +34,6 @@ from neardup.decider import Decider
 from neardup.page import Page
 from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare_records
-from neardup.report.samples import page_text
 from neardup.rules import RULES
 from neardup.rules.base import Columns, Ruling
 from neardup.scheme import Scheme
@@ -214,23 +212,6 @@ def public_halves(folder: Path, count: int) -> Iterator[Source]:
         yield stream(one.name, samples)
 
 
-def tree(name: str, folder: Path, count: int) -> Source:
-    """HTML files below a folder, `count` of them, as one site in a random order."""
-    files = sorted(path for path in folder.rglob("*.htm*") if path.is_file() and not path.is_symlink())
-    if not files:
-        raise SystemExit(f"{folder} holds no HTML files")
-    Random(SEEDS[0]).shuffle(files)
-    samples = []
-    for path in files[:count]:
-        place = quote(path.relative_to(folder).as_posix())
-        samples.append(Sample(f"http://{name.lower()}.example/{place}", path.read_bytes(), place, name))
-    records = sketched(samples)
-    items: dict[str, str] = {}
-    texts = [page_text(Page(one.url, one.html, "text/html")) or one.item for one in samples]
-    samples = [one._replace(item=items.setdefault(text, one.item)) for one, text in zip(samples, texts, strict=True)]
-    return Source(name, lambda decider: judged(samples, records, decider))
-
-
 def ablated(sources: Sequence[Source], steps: Sequence[Step] = STEPS) -> list[list[Tally]]:
     """Tallies by step and source."""
     return [[without(step, source) for source in sources] for step in steps]
@@ -265,25 +246,19 @@ def most(classes: Sequence[Source], tallies: Sequence[Sequence[Tally]], steps: S
     return "\n".join(lines) + "\n"
 
 
-def given_pages(description: str, pages: int, real: int, out: str) -> argparse.Namespace:
-    """The command line of who asks for the gate's classes and real pages; what it says if nothing else is said."""
-    options = argparse.ArgumentParser(description=description)
-    options.add_argument("--pages", type=int, default=pages, help="of each class of the gate, for each of two seeds")
-    options.add_argument("--real", type=int, default=real, help="of each set of real pages, at most")
-    options.add_argument("--data", type=Path, help="folder of the public archives, or what they unpack to")
-    options.add_argument("--tree", action="append", default=[], help="NAME=FOLDER of HTML files, may be repeated")
-    options.add_argument("--out", type=Path, default=Path(out))
-    return options.parse_args()
-
-
 def main() -> None:
-    given = given_pages("The default rule with and without each of its steps.", 300, 3000, "build/ablation.md")
+    options = argparse.ArgumentParser(description="The default rule with and without each of its steps.")
+    options.add_argument("--pages", type=int, default=300, help="of each class of the gate, for each of two seeds")
+    options.add_argument("--real", type=int, default=3000, help="of each public set, at most")
+    options.add_argument("--data", type=Path, help="folder of the public archives, or what they unpack to")
+    options.add_argument("--out", type=Path, default=Path("build/ablation.md"))
+    given = options.parse_args()
     classes = gate(given.pages)
     by_class = ablated(classes)
     told = most(classes, by_class)
     print(told, flush=True)
     names, tallies = ["the gate's classes"], [[sum(row, Tally())] for row in by_class]
-    for source in _real(given.data, given.tree, given.real):
+    for source in _real(given.data, given.real):
         names.append(source.name)
         for row, one in zip(tallies, ablated([source]), strict=True):
             row += one
@@ -294,15 +269,12 @@ def main() -> None:
     given.out.write_text(f"{whole}\n{told}")
 
 
-def _real(data: Path | None, trees: Sequence[str], count: int) -> Iterator[Source]:
+def _real(data: Path | None, count: int) -> Iterator[Source]:
     if data is not None:
         rows = human_pairs(data / "human_pairs.jsonl.xz")
         yield pairs(rows)
         yield texts_of_one_site(rows)
         yield from public_halves(data, count)
-    for one in trees:
-        name, _, folder = one.partition("=")
-        yield tree(name, Path(folder), count)
 
 
 if __name__ == "__main__":
