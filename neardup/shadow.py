@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from neardup.clusters.choice import Scored, Weighed, rule_on
+from neardup.clusters.choice import ComparedPage, Scored, rule_on
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.rules import RULES, Ruling
@@ -122,7 +122,7 @@ class Auditor:
         self.counts = Counts()
         self._below = int(rate * (1 << 64))
 
-    def look(self, weighed: Sequence[Weighed]) -> list[bytes]:
+    def look(self, weighed: Sequence[ComparedPage]) -> list[bytes]:
         """Counts the pages of one message, and returns the pairs drawn from it as JSON lines."""
         drawn: list[_Drawn] = []
         for one in weighed:
@@ -142,7 +142,7 @@ class Auditor:
         self.counts.left_out += len(drawn) - len(kept)
         return [one.line for one in kept]
 
-    def _rulings(self, one: Weighed) -> list[Ruling] | None:
+    def _rulings(self, one: ComparedPage) -> list[Ruling] | None:
         if self.shadow is None:
             return None
         choice = one.choice
@@ -151,14 +151,14 @@ class Auditor:
             for scored, other in zip(choice.scored, one.headers, strict=True)
         ]
 
-    def _compare(self, one: Weighed, rulings: list[Ruling]) -> Disagreement | None:
+    def _compare(self, one: ComparedPage, rulings: list[Ruling]) -> Disagreement | None:
         kind = disagreement(_target(one.choice.best), _target(_best(one.choice.scored, rulings)))
         if kind is not None:
             setattr(self.counts, kind, getattr(self.counts, kind) + 1)
         return kind
 
     def _pairs(
-        self, one: Weighed, rulings: list[Ruling] | None, kind: Disagreement | None
+        self, one: ComparedPage, rulings: list[Ruling] | None, kind: Disagreement | None
     ) -> list[tuple[Disagreement | Stratum, int]]:
         """(why, number among the candidates) of the pairs worth a look: first what the rules disagree about."""
         scored = one.choice.scored
@@ -182,7 +182,7 @@ class Auditor:
         return Stratum.REJECTED if over >= -MARGIN else None
 
     def _line(
-        self, one: Weighed, at: int, rulings: list[Ruling] | None, kind: Disagreement | None, sample: str
+        self, one: ComparedPage, at: int, rulings: list[Ruling] | None, kind: Disagreement | None, sample: str
     ) -> bytes:
         scored = one.choice.scored[at]
         out: dict[str, Any] = {

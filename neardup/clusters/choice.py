@@ -41,7 +41,7 @@ class Choice(NamedTuple):
     siblings: Siblings
 
 
-class Weighed(NamedTuple):
+class ComparedPage(NamedTuple):
     """A page with its candidates. headers: of the candidates, in their order."""
 
     page_id: int
@@ -51,9 +51,9 @@ class Weighed(NamedTuple):
 
 
 class Search:
-    """A `Choice` as far as it was needed: the rulings on the other candidates are made when somebody asks.
+    """The candidates of a page and the best accepted one. Rulings on the others are computed on demand, by `choice`.
 
-    candidates: founding page ids in their order; shared: keys that each shares with the page.
+    candidates: founding page ids in their order; shared: number of keys that each shares with the page.
     """
 
     __slots__ = ("_decider", "_page_id", "_scores", "best", "candidates", "crowd", "cut", "shared", "siblings")
@@ -70,7 +70,7 @@ class Search:
         self.siblings = NO_SIBLINGS
 
     def decide(self, overlay: Overlay, scores: Scores, crowd: int, siblings: Siblings) -> None:
-        """Asks the rule about the candidates that it may accept."""
+        """Applies the rule to the candidates that it may accept."""
         self._scores, self.crowd, self.siblings = scores, crowd, siblings
         for candidate in scores.possible(self.candidates):
             one = self.scored(overlay, candidate)
@@ -89,7 +89,7 @@ class Search:
         return Scored(candidate, self.shared[self.candidates.index(candidate)], pair, ruling)
 
     def nearest(self, overlay: Overlay) -> Scored:
-        """Where no candidate was accepted: the one that came nearest."""
+        """The nearest candidate, where none was accepted."""
         assert self._scores is not None, "undecided"
         return self.scored(overlay, self._scores.nearest(self.candidates))
 
@@ -99,12 +99,12 @@ class Search:
 
 
 def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
-    """Traits of the key families that two pages share, with the number of shared keys that are not hot."""
+    """Number of shared keys that are not hot, by key family."""
     return dict(Counter(overlay.lists.families(page_id, candidate)))
 
 
 def families_ahead(overlay: Overlay) -> dict[tuple[int, int], dict[str, int]]:
-    """`families` of pages and the candidates that were chosen for them ahead, as lists were read."""
+    """`families` of pages and the candidates that `read_ahead` chose for them."""
     chosen = overlay.reads.chosen.items()
     return overlay.lists.families_many(
         [(page_id, found[2].best.page_id) for page_id, found in chosen if found[2].best is not None]
@@ -114,7 +114,7 @@ def families_ahead(overlay: Overlay) -> dict[tuple[int, int], dict[str, int]]:
 def rule_on(
     decider: Decider, header: Header, other: Header, pair: Pair, crowd: int = 0, siblings: Siblings = NO_SIBLINGS
 ) -> Ruling:
-    """The live rule's ruling, with what the sites of either page want otherwise."""
+    """The live rule's ruling, with the overrides for the sites of both pages."""
     rule = rule_of(decider)
     if decider.sites:
         return sites.decide(rule, decider, (header.site_name, other.site_name), pair, crowd, siblings)
@@ -122,9 +122,9 @@ def rule_on(
 
 
 def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> Search:
-    """Scores the candidates of a page of the batch whose URL is not in the index, so none is itself. Raises Missing.
+    """Applies the rule to the candidates of a page of the batch whose URL is not in the index. Raises Missing.
 
-    gathered: what the lists give now, if known.
+    gathered: the page's candidates as the lists are now, if known.
     """
     known = overlay.reads.chosen.get(page_id)
     as_read = overlay.lists.is_as_read(page_id)
@@ -154,29 +154,29 @@ def sibling_needs(overlay: Overlay, page_ids: Iterable[int]) -> Needs:
     """The rows that `siblings_of` and `sight` read for pages of the batch."""
     needs, pages = Needs(), overlay.pages
     if overlay.counts_siblings:
-        needs.rows[Family.KEYS] = {pages.naming_keys[pages.at(page_id)] for page_id in page_ids}
+        needs.rows[Family.KEYS] = {pages.naming_keys[pages.position(page_id)] for page_id in page_ids}
     return needs
 
 
 def siblings_of(overlay: Overlay, page_id: int) -> Siblings:
-    """How many pages go by the names of this one of the batch on its site, before it. Raises Missing."""
+    """Number of earlier pages with the naming of a page of the batch on its site. Raises Missing."""
     if not overlay.counts_siblings:
         return NO_SIBLINGS
     pages = overlay.pages
-    return overlay.namings.get(pages.naming_keys[pages.at(page_id)]) or NO_SIBLINGS
+    return overlay.namings.get(pages.naming_keys[pages.position(page_id)]) or NO_SIBLINGS
 
 
-def sight(overlay: Overlay, at: int) -> None:
-    """Counts a page of the batch among those of its names, if it can be found again. Raises Missing."""
+def count_sibling(overlay: Overlay, i: int) -> None:
+    """Counts a page of the batch under its naming, if it posts keys. Raises Missing."""
     pages = overlay.pages
-    if not overlay.counts_siblings or pages.page_ids[at] not in overlay.reads.posted.number_of:
+    if not overlay.counts_siblings or pages.page_ids[i] not in overlay.reads.posted.number_of:
         return
-    key = pages.naming_keys[at]
+    key = pages.naming_keys[i]
     row = overlay.namings.get(key)
     if row is None:
-        overlay.namings.put_encoded(key, encode_first(*pages.counted[at]))
+        overlay.namings.put_encoded(key, encode_first(*pages.counted[i]))
     elif not row.full:
-        overlay.namings.put(key, row.with_one(Traits(*pages.counted[at])))
+        overlay.namings.put(key, row.with_one(Traits(*pages.counted[i])))
 
 
 def _better(one: Scored, best: Scored) -> bool:
@@ -195,7 +195,7 @@ def _crowd(overlay: Overlay, header: Header, candidate: int, pair: Pair) -> int:
 
 
 def verify(overlay: Overlay, page_id: int, other: int) -> tuple[bool, Pair, Ruling]:
-    """Whether a page still says the same as another: equal digests, or near_duplicate by the rule (no crowd)."""
+    """Whether a page repeats another: equal digests, or near_duplicate by the rule (no crowd). Raises Missing."""
     verified = overlay.reads.verified
     if (page_id, other) not in verified:
         header, held = overlay.header(page_id), overlay.header(other)

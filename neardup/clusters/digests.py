@@ -1,4 +1,4 @@
-"""Who has which content: digest rows with their live pages, sketches rows, similarity postings."""
+"""Live pages by content: digest rows, and the sketches rows that share their parts."""
 
 from neardup.clusters.overlay import Overlay
 from neardup.errors import InvariantBroken
@@ -14,45 +14,45 @@ def holder(overlay: Overlay, key: bytes) -> int | None:
     return row.pages[0] if row is not None and row.pages else None
 
 
-def one_page(overlay: Overlay, at: int) -> int | None:
+def one_page(overlay: Overlay, i: int) -> int | None:
     """The oldest live page of the digest of a page of the batch that its rule takes for the same page, if any."""
     pages = overlay.pages
-    key = pages.digest_keys[at]
+    key = pages.digest_keys[i]
     row = overlay.digests.get(key) if key else None
     if row is None:
         return None
-    one_page, header = rule_of(overlay.decider).one_page, pages[pages.page_ids[at]]
+    one_page, header = rule_of(overlay.decider).one_page, pages[pages.page_ids[i]]
     for page_id in row.pages:
         if one_page(header, overlay.header(page_id), overlay.decider):
             return page_id
     return None
 
 
-def arrive(overlay: Overlay, at: int) -> bool:
-    """A page of the batch is live from now on, and its sketch stored. Returns whether it is its digest's holder.
+def arrive(overlay: Overlay, i: int) -> bool:
+    """Makes a page of the batch live and stores its sketch. Returns whether it is its digest's holder.
 
-    The sketch lies whole where it is the first of its digest, else its own part.
+    The first sketch of a digest is stored whole, the others without the shared part.
     """
     pages = overlay.pages
-    id_key, key, record = pages.id_keys[at], pages.digest_keys[at], pages.records[at]
+    id_key, key, record = pages.id_keys[i], pages.digest_keys[i], pages.records[i]
     stored = sharing.whole_row(record)
     if not key:
         overlay.sketches.put_encoded(id_key, stored)
         return False
-    row, check = overlay.digests.get(key), sharing.check_of(sharing.shared_part(record, pages.middles[at]))
+    row, check = overlay.digests.get(key), sharing.check_of(sharing.shared_part(record, pages.middles[i]))
     if row is None:
         overlay.sketches.put_encoded(id_key, stored)
-        overlay.digests.put_encoded(key, encode_new_digest(pages.page_ids[at], check))
+        overlay.digests.put_encoded(key, encode_new_digest(pages.page_ids[i], check))
         return True
     live, rest, refs, shared, listed = row
     if rest == NO_PAGE:
-        rest, refs, shared = pages.page_ids[at], 1, check
+        rest, refs, shared = pages.page_ids[i], 1, check
     elif shared == check:
         stored = sharing.own_row(record, rest)
         refs += 1
     overlay.sketches.put_encoded(id_key, stored)
     if live == len(listed) < DIGEST_PAGES_MAX:
-        listed = (*listed, pages.page_ids[at])
+        listed = (*listed, pages.page_ids[i])
     else:
         overlay.more.put_encoded(keys.more_prefix(key) + id_key, keys.MORE)
     overlay.digests.put(key, DigestRow(live + 1, rest, refs, shared, listed))
@@ -60,7 +60,7 @@ def arrive(overlay: Overlay, at: int) -> bool:
 
 
 def leave(overlay: Overlay, page_id: int, header: Header) -> None:
-    """A page with this content is not live any more. Its sketch stays stored: see `forget`."""
+    """Removes a page from the live pages of its digest. Its sketch stays stored: see `forget`."""
     key = keys.digest_key(header)
     if not key:
         return
@@ -77,7 +77,7 @@ def leave(overlay: Overlay, page_id: int, header: Header) -> None:
 
 
 def _next_pages(overlay: Overlay, key: bytes, number: int, last: int) -> tuple[int, ...]:
-    """Takes the oldest pages that the row did not list out of their own keys. last: of those that it did list."""
+    """Removes the own keys of the oldest pages that the row does not list. last: the last page that it listed."""
     prefix = keys.more_prefix(key)
     found = overlay.more.first(prefix, number, prefix + id_key(last), fresh=False)
     if len(found) != number:
@@ -90,7 +90,7 @@ def _next_pages(overlay: Overlay, key: bytes, number: int, last: int) -> tuple[i
 def forget(overlay: Overlay, page_id: int) -> None:
     """Drops the stored sketch of a page that is neither live nor a founding one.
 
-    What it shares with others goes with its last user; until then it stays, with nothing of this page's own.
+    The part that other sketches share stays until its last user goes, without the page's own part.
     """
     header = overlay.header(page_id)
     key = keys.digest_key(header)

@@ -1,4 +1,4 @@
-"""What a verdict says besides its kind: who, where, and the numbers that a person needs to check it."""
+"""The evidence of a verdict: the other page, and the numbers that a person needs to check it."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def representative(overlay: Overlay, founding: int) -> Representative:
 
 
 def standing(overlay: Overlay, row: UrlRow) -> dict[str, Any]:
-    """A URL's effective verdict, its cluster and who represents it; of a URL that is gone only that."""
+    """A URL's effective verdict, its cluster and representative; of a URL that is gone only the verdict."""
     if not row.live:
         return {"verdict": row.standing}
     cluster = overlay.clusters.need(id_key(row.cluster))

@@ -1,4 +1,4 @@
-"""Clusters as stars: founding, joining, leaving, and who takes over when a representative goes."""
+"""Clusters as stars: founding, joining, leaving, and the promotion of a member when a representative goes."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,19 +26,19 @@ from neardup.verdict import Kind
 _NO_URL = bytes(16)
 
 
-def found(overlay: Overlay, at: int, content_of: int = NO_PAGE) -> None:
-    """A page of the batch becomes the representative of a cluster of its own.
+def found(overlay: Overlay, i: int, content_of: int = NO_PAGE) -> None:
+    """Makes a page of the batch the representative of a cluster of its own.
 
     content_of: founding page id of the representative whose main content it has, if any.
     """
     pages = overlay.pages
-    page_id, hashed = pages.page_ids[at], pages.url_hashes[at]
+    page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     overlay.post(page_id)
-    digests.arrive(overlay, at)
-    wanted = _wanted(pages[page_id]) if pages.names_canonical[at] else _NO_URL
-    overlay.clusters.put_encoded(pages.id_keys[at], encode_new_cluster(page_id, hashed, content_of, wanted))
+    digests.arrive(overlay, i)
+    wanted = _wanted(pages[page_id]) if pages.names_canonical[i] else _NO_URL
+    overlay.clusters.put_encoded(pages.id_keys[i], encode_new_cluster(page_id, hashed, content_of, wanted))
     standing = Kind.UNIQUE if content_of == NO_PAGE else Kind.SAME_CONTENT
-    row = encode_url(page_id, page_id, 0, standing, pages.newest[at], pages.log_times[at])
+    row = encode_url(page_id, page_id, 0, standing, pages.newest[i], pages.log_times[i])
     overlay.urls.put_encoded(hashed, row)
 
 
@@ -61,15 +61,15 @@ def target(overlay: Overlay, page_id: int) -> Target:
     return Target(url.cluster, row, overlay.header(row.founding), verified)
 
 
-def join(overlay: Overlay, at: int, target: Target, standing: Kind) -> ClusterRow:
+def join(overlay: Overlay, i: int, target: Target, standing: Kind) -> ClusterRow:
     """Makes a page of the batch a member; returns the cluster's new row."""
     pages = overlay.pages
-    page_id, hashed = pages.page_ids[at], pages.url_hashes[at]
+    page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     key = id_key(target.cluster_id)
     founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical, promoted = target.row
-    counted = digests.arrive(overlay, at) and _is_sibling(pages.sites[at], pages.digest_keys[at], target.founding)
-    overlay.members.put_encoded(key + pages.id_keys[at], encode_member(target.verified, hashed, counted))
-    url = encode_url(page_id, target.cluster_id, page_id, standing, pages.newest[at], pages.log_times[at])
+    counted = digests.arrive(overlay, i) and _is_sibling(pages.sites[i], pages.digest_keys[i], target.founding)
+    overlay.members.put_encoded(key + pages.id_keys[i], encode_member(target.verified, hashed, counted))
+    url = encode_url(page_id, target.cluster_id, page_id, standing, pages.newest[i], pages.log_times[i])
     overlay.urls.put_encoded(hashed, url)
     if hashed == wanted:
         canonical = pages[page_id].url
@@ -135,9 +135,9 @@ def _wanted(header: Header) -> bytes:
 
 
 def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
-    """Takes a live URL's fetch out of the index. Returns its cluster if another page had to take it over.
+    """Removes a live URL's fetch from the index. Returns its cluster if another page had to take it over.
 
-    The URL's row is removed: the caller writes what is to be known of it.
+    Removes the URL's row: the caller writes a new one.
     """
     key = id_key(row.cluster)
     cluster = overlay.clusters.need(key)

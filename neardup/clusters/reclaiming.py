@@ -1,4 +1,4 @@
-"""A URL that comes back takes its cluster over again: else a copy had only to wait for its original's outage.
+"""A URL that returns reclaims its cluster. Otherwise a copier could take it over by waiting for an outage.
 
 A URL that ceases to stand for a cluster, as it is gone or shows something else, keeps a note of it (`Note`). If the URL
 comes back within the decider's grace, with a content that is still that cluster's, it stands for the cluster again, and
@@ -35,11 +35,11 @@ class Claim(NamedTuple):
     ruling: Ruling
 
 
-def notes_of(overlay: Overlay, at: int, row: UrlRow) -> tuple[Note, ...]:
+def notes_of(overlay: Overlay, i: int, row: UrlRow) -> tuple[Note, ...]:
     """What is to be remembered of a URL whose fetch a page of the batch takes the place of. Before that one retires."""
     if not overlay.decider.reclaim_days:
         return ()
-    now = overlay.pages.log_times[at]
+    now = overlay.pages.log_times[i]
     kept = [note for note in row.notes if now - note.left <= overlay.decider.reclaim_days * DAY_MS]
     if row.live and not row.member:
         cluster, header = overlay.clusters.need(id_key(row.cluster)), overlay.header(row.page_id)
@@ -55,7 +55,7 @@ def notes_of(overlay: Overlay, at: int, row: UrlRow) -> tuple[Note, ...]:
 
 
 def _least(overlay: Overlay, row: UrlRow, notes: list[Note]) -> Note:
-    """The note that can best be spared: of a cluster that nobody else stands for, and of what was shown least long.
+    """The note to drop: of a cluster without another representative, and of the content that was shown least long.
 
     An outage may show many texts, each a cluster of its own for a while; the page itself was there before.
     """
@@ -67,23 +67,23 @@ def _least(overlay: Overlay, row: UrlRow, notes: list[Note]) -> Note:
     return min(reversed(notes), key=worth)
 
 
-def claim(overlay: Overlay, at: int, notes: tuple[Note, ...]) -> Claim | None:
+def claim(overlay: Overlay, i: int, notes: tuple[Note, ...]) -> Claim | None:
     """What a page of the batch may take over, whose URL is not in the index. notes: what `notes_of` gives of it."""
     for note in notes:
         row = overlay.clusters.get(id_key(note.cluster))
-        if row is not None and (found := _verified(overlay, at, note, note.cluster, row)) is not None:
+        if row is not None and (found := _verified(overlay, i, note, note.cluster, row)) is not None:
             return found
-    header = overlay.pages[overlay.pages.page_ids[at]]
+    header = overlay.pages[overlay.pages.page_ids[i]]
     former = [note for note in notes if _is_former(note, header, overlay.decider)]
-    if not former or (joined := _would_join(overlay, at)) is None:
+    if not former or (joined := _would_join(overlay, i)) is None:
         return None
-    return _verified(overlay, at, min(former), joined, overlay.clusters.need(id_key(joined)))
+    return _verified(overlay, i, min(former), joined, overlay.clusters.need(id_key(joined)))
 
 
-def _verified(overlay: Overlay, at: int, note: Note, cluster_id: int, row: ClusterRow) -> Claim | None:
+def _verified(overlay: Overlay, i: int, note: Note, cluster_id: int, row: ClusterRow) -> Claim | None:
     if (note.cluster, note.since) >= _right(overlay, cluster_id, row):
         return None
-    held, pair, ruling = choice.verify(overlay, overlay.pages.page_ids[at], row.founding)
+    held, pair, ruling = choice.verify(overlay, overlay.pages.page_ids[i], row.founding)
     return Claim(cluster_id, note.since if cluster_id == note.cluster else 0, pair, ruling) if held else None
 
 
@@ -108,10 +108,10 @@ def _number(data: bytes) -> int:
     return int.from_bytes(data, "little")
 
 
-def _would_join(overlay: Overlay, at: int) -> int | None:
+def _would_join(overlay: Overlay, i: int) -> int | None:
     """The cluster whose member a page of the batch would be without its notes."""
-    page_id = overlay.pages.page_ids[at]
-    page = digests.one_page(overlay, at)
+    page_id = overlay.pages.page_ids[i]
+    page = digests.one_page(overlay, i)
     if page is None and not overlay.is_lonely(page_id):
         best = choice.choose(overlay, page_id).best
         if best is not None and best.ruling.kind is Kind.NEAR_DUPLICATE:
@@ -119,18 +119,18 @@ def _would_join(overlay: Overlay, at: int) -> int | None:
     return None if page is None else overlay.urls.need(overlay.header(page).url_hash).cluster
 
 
-def take_over(overlay: Overlay, at: int, claim: Claim, notes: tuple[Note, ...]) -> UrlRow:
-    """A page of the batch takes a cluster over; who stood for it becomes a member, whose row is returned."""
+def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -> UrlRow:
+    """Makes a page of the batch the representative; the former one becomes a member, whose row is returned."""
     pages = overlay.pages
-    page_id, hashed, key = pages.page_ids[at], pages.url_hashes[at], id_key(claim.cluster)
+    page_id, hashed, key = pages.page_ids[i], pages.url_hashes[i], id_key(claim.cluster)
     cluster = overlay.clusters.need(key)
     former = overlay.urls.need(cluster.url_hash)
     overlay.unpost(cluster.founding)
     if cluster.founding != former.page_id:
         digests.forget(overlay, cluster.founding)
     overlay.post(page_id)
-    digests.arrive(overlay, at)
-    now = pages.newest[at], pages.log_times[at]
+    digests.arrive(overlay, i)
+    now = pages.newest[i], pages.log_times[i]
     overlay.urls.put(hashed, UrlRow(page_id, claim.cluster, 0, Kind.UNIQUE, *now, notes))
     header = overlay.header(former.page_id)
     counted = membership.is_counted(overlay, former.page_id, header, cluster._replace(founding=page_id))

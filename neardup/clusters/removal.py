@@ -1,9 +1,9 @@
-"""Taking pages out of the index that no fetch has retired: for a takedown, or because nobody has seen them for long.
+"""Removes pages from the index without a fetch: for a takedown, or because they expired.
 
-What goes: the URL's row, its place in its cluster, its sketch, postings and digest, and the row of its name if it bore
-it alone. A cluster whose representative goes is taken over by its earliest member that stays, with one verdict
-`promoted`. A later fetch of the page's URL is judged as that of an unknown one. A takedown has one verdict `gone` for
-each live page that goes, so that indexes drop it; a page that goes for its age has none.
+Removed are the URL's row, its membership, sketch, postings and digest, and the row of its naming if no other page has
+it. If the representative of a cluster is removed, the earliest member that stays takes over, with one verdict
+`promoted`. A later fetch of the URL is judged like that of an unknown URL. A takedown emits one verdict `gone` for each
+live page, so that indexes drop it; an expired page has none.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,21 +27,21 @@ from neardup.sketch.header import Header
 from neardup.sketch.takedown import Named, Takedown
 from neardup.verdict import Verdict
 
-#: Pages that go together: their rows, and those of who takes over from them, are held in memory.
+#: Number of pages that are removed together: their rows and those of the next representatives are in memory.
 _TOGETHER = 512
 _SCAN_ROWS = 1024
 
 
 @dataclass(slots=True)
 class Removed:
-    """What was taken out. pages: URLs; live: those of them that were not gone before. promoted: clusters that another
-    page took over. told: how many verdicts that has. verdicts: these, where they are asked for.
+    """What was removed. pages: URLs; live: those that were not gone before. promoted: clusters that another page took
+    over. emitted: number of verdicts. verdicts: these, if `emit`.
     """
 
     pages: int = 0
     live: int = 0
     promoted: int = 0
-    told: int = 0
+    emitted: int = 0
     verdicts: list[Verdict] = field(default_factory=list)
 
 
@@ -55,14 +55,14 @@ def take_down(
     decider: Decider,
     *,
     cause: int,
-    tell: bool = True,
-    beat: Callable[[], None] = lambda: None,
+    emit: bool = True,
+    heartbeat: Callable[[], None] = lambda: None,
 ) -> Removed:
     """Takes out all pages that `takedown` names; what is to be written is added to `index`.
 
     A URL is looked up. For a site or a prefix the sketches of all live pages are read: some 10 us a page. Rows of URLs
-    that are gone hold no text, and stay where their URL is not named itself. cause: page id of the verdicts. beat: is
-    called all the time. Raises InvariantBroken, CorruptRecord.
+    that are gone hold no text, and stay unless the takedown names their URL. cause: page id of the verdicts. heartbeat:
+    called between steps. Raises InvariantBroken, CorruptRecord.
     """
     leaving: _Leaving = []
     if takedown.what is Named.URL:
@@ -70,10 +70,10 @@ def take_down(
         leaving = [] if row is None else [(takedown.hash, not decode_url(row).member)]
     else:
         for hashed, url, header in _live(index):
-            beat()
+            heartbeat()
             if takedown.names(header.url, header.site_name):
                 leaving.append((hashed, not url.member))
-    return _remove(leaving, index, decider, cause, 1, tell, beat, says_gone=True)
+    return _remove(leaving, index, decider, cause, 1, emit, heartbeat, says_gone=True)
 
 
 def expire(
@@ -85,7 +85,7 @@ def expire(
     before: int,
     cause: int,
     first: int,
-    tell: bool = True,
+    emit: bool = True,
 ) -> tuple[Removed, bytes]:
     """Takes out what was seen last before a log time, among the next `rows` URLs; also where to go on.
 
@@ -94,7 +94,7 @@ def expire(
     """
     looked = index.first(Family.URLS, b"", rows, after)
     leaving = [(key, not decode_url(row).member) for key, row in looked if seen_of(row) < before]
-    removed = _remove(leaving, index, decider, cause, first, tell, lambda: None)
+    removed = _remove(leaving, index, decider, cause, first, emit, lambda: None)
     return removed, looked[-1][0] if len(looked) == rows else b""
 
 
@@ -119,25 +119,25 @@ def _remove(
     decider: Decider,
     cause: int,
     first: int,
-    tell: bool,
-    beat: Callable[[], None],
+    emit: bool,
+    heartbeat: Callable[[], None],
     says_gone: bool = False,
 ) -> Removed:
-    """Members go before representatives: so nobody takes a cluster over who is about to leave it.
+    """Removes members before representatives, so that no page takes over a cluster that it is about to leave.
 
-    says_gone: whether each live page that goes has a verdict. They come last: an index shows the page that takes over
-    before it hides the one that goes.
+    says_gone: whether each live page that is removed has a verdict `gone`. These come last: an index shows the page
+    that takes over before it hides the removed one.
     """
     done, gone = Removed(len(leaving)), list[Verdict]()
     for representing in (False, True):
         hashes = [hashed for hashed, represents in leaving if represents is representing]
-        for at in range(0, len(hashes), _TOGETHER):
-            beat()
-            some = hashes[at : at + _TOGETHER]
-            writes, left, removed = _removed(some, index, decider, cause, first + done.promoted, tell)
+        for i in range(0, len(hashes), _TOGETHER):
+            heartbeat()
+            some = hashes[i : i + _TOGETHER]
+            writes, left, removed = _removed(some, index, decider, cause, first + done.promoted, emit)
             index.add(writes)
             done.promoted += removed.promoted
-            done.told += removed.promoted + (removed.live if says_gone else 0)
+            done.emitted += removed.promoted + (removed.live if says_gone else 0)
             done.live += removed.live
             done.verdicts += removed.verdicts
             gone += left if says_gone else []
@@ -148,9 +148,9 @@ def _remove(
 
 
 def _removed(
-    hashes: Sequence[bytes], index: Reader, decider: Decider, cause: int, first: int, tell: bool
+    hashes: Sequence[bytes], index: Reader, decider: Decider, cause: int, first: int, emit: bool
 ) -> tuple[Writes, list[Verdict], Removed]:
-    """What is to be written, verdicts `gone` that are not numbered yet, and the rest."""
+    """The changes, verdicts `gone` without numbers, and the counts."""
     reads = Reads(Pages([]), decider)
     needs = Needs()
     needs.rows[Family.URLS] = set(hashes)
@@ -167,7 +167,7 @@ def _removed(
         live = [header for header, _ in retired if header is not None]
         taken_over = [cluster for _, cluster in retired if cluster is not None]
         done, gone = Removed(len(hashes), len(live), len(taken_over)), list[Verdict]()
-        if tell:
+        if emit:
             done.verdicts = [promoted(overlay, one, cause, n) for n, one in enumerate(taken_over, first)]
             gone = [taken_down(header, decider, cause) for header in live]
         return overlay.writes(), gone, done
@@ -185,7 +185,7 @@ def _retire(overlay: Overlay, hashed: bytes) -> tuple[Header | None, int | None]
 
 
 def _forget_name(overlay: Overlay, row: UrlRow) -> None:
-    """The row of a name that this page alone bears goes; where others bear it, it is a count of them."""
+    """Removes the row of a naming that only this page has. If others have it, the row is a count of them."""
     header = overlay.header(row.page_id)
     if not overlay.counts_siblings or not overlay.posted_keys(row.page_id):
         return

@@ -1,4 +1,4 @@
-"""Verdicts of a batch's pages: what they say of their pages alone is taken by columns, not page by page."""
+"""Verdicts of a batch's pages. Fields that depend on the page alone are decoded by columns, not page by page."""
 
 from neardup.clusters import evidence
 from neardup.clusters.evidence import Evidence
@@ -14,8 +14,8 @@ _Cluster = tuple[int | None, int | None, str | None, int | None]
 _NO_CLUSTER: _Cluster = (None, None, None, None)
 
 
-class Teller:
-    """Makes the verdicts of an overlay's batch; `at` is a page's place in it. Clusters are told as they are now."""
+class VerdictBuilder:
+    """Makes the verdicts of a batch, with clusters as they are now. `i` is the position of a page in the batch."""
 
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
@@ -41,33 +41,33 @@ class Teller:
         sources = [hexes.get(source) or hexes.setdefault(source, source.hex()) for source in headers["source"].tolist()]
         self._columns = list(zip(sources, *(column.tolist() for column in columns), strict=True))
 
-    def lang(self, at: int) -> str:
-        start, end = self._columns[at][-2:]
-        return self._records[at][start:end].decode("utf-8", "replace")
+    def lang(self, i: int) -> str:
+        start, end = self._columns[i][-2:]
+        return self._records[i][start:end].decode("utf-8", "replace")
 
     # ---- of pages of the batch -------------------------------------------------------------------------------------
 
-    def founder(self, at: int, proof: Evidence, cut: bool = False, content_of: Representative | None = None) -> Verdict:
+    def founder(self, i: int, proof: Evidence, cut: bool = False, content_of: Representative | None = None) -> Verdict:
         """A page that has founded a cluster of its own."""
         kind = Kind.UNIQUE if content_of is None else Kind.SAME_CONTENT
-        cluster = self._page_ids[at], 1, "", 1
-        return self._verdict(kind, at, cluster, proof, content_of=content_of, cut=cut)
+        cluster = self._page_ids[i], 1, "", 1
+        return self._verdict(kind, i, cluster, proof, content_of=content_of, cut=cut)
 
-    def reclaimer(self, at: int, cluster_id: int, proof: Evidence) -> Verdict:
+    def reclaimer(self, i: int, cluster_id: int, proof: Evidence) -> Verdict:
         """A page that has taken a cluster over."""
         cluster = self._overlay.clusters.need(id_key(cluster_id))
-        told = _of_cluster(cluster_id, cluster, evidence.representative(self._overlay, cluster.founding))
-        return self._verdict(Kind.UNIQUE, at, told, proof)
+        state = _of_cluster(cluster_id, cluster, evidence.representative(self._overlay, cluster.founding))
+        return self._verdict(Kind.UNIQUE, i, state, proof)
 
     def member(
-        self, kind: Kind, at: int, cluster_id: int, cluster: ClusterRow, proof: Evidence, cut: bool = False
+        self, kind: Kind, i: int, cluster_id: int, cluster: ClusterRow, proof: Evidence, cut: bool = False
     ) -> Verdict:
         """A page that has joined a cluster."""
         representative = evidence.representative(self._overlay, cluster.founding)
-        told = _of_cluster(cluster_id, cluster, representative)
-        return self._verdict(kind, at, told, proof, representative=representative, cut=cut)
+        state = _of_cluster(cluster_id, cluster, representative)
+        return self._verdict(kind, i, state, proof, representative=representative, cut=cut)
 
-    def stands(self, kind: Kind, at: int, row: UrlRow | None, proof: Evidence | None = None) -> Verdict:
+    def stands(self, kind: Kind, i: int, row: UrlRow | None, proof: Evidence | None = None) -> Verdict:
         """A record that leaves its URL where it stands. row: of the URL, if it is known; proof: of what had to be."""
         standing, cluster = None, _NO_CLUSTER
         if row is not None:
@@ -75,18 +75,18 @@ class Teller:
         if row is not None and row.live:
             found = self._overlay.clusters.need(id_key(row.cluster))
             cluster = _of_cluster(row.cluster, found, evidence.representative(self._overlay, found.founding))
-        verdict = self._verdict(kind, at, cluster, proof or {}, standing=standing)
+        verdict = self._verdict(kind, i, cluster, proof or {}, standing=standing)
         if kind is Kind.REJECTED:
-            verdict.reason = self._records[at][self._columns[at][-1] :].decode("utf-8", "replace")
+            verdict.reason = self._records[i][self._columns[i][-1] :].decode("utf-8", "replace")
         return verdict
 
-    def gone(self, at: int) -> Verdict:
-        return self._verdict(Kind.GONE, at, _NO_CLUSTER, {})
+    def gone(self, i: int) -> Verdict:
+        return self._verdict(Kind.GONE, i, _NO_CLUSTER, {})
 
     def _verdict(
         self,
         kind: Kind,
-        at: int,
+        i: int,
         cluster: _Cluster,
         proof: Evidence,
         *,
@@ -95,8 +95,8 @@ class Teller:
         content_of: Representative | None = None,
         cut: bool = False,
     ) -> Verdict:
-        record = self._records[at]
-        (source, fetched_at, partition, offset, position, thin, opaque, truncated, score, *starts) = self._columns[at]
+        record = self._records[i]
+        (source, fetched_at, partition, offset, position, thin, opaque, truncated, score, *starts) = self._columns[i]
         at_url, at_site, at_title, at_canonical, at_lang, at_reason = starts
         url = record[at_url:at_site].decode("utf-8", "replace")
         cluster_id, size, canonical, revision = cluster
@@ -105,7 +105,7 @@ class Teller:
             named = record[at_canonical:at_lang].decode("utf-8", "replace")
         return Verdict(
             kind,
-            self._page_ids[at],
+            self._page_ids[i],
             0,
             url,
             fetched_at,
@@ -135,13 +135,13 @@ class Teller:
 
     # ---- of any page -----------------------------------------------------------------------------------------------
 
-    def promoted(self, at: int, n: int, cluster_id: int) -> Verdict:
+    def promoted(self, i: int, n: int, cluster_id: int) -> Verdict:
         """The page that took a cluster over, because of a page of the batch, whose n-th verdict this is."""
-        return promoted(self._overlay, cluster_id, self._page_ids[at], n)
+        return promoted(self._overlay, cluster_id, self._page_ids[i], n)
 
-    def stands_aside(self, at: int, n: int, row: UrlRow, proof: Evidence) -> Verdict:
+    def stands_aside(self, i: int, n: int, row: UrlRow, proof: Evidence) -> Verdict:
         """The page that a page of the batch has taken a cluster from."""
-        verdict = _caused(self._overlay, row.standing, self._page_ids[at], n, row.page_id, row.cluster)
+        verdict = _caused(self._overlay, row.standing, self._page_ids[i], n, row.page_id, row.cluster)
         verdict.evidence = proof
         return verdict
 

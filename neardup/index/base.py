@@ -1,4 +1,4 @@
-"""What the matcher needs of a store: ordered byte keys in column families, read in batches, written atomically."""
+"""The store of an index: ordered byte keys in column families, read in batches, written atomically."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -30,8 +30,8 @@ class Reader(Protocol):
     def first(self, family: Family, prefix: bytes, limit: int, after: bytes = b"") -> list[tuple[bytes, bytes]]:
         """The smallest `limit` keys that start with `prefix`, with their values, in byte order.
 
-        after: a key below which, itself included, none is left. Deleted rows are walked over, so that who deletes the
-        first again and again asks faster if he says where he was.
+        after: return only greater keys. The store walks over deleted rows, so a caller that deletes
+        the first rows again and again should pass the last one.
         """
         ...
 

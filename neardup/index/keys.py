@@ -3,10 +3,14 @@
 A similarity key is 7 bytes (`neardup.rules.families`). A digest's key is 17 bytes, the whole digest, because equal keys
 mean equal pages there.
 
-A posting list is one format byte and postings of 8 bytes each, oldest first: page id (6 bytes, big-endian),
-log-length of the tape, log-length of the content tape (`neardup.sketch.header.log_length`). A hot list has a format
-byte of its own, and keeps its first few postings: pages of other sites still meet them, so that whoever turns a key hot
-hides no older page.
+A posting list, oldest posting first. Lengths are `neardup.sketch.header.log_length`; numbers are big-endian.
+
+    +---+-------------+-----------------+-------------------------+-----
+    | 1 | page id (6) | tape length (1) | content tape length (1) | ...
+    +---+-------------+-----------------+-------------------------+-----
+
+A hot list has format 2 and keeps its first few postings: pages of other sites still have them as candidates, so that a
+site that makes a key hot hides no older page.
 """
 
 import struct

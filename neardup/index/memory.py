@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from neardup.errors import StateError
 from neardup.index.base import Family, Writes
 
-#: MEMBERS are asked for by cluster, often: their keys are kept in order, grouped by these first bytes.
+#: MEMBERS are often read by cluster: their keys are kept in order, grouped by these first bytes.
 _CLUSTER_BYTES = 8
 
 
@@ -29,7 +29,7 @@ class MemoryStore:
             group = self._members.get(prefix, [])
             at = bisect_right(group, after)
             keys = group[at : at + limit]
-        else:  # nobody asks often: all keys are looked at
+        else:  # rare: scans all keys
             keys = sorted(key for key in rows if key.startswith(prefix) and key > after)[:limit]
         return [(key, rows[key]) for key in keys]
 

@@ -1,4 +1,9 @@
-"""Rows of `neardup.rules.siblings`: a row of the `keys` family under owner and naming."""
+"""Rows of the `keys` family under owner and naming: counts of siblings. Numbers are little-endian.
+
++--------+---------------------------------------+----------+-------------+-----------+
+| format | four counts of `Siblings` (1 each)    | tail (8) | titling (8) | place (8) |
++--------+---------------------------------------+----------+-------------+-----------+
+"""
 
 import hashlib
 import struct
@@ -21,7 +26,7 @@ def encode(siblings: Siblings) -> bytes:
 
 
 def encode_first(tail: int, titling: int, place: int) -> bytes:
-    """The row of a name that one page has alone."""
+    """The row of a naming that only one page has."""
     return _ROW.pack(FORMAT, 0, 1, 0, 0, tail, titling, place)
 
 

@@ -1,8 +1,16 @@
 """Rows of the store: URLs, clusters, members and digests. Big-endian, so that byte order is numeric order.
 
-Every row starts with a format byte; an unknown one raises CorruptRecord. Keys: `urls` the 16-byte URL hash;
-`clusters`, `sketches` a page id of 8 bytes; `members` cluster id and member id, 8 bytes each; a digest's row lies in
-`keys` (`neardup.index.keys.digest_key`).
+Every row starts with a format byte; an unknown one raises CorruptRecord. Numbers in brackets are sizes in bytes.
+
+    family    key                            row
+    urls      URL hash (16)                  | 1 | standing (1) | page id (8) | cluster (8) | member (8) |
+                                             | newest (8) | seen (8) |
+              the same, with 1 to 4 notes    | 3 | the same | note (104) | ...
+    clusters  founder's page id (8)          | 1 | founding (8) | URL hash (16) | current (8) | size (4) |
+                                             | revision (4) | crowd (4) | content_of (8) | wanted (16) | canonical |
+              the same, after a promotion    | 2 | the same up to wanted | promoted (8) | canonical |
+    members   cluster (8), member (8)        | 1 | verified (8) | URL hash (16) | counted (1)
+    keys      digest: see `keys.digest_key`  | 1 | live (4) | rest (8) | refs (4) | check (8) | page id (6) | ...
 """
 
 import struct
@@ -109,7 +117,7 @@ def decode_url(row: bytes) -> UrlRow:
 
 
 def seen_of(row: bytes) -> int:
-    """`seen` of a URL's row, at a tenth of the price of all of it. Raises CorruptRecord for what is no such row."""
+    """`seen` of a URL's row, ten times faster than decoding the row. Raises CorruptRecord."""
     if len(row) < _URL.size or row[0] not in (1, 3):
         raise CorruptRecord(f"not a URL row of a known format: {row.hex()}")
     (seen,) = _SEEN.unpack_from(row, _URL.size - _SEEN.size)
@@ -198,7 +206,7 @@ DIGEST_PAGES_MAX = 64
 
 
 class DigestRow(NamedTuple):
-    """Who has this content now. live: how many pages; pages: the oldest of them, ascending, the first is the holder.
+    """The live pages with one content. live: their number; pages: the oldest, ascending, the first is the holder.
 
     rest: page id whose sketches row holds what all sketches of this digest share, or NO_PAGE; refs: rows that use it,
     that one included; check: XXH3 of the shared part.
@@ -219,7 +227,7 @@ _DIGEST = struct.Struct(">BIQIQ")
 
 
 def encode_new_digest(page_id: int, check: int) -> bytes:
-    """The row of a content that one page has, and that nobody had before."""
+    """The row of a content that one page has, and no page had before."""
     return _DIGEST.pack(1, 1, page_id, 1, check) + page_id.to_bytes(6, "big")
 
 

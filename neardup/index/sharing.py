@@ -1,8 +1,14 @@
-"""How a sketch lies in the store: whole, or, for a copy of content that lies there already, only what is its own.
+"""Rows of the `sketches` family: a whole record, or the own part of a record whose content is stored already.
 
-What follows from the token sequence alone is equal in all sketches of one digest: counts, both algorithms' sketches,
-tape and Bloom filter. It lies once, in the row of the page that came first; the others keep the rest of their record
-and that page's id. A row is a format byte, then: 1 the whole record; 2 page id (8 bytes) and the own part.
+Fields that follow from the token sequence are equal in all sketches of one digest: counts, both algorithms' sketches,
+tape and Bloom filter. The row of the first page of a digest has them; the rows of the others refer to it.
+
+    +---+-----------------------------+
+    | 1 | record                      |    whole
+    +---+-----------------------------+
+    +---+-------------+---------------+
+    | 2 | page id (8) | own part      |    the shared part is in that page's row
+    +---+-------------+---------------+
 """
 
 import struct
@@ -85,8 +91,9 @@ def join(own: bytes, shared: bytes) -> bytes:
 
 
 def scrubbed(record: bytes) -> bytes:
-    """A record with the same shared part and digest, and nothing else of its page: for who still lean on a page that
-    went. Its URL, title, names and places are gone.
+    """A record with the same shared part and digest and nothing else of its page: no URL, title or names.
+
+    It replaces the record of a removed page whose shared part other rows still use.
     """
     kept = bytearray(_HEADER_BYTES)
     for name in ("version", "kind", "flags", "digest"):

@@ -35,7 +35,7 @@ def read_many(overlay: SearchOverlay, store: Reader, page_ids: Sequence[int]) ->
     gathered = overlay.lists.gather_many(page_ids, [False] * len(page_ids))
     reads.read_sketches(store, {candidate for candidates, _, _ in gathered.values() for candidate in candidates})
     gathered = without_unlikely(overlay, gathered)
-    overlay.lists.know_lonely([page_id for page_id, (left, _, _) in gathered.items() if not left])
+    overlay.lists.mark_lonely([page_id for page_id, (left, _, _) in gathered.items() if not left])
     gathered = {page_id: found for page_id, found in gathered.items() if found[0]}
     score(overlay, ((page_id, candidates) for page_id, (candidates, _, _) in gathered.items()))
     return gathered
@@ -68,7 +68,7 @@ def _are_likely(overlay: SearchOverlay, pairs: list[tuple[int, int]]) -> np.ndar
     size = HEADER.itemsize
     starts = b"".join(overlay.header(candidate).record[:size] for candidate in numbers)
     others = np.frombuffer(starts, dtype=HEADER)[[numbers[candidate] for _, candidate in pairs]]
-    pages = overlay.pages.headers[[overlay.pages.at(page_id) for page_id, _ in pairs]]
+    pages = overlay.pages.headers[[overlay.pages.position(page_id) for page_id, _ in pairs]]
     differing = np.bitwise_count(pages["simhash"] ^ others["simhash"]).sum(axis=1, dtype=np.int64)
     bits = 8 * HEADER["simhash"].itemsize
     likely: np.ndarray = (bits - differing >= overlay.decider.hot_c_min) & (pages["site"] != others["site"])
@@ -90,7 +90,7 @@ def score(overlay: SearchOverlay, required: Iterable[tuple[int, Sequence[int]]])
     scored, pairs = [], PairScorer(overlay.reads.threads)
 
     def record(page_id: int) -> bytes:
-        return pages.records[pages.at(page_id)] if page_id in pages else overlay.header(page_id).record
+        return pages.records[pages.position(page_id)] if page_id in pages else overlay.header(page_id).record
 
     for page_id, others in required:
         scores = known.get(page_id)

@@ -1,7 +1,7 @@
 """Posting lists of the keys that a batch's pages post, as arrays.
 
-A batch has some ten thousand keys, nearly all of them of one page alone, and their lists are looked at for every page:
-as arrays, a page costs one or two calls of a kernel instead of a look into a table for each key.
+A batch has some ten thousand keys, nearly all of them of one page alone, and their lists are read for every
+page: as arrays, a page costs one or two calls of a kernel instead of a lookup for each key.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from neardup.rules.families import SIMILARITY_BYTES
 from neardup.rules.posted import families_of, keys_of_columns, length_gap, similarity_columns
 from neardup.search.pages import Pages
 
-#: Places for postings that a list is given beyond what the batch needs, once pages of the store are posted, too.
+#: Room for postings that a list gets beyond the needs of the batch, once pages of the store are posted.
 _MORE_ROOM = 8
 
 
@@ -79,13 +79,13 @@ class Posted:
         self._lists = None
 
     def learn(self, names: Iterable[bytes], rows: Mapping[bytes, bytes | None]) -> None:
-        """Takes over what was read of its keys by other ways. names: of the keys that were read now."""
+        """Takes over rows of its keys that `ReadSet.read` has read. names: the keys read."""
         found = [slot for key in names if len(key) == SIMILARITY_BYTES and (slot := self.slot_of(key)) is not None]
         if found:
             self.put(found, [rows[self.keys[slot]] for slot in found])
 
     def lists(self, decider: Decider) -> "Lists":
-        """The lists as they were read, to be changed by whoever asked. Raises CorruptRecord."""
+        """A copy of the lists as they were read. Raises CorruptRecord."""
         if self._lists is None:
             self._lists = Lists(self, decider)
         return self._lists.copy()
@@ -118,11 +118,11 @@ class Lists:
         first: np.ndarray = posted.firsts & (counts == 0)
         lonely: np.ndarray = (first | (counts == kernels.HOT)).all(axis=1)
         self._lonely: list[bool] = lonely.tolist()
-        # Only hot keys lead to anybody, and nobody comes to these lists any more.
+        # Only hot keys lead to candidates, and no page is added to these lists.
         self._quiet: np.ndarray = (first | (counts == kernels.HOT) | (counts < kernels.UNREAD)).all(axis=1)
-        self._touched = False  # somebody was posted, or went
+        self._touched = False  # a page was posted or removed
         self._disturbed = False  # a page of the store was posted
-        self._thinned = False  # a page went
+        self._thinned = False  # a page was removed
         self._changed = np.zeros(len(rows), dtype=np.uint8)
         self._due: list[int] = []
         self._most = np.array((decider.postings_max, decider.hot_postings_kept), dtype=np.int64)
@@ -149,8 +149,8 @@ class Lists:
         """Whether all lists of a page, named by its row of `Posted`, are empty or hot when its turn comes."""
         return self._lonely[number] and not self._disturbed
 
-    def know_lonely(self, page_ids: Iterable[int]) -> None:
-        """Of these pages it was found out that they are to meet nobody whom the lists name, as they were read."""
+    def mark_lonely(self, page_ids: Iterable[int]) -> None:
+        """Marks pages that have no candidates in the lists as they were read."""
         for page_id in page_ids:
             number = self.posted.number_of[page_id]
             if self._quiet[number]:
@@ -158,11 +158,11 @@ class Lists:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nobody was posted, and nobody went."""
+        """Whether no page was posted or removed."""
         return not (self._touched or self._due)
 
     def is_as_read(self, page_id: int) -> bool:
-        """Whether nothing in the lists of a page of the batch is another than was read."""
+        """Whether the lists of a page of the batch are as they were read."""
         if self.is_untouched:
             return True
         number = self.posted.number_of.get(page_id)
@@ -171,7 +171,7 @@ class Lists:
         self._settle()
         return not self._changed[self.posted.slots[number]].any()
 
-    # ---- looking ---------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------------------------
 
     def gather(self, page_id: int) -> Gathered | None:
         """Candidates of a page of the batch and the keys they share with it, most first, then oldest; any cut?
@@ -275,7 +275,7 @@ class Lists:
     # ---- changing --------------------------------------------------------------------------------------------------
 
     def post_lonely(self, number: int) -> None:
-        """Posts a lonely page of the batch; this is done with others, before anybody looks again."""
+        """Posts a lonely page of the batch; done together with others, before the next read of the lists."""
         self._due.append(number)
 
     def _settle(self) -> None:

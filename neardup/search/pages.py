@@ -1,4 +1,4 @@
-"""The records of a batch, their headers side by side, each decoded further only when somebody asks for it."""
+"""The records of a batch: their headers as columns, and each decoded further on demand."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -30,7 +30,7 @@ Records = Sequence[tuple[int, bytes]]
 
 
 class Pages(Mapping[int, Header]):
-    """Pages of a batch by page id, in their order; most is asked for by a page's place in that order, `at`.
+    """Pages of a batch by page id, in their order. Lists have one entry for each page, by its position.
 
     ids int64[pages], page_ids: the same as a list; headers HEADER[pages]; records: bytes of each; kinds: values of
     RecordKind. url_hashes, digest_keys (b"" for none): keys of the rows of each; named bool[pages]: see
@@ -50,7 +50,7 @@ class Pages(Mapping[int, Header]):
         self.page_ids = [page_id for page_id, _ in batch]
         self.ids = np.array(self.page_ids, dtype=np.int64)
         self.headers = _headers(self.records)
-        self._at = {page_id: at for at, page_id in enumerate(self.page_ids)}
+        self._positions = {page_id: at for at, page_id in enumerate(self.page_ids)}
         self._headers: list[Header | None] = [None] * len(batch)
 
         headers = self.headers
@@ -80,24 +80,24 @@ class Pages(Mapping[int, Header]):
         ]
 
     def __getitem__(self, page_id: int) -> Header:
-        at = self._at[page_id]
+        at = self._positions[page_id]
         header = self._headers[at]
         if header is None:
             header = self._headers[at] = Header(self.records[at])
         return header
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._at)
+        return iter(self._positions)
 
     def __len__(self) -> int:
-        return len(self._at)
+        return len(self._positions)
 
     def __contains__(self, page_id: object) -> bool:
-        return page_id in self._at
+        return page_id in self._positions
 
-    def at(self, page_id: int) -> int:
-        """The page's place in the order of the batch."""
-        return self._at[page_id]
+    def position(self, page_id: int) -> int:
+        """The position of a page in the batch."""
+        return self._positions[page_id]
 
     def of_kind(self, kind: RecordKind) -> list[int]:
         """Positions of the records of a kind."""
@@ -105,7 +105,7 @@ class Pages(Mapping[int, Header]):
 
     def first_of_digest(self, page_ids: Sequence[int]) -> set[int]:
         """Those of ascending page ids before which none has their digest."""
-        return set({self.digest_keys[self._at[page_id]]: page_id for page_id in reversed(page_ids)}.values())
+        return set({self.digest_keys[self._positions[page_id]]: page_id for page_id in reversed(page_ids)}.values())
 
     def tape_logs(self) -> tuple[np.ndarray, np.ndarray]:
         """`Header.tape_logs` of all pages, as two int64[pages]."""
@@ -140,7 +140,7 @@ def _digest_keys(headers: np.ndarray) -> list[bytes]:
 
 
 def _explain(records: Sequence[bytes]) -> None:
-    """Raises what is wrong with the first bad one."""
+    """Raises CorruptRecord for the first bad record."""
     for record in records:
         Header(record)
     raise CorruptRecord("not a batch of sketch records")

@@ -1,4 +1,4 @@
-"""The numbers of pages against their candidates, as arrays; a `Pair` is made of those that somebody looks at."""
+"""The numbers of pages against their candidates, as arrays. A `Pair` is made on demand."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from neardup.rules.base import Columns
 
 
 class Numbers:
-    """The numbers of all pairs of a batch, in the order in which they were worked out, and what follows from them."""
+    """The numbers of all pairs of a batch, in the order of their computation, and what the rule derives from them."""
 
     def __init__(self, decider: Decider) -> None:
         self._decider = decider

@@ -24,7 +24,7 @@ from typing import Any
 
 import orjson
 
-from neardup.clusters.choice import Weighed
+from neardup.clusters.choice import ComparedPage
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.limits import PLACE_BITS
@@ -116,10 +116,10 @@ class Audit:
         """Lines that could not be written."""
         return self._file.lost if self._file else 0
 
-    def record(self, weighed: Sequence[Weighed]) -> None:
+    def record(self, weighed: Sequence[ComparedPage]) -> None:
         self.write(self.draw(weighed))
 
-    def draw(self, weighed: Sequence[Weighed]) -> list[bytes]:
+    def draw(self, weighed: Sequence[ComparedPage]) -> list[bytes]:
         """Count all pages; return the lines of the pairs drawn. Samples are bounded per message."""
         messages = groupby(weighed, lambda one: one.page_id >> PLACE_BITS)
         return [line for _, pages in messages for line in self.auditor.look(list(pages))]

@@ -42,7 +42,7 @@ class BatchFold:
     def take_down(self, takedown: Takedown, offset: int) -> Removed:
         """offset: of the control record."""
         index, cause = self._layered(), page_id(offset, 0)
-        removed = take_down(takedown, index, self._decider, cause=cause, tell=self._emit, beat=self._heartbeat)
+        removed = take_down(takedown, index, self._decider, cause=cause, emit=self._emit, heartbeat=self._heartbeat)
         self._add_verdicts(removed)
         return removed
 
@@ -57,7 +57,7 @@ class BatchFold:
             before=log_time - decider.expiry_days * DAY_MS,
             cause=page_id(offset, (1 << PLACE_BITS) - 1),
             first=expiry.FIRST_VERDICT,
-            tell=self._emit,
+            emit=self._emit,
         )
         self._add_verdicts(removed)
         return Sweep(0, after), removed
@@ -83,8 +83,8 @@ class BatchFold:
             batch,
             self._store if self._index is None else self._index,
             self._decider,
-            weigh=self._audit,
-            tell=self._emit,
+            keep_compared=self._audit,
+            emit=self._emit,
             threads=self._threads,
         )
         if self._emit:
@@ -108,7 +108,7 @@ def _joined(one: Outcome, other: Outcome) -> Outcome:
         one.cut + other.cut,
         one.hot_turned + other.hot_turned,
         one.scored_by_page + other.scored_by_page,
-        one.weighed + other.weighed,
+        one.compared + other.compared,
         (passes + other.effort[0], read + other.effort[1]),
     )
 

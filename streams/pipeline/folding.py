@@ -31,6 +31,6 @@ def fold_until(
             matcher.apply(matcher.prepare([(position, data)], emit=False))
         elif isinstance(entry := decode_entry(data, position), Message):
             batch = [(page_id(position, number), record) for number, record in enumerate(entry.records[:place])]
-            store.write(fold(batch, store, matcher.decider, tell=False).writes)
+            store.write(fold(batch, store, matcher.decider, emit=False).writes)
         progress(position, offset)
     return store, matcher.decider

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
-from neardup.clusters.choice import Weighed
+from neardup.clusters.choice import ComparedPage
 from neardup.decider import Decider
 from neardup.errors import CorruptRecord, InvariantBroken, StateError
 from neardup.fold import Outcome
@@ -58,7 +58,7 @@ _DECIDED_BY = b"decided_by"  # the decider as JSON, once a control record has ch
 _MARK = struct.Struct("<qq")
 
 #: Called with the scored candidates of some messages, once their verdicts are out. It must not raise.
-AuditHook = Callable[[Sequence[Weighed]], None]
+AuditHook = Callable[[Sequence[ComparedPage]], None]
 #: Whether the operator took this decision on the message at this offset, anywhere later in the log.
 Decided = Callable[[Decision, int], bool]
 
@@ -189,7 +189,7 @@ class Matcher:
         self._sink.emit(offset, prepared.verdicts)  # (3)
         self.apply(prepared)  # (4)
         if self.audit is not None:
-            self.audit(prepared.outcome.weighed)
+            self.audit(prepared.outcome.compared)
         return prepared.verdicts
 
     def prepare(self, messages: Sequence[tuple[int, bytes]], *, emit: bool = True) -> Prepared:
@@ -229,7 +229,7 @@ class Matcher:
             elif isinstance(entry, Forget):
                 removed = work.take_down(entry.takedown, offset)
                 prepared.takedowns.append(FoldedTakedown.of(offset, prepared.log_time, entry.takedown, removed))
-                if removed.told:
+                if removed.emitted:
                     prepared.emitted_to = offset + 1
             elif isinstance(entry, NewDecider):
                 if offset + 1 != next_offset:

@@ -257,7 +257,7 @@ class MatchRole:
     def _look(self, audit: Audit, prepared: Prepared) -> _Looked:
         before = replace(audit.counts)
         audit.auditor.live = self.matcher.decider  # an operator's word may have changed it
-        lines = audit.draw(prepared.outcome.weighed)
+        lines = audit.draw(prepared.outcome.compared)
         for_topic = [*lines, *audit.counts_since(before)] if self._settings.audit_topic else []
         return _Looked(lines, for_topic, audit.counts.since(before))
 

@@ -41,7 +41,7 @@ def folded(audited: Line) -> tuple[list[dict[str, Any]], Counter[str]]:
     lines = []
     for offset, message in audited.messages():
         prepared = matcher.prepare([(offset, encode_message(message))])
-        lines += audit.draw(prepared.outcome.weighed)
+        lines += audit.draw(prepared.outcome.compared)
         matcher.apply(prepared)
     return [json.loads(one) for one in lines], Counter(asdict(audit.counts))
 

@@ -341,7 +341,7 @@ def test_without_telling_the_same_comes_about(name):
         silent = MemoryStore()
         for batch in slices_of(crawl(seed), endless(70)):
             told = fold(batch, silent, DECIDERS[name])
-            outcome = fold(batch, silent, DECIDERS[name], tell=False)
+            outcome = fold(batch, silent, DECIDERS[name], emit=False)
             assert outcome == replace(told, verdicts=[])
             silent.write(outcome.writes)
         assert contents_of(silent) == contents_of(store)

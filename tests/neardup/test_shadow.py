@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import orjson
 import pytest
 
-from neardup.clusters.choice import Choice, Scored, Weighed, _better, rule_on
+from neardup.clusters.choice import Choice, ComparedPage, Scored, _better, rule_on
 from neardup.decider import SiteOverride
 from neardup.errors import BadInput
 from neardup.fold import fold
@@ -44,11 +44,11 @@ def told(auditor, records=STREAM, size=1, decider=SMALL):
     """Pairs drawn from a stream; its verdicts and the store it leaves, which must be as without an auditor."""
     lines, verdicts, store = [], [], MemoryStore()
     for batch in slices_of(records, endless(size)):
-        outcome = fold(batch, store, decider, weigh=auditor is not None)
+        outcome = fold(batch, store, decider, keep_compared=auditor is not None)
         store.write(outcome.writes)
         verdicts += [verdict.to_json() for verdict in outcome.verdicts]
         if auditor is not None:
-            lines += [orjson.loads(line) for line in auditor.look(outcome.weighed)]
+            lines += [orjson.loads(line) for line in auditor.look(outcome.compared)]
     return lines, verdicts, contents_of(store)
 
 
@@ -128,7 +128,7 @@ def weighed(page_id, *candidates, live=SMALL):
         scored.append(one)
         if one.ruling.kind and (best is None or _better(one, best)):
             best = one
-    return Weighed(page_id, header, Choice(scored, best, 0, False, NO_SIBLINGS), headers)
+    return ComparedPage(page_id, header, Choice(scored, best, 0, False, NO_SIBLINGS), headers)
 
 
 def test_another_representative_is_a_disagreement_and_both_pairs_are_drawn():

@@ -57,7 +57,7 @@ class Folding:
         self.next += len(batch)
 
         def work() -> None:
-            outcome = fold(batch, self.store, self.decider, tell=told, threads=THREADS)
+            outcome = fold(batch, self.store, self.decider, emit=told, threads=THREADS)
             if told:
                 for verdict in outcome.verdicts:
                     verdict.to_json()

@@ -177,7 +177,7 @@ def test_against_a_plain_dictionary(seed):
             found, after = expire(index, decider, after=b"", rows=10**4, before=before, cause=page_id, first=2)
             store.write(index.changes)
             old = {url for url, when in seen.items() if when < before}
-            assert (found.pages, found.told, after) == (len(old), found.promoted, b"")
+            assert (found.pages, found.emitted, after) == (len(old), found.promoted, b"")
             seen = {url: when for url, when in seen.items() if url not in old}
         gone &= seen.keys()
         held = Checked(store, decider).urls
@@ -190,8 +190,8 @@ def _take_out(store, decider, takedown):
     index = Layered(store)
     found = take_down(takedown, index, decider, cause=1)
     store.write(index.changes)
-    assert len(found.verdicts) == found.told
-    assert [verdict.n for verdict in found.verdicts] == list(range(1, found.told + 1))
+    assert len(found.verdicts) == found.emitted
+    assert [verdict.n for verdict in found.verdicts] == list(range(1, found.emitted + 1))
     assert [verdict.verdict for verdict in found.verdicts].count(Kind.PROMOTED) == found.promoted
     return found.pages
 
