@@ -1,16 +1,14 @@
 """`neardup accept-gap`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import click
 
-from streams.commands.options import TOPICS, Arg, Flags, command
+from streams.commands.options import TOPICS, Arg, Flags, Given, command
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Given):
     offset: Annotated[int, Arg("OFFSET", "Of the message in the sketch log.", low=0)]
     settings: Annotated[Settings, Flags(TOPICS, role="match", connects="match")]
 

@@ -1,7 +1,6 @@
 """`neardup audit`."""
 
 import sys
-from dataclasses import dataclass
 from typing import Annotated
 
 from streams.commands.options import CONNECTION, Flags, command
@@ -12,7 +11,6 @@ from streams.errors import WrongUsage
 from streams.process.shutdown import SystemClock
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Tail):
     settings: Annotated[Settings, Flags((*CONNECTION, "audit_topic"))]
 

@@ -1,10 +1,10 @@
 """`neardup backfill`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from streams.commands.options import MATCH, SKETCH, Arg, Flags, Opt, command
+from streams.commands.options import MATCH, SKETCH, Arg, Flags, Given, Opt, command
 from streams.commands.output import complain
 from streams.commands.paths import must_exist
 from streams.commands.shared import INPUTS
@@ -12,8 +12,7 @@ from streams.config.settings import Settings
 from streams.errors import WrongUsage
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Given):
     archives: Annotated[tuple[str, ...], Arg("[PATH]...", f"Read before the pages: {INPUTS}", check=must_exist)] = ()
     rate: Annotated[float, Opt("Most pages a second; 0: no limit.", low=0, metavar="N")] = 0.0
     once: Annotated[bool, Opt("End when it has caught up, instead of following the live topic.")] = False

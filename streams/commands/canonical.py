@@ -1,6 +1,5 @@
 """`neardup canonical`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +17,6 @@ from streams.errors import WrongUsage
 _ALL = ",".join(CRITERIA)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     policy: Annotated[str | None, Arg("[POLICY]", f"Criteria in their order, of {', '.join(CRITERIA)}.")] = None
     none: Annotated[bool, Opt("Remove the policy: the canonical page of the verdicts holds.")] = False

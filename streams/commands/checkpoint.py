@@ -1,19 +1,17 @@
 """`neardup checkpoint`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import click
 
 from streams.commands.checkpoints import store_of
-from streams.commands.options import Flags, command
+from streams.commands.options import Flags, Given, command
 from streams.commands.paths import must_be_folder, must_be_state
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Given):
     settings: Annotated[Settings, Flags(("state", "checkpoints", "checkpoints_kept"), argument="state")]
 
 

@@ -1,7 +1,6 @@
 """`neardup checkpoints`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from streams.state.checkpoint_store import CheckpointStore
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     settings: Annotated[Settings, Flags(("checkpoints",))]
 

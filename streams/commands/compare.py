@@ -1,6 +1,5 @@
 """`neardup compare`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,6 @@ from streams.commands.paths import must_be_state, must_exist
 from streams.commands.shared import Json, Numbers
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     a: Annotated[Path, Arg("A", "A file.", check=must_exist)]
     b: Annotated[Path, Arg("B", "Another file.", check=must_exist)]

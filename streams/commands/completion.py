@@ -1,17 +1,15 @@
 """`neardup completion`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import click
 
-from streams.commands.options import Arg, command
+from streams.commands.options import Arg, Given, command
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Given):
     shell: Annotated[str, Arg("SHELL", f"One of {', '.join(SHELLS)}.", choices=SHELLS)]
 
 

@@ -1,6 +1,5 @@
 """`neardup config`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import click
@@ -14,7 +13,6 @@ from streams.process.logs import printable
 _NAMES = tuple(name for name, option in OPTIONS.items() if not option.kind.secret and not option.flag.endswith("="))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     settings: Annotated[Settings, Flags((*_NAMES, "set"))]
 

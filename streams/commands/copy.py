@@ -1,6 +1,5 @@
 """`neardup copy`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,6 @@ from streams.commands.paths import must_be_scan
 from streams.commands.shared import State, Writes
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(State):
     out: Annotated[Path, Writes("Its name ends in .warc, .warc.gz, .jsonl or .parquet.")]
 

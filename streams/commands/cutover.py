@@ -1,6 +1,5 @@
 """`neardup cutover`."""
 
-from dataclasses import dataclass
 from shlex import quote
 from typing import Annotated
 
@@ -11,7 +10,6 @@ from streams.commands.options import CONNECTION, Flags, Opt, command
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Named):
     force: Annotated[bool, Opt("Although it has not caught up, or lacks verdicts.")] = False
     settings: Annotated[Settings, Flags(CONNECTION, connects="topics")]

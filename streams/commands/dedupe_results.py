@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from streams.commands.paths import must_exist
 from streams.commands.shared import Quiet, Writes
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Quiet):
     results: Annotated[Path, Arg("RESULTS", "JSON lines; results of a query in their order.", check=must_exist)]
     model: Annotated[Path, Opt("Model by `neardup train`, which decides.", metavar="MODEL", check=must_exist)]

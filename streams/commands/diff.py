@@ -1,7 +1,6 @@
 """`neardup diff`."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +17,6 @@ def must_be_history(source: str) -> None:
         must_exist(source)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     before: Annotated[
         str, Arg("BEFORE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)

@@ -1,6 +1,5 @@
 """`neardup evaluate`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +24,6 @@ from streams.commands.shared import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Truth, Links, Json):
     paths: OptionalPages = ()
     state: InsteadState = None

@@ -1,6 +1,5 @@
 """`neardup evaluate tlcs`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,6 @@ from streams.commands.paths import must_exist
 from streams.commands.shared import THREADS, Folder, Json, Links, Truth, Workers
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Truth, Links, Json):
     paths: Annotated[
         tuple[Path, ...], Arg("PATH...", "WARC files, folders of HTML, JSON lines, as for scan.", check=must_exist)

@@ -1,19 +1,16 @@
 """`neardup explain`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from streams.commands.options import Arg, Opt, command
+from streams.commands.options import Arg, Given, Opt, command
 from streams.commands.output import announce_compiler, show
 from streams.commands.shared import Json, State
 
 
-@dataclass(frozen=True, kw_only=True)
-class Url:
+class Url(Given):
     url: Annotated[str, Arg("URL", "The page.")]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Url, State, Json):
     page_id: Annotated[int | None, Opt("An earlier fetch of the URL; by default its latest verdict.", metavar="ID")] = (
         None

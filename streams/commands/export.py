@@ -1,17 +1,15 @@
 """`neardup export`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from streams.commands.diff import must_be_history, topics_of
-from streams.commands.options import CONNECTION, Arg, Flags, Opt, command
+from streams.commands.options import CONNECTION, Arg, Flags, Given, Opt, command
 from streams.commands.output import complain
 from streams.commands.shared import Writes
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Given):
     source: Annotated[
         str, Arg("SOURCE", "The state directory of a scan, a file of JSON lines, or topic:NAME.", check=must_be_history)
     ]

@@ -1,6 +1,5 @@
 """`neardup forget`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from neardup.sketch.takedown import Takedown
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     url: Annotated[str | None, Arg("[URL]", "The page.")] = None
     site: Annotated[str | None, Opt("All pages of this registrable domain.", metavar="SITE")] = None

@@ -1,30 +1,26 @@
 """`neardup generations` and `neardup generations remove`."""
 
-from dataclasses import dataclass
 from shlex import quote
 from typing import Annotated
 
 import click
 
-from streams.commands.options import CONNECTION, Arg, Flags, command
+from streams.commands.options import CONNECTION, Arg, Flags, Given, command
 from streams.commands.output import print_json, print_rich
 from streams.commands.shared import Json
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Named:
+class Named(Given):
     name: Annotated[str, Arg("NAME", "Of the generation; '' for the one without a name.")]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     settings: Annotated[
         Settings, Flags((*CONNECTION, "pages_topic", "sketches_topic", "verdicts_topic"), connects="topics")
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Remove(Named):
     settings: Annotated[
         Settings, Flags((*CONNECTION, "rejected_topic", "sketches_topic", "verdicts_topic"), connects="topics")

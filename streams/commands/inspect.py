@@ -1,7 +1,6 @@
 """`neardup inspect`."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,6 @@ from streams.commands.shared import Json
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     url: Annotated[str | None, Opt("Print what is held of this URL.", metavar="URL")] = None
     cluster: Annotated[int | None, Opt("Print what is held of this cluster.", metavar="ID")] = None

@@ -1,6 +1,5 @@
 """`neardup label`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,6 @@ from streams.config.settings import LABEL_PORT
 from streams.errors import WrongUsage
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Links):
     paths: OptionalPages = ()
     labels: Annotated[Path, Opt("File that labels are appended to, and read from.", metavar="FILE")]

@@ -1,14 +1,12 @@
 """`neardup match`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from streams.commands.options import MATCH, Flags, Opt, command, values
+from streams.commands.options import MATCH, Flags, Given, Opt, command, values
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decisions:
+class Decisions(Given):
     """What an operator decides for one start of a matcher."""
 
     new_decider: Annotated[bool, Opt("Let rule and numbers decide from here on, instead of earlier ones.")] = False
@@ -17,7 +15,6 @@ class Decisions:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Decisions):
     standby: Annotated[
         bool, Opt("Follow the log while another matcher with this option is active; then take over.")

@@ -1,6 +1,5 @@
 """Turns a dataclass into a command: its fields are the arguments and options, each with help, default and limits.
 
-    @dataclass(frozen=True, kw_only=True)
     class Options(Json):
         url: Annotated[str, Arg("URL", "The page.")]
         page_id: Annotated[int | None, Opt("An earlier fetch of the URL.", metavar="ID")] = None
@@ -19,7 +18,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 import click
 
@@ -30,6 +29,14 @@ from streams.errors import WrongUsage
 
 #: The commands of the modules that were imported, by name.
 COMMANDS: dict[str, "Command"] = {}
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Given:
+    """Base class of options: its subclasses are frozen dataclasses, made by keywords."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
 
 @dataclass(frozen=True)

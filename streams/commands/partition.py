@@ -1,6 +1,6 @@
 """`neardup partition`."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 METHODS = ("tlcs", "cosine")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Documents, Json, Quiet):
     paths: Pages
     out: Annotated[Path, Folder("For the sets, their tables and the report.")] = Path("partition")

@@ -1,6 +1,6 @@
 """`neardup ping`."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated
 
 import click
@@ -11,7 +11,6 @@ from streams.commands.shared import Json
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     timeout: Annotated[float, Opt("Time to wait for the verdict.", low=0.1, high=3600, metavar="SECONDS")] = 60.0
     settings: Annotated[Settings, Flags((*CONNECTION, "pages_topic", "verdicts_topic", "codec"), connects="publish")]

@@ -1,7 +1,6 @@
 """`neardup plan`."""
 
 import re
-from dataclasses import dataclass
 from typing import Annotated
 
 from neardup.limits import DAY_MS
@@ -36,7 +35,6 @@ def _time(help: str, default_ms: int = 0) -> Opt:
     return Opt(help + shown, metavar="TIME", parse=_days, shows_default=not default_ms)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     pages_per_day: Annotated[int, Opt("Fetched pages, as 250000, 10M, 1.5G.", metavar="PAGES", parse=_pages)]
     retention: Annotated[float, _time("How far back the index reaches, as 90d, 6w, 1y.")]

@@ -1,6 +1,6 @@
 """`neardup publish`."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,6 @@ from streams.commands.shared import Documents, Json, Pages
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Documents, Json):
     paths: Pages
     bodies: Annotated[

@@ -1,6 +1,5 @@
 """`neardup render`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,6 @@ from streams.commands.shared import BaseUrl, Quiet, Results, Writes
 from streams.errors import WrongUsage
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(BaseUrl, Quiet):
     paths: Results
     out: Annotated[Path, Writes("The same results, each with its rendered body.")] = Path("rendered.jsonl")

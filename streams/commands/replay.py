@@ -2,11 +2,10 @@
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
-from streams.commands.options import DECIDER, SKETCHES, TOPICS, Flags, Opt, command
+from streams.commands.options import DECIDER, SKETCHES, TOPICS, Flags, Given, Opt, command
 from streams.commands.output import announce_compiler, complain
 from streams.commands.paths import must_be_state
 from streams.commands.shared import Writes
@@ -24,8 +23,7 @@ def _instant(text: str) -> int:
     return when
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Given):
     start: Annotated[int, Opt("First message of the sketch log.", "--from", metavar="OFFSET", low=0)] = 0
     stop: Annotated[int | None, Opt("Message after the last one.", "--to", metavar="OFFSET", low=0)] = None
     since: Annotated[

@@ -1,6 +1,5 @@
 """`neardup report`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,6 @@ from streams.commands.output import announce_compiler
 from streams.commands.shared import State, Writes
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(State):
     out: Annotated[Path, Writes("The file to write.")] = Path("report.html")
 

@@ -1,20 +1,18 @@
 """`neardup restore`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import click
 
 from streams.commands.checkpoints import store_of
-from streams.commands.options import Flags, Opt, command
+from streams.commands.options import Flags, Given, Opt, command
 from streams.commands.output import complain
 from streams.commands.paths import must_be_folder
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Given):
     checkpoint: Annotated[str, Opt("Which one; by default the newest good one.", metavar="NAME")] = ""
     settings: Annotated[Settings, Flags(("state", "checkpoints"), argument="state")]
 

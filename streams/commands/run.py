@@ -1,6 +1,6 @@
 """`neardup run`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,6 @@ from streams.commands.options import MATCH, SKETCH, Flags, command, values
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Decisions):
     settings: Annotated[Settings, Flags(tuple(dict.fromkeys((*SKETCH, *MATCH))))]
 

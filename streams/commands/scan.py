@@ -2,7 +2,7 @@
 
 import os
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,6 @@ from streams.commands.shared import STATE, THREADS, Documents, Json, Numbers, Pa
 from streams.errors import WrongUsage
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Documents, Json, Quiet):
     paths: Pages
     state: Annotated[

@@ -1,13 +1,11 @@
 """`neardup schema`."""
 
 import sys
-from dataclasses import dataclass
 
-from streams.commands.options import command
+from streams.commands.options import Given, command
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Given):
     pass
 
 

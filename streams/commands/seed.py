@@ -2,18 +2,16 @@
 
 import os
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import click
 
-from streams.commands.options import Arg, command
+from streams.commands.options import Arg, Given, command
 from streams.errors import WrongUsage
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Given):
     file: Annotated[Path, Arg("FILE", "A new file, readable by its owner alone.")]
 
 

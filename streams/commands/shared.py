@@ -1,11 +1,10 @@
 """Options that several commands share; a command's dataclass inherits them."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from streams.commands.options import Arg, Opt
+from streams.commands.options import Arg, Given, Opt
 from streams.commands.paths import must_be_folder, must_be_state, must_be_writable, must_exist
 
 if TYPE_CHECKING:
@@ -63,27 +62,22 @@ InsteadState = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Json:
+class Json(Given):
     as_json: Annotated[bool, Opt("Print JSON on standard output.", "--json")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Quiet:
+class Quiet(Given):
     quiet: Annotated[bool, Opt("Print no progress and no summary.", "--quiet -q")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class BaseUrl:
+class BaseUrl(Given):
     base_url: Annotated[str | None, Opt("Prefix of the file names of folders.", metavar="URL")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Links(BaseUrl):
     follow_links: Annotated[bool, Opt("In folders, also read files behind links to elsewhere.")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class Documents(Links):
     """Files of pages with fields of their own."""
 
@@ -93,8 +87,7 @@ class Documents(Links):
     text_field: Annotated[str | None, Opt("Likewise: the field of its text.", metavar="NAME")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Truth:
+class Truth(Given):
     """Natural truth: labels that follow from URLs."""
 
     natural: Annotated[bool, Opt("Label pairs by one path in several releases.")] = False
@@ -112,8 +105,7 @@ class Truth:
         return editions_of(self.releases, self.items, self.natural)
 
 
-@dataclass(frozen=True, kw_only=True)
-class State:
+class State(Given):
     """The state directory of a scan."""
 
     state: Annotated[

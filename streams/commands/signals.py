@@ -1,6 +1,5 @@
 """`neardup signals`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,6 @@ from streams.commands.paths import must_exist
 from streams.commands.shared import Json, Reads
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Json):
     a: Annotated[Path, Arg("A", "A file.", check=must_exist)]
     b: Annotated[Path, Arg("B", "Another file.", check=must_exist)]

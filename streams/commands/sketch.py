@@ -1,14 +1,12 @@
 """`neardup sketch`."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from streams.commands.options import SKETCH, Flags, command
+from streams.commands.options import SKETCH, Flags, Given, command
 from streams.config.settings import Settings
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Given):
     settings: Annotated[Settings, Flags(SKETCH, role="sketch")]
 
 

@@ -1,23 +1,20 @@
 """`neardup topics create` and `neardup topics check`."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from streams.commands.options import TOPICS, Flags, Opt, command
+from streams.commands.options import TOPICS, Flags, Given, Opt, command
 from streams.config.settings import Settings
 
 if TYPE_CHECKING:
     from streams.kafka import Admin
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
+class Check(Given):
     settings: Annotated[Settings, Flags(TOPICS, connects="topics")]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Create(Check):
     partitions: Annotated[int, Opt("Of pages and verdicts.", low=1, high=10_000)] = 8
     replicas: Annotated[int, Opt("Of every topic; three or more survive the loss of a broker.", low=1, high=9)] = 1

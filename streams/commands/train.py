@@ -1,6 +1,5 @@
 """`neardup train`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +22,6 @@ from streams.commands.shared import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Truth, BaseUrl, Json):
     paths: Results
     labels: Labels = ()

@@ -1,6 +1,5 @@
 """`neardup tune`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,6 @@ from streams.commands.paths import inputs, must_exist
 from streams.commands.shared import INPUTS, THREADS, BaseUrl, InsteadState, Json, Seed
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(BaseUrl, Json):
     labels: Annotated[
         tuple[Path, ...], Arg("LABELS...", "Labels by `neardup label` or `evaluate --labels-out`.", check=must_exist)

@@ -1,10 +1,9 @@
 """`neardup verdicts`."""
 
 import sys
-from dataclasses import dataclass
 from typing import Annotated
 
-from streams.commands.options import CONNECTION, Flags, Opt, command
+from streams.commands.options import CONNECTION, Flags, Given, Opt, command
 from streams.config.instants import parse_start
 from streams.config.settings import Settings
 from streams.process.shutdown import SystemClock
@@ -12,8 +11,7 @@ from streams.process.shutdown import SystemClock
 _COLUMNS = "page_id,verdict,score,url,because"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tail:
+class Tail(Given):
     """Records of a topic from a point in time on."""
 
     start: Annotated[
@@ -22,7 +20,6 @@ class Tail:
     follow: Annotated[bool, Opt("Wait for more, or end with the newest.", "--follow/--no-follow")] = True
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Tail):
     sites: Annotated[
         tuple[str, ...], Opt("Only this site and all below it; may be repeated.", "--site", metavar="SITE")

@@ -1,13 +1,12 @@
 """`neardup views`."""
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import click
 
-from streams.commands.options import CONNECTION, DECIDER, MONITORING, Arg, Flags, Opt, command
+from streams.commands.options import CONNECTION, DECIDER, MONITORING, Arg, Flags, Given, Opt, command
 from streams.commands.paths import must_be_scan
 from streams.commands.shared import Reads
 from streams.config.settings import VIEWS_PORT, Settings
@@ -19,8 +18,7 @@ _SETTINGS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Given):
     scan: Annotated[
         Path | None,
         Arg("[DIR]", "The state directory of a scan; by default the stream.", "--state", check=must_be_scan),

@@ -1,13 +1,10 @@
 """`neardup warm`."""
 
-from dataclasses import dataclass
-
-from streams.commands.options import command
+from streams.commands.options import Given, command
 from streams.commands.output import announce_compiler, complain
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Given):
     pass
 
 
