@@ -133,9 +133,20 @@ class Commands(click.Group):
         if len(args) > 1 and (found := self.get_command(ctx, name)):
             return name, found, args[2:]
         below = [known for known in SHORT if known.startswith(f"{args[0]} ")]
-        if below and args[0] not in SHORT:
+        if below and args[0] not in SHORT and not ctx.resilient_parsing:
             ctx.fail(f"{args[0]}: name one of {', '.join(below)}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Completes a word at a time: of `topics create`, `topics`, and then `create`."""
+        from click.shell_completion import CompletionItem
+
+        typed = [*ctx._protected_args, *ctx.args][:1]
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        names = [name.split() for name in SHORT]
+        words = [name[len(typed)] for name in names if len(name) > len(typed) and name[: len(typed)] == typed]
+        return [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, SHORT))

@@ -135,7 +135,7 @@ def test_what_is_installed_runs_from_where_it_was_put(
 
 # A shell that completes a command as a person's does: the function that the script defines is called on a line.
 COMPLETING = """
-source <("$@" --show-completion bash)
+source <("$@" completion bash)
 complete -p neardup >/dev/null
 neardup() {{ "${{PROGRAM[@]}}" "$@"; }}
 COMP_WORDS=({words})

@@ -336,7 +336,7 @@ def test_what_was_rendered_is_read_by_the_commands_of_results(shell: Shell) -> N
 
 def test_what_cannot_be_done_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     write(shell.folder / "results.jsonl", [one("http://a.example/", "x")])
-    for reason, *usage in (("there is none, site", "--network", "all"), ("--private is for", "--private")):
+    for reason, *usage in (("is not one of", "--network", "all"), ("--private is for", "--private")):
         ended = shell("render", "results.jsonl", *usage)
         assert ended.code == 2
         assert reason in ended.err
