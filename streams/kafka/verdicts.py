@@ -47,6 +47,9 @@ class KafkaVerdicts:
     its epoch after an abort. The broker therefore accepts records of the aborted transaction that arrive late, and they
     become part of the next transaction (seen with librdkafka 2.15.1 and a silent broker). The `init` of a new producer
     raises the epoch, so that the broker refuses such records, however short `socket.timeout.ms` is.
+
+    A producer is retired, too, once a request of a transaction was repeated, even if the transaction succeeded: the
+    first request may still arrive within the next transaction, and move the committed offset back or end it early.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class KafkaVerdicts:
         self.topic = topic
         self.transactional_id = transactional_id
         self._commits = 0
+        self._repeated = ""  # the call that was repeated; after it no other transaction is begun
         self._log, self.hop, self.first = log_topic, hop, ""
         self._audit_topic = audit_topic
         self._deadline_s = deadline_s
@@ -144,6 +148,9 @@ class KafkaVerdicts:
         records += [(self._audit_topic, None, value, None) for value in audit]
 
         what = f"the transaction up to offset {next_offset} of {self._log}"
+        if self._repeated:
+            reason = f"{self._repeated} was repeated in the last transaction, and may still arrive"
+            raise Unsettled(f"{what} needs a new producer: {reason}", commits=self._commits)
         self._guarded(what, lambda: self._transaction(records, next_offset))
         self._commits += 1
 
@@ -208,6 +215,8 @@ class KafkaVerdicts:
                 error = error_of(exception)
                 if error.txn_requires_abort() or not error.retriable():
                     raise self._failed(what, error) from exception
+                if what != "init":
+                    self._repeated = what
                 self._producer.poll(0.02)
                 self._in_time(f"{what} for {self.transactional_id}", error)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from broker import LOOKS_MS, PATIENCE_SECONDS, eventually, kill_between_transactions
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from neardup.errors import NeardupError
 from streams.config.settings import Topics
@@ -313,6 +313,38 @@ def test_a_broker_that_stays_away_ends_the_attempt_and_the_truth_is_told_later(o
     if done == Committed(1, NOWHERE):
         after.commit(batch(1), 2)
     assert sorted(said(connection, names)) == values_of(batch(0), batch(1))
+    after.close()
+
+
+@pytest.mark.parametrize("repeated", ["offsets", "commit"])
+def test_a_producer_that_has_repeated_a_request_begins_no_other_transaction(
+    connection: Connection, made: Topics, repeated: str
+) -> None:
+    """The first request may arrive within the next transaction: it would move the offset back, or commit too early."""
+    verdicts = sink(connection, made)
+    verdicts.init()
+    verdicts.commit(batch(0), 1)
+    call, lost = verdicts._call, [repeated]
+
+    def times_out(what: str, do: Callable[[], None]) -> None:
+        def once() -> None:
+            if what in lost:
+                lost.remove(what)
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer", False, True))  # retriable
+            do()
+
+        call(what, once)
+
+    verdicts._call = times_out  # type: ignore[method-assign]
+    verdicts.commit(batch(1), 2)
+    with pytest.raises(Unsettled, match=f"needs a new producer: {repeated} was repeated") as refused:
+        verdicts.commit(batch(2), 3)
+    assert refused.value.commits == 2
+
+    after = again(verdicts, connection, made)
+    assert after.committed() == Committed(2, NOWHERE)
+    after.commit(batch(2), 3)
+    assert sorted(said(connection, made)) == values_of(batch(0), batch(1), batch(2))
     after.close()
 
 

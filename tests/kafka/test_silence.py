@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import eventually
+from broker import eventually, kill_between_transactions
 from line import Line, Make, story
 from roles import Role
 from test_backfill import beside
@@ -114,5 +114,16 @@ def test_no_role_ends_while_the_broker_is_silent(own_broker: Any, everything: Ev
         eventually(lambda role=role: WAITS in role.said() or not role.running, "it has noticed")
     everything.look()
     own_broker.resume()
+    everything.publish(5)
+    everything.check()
+
+
+@pytest.mark.slow
+def test_no_role_ends_while_the_broker_is_killed_and_started(own_broker: Any, everything: Everything) -> None:
+    kill_between_transactions(own_broker)
+    for role in (everything.sketcher, everything.active, everything.run):
+        eventually(lambda role=role: WAITS in role.said() or not role.running, "it has noticed")
+    everything.look()
+    own_broker.restart()
     everything.publish(5)
     everything.check()
