@@ -1,14 +1,14 @@
-"""A scan's state directory: everything that the embedded run keeps between two scans.
+"""The state directory of a scan, and of the library (`streams.library`).
 
-Besides what every state directory has (`streams.state.directory`; the index may be deleted, and is then folded from
+Besides the files of every state directory (`streams.state.directory`; the index may be deleted, and is then folded from
 the log):
 
-    log/            the sketch log, `streams.files.segments`: what everything else can be made from again
-    verdicts/       one frame a message of the log, same offset: its verdicts
-    sources/        one file a source: path, digest, options, finished or not
+    log/            the sketch log, `streams.files.segments`: all else can be rebuilt from it
+    verdicts/       the verdicts: one frame per message of the log, at the same offset
+    sources/        one file per source: path, digest, options, finished or not
 
-On opening, torn tails are cut, verdicts that the store does not know of are cut, and the rest of the log is folded: the
-directory is then as if no crash had happened.
+Opening recovers from a crash: it cuts torn tails and the verdicts of messages that the store does not have, and folds
+the rest of the log.
 """
 
 import json
@@ -56,7 +56,7 @@ LIBRARY = "0" * 32
 
 
 class VerdictLog:
-    """The verdicts as frames, and a place to listen: what else wants each frame's (source, JSON lines)."""
+    """The log of verdicts. listener: called with (source, JSON lines) of each new frame."""
 
     def __init__(self, log: SegmentLog) -> None:
         self.log = log
@@ -75,8 +75,8 @@ class VerdictLog:
 class State:
     """One open state directory. Use `State.open`; close it, or use it as a context manager.
 
-    messages: what opening had to mend, for the operator. sources: by id (32 hex digits), in the order of their names.
-    first_decider: what decides from the log's begin on.
+    messages: repairs made by opening, for the operator. sources: by id (32 hex digits), in the order of their names.
+    first_decider: the decider at the log's start.
     """
 
     scheme: Scheme
@@ -133,12 +133,11 @@ class State:
 
     @property
     def decider(self) -> Decider:
-        """What decides now."""
+        """The current decider."""
         return self.matcher.decider
 
     def verdicts(self) -> Iterator[dict[str, Any]]:
-        """All verdicts as JSON objects, in the order of the log; without those that name what was taken down there or
-        since: a directory is read whole, so nothing has to be told that it is gone."""
+        """Yield verdicts as JSON objects, in the log's order, without those that name a page taken down later."""
         done = list(takedowns_of(self.store))
         for offset, frame in self.verdict_log.log.read():
             later = [one.takedown for one in done if one.offset >= offset]
@@ -147,7 +146,7 @@ class State:
                     yield verdict
 
     def kept_lines(self) -> Callable[[Verdict], bytes | None]:
-        """How a verdict was told: its JSON line, or None if it is not kept. Asked in the log's order, each once."""
+        """Return a lookup of a verdict's stored JSON line (or None); it is called in the log's order, once each."""
         frames = self.verdict_log.log.read()
         lines: dict[tuple[int, int], bytes] = {}
         last = -1
@@ -166,7 +165,7 @@ class State:
         return line_of
 
     def read_page(self, coordinates: Coordinates) -> Page:
-        """Reads one page again from its source. Raises BadInput where that is gone, changed or unknown."""
+        """Read a page again from its source. Raises BadInput if the source is gone, changed or unknown."""
         record = self.sources.get(coordinates.source)
         if coordinates.source == LIBRARY:
             raise BadInput("added by neardup.open_index, which keeps no pages")
@@ -191,10 +190,10 @@ class State:
         return page
 
     def enlist(self, source: LocalSource, *, again: bool = False) -> SourceRecord:
-        """Makes the source known, under the id that its pages get, and returns what is known of it.
+        """Record the source, and return its record with the id of its pages.
 
-        A source that was finished keeps its record, unless `again` or each of its pages was rejected: then it gets a
-        new run, and with it a new id.
+        A finished source keeps its record. With `again`, or if all its pages were rejected, it gets a new run and a new
+        id.
         """
         found = source.record
         runs = [known for known in self.sources.values() if known.content == found.content]
@@ -216,12 +215,12 @@ class State:
         return record
 
     def save_source(self, record: SourceRecord) -> None:
-        """Writes a source's record, whole or not at all. Raises StateError."""
+        """Write a source's record, whole or not at all. Raises StateError."""
         self.sources[record.id] = record
         self._directory.write(f"sources/{record.id}.json", json.dumps(asdict(record)))
 
     def forget(self, takedown: Takedown) -> FoldedTakedown:
-        """Takes pages down: the word goes into the log, and what the index holds of them goes. Raises StateError."""
+        """Take pages down: append the control record, and remove them from the index. Raises StateError."""
         scheme = bytes.fromhex(self.scheme.digest)
         offset = self.log.append(encode_control(Forget(scheme, takedown)))
         self.log.sync()
@@ -261,7 +260,7 @@ class State:
         self.catch_up(progress)
 
     def catch_up(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Folds what the log holds beyond the store. progress: messages folded, of how many."""
+        """Fold the messages that the store does not have. progress: messages folded, of how many."""
         start, end = self.matcher.next_offset, self.log.end()
         for count, (offset, message) in enumerate(self.log.read(start), 1):
             self.matcher.step(offset, message)
@@ -270,12 +269,12 @@ class State:
             progress(count, end - start)
 
     def flush(self) -> None:
-        """Makes everything durable: the verdicts first, as an index ahead of them would have to be rebuilt."""
+        """Make all durable: the verdicts first, because an index ahead of them would have to be rebuilt."""
         self.verdict_log.log.sync()
         self.store.flush()
 
     def close(self) -> None:
-        """Flushes and lets go of the directory; closing twice is harmless."""
+        """Flush and unlock the directory; closing twice is harmless."""
         self._held.close()
 
     def __enter__(self) -> "State":
@@ -371,7 +370,7 @@ class State:
             from neardup.index.rocks import RocksStore  # loads RocksDB only for those who use it
 
             store = RocksStore(self.path / "index")
-        # On the way out: what the store makes durable must not be ahead of the verdicts.
+        # The store must not be durable ahead of the verdicts.
         self._held.callback(store.close)
         self._held.callback(self.verdict_log.log.sync)
         return store

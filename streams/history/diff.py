@@ -1,8 +1,8 @@
-"""Two histories of verdicts about the same pages, side by side: what was said otherwise, how often, and of which sites.
+"""Compares two histories of verdicts about the same pages: changes by kind and by site.
 
-Pages are joined by where they were read (source, partition, offset), so that runs with other page ids, of another
-generation or after a new sketching, can be compared. Memory does not grow with the pages: the first history lies in a
-file of SQLite's meanwhile, and verdicts are kept whole for samples alone.
+Pages are joined by their source, partition and offset. So runs with other page ids can be compared: those of another
+generation, or of new sketches. Memory does not grow with the pages: the first history is kept in an SQLite file, and
+only samples keep whole verdicts.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ from neardup.errors import BadInput
 from neardup.standing import standing_of
 
 Verdict = Mapping[str, Any]
-#: Reads a history from its begin; it may be asked twice, and tells the same.
+#: Reads a history from its start; it is called up to three times, with the same result.
 History = Callable[[], Iterable[Verdict]]
 
-#: Samples of each kind of change, drawn by hash: the same whatever the order.
+#: Samples of each kind of change, drawn by hash, so that the order does not matter.
 SAMPLES = 8
 SITES_MAX = 50_000
 _NONE = "(none)"
@@ -31,8 +31,9 @@ _ROWS = 10_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Change:
-    """From one kind of verdict to another; `(none)`: the page has no verdict there. Of equal kinds, what it stands for:
-    another representative, or another page of the same content.
+    """A change of a page's verdict; `(none)`: no verdict there.
+
+    If both kinds are equal, the representative is another, or the page of the same content.
     """
 
     before: str
@@ -44,7 +45,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One page that was judged otherwise, with both verdicts; None where there is none."""
+    """A changed page with both verdicts; None if a history has none."""
 
     change: Change
     before: Verdict | None
@@ -53,8 +54,8 @@ class Sample:
 
 @dataclass(slots=True)
 class Diff:
-    """What two histories say. pages: in either; changes: pages by kind of change; sites: the same by registrable domain
-    (at most SITES_MAX of them, the rest under "(others)"); samples: up to SAMPLES of each kind.
+    """The result. pages: in either history. changes: pages by kind of change. sites: the same by registrable domain, at
+    most SITES_MAX and "(others)". samples: up to SAMPLES of each kind.
     """
 
     pages: int = 0
@@ -73,11 +74,11 @@ class Diff:
         self.sites.setdefault(site, Counter())[change] += 1
 
     def worst_sites(self, most: int = 20) -> list[tuple[str, Counter[Change]]]:
-        """Sites with the most changes, those with equally many by name."""
+        """Return the sites with the most changes, then by name."""
         return heapq.nsmallest(most, self.sites.items(), key=lambda item: (-item[1].total(), item[0]))
 
     def to_json(self) -> dict[str, Any]:
-        """For machines: plain values only."""
+        """Return plain JSON values."""
         return {
             "pages": self.pages,
             "changed": self.changed,
@@ -161,7 +162,7 @@ def _table(folder: Path) -> "sqlite3.Connection":
 
 
 class _Closing(sqlite3.Connection):
-    """As a context it is closed at the end, not committed."""
+    """A connection whose context closes it, without a commit."""
 
     def __exit__(self, *_: object) -> None:  # type: ignore[override]
         self.close()
@@ -206,7 +207,7 @@ def _place(key: str) -> tuple[str, int, int]:
 
 
 def _of(verdict: Verdict) -> str:
-    """What a verdict refers to, by where that was read: page ids mean nothing in another history."""
+    """Return the coordinates of the page that a verdict refers to; its page id differs in another history."""
     standing = standing_of(verdict)
     for page in (standing.representative, standing.content_of):
         if page and (place := page.get("coordinates")):
@@ -223,7 +224,7 @@ def _site(verdict: Verdict) -> str:
 
 
 def _note(found: Diff, chosen: dict[Change, list[tuple[int, str]]], change: Change, key: str, site: str) -> None:
-    """Counts a change, and keeps it for a sample if its hash is among the smallest."""
+    """Count a change, and keep its key as a sample if its hash is among the smallest."""
     found.count(change, site)
     rank = -int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
     heap = chosen.setdefault(change, [])

@@ -1,7 +1,7 @@
-"""What verdicts come to, as tables: each URL as it stands, clusters, and the verdicts themselves, one row each.
+"""Exports verdicts as three tables: one row per URL with its standing, per cluster, and per verdict.
 
-Columns are only ever added, so whoever reads them by name goes on reading. Times are milliseconds since the epoch. Rows
-come in a fixed order; memory does not grow with the pages, which lie in a file of SQLite's meanwhile.
+Columns are only ever added, so readers that use their names keep working. Times are milliseconds since the epoch. Rows
+have a fixed order. Memory does not grow with the pages, which are kept in an SQLite file.
 """
 
 import sqlite3
@@ -97,7 +97,7 @@ def _standing(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int],
             table.close()
 
 
-# A URL's latest verdict by its id; of a cluster what its latest verdict told.
+# The latest verdict of each URL, and the canonical URL of each cluster's latest verdict.
 _SCHEMA = """
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;
 CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, last TEXT, verdict TEXT, site TEXT, cluster INT,
@@ -180,7 +180,7 @@ def _cluster_row(members: list[tuple[Any, ...]]) -> Iterator[Row]:
 
 
 def _apart(verdict: Verdict) -> tuple[str | None, str | None]:
-    """What tells the page from one that is alike, and that page's URL."""
+    """Return the step that keeps the page apart from a similar one, and that page's URL."""
     evidence = verdict.get("evidence") or {}
     return (evidence["kept_apart"], evidence["nearest"]["url"]) if evidence.get("kept_apart") else (None, None)
 

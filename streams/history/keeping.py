@@ -1,4 +1,4 @@
-"""Which pages of which sources a deduplicated copy keeps: of each URL that an index shows, the fetch that holds now."""
+"""Selects the pages of a deduplicated copy: the current fetch of each URL that an index shows."""
 
 import sqlite3
 import tempfile
@@ -25,7 +25,7 @@ class Written(NamedTuple):
 
 
 class Keeping:
-    """What becomes of each page, in a file of SQLite's: memory does not grow with the pages. A context manager."""
+    """The selection, in an SQLite file, so that memory does not grow with the pages. A context manager."""
 
     def __init__(self, verdicts: Iterable[Verdict], progress: Callable[[int], None] = lambda read: None) -> None:
         """Raises BadInput for lines that are no verdicts."""
@@ -44,8 +44,10 @@ class Keeping:
             raise
 
     def of(self, source: str) -> Iterator[tuple[int, bool, str | None]]:
-        """(offset, whether it is kept, URL of the page that it is an exact copy of) in the order of the offsets; pages
-        that neither is said of, as of former fetches, are left out."""
+        """Yield (offset, whether it is kept, URL of the page that it is an exact copy of), by offset.
+
+        Pages that are neither, such as former fetches, are left out.
+        """
         yield from self._table.execute(
             'SELECT "offset", kept, copy_of FROM pages WHERE source = ? AND (kept OR copy_of NOT NULL)'
             ' ORDER BY "offset"',
@@ -53,11 +55,11 @@ class Keeping:
         )
 
     def wrote(self, url: str, page: Written) -> None:
-        """Remembers that the copy holds a page."""
+        """Record that the copy holds a page."""
         self._table.execute("REPLACE INTO written VALUES (?, ?, ?)", (url, *page))
 
     def written(self, url: str) -> Written | None:
-        """What the copy holds of a URL, so far."""
+        """Return the page of a URL that the copy holds so far."""
         found = self._table.execute("SELECT digest, date FROM written WHERE url = ?", (url,)).fetchone()
         return Written(*found) if found else None
 

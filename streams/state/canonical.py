@@ -1,6 +1,6 @@
-"""The policy by which a scan's canonical pages are chosen: one small file beside the state, for whoever shows pages.
+"""The policy for canonical pages in a scan's directory: one small file.
 
-It is no part of what verdicts are made from: nothing is folded again for another one, and no lock is taken.
+Verdicts do not depend on it: a new policy needs neither a fold nor the lock.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ _NAME = "canonical.json"
 
 
 def kept_policy(path: Path) -> tuple[str, ...]:
-    """The policy of a scan's directory; empty where none is set. Raises StateError, CorruptRecord."""
+    """Return the policy of a scan's directory; empty if none is set. Raises StateError, CorruptRecord."""
     file = path / _NAME
     try:
         return policy_of(str(orjson.loads(file.read_bytes())["policy"]))
@@ -24,11 +24,11 @@ def kept_policy(path: Path) -> tuple[str, ...]:
     except OSError as error:
         raise state_error("read", file, error) from error
     except (ValueError, TypeError, KeyError, BadInput) as error:
-        raise CorruptRecord(f"{file} is no policy: {error}; set it anew: neardup canonical") from error
+        raise CorruptRecord(f"{file} is no policy: {error}; set it again: neardup canonical") from error
 
 
 def keep_policy(path: Path, policy: tuple[str, ...]) -> None:
-    """Sets it, whole or not at all; empty: none. Raises StateError."""
+    """Set the policy, whole or not at all; empty: none. Raises StateError."""
     file = path / _NAME
     try:
         write_whole(file, orjson.dumps({"policy": policy_text(policy)}).decode(), 0o644)

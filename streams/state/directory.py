@@ -1,13 +1,13 @@
-"""A state directory, as scan and matcher have it.
+"""A state directory of a scan, a library or a matcher.
 
-    lock            held by the one process that has it open; holds its pid
-    scheme.json     for the owner's eyes: the seed in it is a secret
-    decider.json    what decides from the log's begin on, until a word in the log names another one
-    index/          the store; what it was folded from is in its META family
-    canonical.json  a scan's: by which policy canonical pages are chosen (`streams.state.canonical`), where one is set
-    inputs/         a scan's: copies of what it read from elsewhere (`streams.files.fetching`); may be deleted
+    lock            locked by the one process that has it open; holds its pid
+    scheme.json     readable by the owner only: the seed in it is a secret
+    decider.json    the decider from the log's start on, until a control record names another one
+    index/          the store; its META family names the log that it was folded from
+    canonical.json  a scan's policy for canonical pages (`streams.state.canonical`), if one is set
+    inputs/         a scan's copies of remote input (`streams.files.fetching`); may be deleted
 
-The matcher's has nothing else: its log and its verdicts are topics. A scan's has these, too: see
+A matcher has no more: its log and its verdicts are topics. A scan and the library have both here, see
 `streams.files.state`.
 """
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 _Kept = TypeVar("_Kept", Scheme, Decider)
 _NAMES = frozenset({"lock", "scheme.json", "decider.json", "canonical.json", "index", "inputs"})
-#: What a scan's directory has besides.
+#: Further names in the directory of a scan.
 SCAN_NAMES = ("log", "verdicts", "sources")
 
 
 class Directory:
-    """A directory that this process has to itself, and the files that say what its index is."""
+    """A locked directory, and the files that name its scheme and decider."""
 
     def __init__(self, path: Path, held: ExitStack, *, more: Collection[str] = ()) -> None:
         """Makes the directory if it is missing, and locks it until `held` is closed.

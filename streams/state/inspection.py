@@ -1,7 +1,7 @@
-"""A look into an index that nobody has open: what it holds, and whether its parts fit together.
+"""Inspects an index that no process has open: its content, and whether its rows agree.
 
-Everything is read in the order in which it lies, in bounded memory: an index of ten million pages takes minutes, not
-gigabytes. Nothing is mended here: what does not fit is made again from the log, of which an index is a function.
+Rows are read in their order, in bounded memory: an index of ten million pages takes minutes, not gigabytes. Nothing is
+repaired: an index is a function of the log, which rebuilds it.
 """
 
 from collections import Counter
@@ -29,15 +29,15 @@ from neardup.rules.families import KeyFamily, family_of
 from neardup.sketch.header import Header
 
 _BATCH = 1024
-#: So many contradictions are told; what there are more is counted.
-TOLD_MAX = 100
+#: Contradictions that are listed; further ones are counted.
+LISTED_MAX = 100
 
 #: Called with the rows read so far.
 Progress = Callable[[int], None]
 
 
 class Wrong(NamedTuple):
-    """A contradiction. family: where the row lies; key: in hex; what: what it lacks or says otherwise."""
+    """A contradiction. family: of the row; key: in hex; what: a sentence about the row."""
 
     family: str
     key: str
@@ -46,12 +46,12 @@ class Wrong(NamedTuple):
 
 @dataclass(slots=True)
 class Inspection:
-    """What an index holds.
+    """The content of an index.
 
-    rows, bytes: by column family, keys and values, before compression. standing: URLs by their rows' standing, which
-    for a member is what it was when it was last verified. keys: rows of the `keys` family by kind of key; hot: of
-    these, those that turned hot. largest: the clusters with the most pages, (pages, cluster id). wrong: contradictions,
-    the first TOLD_MAX; wrong_total: all of them.
+    rows, bytes: by column family, keys and values, before compression. standing: URLs by standing; a member's is that
+    of its last verification. keys: rows of the `keys` family by kind of key; hot: those of them that are hot. largest:
+    the clusters with the most pages, (pages, cluster id). wrong: the first LISTED_MAX contradictions; wrong_total:
+    their number.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -64,7 +64,7 @@ class Inspection:
     wrong_total: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """For machines: plain values only."""
+        """Return plain JSON values."""
         return {
             "rows": dict(self.rows),
             "bytes": dict(self.bytes),
@@ -84,7 +84,7 @@ class _Inspector:
         self._read = 0
 
     def rows(self, family: Family) -> Iterator[list[tuple[bytes, bytes]]]:
-        """All rows of a family, some at a time, counted."""
+        """Yield all rows of a family in batches, and count them."""
         name = family.name.lower()
         source = iter(self.store.scan(family))
         while batch := list(islice(source, _BATCH)):
@@ -96,11 +96,11 @@ class _Inspector:
 
     def wrong(self, family: Family, key: bytes, what: str) -> None:
         self.found.wrong_total += 1
-        if len(self.found.wrong) < TOLD_MAX:
+        if len(self.found.wrong) < LISTED_MAX:
             self.found.wrong.append(Wrong(family.name.lower(), key.hex(), what))
 
     def decoded(self, family: Family, batch: Iterable[tuple[bytes, bytes]], decode: Callable[[bytes], Any]) -> Any:
-        """(key, row) of the rows that can be read; the others are wrong."""
+        """Yield (key, row); rows that cannot be decoded are contradictions."""
         for key, value in batch:
             try:
                 yield key, decode(value)
@@ -112,7 +112,7 @@ class _Inspector:
 
 
 def inspect(store: Store, progress: Progress = lambda rows: None) -> Inspection:
-    """Reads the whole index. Raises StateError where it cannot be read at all."""
+    """Read the whole index. Raises StateError if it cannot be opened."""
     work = _Inspector(store, progress)
     _urls(work)
     _clusters(work)
@@ -124,7 +124,7 @@ def inspect(store: Store, progress: Progress = lambda rows: None) -> Inspection:
 
 
 def _urls(work: _Inspector) -> None:
-    """Each live URL has its sketch, its cluster, and its member's row or the cluster's own."""
+    """Check that each live URL has its sketch, its cluster, and a row as member or representative."""
     for batch in work.rows(Family.URLS):
         rows: list[tuple[bytes, UrlRow]] = list(work.decoded(Family.URLS, batch, decode_url))
         work.found.standing.update(row.standing.value for _, row in rows)
@@ -147,7 +147,7 @@ def _urls(work: _Inspector) -> None:
 
 
 def _clusters(work: _Inspector) -> None:
-    """Each cluster has its founding sketch, its representative, and as many members as it says."""
+    """Check each cluster's founding sketch, representative, and number of members."""
     members = _counts(work.store)
     next_counted = next(members, None)
     for batch in work.rows(Family.CLUSTERS):
@@ -168,7 +168,7 @@ def _clusters(work: _Inspector) -> None:
 
 
 def _place(url: bytes | None) -> tuple[int, int] | None:
-    """Cluster and member of a URL's row; None of one that is missing or, as is told elsewhere, cannot be read."""
+    """Return cluster and member of a URL's row; None if it is missing or cannot be decoded."""
     try:
         return None if url is None else (decode_url(url).cluster, decode_url(url).member)
     except CorruptRecord:
@@ -176,7 +176,7 @@ def _place(url: bytes | None) -> tuple[int, int] | None:
 
 
 def _hash(row: bytes | None, decode: Callable[[bytes], Any]) -> bytes | None:
-    """The URL that a cluster's or a member's row names; None as above."""
+    """Return the hash of the URL in a cluster's or a member's row; None as above."""
     try:
         return None if row is None else decode(row).url_hash
     except CorruptRecord:
@@ -184,7 +184,7 @@ def _hash(row: bytes | None, decode: Callable[[bytes], Any]) -> bytes | None:
 
 
 def _counts(store: Store) -> Iterator[tuple[bytes, int]]:
-    """(cluster's key, members), ascending."""
+    """Yield (cluster's key, members), ascending."""
     at, count = b"", 0
     for key, _ in store.scan(Family.MEMBERS):
         if key[:8] != at:
@@ -204,7 +204,7 @@ def _keep_largest(largest: list[tuple[int, int]], size: int, cluster: int, most:
 
 
 def _members(work: _Inspector) -> None:
-    """Each member has its cluster, and a URL that says so."""
+    """Check that each member has its cluster, and that its URL's row agrees."""
     for batch in work.rows(Family.MEMBERS):
         rows = list(work.decoded(Family.MEMBERS, batch, decode_member))
         lost = work.lacking(Family.CLUSTERS, [key[:8] for key, _ in rows])
@@ -217,7 +217,7 @@ def _members(work: _Inspector) -> None:
 
 
 def _sketches(work: _Inspector) -> None:
-    """Each sketch can be read, with what it shares with others."""
+    """Check that each sketch can be decoded, with the parts that it shares with others."""
     for batch in work.rows(Family.SKETCHES):
         rests = dict(work.decoded(Family.SKETCHES, batch, sharing.rest_of_row))
         shared = [id_key(rest) for rest in rests.values() if rest is not None]
@@ -237,7 +237,7 @@ def _sketches(work: _Inspector) -> None:
 
 
 def _keys(work: _Inspector) -> None:
-    """Each page that a digest's row or a posting list names has its sketch."""
+    """Check that each page in a digest's row or a posting list has its sketch."""
     for batch in work.rows(Family.KEYS):
         named: list[tuple[bytes, int]] = []
         for key, value in batch:
