@@ -25,9 +25,16 @@ def share(tally: Counts) -> float:
     return tally["near_found"] / max(1, tally["near"])
 
 
+def whole_share(tally: Counts) -> float:
+    """The share of all repeats, for streams whose truth is given."""
+    kinds = ("exact", "near", "reframed")
+    return sum(tally[f"{kind}_found"] for kind in kinds) / max(1, sum(tally[kind] for kind in kinds))
+
+
 def f1(tally: Counts) -> float:
-    found = tally["near_found"] + tally["exact_found"]
-    return 2 * found / max(1, found + tally["wrong"] + tally["misled"] + tally["near"] + tally["exact"])
+    found = sum(tally[f"{kind}_found"] for kind in ("exact", "near", "reframed"))
+    repeats = sum(tally[kind] for kind in ("exact", "near", "reframed"))
+    return 2 * found / max(1, found + tally["wrong"] + tally["misled"] + repeats)
 
 
 def by_generator(results: Sequence[Result]) -> dict[str, list[Result]]:
@@ -59,7 +66,7 @@ def side_by_side(results: Sequence[Result]) -> str:
         row = [form, f"{per_1000(whole):.2f}", f"{worst[0]:.1f} {worst[1]}", f"{package[0]:.1f} {package[1]}"]
         row += [f"{share(whole):.4f}", f"{share(summed(of.get('editions', []), form)):.4f}"]
         made = summed(of.get("made", []), form)
-        row += [f"{per_1000(made):.2f}, {share(made):.3f}"]
+        row += [f"{per_1000(made):.2f}, {whole_share(made):.3f}"]
         for one in single:
             row.append(_single(one, Counter(one["counts"].get(form, {}))))
         rows.append(row)
@@ -75,7 +82,7 @@ def _single(one: Result, tally: Counts) -> str:
         return f"F1 {f1(tally):.3f}"
     if one["kind"] == "real":
         return f"{tally['wrong']} wrong"
-    return f"{share(tally):.3f}"
+    return f"{whole_share(tally):.3f}"
 
 
 def generators(results: Sequence[Result], form: str = rules.DEFAULT, other: str = "tape") -> str:

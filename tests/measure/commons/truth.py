@@ -3,12 +3,12 @@
 * SAME: equal texts, signs and case included; or one path in two releases, and main contents that agree: |LCS| /
   (|A| + |B| - |LCS|) of their tokens (*LJ*) is at least .9.
 * EDITION: one path in two releases, and the multisets of tokens of their main contents or of the whole pages have a
-  Jaccard of .5 at least. So have pages of one title and file name where no other release has one of the paths. Both
+  Jaccard of .5 at least. So have pages of one file name where no other release has one of the paths. Both
   answers are accepted.
 * TWIN: other paths, one title, an LJ of .75, and equal prose, signs and case included, but for dates and clocks; or an
-  LJ of .9 where the path stands in one release alone, or of .75 where it differs in the name of a language alone. The
-  truth does not know whether such pages are one page that is served twice, that was renamed or not translated, or two
-  states of one record.
+  LJ of .9 in two releases, if one title, or a path that only its release has; or of .75 where paths differ in the name
+  of a language alone. The truth does not know whether such pages are one page that is served twice, that was renamed or
+  not translated, or two states of one record.
 * OTHER: everything else. A page that is hidden behind such a page is hidden wrongly.
 
 The main content of a page is what a line of its text says that fewer than a quarter of the pages of its release say;
@@ -107,12 +107,14 @@ class Truth:
             return Relation.EDITION if max(likeness, self.whole_likeness(a, b)) >= EDITION_MIN else Relation.OTHER
         likeness, one_title = self.likeness(a, b), self.titles[a] == self.titles[b]
         renamed = one.release != other.release and (one.alone or other.alone)
-        if renamed and one_title and likeness >= EDITION_MIN and _file(one) == _file(other):
+        if renamed and likeness >= EDITION_MIN and _file(one) == _file(other):
             return Relation.EDITION
         if one_title and likeness >= TWIN_MIN and self._said(a) == self._said(b) != "":
             return Relation.TWIN
         translated = _translated(one.key, other.key) and likeness >= TWIN_MIN
-        return Relation.TWIN if translated or (renamed and likeness >= SAME_MIN) else Relation.OTHER
+        numbered = one.release != other.release and one_title
+        near = (renamed or numbered) and likeness >= SAME_MIN
+        return Relation.TWIN if translated or near else Relation.OTHER
 
     @cached_property
     def repeats(self) -> list[tuple[str, list[int]]]:
