@@ -3,6 +3,7 @@
 The numbers are those of a verdict's `evidence`, the thresholds those of the decider.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -61,10 +62,14 @@ def reason_kind(reason: str | None) -> str:
 
 
 def percent(share: float) -> str:
-    """Formats a share; 100% and 0% only if exact."""
+    """Formats a share. 0% and 100% are exact; small shares and those near 100% have one significant digit."""
     if share in (0, 1):
         return f"{share:.0%}"
-    return f"{min(max(share, 0.001), 0.999):.1%}" if share < 0.01 or share > 0.99 else f"{share:.0%}"
+    least = min(share, 1 - share) * 100
+    if least < 0.001:
+        return "<0.001%" if share < 0.5 else ">99.999%"
+    digits = max(0, -math.floor(math.log10(least)))
+    return f"{share:.{digits}%}"
 
 
 def sentences(evidence: Mapping[str, Any], decider: Decider) -> list[str]:

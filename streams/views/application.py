@@ -1,10 +1,10 @@
-"""The Faust application: one reader of `verdicts` that keeps the rows in tables on RocksDB.
+"""The Faust application: consumes `verdicts` and keeps the rows of the views in tables on RocksDB.
 
-Faust delivers at least once: after `kill -9` verdicts come again, up to some seconds of them, and of the rows that one
-verdict changes some have it already. Rows take only what is newer than what they hold (`streams.views.rows`), so they
-end alike whatever comes twice. Each partition of the topic has rows of its own, beside its part of every table.
+Faust delivers at least once: after `kill -9` some seconds of verdicts come again, and some of the rows that one verdict
+changes have it already. A row applies only newer verdicts (`streams.views.rows`), so repeats change nothing. Each
+partition of the topic has its own rows and its own part of every table.
 
-The tables belong to one topic as it was created: made anew under its name it is followed from its begin by new tables.
+The tables belong to one topic id: a topic that is deleted and recreated gets new tables, filled from its begin.
 """
 
 import asyncio
@@ -31,39 +31,40 @@ from streams.process import logs
 from streams.roles.runtime import connect
 from streams.views.audit_topic import TopicAudits
 from streams.views.audits import Audits, NoAudits
-from streams.views.changes import Changelogs
+from streams.views.changelogs import Changelogs
 from streams.views.control import Control
 from streams.views.driver import SCHEME, CommittedConsumer
-from streams.views.health import Facts, of_stream
-from streams.views.line import StreamHealth
-from streams.views.lists import Row, closeness_to
+from streams.views.health import of_stream
+from streams.views.lists import Facts, Row, closeness_to
+from streams.views.monitoring import Monitor, Rate, monitored
 from streams.views.peers import Peers, own_address
 from streams.views.progress import Progress
 from streams.views.rows import EVERYTHING, TABLES, apply
+from streams.views.search import joined, search_rows
 from streams.views.security import credentials
-from streams.views.topics import StreamOrigin
-from streams.views.watching import Rate, Watch, watched
+from streams.views.stream_health import StreamHealth
+from streams.views.stream_origin import StreamOrigin
 from streams.views.web import serve
 
 _log = logs.get("views")
 
-#: A worker that was killed is missed after so long, and its partitions given to the next.
+#: After this time without a heartbeat the partitions of a killed worker are reassigned.
 SESSION_SECONDS = 10.0
-#: Faust joins, and folds what its changelog has beyond the disk; then it is ready, or something is wrong.
+#: Longest time for Faust to join and to restore its changelogs.
 START_SECONDS_MAX = 300.0
 STOP_SECONDS_MAX = 20.0
-#: The lag is asked for a page that somebody waits for.
+#: Limit of Kafka's requests for the lag: a person waits for the page.
 LAG_SECONDS_MAX = 5.0
-#: Tables of another version are left alone, and the topic is read anew from its begin.
-ROWS_VERSION = 4
-#: Verdicts taken in together, and how long the first of them waits for others: many change the same rows.
+#: Raised when the rows change: tables of another version are not touched, and the topic is consumed from its begin.
+ROWS_VERSION = 5
+#: Verdicts applied together, and the longest wait for a full batch: many verdicts change the same rows.
 BATCH_VERDICTS, BATCH_SECONDS = 1_000, 0.5
 
 
 class _PartitionRows:
-    """The rows of one partition while a batch of its verdicts is taken in: each is read once, and written once.
+    """The rows of one partition during a batch: each is read once and written once.
 
-    Beside Faust's own way into its tables, which knows the partition of the one event at hand alone.
+    Faust's own table interface serves only the partition of the current event.
     """
 
     def __init__(self, tables: Mapping[str, Any], partition: int) -> None:
@@ -72,19 +73,19 @@ class _PartitionRows:
         self._changed: set[tuple[str, bytes]] = set()
 
     def get(self, table: str, key: str) -> Row | None:
-        place = table, _key(key)
-        if place not in self._held:
-            value = self._tables[table].data._db_for_partition(self._partition).get(place[1])
-            self._held[place] = None if value is None else orjson.loads(value)
-        return self._held[place]
+        name = table, _key(key)
+        if name not in self._held:
+            value = self._tables[table].data._db_for_partition(self._partition).get(name[1])
+            self._held[name] = None if value is None else orjson.loads(value)
+        return self._held[name]
 
     def put(self, table: str, key: str, row: Row) -> None:
-        place = table, _key(key)
-        self._held[place] = row
-        self._changed.add(place)
+        name = table, _key(key)
+        self._held[name] = row
+        self._changed.add(name)
 
     async def keep(self, changelogs: Changelogs) -> None:
-        """To the disk, and on their way to the changelogs."""
+        """Write changed rows to the disk and send them to the changelogs."""
         changed: dict[str, list[tuple[bytes, bytes]]] = {}
         for name, key in self._changed:
             changed.setdefault(name, []).append((key, orjson.dumps(self._held[name, key])))
@@ -96,7 +97,7 @@ class _PartitionRows:
 
 
 def _bytes_of(store: Any) -> int:
-    """On disk, and in memory on the way there."""
+    """Bytes on disk and in memtables."""
     sizes = ("rocksdb.total-sst-files-size", "rocksdb.cur-size-all-mem-tables")
     return sum(store.property_int_value(each) or 0 for each in sizes)
 
@@ -106,7 +107,7 @@ def _key(text: str) -> bytes:
 
 
 class StreamSource:
-    """The tables as a source of pages. where: the topic. partitions: how many the topic had at the start."""
+    """The tables as the data of the pages. where: the topic. partitions: of the topic at the start."""
 
     def __init__(self, settings: Settings, topic: Topic, address: str) -> None:
         """address: this worker's, for the others. Raises BadInput where the folder of the tables cannot be made."""
@@ -131,7 +132,7 @@ class StreamSource:
             topic_disable_leader=True,
             broker_session_timeout=SESSION_SECONDS,
             broker_heartbeat_interval=SESSION_SECONDS / 4,
-            # Rows go to the changelogs, some kB each: with 16 kB a batch one request would carry half a dozen.
+            # A row of the changelogs has some kB: a batch of 16 kB would carry half a dozen.
             producer_max_batch_size=512 << 10,
             producer_linger=0.05,
             web_enabled=False,
@@ -149,7 +150,7 @@ class StreamSource:
         }
         self._changes = Changelogs(self.app, self._tables, self._fail)
         self._closeness = closeness_to(Decider(scheme="", **settings.decider_values))
-        self._rate, self._others_rate, self._taken = Rate(), 0.0, 0
+        self._rate, self._others_rate, self._applied = Rate(), 0.0, 0
         self._progress = Progress()
         self._peers = Peers(address, settings.views_token)
         self._control = Control(settings)
@@ -165,34 +166,34 @@ class StreamSource:
     async def _follow(self, stream: Any) -> None:
         async for events in stream.take_events(BATCH_VERDICTS, BATCH_SECONDS):
             try:
-                await self._take(events)
-            except Exception as error:  # noqa: BLE001  # Faust would log it, and go on with the next verdicts
+                await self._apply(events)
+            except Exception as error:  # noqa: BLE001  # Faust would log it and continue with the next verdicts
                 self._fail(error)
                 await asyncio.Event().wait()
 
-    async def _take(self, events: Sequence[Any]) -> None:
-        """Takes in verdicts of any partitions, each partition's in order; Faust may commit them afterwards."""
+    async def _apply(self, events: Sequence[Any]) -> None:
+        """Apply verdicts of any partitions, each partition's in order. Faust may commit them afterwards."""
         parts: dict[TP, _PartitionRows] = {}
         first: dict[TP, int] = {}
         last: dict[TP, int] = {}
-        taken = 0
+        applied = 0
         mine, generation = self.app.consumer.assignment(), self.app.consumer_generation_id
         for event in events:
             message = event.message
-            if not self._progress.takes(message, mine, generation):
+            if not self._progress.accepts(message, mine, generation):
                 continue
             place = TP(message.topic, message.partition)
-            taken += 1
+            applied += 1
             first.setdefault(place, message.offset)
             last[place] = message.offset
             rows = parts.setdefault(place, _PartitionRows(self._tables, message.partition))
             if event.value is None:
-                continue  # an operator's: it deletes a URL from a compacted topic
+                continue  # an operator's tombstone in a compacted topic
             try:
                 apply(orjson.loads(event.value or b""), rows, round(message.timestamp * 1000), self._closeness)
             except (KeyError, TypeError, ValueError) as error:
                 _log.warning(
-                    "no verdict, left out",
+                    "skipped a record that is not a verdict",
                     topic=message.topic,
                     partition=message.partition,
                     offset=message.offset,
@@ -201,21 +202,21 @@ class StreamSource:
         for place, rows in parts.items():
             if place in self.app.consumer.assignment() and generation == self.app.consumer_generation_id:
                 await rows.keep(self._changes)
-                self._progress.kept(place, generation, last[place] + 1)
+                self._progress.applied(place, generation, last[place] + 1)
             else:
-                self._progress.left_out(place, generation, first[place])
-        self._rate.count(taken)
-        self._taken += taken
+                self._progress.skipped(place, generation, first[place])
+        self._rate.count(applied)
+        self._applied += applied
 
     def _fail(self, error: BaseException) -> None:
         if not self._failed.done():
             self._failed.set_result(error)
 
-    async def look(self, watch: Watch) -> None:
-        """Never returns; the views stop where they stand still."""
+    async def watch(self, monitor: Monitor) -> None:
+        """Watch the lag; ends only by cancellation. Stops the views if they do not progress."""
         try:
-            await watch.look(self._own_lag_of_all, lambda: (self._taken, self._changes.restored))
-        except Exception as error:  # noqa: BLE001  # nobody else looks at what becomes of this task
+            await monitor.run(self._own_lag_of_all, lambda: (self._applied, self._changes.restored))
+        except Exception as error:  # noqa: BLE001  # this task's result is not awaited
             self._fail(error)
 
     async def _rows_kept(self) -> Mapping[TP, int] | None:
@@ -236,10 +237,19 @@ class StreamSource:
 
     def own_rows(self, table: str, key: str) -> Sequence[Row]:
         name, mine = _key(key), self._parts(self.app.assignor.assigned_actives())
-        # Past Faust's own lookup, which finds the row of one partition and not those of all; and not those that this
-        # worker merely keeps a copy of.
+        # Faust's own lookup serves one partition. Standby copies are left out.
         stores = [store for part, store in list(self._tables[table].data._dbs.items()) if part in mine]
         return [orjson.loads(value) for store in stores if (value := store.get(name)) is not None]
+
+    def search(self, text: str) -> Facts:
+        others = [self._peers.search(url, parts, text) for url, parts in self._others().items()]
+        return joined([self.own_search(text), *others])
+
+    def own_search(self, text: str) -> Facts:
+        mine = self._parts(self.app.assignor.assigned_actives())
+        stores = [store for part, store in list(self._tables["urls"].data._dbs.items()) if part in mine]
+        # Faust keeps its offset beside the rows, which are JSON objects.
+        return search_rows((row for store in stores for row in store.values() if row.startswith(b"{")), text)
 
     def _parts(self, places: Collection[TP]) -> set[int]:
         return {place.partition for place in places if place.topic == self._topic.name}
@@ -250,7 +260,7 @@ class StreamSource:
         return self._peers.others(held)
 
     async def lag(self) -> dict[int, int] | None:
-        """Of all partitions. Raises BrokerError."""
+        """Return the lag of all partitions. Raises BrokerError."""
         out, rate = await self.own_lag(), 0.0
         for url, parts in self._others().items():
             other = await asyncio.to_thread(self._peers.own, url, parts)
@@ -260,7 +270,7 @@ class StreamSource:
         return out
 
     async def own_lag(self) -> dict[int, int]:
-        """Of the partitions that this worker has. Raises BrokerError."""
+        """Return the lag of this worker's partitions. Raises BrokerError."""
         ends = await asyncio.to_thread(self._admin.offsets, self._topic, "latest", committed_only=True)
         consumer = self.app.consumer
         out = {}
@@ -268,11 +278,11 @@ class StreamSource:
             if place.topic != self._topic.name:
                 continue
             try:
-                # Behind the markers of transactions, but also behind what is read and not yet in the rows.
+                # It is behind the markers of transactions, and behind verdicts consumed but not yet applied.
                 position = await consumer.position(TP(place.topic, place.partition)) or 0
             except IllegalStateError:
-                continue  # given to another worker at this moment
-            # Faust keeps acknowledged ones there, too, where a partition went and came back and was read once more.
+                continue  # being reassigned
+            # Acknowledged messages stay in `unacked` if their partition was revoked and assigned again.
             unacked = [message for message in consumer.unacked if not message.acked]
             waiting = [message.offset for message in unacked if message.tp == place]
             if (left := self._progress.waiting(place, self.app.consumer_generation_id)) is not None:
@@ -281,34 +291,34 @@ class StreamSource:
         return out
 
     async def _own_lag_of_all(self) -> Mapping[int, int]:
-        """`own_lag`; the views stop where the topic was given more partitions than they follow."""
+        """Return `own_lag`; stop the views if partitions were added to the topic."""
         now = (await asyncio.to_thread(self._admin.topics, [self._topic.name])).get(self._topic.name)
         if now is not None and now.id == self._topic.id and now.partitions > self.partitions:
             self._fail(
                 TopicError(
-                    f"topic {now.name} has {now.partitions} partitions now, and these views follow {self.partitions}; "
-                    "started again, they follow all of them"
+                    f"topic {now.name} has {now.partitions} partitions now, and these views consume {self.partitions}; "
+                    "restart them to consume all"
                 )
             )
         return await self.own_lag()
 
     async def own(self) -> Mapping[str, Any]:
         lag = {str(partition): count for partition, count in (await self.own_lag()).items()}
-        # Also what it keeps copies of.
+        # Standby copies are included.
         tables = {name: sum(map(_bytes_of, list(table.data._dbs.values()))) for name, table in self._tables.items()}
         return {"lag": lag, "rate": self._rate.now(), "tables": tables}
 
     async def health(self) -> Facts:
         newest = max((row["at"] for row in self.own_rows("counts", EVERYTHING)), default=None)
-        told, problem = await self._health.line()
+        kafka, problem = await self._health.kafka()
         workers = await self._health.workers(self.own, self._others())
-        return of_stream(self.where, told, workers, self.partitions, await self._health.roles(), newest, problem)
+        return of_stream(self.where, kafka, workers, self.partitions, await self._health.roles(), newest, problem)
 
     def rate(self) -> float | None:
         return self._rate.now() + self._others_rate
 
     async def start(self) -> None:
-        """Returns when the tables are as the disk and their changelogs have them. Raises BrokerError."""
+        """Start and restore the tables from disk and changelogs. Raises BrokerError."""
         self.app.finalize()
         cast(CommittedConsumer, self.app.consumer).rows_kept = self._rows_kept
         await self.app.start()
@@ -316,20 +326,20 @@ class StreamSource:
             async with asyncio.timeout(START_SECONDS_MAX):
                 await self.app.tables.wait_until_recovery_completed()
         except TimeoutError:
-            raise BrokerError(f"{self.where}: the views did not get ready in {START_SECONDS_MAX:.0f} s") from None
+            raise BrokerError(f"{self.where}: the views were not ready within {START_SECONDS_MAX:.0f} s") from None
 
     async def stopped(self) -> None:
-        """Returns when Faust has given up; raises BrokerError with its reason, or that of a verdict not taken in."""
+        """Wait until Faust or the application fails. Raises BrokerError with the reason."""
         given_up = asyncio.ensure_future(self.app.wait_until_stopped())
         try:
             await asyncio.wait((given_up, self._failed), return_when=asyncio.FIRST_COMPLETED)
         finally:
             given_up.cancel()
         reason = self._failed.result() if self._failed.done() else self.app.crash_reason
-        raise BrokerError(f"{self.where}: the views stopped: {reason!r}; starting again is safe")
+        raise BrokerError(f"{self.where}: the views stopped: {reason!r}; restarting is safe")
 
     async def stop(self) -> None:
-        """Returns when Faust has stopped, or does not within STOP_SECONDS_MAX: what it did not commit comes again."""
+        """Stop Faust within STOP_SECONDS_MAX; uncommitted verdicts come again at the next start."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_SECONDS_MAX):
                 await self.app.stop()
@@ -340,25 +350,25 @@ class StreamSource:
 
 
 def name_of(settings: Settings, topic: Topic) -> str:
-    """Names the consumer group and the changelogs; another one for each topic that is created, and kind of rows."""
+    """Return the name of the consumer group and of the changelogs: one for each topic id and version of rows."""
     return f"{settings.group_of('views')}.{topic.id.hex()[:12]}.{ROWS_VERSION}"
 
 
 def verdicts_topic(settings: Settings) -> Topic:
-    """Raises TopicError where it is missing, BadInput for what the driver has no counterpart of."""
+    """Raises TopicError if it is missing, BadInput for a Kafka setting that Faust's driver lacks."""
     credentials(settings.kafka("views"))
     return Admin(connect(settings, "views")).topic(settings.topics.verdicts)
 
 
 def changelogs(name: str) -> list[str]:
-    """Faust's names for them."""
+    """Return Faust's names of the changelogs."""
     return [f"{name}-{table}-changelog" for table in TABLES]
 
 
 def make_changelogs(settings: Settings, topic: Topic) -> None:
-    """Before Faust does: topics that it has just made it may not see for minutes, and takes no verdict meanwhile.
+    """Create the changelogs: Faust may not see for minutes the topics that it creates itself, and consumes nothing.
 
-    Each has as many partitions as the topic of verdicts, also after some were added there: Faust refuses others.
+    They need as many partitions as the topic of verdicts, also after some were added there.
     """
     admin = Admin(connect(settings, "views"))
     for each in changelogs(name_of(settings, topic)):
@@ -367,7 +377,7 @@ def make_changelogs(settings: Settings, topic: Topic) -> None:
 
 
 def forget(settings: Settings, topic: Topic) -> None:
-    """Takes away what the tables hold, on disk and in Kafka: the next start reads the topic from its begin.
+    """Delete the tables, on disk and in Kafka: the next start consumes the topic from its begin.
 
     Raises BrokerError while other views of the same group run.
     """
@@ -386,9 +396,9 @@ async def run(
     labels: LabelFile | None = None,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Follows the topic and serves the pages, until a signal. rebuild: the tables anew. address: for other workers.
+    """Consume the topic and serve the pages until a signal.
 
-    Raises TopicError, BrokerError, BadInput.
+    rebuild: empty the tables first. address: URL for other workers. Raises TopicError, BrokerError, BadInput.
     """
     address = own_address(sock, address)
     names = [*names, urlsplit(address).netloc]
@@ -397,14 +407,14 @@ async def run(
         await asyncio.to_thread(forget, settings, topic)
     await asyncio.to_thread(make_changelogs, settings, topic)
     source = StreamSource(settings, topic, address)
-    with watched(settings) as watch:
-        looking = asyncio.ensure_future(source.look(watch))
+    with monitored(settings) as monitor:
+        watching = asyncio.ensure_future(source.watch(monitor))
         try:
             await source.start()
-            watch.ready()
+            monitor.ready()
             decider, until = Decider(scheme="", **settings.decider_values), source.stopped()
             token = settings.views_token
             await serve(source, decider, sock, names=names, token=token, labels=labels, ready=ready, until=until)
         finally:
-            looking.cancel()
+            watching.cancel()
             await source.stop()

@@ -1,4 +1,4 @@
-"""The topic of audits: its newest pairs, read when somebody asks."""
+"""The newest pairs of the audit topic, read on demand."""
 
 import threading
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from streams.kafka import Reader
 from streams.roles.runtime import connect
 from streams.views.audits import PAIRS_KEPT, AuditedPairs
 
-#: Records from each partition's end that are read at first: counts are among them, one a transaction.
+#: Records from each partition's end at the first read. Some are counts, one for each transaction.
 RECORDS_READ = 4 * PAIRS_KEPT
 _READ_SECONDS = 0.2
 
 
 class TopicAudits:
-    """Committed lines alone: the matcher writes them in the transactions of the verdicts that they are about."""
+    """Audited pairs of the topic. Only committed lines count: the matcher writes them in its transactions."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -28,9 +28,9 @@ class TopicAudits:
         """Raises TopicError without the topic, BrokerError, BadInput."""
         with self._lock:
             try:
-                self._look(self._reader or self._opened())
+                self._read_new(self._reader or self._opened())
             except NeardupError:
-                self._close()  # made anew perhaps: who asks next reads what is there then
+                self._close()  # the topic may have been recreated: the next call opens it again
                 raise
             return self._held.pairs()
 
@@ -43,8 +43,8 @@ class TopicAudits:
         reader.assign({partition: max(begins[partition], end - RECORDS_READ) for partition, end in ends.items()})
         return reader
 
-    def _look(self, reader: Reader) -> None:
-        reader.check()  # places of a topic that was made anew are others
+    def _read_new(self, reader: Reader) -> None:
+        reader.check()  # offsets of a recreated topic mean other records
         ends = reader.ends()
         while any(position < ends[partition] for partition, position in reader.positions().items()):
             for record in reader.read(1_000, wait_s=_READ_SECONDS):

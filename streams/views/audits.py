@@ -1,6 +1,6 @@
-"""Audited pairs on the pages: what the matcher drew for people to check, and what they have said of it.
+"""Audited pairs on the pages: pairs that the matcher drew for labelling, and their labels.
 
-Kept in memory, the newest of them: a topic or a file has them all, and `neardup evaluate --audit` counts them.
+The newest are kept in memory. A topic or a file has all of them; `neardup evaluate --audit` counts their labels.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,29 +10,27 @@ from typing import Any, Protocol
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.labels import LINE_BYTES_MAX, Label
 from neardup.evaluation.rules.audits import SAMPLES, AuditPair, audited, read_audits
-from streams.views.lists import CHARS_KEPT
-
-Facts = dict[str, Any]
+from streams.views.lists import CHARS_KEPT, Facts
 
 PAIRS_KEPT = 1_000
 
 
 class Audits(Protocol):
-    """Where the pairs are."""
+    """A source of audited pairs."""
 
     def pairs(self) -> Sequence[AuditPair]:
-        """Those that are kept, in the order in which they were drawn first. Raises NeardupError."""
+        """Return the kept pairs, in the order in which they were first drawn. Raises NeardupError."""
         ...
 
 
 class AuditedPairs:
-    """The newest PAIRS_KEPT pairs of the lines that were taken in; of two URLs the last line counts."""
+    """The newest PAIRS_KEPT pairs of all lines read; the last line about two URLs counts."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], AuditPair] = {}
 
     def take(self, line: bytes) -> None:
-        """A line that is none of an audit's pairs is passed over. Raises BadInput for one of another version."""
+        """Read a line; skip it if it is not an audited pair. Raises BadInput for another version."""
         pair = audited(line) if len(line) <= LINE_BYTES_MAX else None
         if pair is not None:
             self.add(pair)
@@ -49,7 +47,7 @@ class AuditedPairs:
 
 
 def audits_of(path: Path) -> AuditedPairs:
-    """Those of a file, as it is now. Raises BadInput."""
+    """Read a file. Raises BadInput."""
     out = AuditedPairs()
     for pair in read_audits([path]).pairs:
         out.add(pair)
@@ -57,34 +55,42 @@ def audits_of(path: Path) -> AuditedPairs:
 
 
 class NoAudits:
-    """Where nobody said where pairs are."""
+    """No audit is configured."""
 
     def pairs(self) -> Sequence[AuditPair]:
-        raise BadInput("no audit is named: on the stream set audit_topic as the matcher has it, of a scan --audit FILE")
+        raise BadInput("no audit is configured: set audit_topic to the matcher's topic, or for a scan --audit FILE")
 
 
 def listed(
-    pairs: Sequence[AuditPair], labels: Sequence[Label], sample: str, cut: Callable[[Sequence[Any]], Facts]
+    pairs: Sequence[AuditPair],
+    labels: Sequence[Label],
+    sample: str,
+    cut: Callable[[Sequence[Any]], Facts],
+    problem: str = "",
 ) -> Facts | str:
-    """What the page of audits says; of one sample, or of all where that is empty. cut: makes pages of a list."""
+    """Return the facts of the page, or an error text.
+
+    sample: one of SAMPLES; "" for all. cut: makes pages of a list. problem: why there are no pairs.
+    """
     if sample and sample not in SAMPLES:
         return f"No sample {sample[:40]!r}; there is {', '.join(SAMPLES)}"
-    said: dict[tuple[str, str], dict[str, str]] = {}
+    given: dict[tuple[str, str], dict[str, str]] = {}
     for label in labels:
-        said.setdefault(label.pair, {})[label.labeller] = label.label
+        given.setdefault(label.pair, {})[label.labeller] = label.label
     samples = {str(name): sum(pair.sample == name for pair in pairs) for name in SAMPLES}
     chosen = [pair for pair in reversed(pairs) if not sample or pair.sample == sample]
     found = cut(chosen)
     return {
         "samples": {name: count for name, count in samples.items() if count},
         "sample": sample or None,
-        "labelled": sum(pair.urls in said for pair in pairs),
+        "problem": problem or None,
+        "labelled": sum(pair.urls in given for pair in pairs),
         **found,
-        "items": [_item(pair, said.get(pair.urls, {})) for pair in found["items"]],
+        "items": [_item(pair, given.get(pair.urls, {})) for pair in found["items"]],
     }
 
 
-def _item(pair: AuditPair, said: Mapping[str, str]) -> Facts:
+def _item(pair: AuditPair, labels: Mapping[str, str]) -> Facts:
     b_similarity, c_similarity, tape_score = pair.numbers
     return {
         "a": pair.a,
@@ -95,7 +101,7 @@ def _item(pair: AuditPair, said: Mapping[str, str]) -> Facts:
         "b_similarity": b_similarity,
         "c_similarity": c_similarity,
         "tape_score": tape_score,
-        "labels": dict(said),
+        "labels": dict(labels),
     }
 
 

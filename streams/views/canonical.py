@@ -1,35 +1,32 @@
-"""Which member of a cluster an index should show, by the policy that holds, and why: for the page of a cluster."""
+"""Chooses the canonical member of a cluster by the present policy, with the reason, for the page of a cluster."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from neardup.canonical import Choice, Member, choose
 from neardup.standing import standing_of
-from streams.views.lists import Row
-
-Facts = dict[str, Any]
+from streams.views.lists import Facts, Row
 
 
 def chosen(
-    policy: Sequence[str], told: str | None, rows: Sequence[Row], problem: str = ""
+    policy: Sequence[str], named: str | None, rows: Sequence[Row], problem: str = ""
 ) -> tuple[str | None, Facts | None]:
-    """The canonical URL of a cluster, and why it is.
+    """Return the canonical URL of a cluster and the reason.
 
-    told: what a verdict said last; rows: of the URLs that are in the cluster now. problem: why the policy is not known.
+    named: by the newest verdict. rows: of the present members. problem: why the policy is unknown.
     """
     members = [_member(row) for row in rows]
     choice = choose(members, policy) if policy else None
     if choice is not None:
         return choice.url, _why(choice)
-    if told is None:
+    if named is None:
         return None, None
-    row = next((row for row in rows if row["verdict"]["url"] == told), None)
+    row = next((row for row in rows if row["verdict"]["url"] == named), None)
     words = "the representative names it by rel=canonical"
     if row is None:
-        words = "a verdict said so"
+        words = "named by a verdict"
     elif standing_of(row["verdict"]).shown:
         words = "it is the representative, which names no other member by rel=canonical"
-    return told, {"by": "verdict", "words": problem or words, "steps": []}
+    return named, {"by": "verdict", "words": problem or words, "steps": []}
 
 
 def _why(choice: Choice) -> Facts:

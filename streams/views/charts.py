@@ -1,4 +1,4 @@
-"""Verdicts over time as a picture: inline SVG, written here."""
+"""Chart of verdicts over time, as inline SVG."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,12 +7,12 @@ from markupsafe import Markup
 from neardup.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Drawing, compact, ticks
 from neardup.standing import DUPLICATES
 
-#: Under the pictures about so many labels fit.
+#: Labels that fit under a chart.
 _LABELS = 4
 
 
 def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Markup:
-    """A bar for each (label, verdicts by kind), oldest first: below duplicates, above them all else."""
+    """Draw a bar for each (label, verdicts by kind), oldest first: duplicates below, all other kinds above."""
     totals = [sum(kinds.values()) for _, kinds in spans]
     steps = ticks(max(totals, default=0))
     bottom, width = HEIGHT - BOTTOM, WIDTH - LEFT - RIGHT
@@ -23,15 +23,15 @@ def over_time(title: str, spans: Sequence[tuple[str, Mapping[str, int]]]) -> Mar
         drawing.line(LEFT, bottom - tick * scale, WIDTH - RIGHT, bottom - tick * scale)
         drawing.text(LEFT - 8, bottom - tick * scale + 4, compact(tick), "end")
     every = max(1, len(spans) // _LABELS)
-    for place, ((label, kinds), total) in enumerate(zip(spans, totals, strict=True)):
-        left, gap = LEFT + place * each, min(4.0, each * 0.2)
+    for number, ((label, kinds), total) in enumerate(zip(spans, totals, strict=True)):
+        left, gap = LEFT + number * each, min(4.0, each * 0.2)
         repeats = sum(kinds.get(kind, 0) for kind in DUPLICATES)
         hint = f"{label}: {total:,} verdicts, {repeats:,} duplicates"
         if total:
             y = bottom - repeats * scale
             drawing.bar(left + gap / 2, y, each - gap, repeats * scale, "refused", hint)
             drawing.bar(left + gap / 2, bottom - total * scale, each - gap, (total - repeats) * scale, "accepted", hint)
-        if (len(spans) - 1 - place) % every == 0:
-            last_one = place == len(spans) - 1
+        if (len(spans) - 1 - number) % every == 0:
+            last_one = number == len(spans) - 1
             drawing.text(left + each / (1 if last_one else 2), bottom + 16, label, "end" if last_one else "middle")
     return drawing.done()

@@ -1,8 +1,7 @@
-"""Two pages side by side: what each rule says of their sketches, and where their texts differ.
+"""Compares two pages: the result of each rule on their sketches, and the differences of their texts.
 
-Figures come from the sketches in the log, which are what was judged; texts from the pages themselves. Either may be out
-of reach (retention, a file that was moved), and what is left is told without it. Bounded whatever the pages hold: texts
-are cut where `neardup.report.differ` cuts them, differences where it stops to align them.
+Figures come from the sketches in the log, as for the verdict; texts from the pages. Either may be unavailable
+(retention, a moved file); the rest is shown without it. `neardup.report.differ` bounds texts and differences.
 """
 
 from collections.abc import Mapping
@@ -23,22 +22,20 @@ from neardup.sketch.view import Sketch
 from neardup.verdict import Coordinates
 from streams.comparison.batch_rules import batch_results
 from streams.comparison.compare import decision_text, rule_results, veto_names
-from streams.views.lists import Row
+from streams.views.lists import Facts, Row
 from streams.views.origin import Origin
 from streams.views.rows import JUDGEMENTS
 
-Facts = dict[str, Any]
-
 PASSAGES_SHOWN, PASSAGES_MAX = 12, 500
-#: Longest common subsequences of whole texts take the product of their lengths.
+#: The time of a longest common subsequence is the product of the lengths.
 BATCH_TOKENS_MAX = 50_000
 
 
 @dataclass(slots=True)
 class _Side:
-    """One page: where its verdict says that it is, and what could be read of it. missing: what could not, and why."""
+    """One page. fetch: its verdict, or a verdict's entry about it. missing: why sketch or text are unavailable."""
 
-    place: Mapping[str, Any]
+    fetch: Mapping[str, Any]
     record: bytes | None = None
     sketch: Sketch | None = None
     page: Page | None = None
@@ -47,17 +44,17 @@ class _Side:
 
     def read(self, origin: Origin) -> None:
         try:
-            record = origin.record(int(self.place["page_id"]), self.place.get("log"))
+            record = origin.record(int(self.fetch["page_id"]), self.fetch.get("log"))
             sketch = Sketch(record)
-            if sketch.url != self.place["url"]:
-                self.missing["sketch"] = f"the log holds {sketch.url[:200]} there"
+            if sketch.url != self.fetch["url"]:
+                self.missing["sketch"] = f"the log holds {sketch.url[:200]} at its position"
             elif sketch.kind is not RecordKind.PAGE:
                 self.missing["sketch"] = sketch.reason or "it was not readable as a page"
             else:
                 self.record, self.sketch = record, sketch
         except (NeardupError, OSError) as error:
             self.missing["sketch"] = str(error)
-        self.page, note = page_there(self.place, lambda place: origin.page(Coordinates(**place)))
+        self.page, note = page_there(self.fetch, lambda place: origin.page(Coordinates(**place)))
         if self.page is not None:
             note = self.page.problem or ""
             self.text = page_text(self.page)
@@ -69,20 +66,20 @@ class _Side:
     def facts(self) -> Facts:
         sketch = self.sketch
         return {
-            "url": self.place["url"],
-            "page_id": self.place["page_id"],
-            "fetched_at": self.place.get("fetched_at"),
-            "verdict": self.place.get("verdict"),
-            "title": sketch.title if sketch else self.place.get("title"),
-            "site": sketch.site if sketch else self.place.get("site"),
+            "url": self.fetch["url"],
+            "page_id": self.fetch["page_id"],
+            "fetched_at": self.fetch.get("fetched_at"),
+            "verdict": self.fetch.get("verdict"),
+            "title": sketch.title if sketch else self.fetch.get("title"),
+            "site": sketch.site if sketch else self.fetch.get("site"),
             "tokens": sketch.tokens if sketch else None,
             "digest": sketch.digest.hex() if sketch else None,
             "missing": self.missing,
         }
 
 
-def places(a: Row, b: Row) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Which fetches of two URLs to compare: the one that the other was judged against, else the latest readable."""
+def fetches(a: Row, b: Row) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Select the fetches to compare: the one that the other was judged against, else the latest readable one."""
     one, other = _own(a), _own(b)
     return _judged_against(b, one["url"]) or one, _judged_against(a, other["url"]) or other
 
@@ -115,7 +112,7 @@ def _judged_against(row: Row, url: str) -> Mapping[str, Any] | None:
 def compared(
     origin: Origin, one: Mapping[str, Any], other: Mapping[str, Any], decider: Decider, *, shown: int = PASSAGES_SHOWN
 ) -> Facts:
-    """Two pages at the places that verdicts tell. shown: passages of differences. Reads files or topics: some time."""
+    """Compare two fetches. shown: differing passages at most. Reads files or topics, which takes time."""
     sides = _Side(one), _Side(other)
     for side in sides:
         side.read(origin)
@@ -128,11 +125,11 @@ def compared(
 
 
 def _figures(a: _Side, b: _Side, decider: Decider, difference: Difference | None) -> Facts:
-    """What the rules say, as far as both sketches are there and of one scheme."""
+    """Return the results of the rules, if both sketches are available."""
     out: Facts = {"pair": None, "same_digest": None, "rules": [], "batch_rules": [], "names": []}
     if a.sketch is None or b.sketch is None or a.record is None or b.record is None:
         return out
-    decider = replace(decider, scheme=str(a.place.get("scheme") or decider.scheme))
+    decider = replace(decider, scheme=str(a.fetch.get("scheme") or decider.scheme))
     pair = compare(a.sketch, b.sketch)
     out["pair"], out["same_digest"] = pair._asdict(), pair.same_digest
     for one in rule_results((a.record, b.record), pair, decider):
@@ -140,7 +137,7 @@ def _figures(a: _Side, b: _Side, decider: Decider, difference: Difference | None
         out["rules"].append(
             {
                 **one.to_json(pair.same_digest),
-                "said": decision_text(one, pair.same_digest),
+                "decision": decision_text(one, pair.same_digest),
                 "found_through": found,
             }
         )
@@ -156,7 +153,7 @@ def _differences(a: _Side, b: _Side, difference: Difference | None, shown: int) 
     if difference is None:
         return {"differences": None}
     found = passages(difference, count_max=shown)
-    draft = draft_of(difference, a.place["url"], b.place["url"])
+    draft = draft_of(difference, a.fetch["url"], b.fetch["url"])
     return {
         "differences": {
             "only_a": difference.removed,
@@ -187,5 +184,5 @@ def _passages(found: Passages) -> Facts:
 
 
 def _segment(one: Segment) -> Facts:
-    """sign: - or + for what only this page has."""
+    """sign: - or + for text that only this page has."""
     return {"sign": one.sign, "text": one.text, "gap": one.gap}

@@ -1,4 +1,4 @@
-"""The stream's control topic as the pages need it: generations, and the policy of canonical pages."""
+"""Reads the control topic for the pages: generations, and the policy of canonical pages."""
 
 import threading
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ from streams.config.settings import Settings
 from streams.kafka import Connection, ControlReader, ControlTopic, Generations
 from streams.roles.runtime import connect
 
-#: Each of Kafka's answers, for a page that somebody waits for.
+#: Limit of each request to Kafka: a person waits for the page.
 ANSWER_SECONDS_MAX = 5.0
 
 
-def hasty(settings: Settings) -> Connection:
-    """A connection of the views' that gives up after ANSWER_SECONDS_MAX."""
+def short_connection(settings: Settings) -> Connection:
+    """Return a connection whose requests end after ANSWER_SECONDS_MAX."""
     return replace(connect(settings, "views"), request_s=ANSWER_SECONDS_MAX)
 
 
 class Control:
-    """What the control topic says now; from any thread."""
+    """The present content of the control topic; from any thread."""
 
     def __init__(self, settings: Settings) -> None:
-        self._topic = ControlTopic(hasty(settings), settings.generations_topic)
+        self._topic = ControlTopic(short_connection(settings), settings.generations_topic)
         self._reader: ControlReader | None = None
         self._lock = threading.Lock()  # a reader is for one thread at a time
 
@@ -36,12 +36,12 @@ class Control:
                 self._reader = self._topic.follow()
             try:
                 return self._reader.look()
-            except NeardupError:  # it may have been made anew: the next one who asks follows that
+            except NeardupError:  # the topic may have been recreated: the next call opens it again
                 self._close()
                 raise
 
     def policy(self) -> Sequence[str]:
-        """By which canonical pages are chosen. Raises as `now`, and BadInput for a criterion that is not known here."""
+        """Return the policy of canonical pages. Raises as `now`, and BadInput for an unknown criterion."""
         return policy_of(self.now().canonical)
 
     def close(self) -> None:

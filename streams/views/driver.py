@@ -1,10 +1,10 @@
-"""Faust's Kafka driver, where it falls short: it reads uncommitted records, and has no setting for that; and it commits
-offsets of verdicts whose rows are not in the changelogs.
+"""Faust's Kafka driver with two corrections: it consumes committed records only, and commits only verdicts whose rows
+are in the changelogs.
 
-Faust flushes what it has to send before it commits, but gives up the flush where nothing was sent for .1 s, as on a
-crowded machine: a worker killed then had lost these rows for good, since nobody read their verdicts again. And what was
-read before its partition went, and came back, it counts as done, whoever left it out: where that is committed before
-the consumer seeks to what was committed last, nobody reads it again either.
+Faust flushes its producer before it commits, but gives up if nothing was sent for .1 s, as on a loaded machine: a
+worker killed then lost these rows for good, because their verdicts were not consumed again. Faust also counts as done
+what it consumed before a partition was revoked and assigned again, even if the application skipped it; committing that
+before the consumer seeks to the committed offset loses it as well.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,22 +14,23 @@ from faust.transport.drivers import TRANSPORTS
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
 from faust.types import TP
 
-#: The scheme of broker addresses that this driver takes.
+#: Scheme of broker addresses that selects this driver.
 SCHEME = "committed"
 
 
 class _CommittedThread(AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
-        # Given on to the fetcher when the consumer starts, which it has not yet.
+        # The consumer passes it to its fetcher at its start, which comes later.
         assert not hasattr(consumer, "_fetcher") or consumer._fetcher is None
         consumer._isolation_level = "read_committed"
         return consumer
 
 
 class CommittedConsumer(Consumer):
-    """rows_kept: waits until all rows changed so far are in the changelogs; then the offsets up to which partitions are
-    taken in, of those that have any. None: the rows will never be there.
+    """rows_kept: waits until all changed rows are in the changelogs; returns the applied offset of each partition.
+
+    None: the rows will never arrive.
     """
 
     rows_kept: Callable[[], Awaitable[Mapping[TP, int] | None]]
@@ -38,11 +39,11 @@ class CommittedConsumer(Consumer):
         kept = await self.rows_kept()
         if kept is None:
             return False
-        done = {place: min(offset, kept[place]) for place, offset in offsets.items() if place in kept}
+        done = {partition: min(offset, kept[partition]) for partition, offset in offsets.items() if partition in kept}
         return bool(await super()._commit_offsets(done, start_new_transaction))
 
     async def wait_empty(self) -> None:
-        """Before partitions go, or all stops: not for what will never be acknowledged."""
+        """Wait before a revocation or a stop, but not for messages that will never be acknowledged."""
         if await self.rows_kept() is not None:
             await super().wait_empty()
 
@@ -51,7 +52,7 @@ class CommittedConsumer(Consumer):
 
 
 class CommittedTransport(Transport):
-    """As its base, with committed records only."""
+    """Transport of CommittedConsumer."""
 
     Consumer = CommittedConsumer
 

@@ -1,8 +1,8 @@
-"""The labelling pages of the views: `neardup label`'s own, over the newest audited pairs.
+"""The labelling pages of the views: those of `neardup label`, over the newest audited pairs.
 
-A round of pairs is made when its first page is opened, and again when that is opened after others were drawn. Forms
-carry the token of their round, so that no label goes to another pair than the one that was shown. Labels are appended
-to a file that `neardup label` and `neardup evaluate` read.
+Opening the first page starts a round of pairs, a new one if pairs were drawn since. Forms carry the token of their
+round, so that a label always belongs to the pair that was shown. Labels are appended to a file for `neardup label` and
+`neardup evaluate`.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from streams.views.rows import url_of
 from streams.views.source import Source
 
 PREFIX = "/label"
-#: Pairs of a round: each takes two sketches from the log, once.
+#: Each pair of a round needs two sketches from the log, once.
 ROUND_PAIRS_MAX = 100
 #: Sketches kept for the next round, some 2 kB each.
 SKETCHES_KEPT = 20 * ROUND_PAIRS_MAX
 
 
 class AuditLabelling:
-    """Answers below PREFIX. hosts: see LabelViews. Who may ask is the caller's to check."""
+    """The pages below PREFIX. hosts: see LabelViews. The caller checks access."""
 
     def __init__(self, source: Source, file: LabelFile, hosts: Collection[str]) -> None:
         self._source, self._file, self._hosts = source, file, hosts
@@ -39,11 +39,11 @@ class AuditLabelling:
         self._lock = asyncio.Lock()
 
     def labels(self) -> list[Label]:
-        """All that were said and not taken back. Raises BadInput."""
+        """Return all labels that were not withdrawn. Raises BadInput."""
         return self._file.held()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """A page of the round. Raises web.HTTPException."""
+        """Answer a page of the round. Raises web.HTTPException."""
         name = request.match_info["name"]
         try:
             async with self._lock:
@@ -63,15 +63,15 @@ class AuditLabelling:
             return
         if not pairs:
             raise BadInput("no pair was drawn yet")
-        wanted = {page_id: url for pair in pairs for page_id, url in zip(pair.page_ids, (pair.a, pair.b), strict=True)}
-        corpus = corpus_of(record for page_id, url in sorted(wanted.items()) if (record := self._record(page_id, url)))
+        urls = {page_id: url for pair in pairs for page_id, url in zip(pair.page_ids, (pair.a, pair.b), strict=True)}
+        corpus = corpus_of(record for page_id, url in sorted(urls.items()) if (record := self._record(page_id, url)))
         drawn = drawn_of(AuditRecords(list(pairs)), corpus)
-        texts = Texts(corpus, self._source.origin.page, Scheme(seed=0))  # texts are shown: no fingerprint is told
+        texts = Texts(corpus, self._source.origin.page, Scheme(seed=0))  # only texts are shown, so any seed will do
         labelling = Labelling(drawn, corpus, self._file.held(), self._file.append)
         self._round, self._shown = LabelViews(labelling, texts, hosts=self._hosts, prefix=PREFIX), pairs
 
     def _record(self, page_id: int, url: str) -> bytes | None:
-        """A page's sketch; None where it is out of reach, and its pairs with it."""
+        """Return a page's sketch; None if it is unavailable, and its pairs with it."""
         if page_id not in self._sketches:
             row = url_of(self._source.rows("urls", url))
             try:

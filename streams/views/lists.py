@@ -1,12 +1,18 @@
-"""The lists of the views: rows that hold what people look through, each bounded. Keys of the table `lists`:
+"""Bounded lists of the table `lists`: each row holds what one page of the views shows. Keys and rows:
 
-sites            -> {last, sites: {site: [verdicts, duplicates]}} of those with the most
-close, day       -> {last, items: [...]} the day's closest calls, the closest first
-rejected, reason -> {last, items: [...]} pages that could not be read, the newest first
+sites                -> {last, sites: {site: [verdicts, duplicates]}} with the most verdicts
+clusters             -> {last, clusters: {cluster: [size, canonical URL, page id of the verdict]}} with the most pages
+close, day           -> {last, items: [...]} closest calls of the day, the closest first
+rejected, reason     -> {last, items: [...]} newest rejected pages
+kind, kind           -> {last, items: [...]} newest verdicts of a kind, or of the pages kept apart
+suppressed, site     -> {last, items: [...], originals: {URL: pages suppressed}} newest duplicates of a site
+hot; hot, site       -> {last, families: {family: keys}, items: [...]} newest hot keys: of the crawl, of a site
 
-A site that comes up late may lack what was said while it was too small for the list: its own row has the true counts.
+A site, cluster or original that enters a full list late lacks the verdicts before that. `streams.views.rows` explains
+`last`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,19 +21,30 @@ from neardup.decider import Decider
 from neardup.report.prose import reason_kind
 from neardup.report.tally import nearest
 from neardup.rules import rule_of
+from neardup.rules.families import WORDS, KeyFamily
 from neardup.standing import DUPLICATES
 
 Row = dict[str, Any]
+Facts = dict[str, Any]
 Verdict = Mapping[str, Any]
-#: (how far the score was from what was demanded, the step that decided, the other page's URL) of a verdict that was
-#: weighed by the rule, else None.
+#: Makes the new row of the old one.
+Change = Callable[[Row | None], Row]
+#: Of a verdict that a rule decided: (distance of the score from the threshold, deciding step, the other page's URL).
 Closeness = Callable[[Verdict], tuple[float, str, str] | None]
 
-SITES_KEPT, CLOSE_KEPT, REJECTED_KEPT = 100, 25, 50
-#: Of a URL or a reason, in a list: a row must stay well below a message of Kafka.
-CHARS_KEPT = 2_000
-_REASON_CHARS_KEPT = 200
-SITES = "sites"
+SITES_KEPT, CLUSTERS_KEPT, ORIGINALS_KEPT = 100, 100, 10
+CLOSE_KEPT, REJECTED_KEPT, NEWEST_KEPT, SUPPRESSED_KEPT, HOT_KEPT = 25, 50, 50, 10, 50
+#: Characters of a URL, name or reason in a list. The scheme bounds the URLs of readable pages to 2,048 bytes.
+CHARS_KEPT = 2_048
+#: A row is rewritten for each batch, and a message of Kafka holds 1 MB: a list drops its oldest items beyond this.
+ROW_CHARS_MAX = 200_000
+#: Ends a text that was cut. Normalised URLs do not contain it.
+CUT = "\N{HORIZONTAL ELLIPSIS}"
+_REASON_CHARS_KEPT, _TITLE_CHARS_KEPT = 200, 200
+SITES, CLUSTERS, _HOT = "sites", "clusters", "hot"
+#: List of pages that the rule kept apart from a similar one.
+KEPT_APART = "kept_apart"
+_DECIDED = ("unique", "near_duplicate", "same_content")
 
 
 def close_key(day: int) -> str:
@@ -35,41 +52,111 @@ def close_key(day: int) -> str:
 
 
 def rejected_key(reason: str) -> str:
-    """reason: as rejected pages are counted by."""
+    """reason: general part, see `reason_kind`."""
     return f"rejected\n{reason[:_REASON_CHARS_KEPT]}"
 
 
-def changes(
-    verdict: Verdict, kind: str, site: str, day: int, closeness: Closeness
-) -> Iterator[tuple[str, Callable[[Row | None], Row]]]:
-    """The keys of the lists that a verdict concerns, and what becomes of their rows."""
+def kind_key(kind: str) -> str:
+    return f"kind\n{kind}"
+
+
+def suppressed_key(site: str) -> str:
+    return f"suppressed\n{site}"
+
+
+def hot_key(site: str | None = None) -> str:
+    """site: None for the whole crawl."""
+    return _HOT if site is None else f"{_HOT}\n{site}"
+
+
+def changes(verdict: Verdict, kind: str, site: str, day: int, closeness: Closeness) -> Iterator[tuple[str, Change]]:
+    """Yield (key, change) for each row that a verdict changes."""
     yield SITES, lambda row: _sites_row(row, site, kind)
+    if verdict.get("cluster") is not None and verdict.get("cluster_size") is not None:
+        yield CLUSTERS, lambda row: _clusters_row(row, verdict)
     if kind == "rejected":
         yield rejected_key(reason_kind(verdict.get("reason"))), lambda row: _rejected_row(row, verdict)
-    close = closeness(verdict)
-    if close is not None:
+    item = _newest_item(verdict)
+    yield kind_key(kind), lambda row: _newest_first(row, [item], NEWEST_KEPT)
+    if kept_apart(verdict):
+        yield kind_key(KEPT_APART), lambda row: _newest_first(row, [item], NEWEST_KEPT)
+    if (close := closeness(verdict)) is not None:
         yield close_key(day), lambda row: _close_row(row, verdict, *close)
+    if kind in DUPLICATES:
+        yield suppressed_key(site), lambda row: _suppressed_row(row, verdict)
+    if turned := [str(name) for name in (verdict.get("evidence") or {}).get("turned_hot") or ()]:
+        for key in (hot_key(), hot_key(site)):
+            yield key, lambda row: _hot_row(row, verdict, site, turned)
+
+
+def kept_apart(verdict: Verdict) -> bool:
+    """Return whether the page founds a cluster although a similar page exists."""
+    return bool((verdict.get("evidence") or {}).get("kept_apart"))
+
+
+def cut(text: Any, chars_max: int = CHARS_KEPT) -> str:
+    """Return a text of at most `chars_max` characters, with CUT at its end if it was longer."""
+    whole = str(text)
+    return whole if len(whole) <= chars_max else whole[: chars_max - 1] + CUT
+
+
+def _newest_first(row: Row | None, items: Sequence[Facts], kept: int) -> Row:
+    out, chars = list[Facts](), 0
+    for item in [*items, *(row["items"] if row else ())][:kept]:
+        chars += sum(len(value) for value in item.values() if isinstance(value, str))
+        if out and chars > ROW_CHARS_MAX:
+            break
+        out.append(item)
+    return {"items": out}
+
+
+def _newest_item(verdict: Verdict) -> Facts:
+    other = verdict.get("content_of") or verdict.get("representative") or nearest(verdict) or {}
+    if other.get("page_id") == verdict["page_id"]:
+        other = nearest(verdict) or {}
+    return {
+        "url": cut(verdict["url"]),
+        "title": cut(verdict.get("title") or "", _TITLE_CHARS_KEPT),
+        "other": cut(other.get("url") or ""),
+        "by": str((verdict.get("evidence") or {}).get(KEPT_APART) or "")[:_REASON_CHARS_KEPT],
+        "page_id": verdict["page_id"],
+        "fetched_at": verdict.get("fetched_at"),
+    }
 
 
 def _sites_row(row: Row | None, site: str, kind: str) -> Row:
     sites = dict(row["sites"]) if row else {}
     verdicts, duplicates = sites.get(site, (0, 0))
     sites[site] = [verdicts + 1, duplicates + (kind in DUPLICATES)]
-    if len(sites) > 2 * SITES_KEPT:
-        most = sorted(sites, key=lambda name: (-sites[name][0], name))[:SITES_KEPT]
-        sites = {name: sites[name] for name in most}
-    return {"sites": sites}
+    return {"sites": _most(sites, SITES_KEPT, lambda name: sites[name][0])}
+
+
+def _clusters_row(row: Row | None, verdict: Verdict) -> Row:
+    clusters = dict(row["clusters"]) if row else {}
+    name, size = str(verdict["cluster"]), int(verdict["cluster_size"])
+    if size > 1:
+        clusters[name] = [size, cut(verdict.get("canonical") or verdict["url"]), verdict["page_id"]]
+    else:
+        clusters.pop(name, None)
+    return {"clusters": _most(clusters, CLUSTERS_KEPT, lambda name: clusters[name][0])}
+
+
+def _most(counts: dict[str, Any], kept: int, count_of: Callable[[str], int]) -> dict[str, Any]:
+    """Keep the `kept` names with the greatest counts, once there are twice as many."""
+    if len(counts) <= 2 * kept:
+        return counts
+    return {name: counts[name] for name in sorted(counts, key=lambda name: (-count_of(name), name))[:kept]}
 
 
 def _rejected_row(row: Row | None, verdict: Verdict) -> Row:
     item = {
-        "url": str(verdict["url"])[:CHARS_KEPT],
+        "url": cut(verdict["url"]),
         "page_id": verdict["page_id"],
-        "reason": str(verdict.get("reason"))[:CHARS_KEPT],
+        "reason": cut(verdict.get("reason")),
         "fetched_at": verdict.get("fetched_at"),
         "coordinates": verdict.get("coordinates"),
     }
-    return {"items": [item, *(row["items"] if row else ())][:REJECTED_KEPT]}
+    return _newest_first(row, [item], REJECTED_KEPT)
 
 
 def _close_row(row: Row | None, verdict: Verdict, margin: float, by: str, other: str) -> Row:
@@ -78,8 +165,8 @@ def _close_row(row: Row | None, verdict: Verdict, margin: float, by: str, other:
         return {"items": items}
     items.append(
         {
-            "url": str(verdict["url"])[:CHARS_KEPT],
-            "other": other[:CHARS_KEPT],
+            "url": cut(verdict["url"]),
+            "other": cut(other),
             "verdict": verdict["verdict"],
             "margin": round(margin, 6),
             "by": by,
@@ -90,8 +177,40 @@ def _close_row(row: Row | None, verdict: Verdict, margin: float, by: str, other:
     return {"items": items[:CLOSE_KEPT]}
 
 
+def _suppressed_row(row: Row | None, verdict: Verdict) -> Row:
+    original = cut((verdict.get("representative") or {}).get("url") or "")
+    item = {
+        "url": cut(verdict["url"]),
+        "original": original,
+        "verdict": verdict["verdict"],
+        "page_id": verdict["page_id"],
+    }
+    originals = dict(row["originals"]) if row else {}
+    originals[original] = originals.get(original, 0) + 1
+    kept = _most(originals, ORIGINALS_KEPT, lambda url: originals[url])
+    return {**_newest_first(row, [item], SUPPRESSED_KEPT), "originals": kept}
+
+
+def _hot_row(row: Row | None, verdict: Verdict, site: str, names: Sequence[str]) -> Row:
+    families = Counter[str](row["families"] if row else {})
+    families.update(_family(name) for name in names)
+    page = {"url": cut(verdict["url"]), "site": site, "page_id": verdict["page_id"]}
+    items = [{"key": cut(name), **page} for name in names]
+    return {"families": dict(families), **_newest_first(row, items, HOT_KEPT)}
+
+
+def _family(name: str) -> str:
+    return name.partition(":")[0][:CHARS_KEPT]
+
+
+def family_name(key: str) -> str:
+    """Name the family of an index key for people; a family that this program does not know by its own name."""
+    family = KeyFamily.__members__.get(_family(key).upper())
+    return WORDS[family].one if family in WORDS else _family(key)
+
+
 def closeness_to(decider: Decider) -> Closeness:
-    """Of verdicts that this decider judged, whatever the scheme."""
+    """Return the closeness of verdicts that this decider made, whatever the scheme; None for others."""
     rule, digests = rule_of(decider), dict[str, str]()
 
     def closeness(verdict: Verdict) -> tuple[float, str, str] | None:
@@ -103,37 +222,61 @@ def closeness_to(decider: Decider) -> Closeness:
             return None
         accepted = verdict["verdict"] in ("near_duplicate", "same_content")
         evidence = verdict.get("evidence") or {} if accepted else nearest(verdict)
-        place = (verdict.get("content_of") or verdict.get("representative")) if accepted else evidence
-        if not evidence.get("by") or not place or verdict["verdict"] not in _WEIGHED:
+        other = (verdict.get("content_of") or verdict.get("representative")) if accepted else evidence
+        if not evidence.get("by") or not other or verdict["verdict"] not in _DECIDED:
             return None
         margin = rule.margin(evidence, decider)
-        return None if margin is None else (float(margin), str(evidence["by"]), str(place.get("url") or ""))
+        return None if margin is None else (float(margin), str(evidence["by"]), str(other.get("url") or ""))
 
     return closeness
 
 
-_WEIGHED = ("unique", "near_duplicate", "same_content")
+# What follows joins the rows of all partitions.
 
 
-def sites_of(rows: Sequence[Row]) -> list[tuple[str, int, int]]:
-    """(site, verdicts, duplicates), those with the most verdicts first, over all partitions."""
-    totals: dict[str, list[int]] = {}
+def sites_of(rows: Sequence[Row]) -> list[str]:
+    """Sites, those with the most verdicts first."""
+    totals = Counter[str]()
     for row in rows:
-        for site, (verdicts, duplicates) in row["sites"].items():
-            total = totals.setdefault(site, [0, 0])
-            total[0] += verdicts
-            total[1] += duplicates
-    ordered = sorted(totals.items(), key=lambda each: (-each[1][0], each[0]))
-    return [(site, verdicts, duplicates) for site, (verdicts, duplicates) in ordered[:SITES_KEPT]]
+        totals.update({site: verdicts for site, (verdicts, _) in row["sites"].items()})
+    return sorted(totals, key=lambda site: (-totals[site], site))[:SITES_KEPT]
 
 
-def close_of(rows: Sequence[Row]) -> list[Row]:
-    """The closest calls of a day over all partitions."""
+def clusters_of(rows: Sequence[Row]) -> list[Facts]:
+    """Clusters by size, each by the newest verdict that names it."""
+    newest: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, entry in row["clusters"].items():
+            if name not in newest or entry[2] > newest[name][2]:
+                newest[name] = entry
+    ordered = sorted(newest.items(), key=lambda each: (-each[1][0], int(each[0])))[:CLUSTERS_KEPT]
+    return [{"cluster": int(name), "size": size, "canonical": url} for name, (size, url, _) in ordered]
+
+
+def newest_of(rows: Sequence[Row], kept: int = NEWEST_KEPT) -> list[Facts]:
+    """Items of a list, the newest page first."""
+    items = [item for row in rows for item in row["items"]]
+    return sorted(items, key=lambda item: (-item["page_id"], item.get("key", "")))[:kept]
+
+
+def close_of(rows: Sequence[Row]) -> list[Facts]:
     items = [item for row in rows for item in row["items"]]
     return sorted(items, key=lambda item: (abs(item["margin"]), item["page_id"]))[:CLOSE_KEPT]
 
 
-def rejected_of(rows: Sequence[Row]) -> list[Row]:
-    """The newest rejected pages of a reason over all partitions."""
-    items = [item for row in rows for item in row["items"]]
-    return sorted(items, key=lambda item: -item["page_id"])[:REJECTED_KEPT]
+def suppressed_of(rows: Sequence[Row]) -> Facts:
+    """Newest suppressed pages of a site, and the pages with the most duplicates on it."""
+    originals = Counter[str]()
+    for row in rows:
+        originals.update(row["originals"])
+    most = sorted(originals, key=lambda url: (-originals[url], url))[:ORIGINALS_KEPT]
+    return {"newest": newest_of(rows, SUPPRESSED_KEPT), "originals": {url: originals[url] for url in most}}
+
+
+def hot_of(rows: Sequence[Row], shown: int) -> Facts:
+    """Number of hot keys by family, and the newest `shown`."""
+    families = Counter[str]()
+    for row in rows:
+        families.update(row["families"])
+    total = families.total()
+    return {"total": total, "families": dict(families.most_common()), "newest": newest_of(rows, shown)}

@@ -1,4 +1,4 @@
-"""What the pages' JSON twins take and answer, as an OpenAPI description."""
+"""OpenAPI description of the pages' JSON twins."""
 
 from typing import Any, NamedTuple
 
@@ -23,11 +23,15 @@ _COUNTED = {
     "duplicates": _COUNT,
     "kinds": _COUNTS,
     "rejected": _COUNTS,
-    "hours": _SPANS,
-    "days": _SPANS,
+    "kept_apart": _COUNT,
+    "time": _object(
+        first=_MAYBE_TEXT, last=_MAYBE_TEXT, span_hours=_COUNT, spans=_SPANS, **{"from": _MAYBE_TEXT, "to": _MAYBE_TEXT}
+    ),
 }
 _HOT = _object(total=_COUNT, families=_COUNTS, newest=_list_of(_OBJECT))
 _SITES = _list_of(_object(site=_TEXT, verdicts=_COUNT, duplicates=_COUNT))
+_CLUSTERS = _list_of(_object(cluster=_COUNT, size=_COUNT, canonical=_TEXT))
+_RANGE = {"from": ("first day, YYYY-MM-DD", False), "to": ("last day, YYYY-MM-DD", False)}
 _PAGED = {"page": _COUNT, "pages": _COUNT}
 #: A verdict as `neardup schema` describes it.
 _VERDICT = {"type": "object", "description": "a verdict; `neardup schema` prints its JSON Schema"}
@@ -38,30 +42,30 @@ _SIDE = _object(
 
 
 class Twin(NamedTuple):
-    """One address. takes: name of a parameter -> (what it is, whether it must be there). answers: by field."""
+    """One address. takes: parameter -> (meaning, required). answers: schema by field."""
 
-    tells: str
+    summary: str
     takes: dict[str, tuple[str, bool]]
     answers: dict[str, Any]
 
 
-_PAGE = ("which page of the list, from 1 on", False)
+_PAGE = ("page of the list, from 1 on", False)
 TWINS = {
     "overview": Twin(
-        "counts of the whole crawl, by hour and day of log time; lag: offsets not yet taken in, by partition",
-        {},
+        "counts of the whole crawl, over a range of log time; lag: offsets not yet applied, by partition",
+        _RANGE,
         {"of": _TEXT, **_COUNTED, "lag": {"type": ["object", "null"]}, "behind": _MAYBE_COUNT,
          "partitions": _MAYBE_COUNT, "problem": _MAYBE_TEXT, "rate": {"type": ["number", "null"]}, "sites": _SITES,
-         "hot": _HOT},
+         "hot": _HOT, "clusters": _CLUSTERS, "kept_apart_newest": _list_of(_OBJECT)},
     ),
     "url": Twin(
         "a URL's latest verdict, the one that judged it, its evidence in words, and its history, newest first",
-        {"url": ("the URL, as it was fetched or as people write it", True)},
+        {"url": ("the URL, as it was fetched or as people type it", True)},
         {"url": _TEXT, "verdict": _VERDICT, "judged": _VERDICT, "words": _list_of(_TEXT), "thresholds_known": _TRUTH,
          "flags": _list_of(_TEXT), "cluster": _MAYBE_COUNT, "history": _list_of(_OBJECT)},
     ),
     "cluster": Twin(
-        "who is in a cluster now, and which URL an index should show",
+        "the members of a cluster, and its canonical URL",
         {"id": ("the cluster's number", True)},
         {"cluster": _COUNT, "canonical": _MAYBE_TEXT, "size": _MAYBE_COUNT, "revision": _MAYBE_COUNT,
          "policy": _list_of(_TEXT), "why": {"type": ["object", "null"]}, "members": _list_of(_OBJECT),
@@ -69,31 +73,42 @@ TWINS = {
     ),
     "site": Twin(
         "counts of one registrable domain",
-        {"name": ("the registrable domain", True)},
+        {"name": ("the registrable domain", True), **_RANGE},
         {"site": _TEXT, **_COUNTED, "hot": _HOT,
          "suppressed": _object(newest=_list_of(_OBJECT), originals=_COUNTS)},
     ),
     "sites": Twin("the sites with the most verdicts", {"page": _PAGE}, {"sites": _SITES, **_PAGED}),
+    "clusters": Twin("the largest clusters", {"page": _PAGE}, {"clusters": _CLUSTERS, **_PAGED}),
+    "kind": Twin(
+        "the newest verdicts of a kind, or of the pages kept apart from a similar one",
+        {"name": ("a kind of verdict, or kept_apart", True), "page": _PAGE},
+        {"kind": _TEXT, "verdicts": _COUNT, "items": _list_of(_OBJECT), **_PAGED},
+    ),
+    "search": Twin(
+        "URLs with a text in URL or title; complete: whether all were searched and listed",
+        {"text": ("part of a URL or title", True)},
+        {"text": _TEXT, "items": _list_of(_OBJECT), "rows": _COUNT, "complete": _TRUTH},
+    ),
     "compare": Twin(
-        "two pages side by side: what each rule says of their sketches, and where their texts differ",
-        {"a": ("a URL", True), "b": ("another", True), "shown": ("passages of differences at most", False)},
+        "a comparison of two pages: the result of each rule, and the differences of their texts",
+        {"a": ("a URL", True), "b": ("another URL", True), "shown": ("differing passages at most", False)},
         {"a": _SIDE, "b": _SIDE, "decider": _TEXT, "pair": {"type": ["object", "null"]},
          "same_digest": {"type": ["boolean", "null"]}, "rules": _list_of(_OBJECT), "batch_rules": _list_of(_OBJECT),
          "names": _list_of(_TEXT), "differences": {"type": ["object", "null"]}},
     ),
     "close": Twin(
-        "the calls of a day that came closest to the threshold, the closest first",
-        {"day": ("YYYY-MM-DD, by default the latest that had any", False)},
+        "the scores of a day that were closest to the threshold, the closest first",
+        {"day": ("YYYY-MM-DD, by default the latest with any", False)},
         {"day": _TEXT, "before": _TEXT, "after": _TEXT, "items": _list_of(_OBJECT)},
     ),
     "rejects": Twin(
-        "why pages were rejected, and of one reason the newest pages",
+        "reasons of rejection, and the newest pages of one reason",
         {"reason": ("one of `reasons`", False), "page": _PAGE},
         {"reasons": _COUNTS, "reason": _MAYBE_TEXT, "items": _list_of(_OBJECT), **_PAGED},
     ),
     "health": Twin(
-        "what each step of the line reads and how far it is behind, generations, workers, the roles' own figures; "
-        "problems: what somebody should look at, in words; times in ms since the epoch",
+        "topic and lag of each step, generations, workers, the roles' own figures; problems as sentences; times in ms "
+        "since the epoch",
         {},
         {"of": _TEXT, "at": _COUNT, "problems": _list_of(_TEXT), "steps": _list_of(_OBJECT),
          "newest_verdict": _MAYBE_COUNT, "taken_verdict": _MAYBE_COUNT, "live": _MAYBE_TEXT,
@@ -101,9 +116,10 @@ TWINS = {
          "unread": _list_of(_TEXT), "roles": _list_of(_OBJECT), "disk": {"type": ["object", "null"]}},
     ),
     "audits": Twin(
-        "the newest audited pairs, why they were drawn, what the rules said, and how people labelled them",
+        "the newest audited pairs with the reason of drawing, the rulings, and their labels",
         {"sample": ("one of `samples`", False), "page": _PAGE},
-        {"samples": _COUNTS, "sample": _MAYBE_TEXT, "labelled": _COUNT, "items": _list_of(_OBJECT), **_PAGED},
+        {"samples": _COUNTS, "sample": _MAYBE_TEXT, "problem": _MAYBE_TEXT, "labelled": _COUNT,
+         "items": _list_of(_OBJECT), **_PAGED},
     ),
 }  # fmt: skip
 _ERROR = {"content": {"application/json": {"schema": _object(error=_TEXT)}}}
@@ -113,7 +129,7 @@ def description(version: str) -> dict[str, Any]:
     """The OpenAPI 3.1 description of all twins."""
     return {
         "openapi": "3.1.0",
-        "info": {"title": "neardup views", "version": version, "description": "What was said of pages, read-only."},
+        "info": {"title": "neardup views", "version": version, "description": "Verdicts about pages, read-only."},
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{}, {"token": []}],
         "paths": {f"/{name}.json": {"get": _operation(name, twin)} for name, twin in TWINS.items()},
@@ -128,11 +144,11 @@ def _operation(name: str, twin: Twin) -> dict[str, Any]:
     answers = {"application/json": {"schema": _object(**twin.answers)}}
     return {
         "operationId": name,
-        "summary": twin.tells,
+        "summary": twin.summary,
         "parameters": parameters,
         "responses": {
-            "200": {"description": "what is known", "content": answers},
-            "404": {"description": "nothing is known of it; `error` says so in words", **_ERROR},
-            "503": {"description": "another worker does not answer, in words", **_ERROR},
+            "200": {"description": "the facts", "content": answers},
+            "404": {"description": "not found; `error` has the reason", **_ERROR},
+            "503": {"description": "another worker does not answer; `error` names it", **_ERROR},
         },
     }

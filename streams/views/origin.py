@@ -1,4 +1,4 @@
-"""Where pages and their sketches can be read again."""
+"""Reads pages and their sketches again."""
 
 from typing import Protocol
 
@@ -11,28 +11,28 @@ from streams.formats.message import decode_message
 
 
 class Origin(Protocol):
-    """What the compare page asks, from one thread at a time."""
+    """Source of pages and sketches for the comparison; from one thread at a time."""
 
     def record(self, page_id: int, log: str | None) -> bytes:
-        """The page's sketch. log: the topic that the id is a place in. Raises NeardupError where it is out of reach."""
+        """Return the page's sketch. log: topic id of its log. Raises NeardupError if it is unavailable."""
         ...
 
     def page(self, coordinates: Coordinates) -> Page:
-        """The page as it was fetched. Raises NeardupError where it is out of reach."""
+        """Return the page as it was fetched. Raises NeardupError if it is unavailable."""
         ...
 
     @property
     def sends_again(self) -> bool:
-        """Whether a page can be sent down the line once more."""
+        """Whether pages can be sent to their topic again."""
         ...
 
     def send_again(self, coordinates: Coordinates) -> None:
-        """Returns when the page is there once more, as it was. Raises NeardupError where it is out of reach."""
+        """Send the unchanged page again. Raises NeardupError if it is unavailable."""
         ...
 
 
 class ScanOrigin:
-    """A scan's log and sources by their files, which only grow: the directory itself is let go of."""
+    """A scan's log and sources, by their files, which only grow: the directory is not locked."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -52,9 +52,9 @@ class ScanOrigin:
 
 
 def record_at(page_id: int, data: bytes | None) -> bytes:
-    """A page's sketch in the log's message. Raises CorruptRecord, BadInput."""
-    offset, place = page_id >> PLACE_BITS, page_id & ((1 << PLACE_BITS) - 1)
+    """Return a page's sketch from its message. Raises CorruptRecord, BadInput."""
+    offset, number = page_id >> PLACE_BITS, page_id & ((1 << PLACE_BITS) - 1)
     records = decode_message(data or b"", offset).records
-    if place >= len(records):
+    if number >= len(records):
         raise BadInput(f"the log's message {offset} holds no page {page_id}")
-    return records[place]
+    return records[number]

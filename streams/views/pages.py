@@ -1,4 +1,4 @@
-"""What the pages say: each as one JSON object, which its template shows and its `.json` twin gives out as it is."""
+"""Facts of the pages about URLs and clusters, and their rendering. JSON twins return the facts unchanged."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,25 +16,21 @@ from neardup.report import environment, prose
 from neardup.report.samples import instant
 from neardup.rules import why_refused
 from neardup.standing import standing_of
-from streams.views import comparing
+from streams.views import comparing, lists
 from streams.views.canonical import chosen
 from streams.views.charts import over_time
 from streams.views.health import ago
-from streams.views.hot import family_words
-from streams.views.lists import Row, Verdict
+from streams.views.lists import CUT, Facts, Row, Verdict
 from streams.views.rows import cluster_id, cluster_of, url_of
 from streams.views.source import Source
 
-Facts = dict[str, Any]
-
 MEMBERS_SHOWN = 100
 URL_CHARS_MAX = 10_000
-
-_FLAGS = prose.FLAGS
+URL_CHARS_SHOWN = 240
 
 
 def url(source: Source, wanted: str, decider: Decider) -> Facts | None:
-    """A URL's life: as it was typed, else as the crawl writes it. None if nothing was said of it."""
+    """Return a URL's verdicts, or None without any. wanted: as people type it."""
     row = _row(source, wanted)
     if row is None:
         return None
@@ -43,14 +39,14 @@ def url(source: Source, wanted: str, decider: Decider) -> Facts | None:
     standing = (verdict.get("standing") or {}).get("verdict")
     if verdict.get("reason") or not standing or not judged or judged["verdict"] != standing:
         judged = verdict
-    words, judged_here = evidence_words(judged, decider)
+    words, known = evidence_words(judged, decider)
     return {
         "url": verdict["url"],
         "verdict": verdict,
         "judged": judged,
         "words": words,
-        "thresholds_known": judged_here,
-        "flags": [told for flag, told in _FLAGS.items() if verdict.get(flag)],
+        "thresholds_known": known,
+        "flags": [words for flag, words in prose.FLAGS.items() if verdict.get(flag)],
         "cluster": cluster_id(verdict),
         "history": [
             {"page_id": page_id, "n": n, "verdict": kind, "fetched_at": fetched_at}
@@ -78,60 +74,77 @@ def _spellings(text: str) -> list[str]:
 
 
 def evidence_words(verdict: Verdict, decider: Decider) -> tuple[list[str], bool]:
-    """The evidence in words, and whether `decider` is the one that judged: only then its thresholds are told."""
+    """Return the evidence as sentences, and whether `decider` made the verdict: only then the thresholds are known.
+
+    They are those of `neardup explain`, candidates that the index alone knows left out.
+    """
     evidence = verdict.get("evidence") or {}
     words = [str(verdict["reason"])] if verdict.get("reason") else []
+    if apart := prose.kept_apart(evidence):
+        words.append(apart)
     if replace(decider, scheme=str(verdict.get("scheme", ""))).digest != verdict.get("decider"):
-        return words, False
-    return words + (prose.sentences(evidence, decider) if evidence.get("by") else []), True
+        return words, not evidence
+    if evidence.get("by"):
+        words += prose.sentences(evidence, decider)
+    if near := evidence.get("nearest"):
+        words.append(f"Nearest candidate, rejected: page {near['page_id']}, {near['url']}")
+        words += prose.sentences(near, decider)
+    if not words:
+        words.append(_NOT_COMPARED.get(str(verdict["verdict"]), "This verdict compares no pages."))
+        if verdict.get("thin"):
+            words = ["It has too few words for anything but exact copies."]
+    return words, True
+
+
+_NOT_COMPARED = {"unique": "No earlier page shares an index key with it, so there was no candidate."}
 
 
 def compare(source: Source, a: str, b: str, decider: Decider, *, shown: int) -> Facts | str:
-    """Two URLs side by side, or which of them is not known. Reads the pages again: call it in a thread.
+    """Compare two URLs, or return an error text. Reads the pages again: call it in a thread.
 
-    shown: passages of differences.
+    shown: differing passages at most.
     """
     found = []
     for text in (a, b):
         row = _row(source, text)
         if row is None:
-            return f"No verdict was said of {text.strip()[:300]}"
+            return f"No verdict about {text.strip()[:300]}"
         found.append(row)
-    one, other = comparing.places(*found)
+    one, other = comparing.fetches(*found)
     return comparing.compared(source.origin, one, other, decider, shown=shown)
 
 
 def cluster(source: Source, number: int) -> Facts | None:
-    """A cluster: what was said of it last; by the members' own rows who is in it now, and whom an index should show."""
+    """Return a cluster's latest figures, present members (by their own rows) and canonical URL."""
     row = cluster_of(source.rows("clusters", str(number)))
     if row is None:
         return None
-    told = row["told"] or {"canonical": None, "size": None, "revision": None}
+    latest = row["told"] or {"canonical": None, "size": None, "revision": None}
     held = [url_of(source.rows("urls", text)) for text in row["members"]]
     rows = [each for each in held if each is not None and cluster_id(each["verdict"]) == number]
     policy, problem = _policy(source)
-    canonical, why = chosen(policy, told["canonical"], rows, problem)
+    canonical, why = chosen(policy, latest["canonical"], rows, problem)
     members = [_member(each, canonical) for each in rows]
     members.sort(key=lambda member: (not member["canonical"], member["page_id"], member["url"]))
     left_out = max(0, len(members) - MEMBERS_SHOWN)
     return {
         "cluster": number,
-        **told,
+        **latest,
         "canonical": canonical,
         "policy": list(policy),
         "why": why,
         "members": members[:MEMBERS_SHOWN],
-        # Beyond what rows and pages hold; those who left since are among the first kind.
+        # `more` counts members that the row left out; some of them may have left the cluster since.
         "complete": not row["more"] and not left_out,
     }
 
 
 def _policy(source: Source) -> tuple[Sequence[str], str]:
-    """The policy that holds, or why it is not known."""
+    """Return the policy, or the reason why it is unknown."""
     try:
         return source.policy(), ""
     except NeardupError as error:
-        return (), f"a verdict said so; whether another policy holds is not known: {error}"
+        return (), f"named by a verdict; the policy is unknown: {error}"
 
 
 def _member(row: Row, canonical: str | None) -> Facts:
@@ -154,24 +167,30 @@ def _share(part: int, whole: int) -> str:
     return prose.percent(part / whole) if whole else ""
 
 
-_environment.globals["hours_chart"] = lambda spans: over_time("Verdicts an hour", _labelled(spans, "%a %H:00"))
-_environment.globals["days_chart"] = lambda spans: over_time("Verdicts a day", _labelled(spans, "%d %b"))
+def _short(url: str) -> str:
+    """Cut the middle of a long URL for display; links keep the whole URL."""
+    return url if len(url) <= URL_CHARS_SHOWN else f"{url[: URL_CHARS_SHOWN - 60]} {CUT} {url[-50:]}"
+
+
+_environment.globals["time_chart"] = lambda time: over_time("Verdicts over time", _labelled(time))
 _environment.globals["share"] = _share
-_environment.globals["family_words"] = family_words
+_environment.globals["family_name"] = lists.family_name
 _environment.globals["ago"] = ago
 _environment.globals["refusal"] = why_refused
+_environment.filters["short"] = _short
 
 
-def _labelled(spans: Sequence[Facts], form: str) -> list[tuple[str, Facts]]:
-    return [(datetime.fromtimestamp(span["from"] / 1000, UTC).strftime(form), span["kinds"]) for span in spans]
+def _labelled(time: Facts) -> list[tuple[str, Facts]]:
+    form = "%d %b %H:00" if time["span_hours"] == 1 else "%d %b %Y"
+    return [(datetime.fromtimestamp(span["from"] / 1000, UTC).strftime(form), span["kinds"]) for span in time["spans"]]
 
 
 def html(template: str, facts: Facts | None, **more: Any) -> str:
-    """template: the name of a page. facts: what the functions above say; None: nothing is known."""
+    """Render a template. facts: of the functions above; None: nothing is known."""
     return _environment.get_template(f"{template}.html.j2").render(facts=facts, **more)
 
 
 def style() -> str:
-    """The report's looks, and what the views add."""
+    """Return the report's style sheet and that of the views."""
     report = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     return Markup(report + resources.files("streams.views").joinpath("views.css").read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
-"""Other workers of the same views: each has the rows of its own partitions, and is asked for them over HTTP.
+"""Requests to the other workers of the same views: each worker has the rows of its own partitions.
 
-The group of the views names the workers' URLs, and any member of the group may name any URL. So no request carries the
-token: it is signed with a key made from the token, for this host, this path and this minute. A worker that has the same
-token checks the signature; another host, or one that reads along, can use it for nothing else.
+The consumer group names the workers' URLs, and any member of the group may name any URL. So no request carries the
+token. It carries a signature for its host, path and minute, with a key derived from the token, which a worker with the
+same token can check. Another host that receives the signature can use it for nothing else.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ import orjson
 
 from neardup.errors import BadInput
 from streams.errors import BrokerError
-from streams.views.asking import get
-from streams.views.lists import Row
+from streams.views.http_get import get
+from streams.views.lists import Facts, Row
 
 ANSWER_SECONDS_MAX = 5.0
-#: Rows of a key, each below a message of Kafka.
+#: All rows of a key; each is smaller than a message of Kafka.
 ANSWER_BYTES_MAX = 64 << 20
 
 
@@ -37,23 +37,23 @@ class Signer:
     """Signs requests of one worker to another, and checks signatures. token: the views' own, the same on all."""
 
     def __init__(self, token: str) -> None:
-        # Slow on purpose: a host that got a signature must not find a short token by trying.
+        # scrypt is slow: a host that got a signature must not find a short token by trying.
         self._key = hashlib.scrypt(token.encode(), salt=b"neardup views: workers", n=1 << 14, r=8, p=1, dklen=32)
 
     def header(self, host: str, path: str) -> str:
-        """The Authorization header of a request now. host: with its port; path: with its query."""
-        at = int(time.time())
-        return f"{SCHEME} {at}:{self._signature(host, path, at)}"
+        """Return the Authorization header of a request now. host: with its port; path: with its query."""
+        now = int(time.time())
+        return f"{SCHEME} {now}:{self._signature(host, path, now)}"
 
     def holds(self, header: str, host: str, path: str) -> bool:
-        """Whether a request's Authorization header was made for it, and lately."""
+        """Return whether an Authorization header was made for this request, within SIGNED_SECONDS_MAX."""
         found = re.fullmatch(rf"{SCHEME} (\d{{1,12}}):([0-9a-f]{{64}})", header)
         if found is None or abs(time.time() - int(found[1])) > SIGNED_SECONDS_MAX:
             return False
         return hmac.compare_digest(found[2], self._signature(host, path, int(found[1])))
 
-    def _signature(self, host: str, path: str, at: int) -> str:
-        return hmac.new(self._key, f"{host}\n{path}\n{at}".encode(), "sha256").hexdigest()
+    def _signature(self, host: str, path: str, time_s: int) -> str:
+        return hmac.new(self._key, f"{host}\n{path}\n{time_s}".encode(), "sha256").hexdigest()
 
 
 class Peers:
@@ -64,15 +64,19 @@ class Peers:
         self._signer = None if token is None else Signer(token)
 
     def others(self, held: Mapping[str, Collection[int]]) -> dict[str, Collection[int]]:
-        """held: partitions by worker, as Faust's assignor tells them."""
+        """Return the other workers with their partitions. held: of Faust's assignor."""
         return {url: parts for url, parts in held.items() if parts and url.rstrip("/") != self._own}
 
     def rows(self, url: str, parts: Collection[int], table: str, key: str) -> Sequence[Row]:
-        """Those that another worker has. Raises BrokerError where it does not answer."""
+        """Return another worker's rows. Raises BrokerError if it does not answer."""
         return cast(list[Row], self._ask(url, parts, f"/own-rows.json?table={quote(table)}&key={quote(key, safe='')}"))
 
+    def search(self, url: str, parts: Collection[int], text: str) -> Facts:
+        """Search another worker's partitions. Raises BrokerError if it does not answer."""
+        return cast(Facts, self._ask(url, parts, f"/own-search.json?text={quote(text, safe='')}"))
+
     def own(self, url: str, parts: Collection[int]) -> Mapping[str, Any]:
-        """{lag: {partition: offsets}, rate, tables: {table: bytes}} of another worker. Raises BrokerError."""
+        """Return another worker's {lag: {partition: offsets}, rate, tables: {table: bytes}}. Raises BrokerError."""
         return cast(dict[str, Any], self._ask(url, parts, "/own.json"))
 
     def _ask(self, url: str, parts: Collection[int], path: str) -> Any:
@@ -88,20 +92,20 @@ class Peers:
         except (OSError, http.client.HTTPException, ValueError) as error:
             held = ", ".join(map(str, sorted(parts)))
             raise BrokerError(
-                f"the views at {url}, which have partitions {held}, do not answer ({error}); once they are missed, "
-                "others take these over"
+                f"the views at {url}, which have partitions {held}, do not answer ({error}); other workers take these "
+                "partitions over once the session has timed out"
             ) from error
 
 
 def own_address(sock: socket.socket, address: str | None) -> str:
-    """The URL that other workers reach this one by. address: as it was told; by default from the socket.
+    """Return the URL by which other workers reach this one. address: as configured; by default the socket's.
 
-    Raises BadInput for what is no URL of HTTP without a path.
+    Raises BadInput unless it is an HTTP URL without a path.
     """
     if address is not None:
         parts = urlsplit(address)
         if parts.scheme != "http" or not parts.netloc or parts.path not in ("", "/") or parts.query:
-            raise BadInput(f"--address {address}: an address like http://views-0.views:8379 is wanted")
+            raise BadInput(f"--address {address}: must be an address like http://views-0.views:8379")
         return f"http://{parts.netloc}"
     host, port = sock.getsockname()[:2]
     if host in ("0.0.0.0", "::"):

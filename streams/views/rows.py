@@ -1,60 +1,63 @@
-"""The rows of the views: what each verdict changes in them. Pure; the stream and a scan's directory share it.
+"""The rows of the views, and how each verdict changes them. Pure; the stream and a scan's directory share it.
 
 Four tables, whose rows are JSON objects:
 
-urls      URL -> {last, verdict: the latest one, judged: the latest that weighed the page against others, or null,
-          history: [[page_id, n, kind, fetched_at], ...] newest first, first: page id of the first one,
-          own: {rel_canonical, score} by its newest fetch that could be read,
-          forgot: id of the verdict by which the page was taken down last: nothing older is kept. Absent: never}
-clusters  cluster -> {last, members: [URL, ...] ever told to be in it, more: left out,
-          told: {canonical, size, revision} or null, told_at: the id of the verdict that did}
-counts    site -> {last, at: when the newest was said, kinds: {kind: verdicts}, reasons: {reason: verdicts}}; under
-          `EVERYTHING` those of the crawl;
-          (site, day) -> {last, hours: {hour of the day: {kind: verdicts}}}
-lists     what people look through, each list bounded: see `streams.views.lists`, `hot` and `suppressed`
+urls      URL -> {last, verdict: the latest one, judged: the latest JUDGEMENT or null, first: page id of the first one,
+          history: [[page_id, n, kind, fetched_at], ...] newest first,
+          own: {rel_canonical, score} of its newest readable fetch,
+          forgot: id of the verdict of its latest takedown, only if there was one; nothing older is kept}
+clusters  cluster -> {last, members: [URL, ...] ever assigned to it, more: members left out,
+          told: {canonical, size, revision} or null, told_at: id of the verdict with these}
+counts    site -> {last, at, first: emit times of the newest and oldest dated verdict, kinds: {kind: verdicts},
+          kept_apart: pages, reasons: {reason: verdicts}}; of the whole crawl under `EVERYTHING`;
+          (site, day) -> {last, hours: {hour of the day: {kind: verdicts}}};
+          (site, block of BLOCK_DAYS days) -> {last, days: {day of the block: {kind: verdicts}}}
+lists     see `streams.views.lists`
 
-`last` is the id (page_id, n) of the newest verdict that a row has taken in, and a row takes only newer ones: after a
-crash verdicts come again, and some rows have them already while others have not. It is enough, as a topic's partition
-has them in ascending order, and each partition has rows of its own, which `url_of`, `cluster_of` and `counts_of` join.
+`last` is the id (page_id, n) of the newest verdict applied to a row. A row applies only newer verdicts: after a crash
+verdicts come again, and some rows have them while others do not. One id is enough because a partition delivers its
+verdicts in ascending order and has rows of its own; `url_of`, `cluster_of` and `counts_of` join the partitions' rows.
 
-A URL that leaves its cluster stays in the list of members, and its own row says where it is now: one row is the truth.
+A URL that leaves its cluster stays in the list of members; its own row names its present cluster.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from neardup.report.prose import reason_kind
 from neardup.standing import DUPLICATES, SHOWN, standing_of
 from neardup.verdict import TAKEN_DOWN
-from streams.views import hot, lists, suppressed
-from streams.views.lists import Closeness, Row, Verdict
+from streams.views import lists
+from streams.views.lists import Change, Closeness, Row, Verdict
 
 TABLES = ("urls", "clusters", "counts", "lists")
-#: Kinds that say what the page is beside others; those that come later speak of the standing one.
+#: Kinds that compare the page with others. Later kinds refer to the standing one.
 JUDGEMENTS = (*SHOWN, *DUPLICATES)
-#: Kinds that a fetch has whose page could be read.
+#: Kinds of a fetch whose page was readable.
 _READ = (*JUDGEMENTS, "unchanged", "edited")
-#: No registrable domain has a star.
+#: Not a registrable domain.
 EVERYTHING = "*"
 
 HOUR_MS = 3_600_000
+#: Days whose counts share a row, so that a chart of a year takes 12 lookups.
+BLOCK_DAYS = 32
 HISTORY_KEPT = 20
-#: Of a cluster, in each partition: a row is written anew for each verdict, and a message of Kafka holds 1 MB.
+#: For each cluster and partition: each verdict rewrites the row, and a message of Kafka holds 1 MB.
 MEMBERS_KEPT, MEMBER_CHARS_KEPT = 100, 50_000
 REASONS_KEPT, REASON_CHARS_MAX = 100, 200
 OTHER_REASONS = "other reasons"
 
 
 class Rows(Protocol):
-    """The rows of one partition, to be changed."""
+    """The rows of one partition."""
 
     def get(self, table: str, key: str) -> Row | None: ...
     def put(self, table: str, key: str, row: Row) -> None: ...
 
 
 class MemoryRows:
-    """Rows in memory: of a scan, and for tests."""
+    """Rows in memory, for scans and tests."""
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[str, Row]] = {table: {} for table in TABLES}
@@ -66,41 +69,38 @@ class MemoryRows:
         self.tables[table][key] = row
 
 
-def apply(verdict: Verdict, rows: Rows, said_at: int = 0, closeness: Closeness = lambda verdict: None) -> None:
-    """Takes one verdict into all rows that it concerns. Raises KeyError, TypeError, ValueError for what is none.
+def apply(verdict: Verdict, rows: Rows, emitted_ms: int = 0, closeness: Closeness = lambda verdict: None) -> None:
+    """Apply one verdict to all rows that it concerns. Raises KeyError, TypeError, ValueError if it is not a verdict.
 
-    said_at: ms since the epoch, the same whenever the verdict comes again. closeness: see `streams.views.lists`.
+    emitted_ms: ms since the epoch; equal whenever the verdict comes again.
     """
-    at = [int(verdict["page_id"]), int(verdict["n"])]
-    kind, url, site = str(verdict["verdict"]), str(verdict["url"]), str(verdict.get("site") or "")
-    day, hour = divmod(int(said_at) // HOUR_MS, 24)
-    changes: list[tuple[str, str, Callable[[Row | None], Row]]] = [
-        ("urls", url, lambda row: _url_row(row, verdict, kind))
-    ]
-    for name in (EVERYTHING, site):
-        changes.append(("counts", name, lambda row: _counts_row(row, verdict, kind, said_at)))
-        changes.append(("counts", day_key(name, day), lambda row: _day_row(row, kind, str(hour))))
-    cluster = cluster_id(verdict)
-    if cluster is not None:
-        changes.append(("clusters", str(cluster), lambda row: _cluster_row(row, verdict)))
-    for key, changed in (
-        *lists.changes(verdict, kind, site, day, closeness),
-        *hot.changes(verdict, site),
-        *suppressed.changes(verdict, kind, site),
-    ):
-        changes.append(("lists", key, changed))
+    last = [int(verdict["page_id"]), int(verdict["n"])]
     new = []
-    for table, key, changed in changes:
+    for table, key, change in _changes(verdict, int(emitted_ms), closeness):
         row = rows.get(table, key)
-        new.append((table, key, {**changed(row), "last": at} if row is None or row["last"] < at else row))
-    # What is no verdict was found by now, before a row has some of it. Rows are put also where nothing is new: a
-    # process killed here may have kept the row on its disk and not yet in Kafka.
+        new.append((table, key, {**change(row), "last": last} if row is None or row["last"] < last else row))
+    # Everything that can raise has run. Unchanged rows are put as well: a process killed here may have the row on its
+    # disk but not in Kafka.
     for table, key, row in new:
         rows.put(table, key, row)
 
 
+def _changes(verdict: Verdict, emitted_ms: int, closeness: Closeness) -> Iterator[tuple[str, str, Change]]:
+    kind, url, site = str(verdict["verdict"]), str(verdict["url"]), str(verdict.get("site") or "")
+    day, hour = divmod(emitted_ms // HOUR_MS, 24)
+    yield "urls", url, lambda row: _url_row(row, verdict, kind)
+    for name in (EVERYTHING, site):
+        yield "counts", name, lambda row: _counts_row(row, verdict, kind, emitted_ms)
+        yield "counts", day_key(name, day), lambda row: _span_row(row, kind, "hours", hour)
+        yield "counts", block_key(name, day // BLOCK_DAYS), lambda row: _span_row(row, kind, "days", day % BLOCK_DAYS)
+    if (cluster := cluster_id(verdict)) is not None:
+        yield "clusters", str(cluster), lambda row: _cluster_row(row, verdict)
+    for key, change in lists.changes(verdict, kind, site, day, closeness):
+        yield "lists", key, change
+
+
 def cluster_id(verdict: Verdict) -> int | None:
-    """The cluster that the verdict's URL is in, if any."""
+    """Return the cluster that the verdict's URL is in, if any."""
     return standing_of(verdict).cluster
 
 
@@ -147,7 +147,7 @@ def _cluster_row(row: Row | None, verdict: Verdict) -> Row:
     return {"members": members, "more": more, "told": told, "told_at": told_at}
 
 
-def _counts_row(row: Row | None, verdict: Verdict, kind: str, said_at: int) -> Row:
+def _counts_row(row: Row | None, verdict: Verdict, kind: str, emitted_ms: int) -> Row:
     kinds = dict(row["kinds"]) if row else {}
     reasons = row["reasons"] if row else {}
     kinds[kind] = kinds.get(kind, 0) + 1
@@ -156,29 +156,42 @@ def _counts_row(row: Row | None, verdict: Verdict, kind: str, said_at: int) -> R
         if reason not in reasons and len(reasons) >= REASONS_KEPT:
             reason = OTHER_REASONS
         reasons = {**reasons, reason: reasons.get(reason, 0) + 1}
-    return {"at": max(said_at, row["at"] if row else 0), "kinds": kinds, "reasons": reasons}
+    first = row["first"] if row else 0
+    return {
+        "at": max(emitted_ms, row["at"] if row else 0),
+        "first": min(first, emitted_ms) if first and emitted_ms else first or emitted_ms,
+        "kinds": kinds,
+        "kept_apart": (row["kept_apart"] if row else 0) + lists.kept_apart(verdict),
+        "reasons": reasons,
+    }
 
 
-def _day_row(row: Row | None, kind: str, hour: str) -> Row:
-    hours = dict(row["hours"]) if row else {}
-    kinds = dict(hours.get(hour, {}))
+def _span_row(row: Row | None, kind: str, unit: str, number: int) -> Row:
+    """unit: "hours" of a day's row, "days" of a block's."""
+    spans = dict(row[unit]) if row else {}
+    kinds = dict(spans.get(str(number), {}))
     kinds[kind] = kinds.get(kind, 0) + 1
-    return {"hours": {**hours, hour: kinds}}
+    return {unit: {**spans, str(number): kinds}}
 
 
 def day_key(site: str, day: int) -> str:
-    """day: since the epoch. No site has a line's end in its name."""
+    """day: since the epoch. Names of sites contain no line feed."""
     return f"{site}\n{day}"
 
 
+def block_key(site: str, block: int) -> str:
+    """block: of BLOCK_DAYS days, since the epoch."""
+    return f"{site}\n\n{block}"
+
+
 def url_of(rows: Iterable[Row]) -> Row | None:
-    """A URL's row from those of all partitions: it has several once the topic was given more partitions."""
+    """Join a URL's rows of all partitions: it has several once partitions were added to the topic."""
     held = list(rows)
     forgot = max((row["forgot"] for row in held if "forgot" in row), default=[-1, 0])
     held = [row for row in held if row["last"] >= forgot]
     if len(held) < 2:
         return held[0] if held else None
-    judged = [told for row in held if (told := row["judged"]) and [told["page_id"], told["n"]] >= forgot]
+    judged = [each for row in held if (each := row["judged"]) and [each["page_id"], each["n"]] >= forgot]
     entries = [entry for row in held for entry in row["history"] if entry[:2] >= forgot]
     history = sorted(entries, key=lambda entry: entry[:2], reverse=True)
     return {
@@ -191,12 +204,12 @@ def url_of(rows: Iterable[Row]) -> Row | None:
 
 
 def _read_last(row: Row) -> int:
-    """Page id of the URL's newest fetch that could be read, as far as its history is kept."""
+    """Page id of the URL's newest readable fetch in the kept history."""
     return max((page_id for page_id, n, kind, _ in row["history"] if not n and kind in _READ), default=-1)
 
 
 def cluster_of(rows: Sequence[Row]) -> Row | None:
-    """A cluster's row from those of all partitions: what was said last, and all members."""
+    """Join a cluster's rows of all partitions: the newest figures, and all members."""
     if not rows:
         return None
     told = max(rows, key=lambda row: row["told_at"])["told"]
@@ -205,7 +218,7 @@ def cluster_of(rows: Sequence[Row]) -> Row | None:
 
 
 def counts_of(rows: Iterable[Row]) -> tuple[Counter[str], Counter[str]]:
-    """Verdicts by kind, and rejected ones by reason, over all partitions."""
+    """Join rows of counts: verdicts by kind, and rejected ones by reason."""
     kinds: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     for row in rows:
@@ -214,10 +227,10 @@ def counts_of(rows: Iterable[Row]) -> tuple[Counter[str], Counter[str]]:
     return kinds, reasons
 
 
-def hours_of(rows: Iterable[Row]) -> dict[int, Counter[str]]:
-    """Verdicts by kind of each hour of one day, over all partitions."""
+def spans_of(rows: Iterable[Row], unit: str) -> dict[int, Counter[str]]:
+    """Join rows of one day ("hours") or block ("days"): verdicts by kind of each hour or day in it."""
     out: dict[int, Counter[str]] = {}
     for row in rows:
-        for hour, kinds in row["hours"].items():
-            out.setdefault(int(hour), Counter()).update(kinds)
+        for number, kinds in row[unit].items():
+            out.setdefault(int(number), Counter()).update(kinds)
     return out

@@ -1,4 +1,4 @@
-"""librdkafka's TLS and SASL settings, as Faust's driver wants them: one set of settings serves both clients."""
+"""Translates librdkafka's TLS and SASL settings for Faust's driver: one set of settings serves both clients."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -19,9 +19,9 @@ _SECURITY = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 
 
 def credentials(values: Mapping[str, str]) -> SASLCredentials | SSLCredentials | None:
-    """What Faust's `broker_credentials` is to be; None to speak in the clear.
+    """Return Faust's `broker_credentials`; None for plain text.
 
-    Raises BadInput for a setting that this driver has no counterpart of: it would connect otherwise than was meant.
+    Raises BadInput for a setting that this driver lacks: it would connect in another way than configured.
     """
     for name in values:
         if name.startswith(_SECURITY) and name not in _TAKEN:
@@ -45,10 +45,10 @@ def credentials(values: Mapping[str, str]) -> SASLCredentials | SSLCredentials |
 
 def _context(values: Mapping[str, str]) -> ssl.SSLContext:
     context = ssl.create_default_context()
-    if place := values.get("ssl.ca.location"):
-        # As librdkafka does: those that are named, and no others.
+    if path := values.get("ssl.ca.location"):
+        # As librdkafka: only the named certificates are trusted.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        _load("ssl.ca.location", place, lambda: context.load_verify_locations(**_file_or_folder(place)))
+        _load("ssl.ca.location", path, lambda: context.load_verify_locations(**_file_or_folder(path)))
     if values.get("ssl.endpoint.identification.algorithm", "https") == "none":
         context.check_hostname = False
     if values.get("enable.ssl.certificate.verification", "true").lower() == "false":
@@ -56,19 +56,17 @@ def _context(values: Mapping[str, str]) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     if own := values.get("ssl.certificate.location"):
         key, password = values.get("ssl.key.location") or None, values.get("ssl.key.password") or None
-        # Without a password the key must be readable as it is: OpenSSL would ask for one on the terminal.
+        # An empty password: without one OpenSSL would prompt on the terminal.
         _load("ssl.certificate.location", own, lambda: context.load_cert_chain(own, key, password or ""))
     return context
 
 
-def _file_or_folder(place: str) -> dict[str, str]:
-    return {"capath" if Path(place).is_dir() else "cafile": place}
+def _file_or_folder(path: str) -> dict[str, str]:
+    return {"capath" if Path(path).is_dir() else "cafile": path}
 
 
-def _load(name: str, place: str, load: Callable[[], None]) -> None:
+def _load(name: str, path: str, load: Callable[[], None]) -> None:
     try:
         load()
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError; its text names no secret
-        raise BadInput(
-            f"kafka.{name} = {place}: cannot be used: {getattr(error, 'strerror', None) or error}"
-        ) from error
+        raise BadInput(f"kafka.{name} = {path}: cannot be used: {getattr(error, 'strerror', None) or error}") from error

@@ -1,61 +1,72 @@
-"""Where the pages get their rows: from memory, for a scan, or from the tables of the stream."""
+"""The data of the pages: rows in memory for a scan, or the tables of the stream."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import orjson
+
 from neardup.decider import Decider
 from streams.files.state import State
 from streams.state.canonical import kept_policy
 from streams.views.audits import Audits, NoAudits
-from streams.views.health import Facts, of_scan
-from streams.views.lists import Row, closeness_to
+from streams.views.health import of_scan
+from streams.views.lists import Facts, Row, closeness_to
 from streams.views.origin import Origin, ScanOrigin
 from streams.views.rows import EVERYTHING, MemoryRows, apply
+from streams.views.search import search_rows
 
 
 class Source(Protocol):
-    """What the pages ask."""
+    """Data of the pages."""
 
     @property
     def where(self) -> str:
-        """What is shown, in words: a directory or a topic."""
+        """Name of the data, for people: a directory or a topic."""
         ...
 
     @property
     def partitions(self) -> int | None:
-        """Of the topic; None for a scan."""
+        """Partitions of the topic; None for a scan."""
         ...
 
     @property
     def origin(self) -> Origin:
-        """Where the pages themselves can be read again."""
+        """Reads pages and sketches again."""
         ...
 
     @property
     def audits(self) -> Audits:
-        """What was drawn for people to check."""
+        """Pairs drawn for labelling."""
         ...
 
     def policy(self) -> Sequence[str]:
-        """By which canonical pages are chosen now; empty: by what verdicts say. Raises NeardupError."""
+        """Return the policy of canonical pages; empty: as the verdicts name them. Raises NeardupError."""
         ...
 
     def rows(self, table: str, key: str) -> Sequence[Row]:
-        """The rows of a key, one of each partition that has it."""
+        """Return the rows of a key, one for each partition that has it."""
         ...
 
     def own_rows(self, table: str, key: str) -> Sequence[Row]:
-        """Those of the partitions that this worker has."""
+        """Return the rows in the partitions of this worker."""
+        ...
+
+    def search(self, text: str) -> Facts:
+        """Return the URLs in which a text occurs, in URL or title: see `streams.views.search`."""
+        ...
+
+    def own_search(self, text: str) -> Facts:
+        """Search the partitions of this worker."""
         ...
 
     async def own(self) -> Mapping[str, Any]:
-        """Of this worker alone: {lag, rate: as below, tables: bytes on its disk by table}."""
+        """Return figures of this worker: {lag, rate: as below, tables: bytes on its disk by table}."""
         ...
 
     def rate(self) -> float | None:
-        """Verdicts taken in a second, of late; None where nothing is read any more."""
+        """Return the verdicts applied per second, lately; None for a scan."""
         ...
 
     async def health(self) -> Facts:
@@ -63,15 +74,15 @@ class Source(Protocol):
         ...
 
     async def lag(self) -> dict[int, int] | None:
-        """By partition the offsets that are not yet taken in; None where nothing is read any more."""
+        """Return the offsets not yet applied, by partition; None for a scan."""
         ...
 
 
 class ScanSource:
-    """A scan's directory as it is now. decider: the one that judges there."""
+    """A scan's directory as it was at the start. decider: the directory's own."""
 
     def __init__(self, path: Path, audits: Audits | None = None) -> None:
-        """Reads all verdicts into memory, and lets go of the directory. Raises StateError, CorruptRecord."""
+        """Read all verdicts into memory and unlock the directory. Raises StateError, CorruptRecord."""
         self.audits: Audits = audits or NoAudits()
         self.where, self.partitions, self._path = f"the scan in {path}", None, path
         self._rows = MemoryRows()
@@ -92,6 +103,11 @@ class ScanSource:
         return [] if row is None else [row]
 
     own_rows = rows
+
+    def search(self, text: str) -> Facts:
+        return search_rows(map(orjson.dumps, self._rows.tables["urls"].values()), text)
+
+    own_search = search
 
     def rate(self) -> float | None:
         return None

@@ -1,8 +1,8 @@
-"""The web pages over a `Source`: guarded, nothing loaded from elsewhere.
+"""Serves the web pages of a `Source`. They load nothing from other hosts.
 
-Every request must name a host that is expected (a foreign name that resolves to this machine is refused), must not come
-from another site, and carries the token where there is one; other workers sign theirs. Two kinds of forms change
-something: one sends a rejected page again, others label audited pairs.
+Every request must name an expected host (a foreign name that resolves to this machine is refused), must not come from
+another site, and carries the token if one is set; requests of other workers carry a signature. Two kinds of forms have
+an effect: one sends a rejected page again, the others label audited pairs.
 """
 
 import asyncio
@@ -26,12 +26,14 @@ from neardup.errors import BadInput, NeardupError
 from neardup.verdict import Coordinates
 from streams.errors import WrongUsage
 from streams.evaluation.label import LabelFile, posted
-from streams.views import comparing, counting, pages
+from streams.views import comparing, counts, pages
 from streams.views.audits import listed
 from streams.views.labelling import PREFIX, AuditLabelling
+from streams.views.lists import Facts
 from streams.views.openapi import description
 from streams.views.peers import Signer
 from streams.views.rows import TABLES
+from streams.views.search import CHARS_MIN
 from streams.views.source import Source
 
 HEADERS = {
@@ -44,15 +46,17 @@ HEADERS = {
 }
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _ID_DIGITS_MAX, _ID_MAX = 20, 10**20
-#: Pages that are shown as sent again.
+#: Pages marked as sent again.
 SENT_KEPT = 200
+#: Two URLs of 2,048 bytes, percent-encoded twice, fit into a request line.
+REQUEST_LINE_MAX = 32 << 10
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_Found = tuple[str, pages.Facts | None, str]
+_Found = tuple[str, Facts | None, str]
 
 
 class Views:
-    """The pages. hosts: what a request's Host may be, port included. token: what it must bear; none: nothing."""
+    """The pages. hosts: accepted values of Host, with port. token: required of each request; None: no token."""
 
     def __init__(
         self,
@@ -63,26 +67,29 @@ class Views:
         token: str | None = None,
         labels: LabelFile | None = None,
     ) -> None:
-        """labels: where labels of audited pairs are appended, for whoever has the token."""
+        """labels: file for labels of audited pairs; labelling needs a token."""
         self._source, self._decider = source, decider
         self._labelling = AuditLabelling(source, labels, hosts) if labels is not None and token is not None else None
         self._hosts, self._token = frozenset(hosts), token
         self._signer = None if token is None else Signer(token)
         self._style = pages.style()
         self._form_token, self._sent = secrets.token_urlsafe(24), deque[int](maxlen=SENT_KEPT)
-        self._reading = asyncio.Lock()  # pages are read again by one thread at a time
+        self._reading = asyncio.Lock()  # one thread at a time reads pages again
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the routes; each page has its twin in JSON."""
+        """Add the routes. Each page has a JSON twin."""
         app.router.add_get("/views.css", self._guarded(self._asset))
         app.router.add_get("/", self._guarded(self._page(self._overview)))
         app.router.add_get("/overview.json", self._guarded(self._twin(self._overview)))
         for name, find in self._finders().items():
             app.router.add_get(f"/{name}", self._guarded(self._page(find)))
             app.router.add_get(f"/{name}.json", self._guarded(self._twin(find)))
+        app.router.add_get("/search", self._guarded(self._search_page))
+        app.router.add_get("/search.json", self._guarded(self._twin(self._search)))
         app.router.add_get("/openapi.json", self._guarded(self._described))
-        for name, tell in (("own", self._own), ("own-rows", self._own_rows)):  # for other workers
-            app.router.add_get(f"/{name}.json", self._guarded(tell, for_workers=True))
+        own = {"own": self._own, "own-rows": self._own_rows, "own-search": self._own_search}
+        for name, answer in own.items():  # for other workers
+            app.router.add_get(f"/{name}.json", self._guarded(answer, for_workers=True))
         app.router.add_post("/send-again", self._guarded(self._send_again))
         for method in ("GET", "POST"):
             app.router.add_route(method, f"{PREFIX}/{{name:[a-z.]*}}", self._guarded(self._label))
@@ -93,6 +100,8 @@ class Views:
             "cluster": self._cluster,
             "site": self._site,
             "sites": self._sites,
+            "clusters": self._clusters,
+            "kind": self._kind,
             "compare": self._compare,
             "close": self._close,
             "rejects": self._rejects,
@@ -116,7 +125,7 @@ class Views:
     def _check(self, request: web.Request, for_workers: bool) -> None:
         host, authorization = request.headers.get("Host", ""), request.headers.get("Authorization", "")
         if host not in self._hosts:
-            raise web.HTTPForbidden(text="Host: this server answers to its own name only; others: --name")
+            raise web.HTTPForbidden(text="Host: not a name of this server; add names with --name")
         if request.headers.get("Sec-Fetch-Site", "none") == "cross-site":
             raise web.HTTPForbidden(text="from another site")
         if for_workers and self._signer is not None and self._signer.holds(authorization, host, request.raw_path):
@@ -124,9 +133,10 @@ class Views:
         if self._token is not None:
             given = _token_of(authorization)
             if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
-                asked = {"WWW-Authenticate": 'Basic realm="neardup: any user, the token as password", charset="UTF-8"'}
+                realm = 'Basic realm="neardup: any user, the token as password", charset="UTF-8"'
                 raise web.HTTPUnauthorized(
-                    text="a token is wanted: Authorization: Bearer, or as a password", headers=asked
+                    text="a token is required: Authorization: Bearer, or as a password",
+                    headers={"WWW-Authenticate": realm},
                 )
 
     def _page(self, find: Callable[[web.Request], Awaitable[_Found]]) -> _Handler:
@@ -136,12 +146,19 @@ class Views:
                 name, facts, text = await find(request)
             except NeardupError as error:
                 name, facts, text, status = "missing", None, str(error), 503
-            asked = {"asked_url": request.query.get("url", ""), "asked_site": request.query.get("name", "")}
-            template = name if facts is not None else "missing"
+            names = ("text", "url", "name") if name == "site" else ("text", "url")
+            searched = next(filter(None, map(request.query.get, names)), "")
             status = status if facts is not None or status != 200 else 404
-            sending = {"form_token": self._form_token if self._sends_again else "", "sent": tuple(self._sent)}
-            taken = self._labelling is not None
-            html = pages.html(template, facts, text=text, away=status == 503, labels_taken=taken, **asked, **sending)
+            html = pages.html(
+                name if facts is not None else "missing",
+                facts,
+                text=text,
+                away=status == 503,
+                labels_taken=self._labelling is not None,
+                searched=searched,
+                form_token=self._form_token if self._sends_again else "",
+                sent=tuple(self._sent),
+            )
             return web.Response(text=html, content_type="text/html", status=status)
 
         return page
@@ -164,9 +181,10 @@ class Views:
     async def _overview(self, request: web.Request) -> _Found:
         try:
             lag, problem = await self._source.lag(), ""
-        except NeardupError as error:  # the broker is away: what the tables hold is shown all the same
+        except NeardupError as error:  # without the broker the tables are still shown
             lag, problem = None, str(error)
-        return "overview", await asyncio.to_thread(counting.overview, self._source, lag, problem), ""
+        found = await asyncio.to_thread(counts.overview, self._source, lag, problem, *_range_of(request))
+        return _answer("overview", found)
 
     async def _health(self, request: web.Request) -> _Found:
         return "health", await self._source.health(), ""
@@ -176,10 +194,10 @@ class Views:
 
     async def _own(self, request: web.Request) -> web.Response:
         try:
-            told = await self._source.own()
+            own = await self._source.own()
         except NeardupError as error:
             raise web.HTTPServiceUnavailable(text=str(error)) from error
-        return web.Response(body=orjson.dumps(told), content_type="application/json")
+        return web.Response(body=orjson.dumps(own), content_type="application/json")
 
     async def _own_rows(self, request: web.Request) -> web.Response:
         table, key = request.query.get("table", ""), request.query.get("key", "")
@@ -187,48 +205,71 @@ class Views:
             raise web.HTTPNotFound(text=f"no such table; there is {', '.join(TABLES)}")
         return web.Response(body=orjson.dumps(self._source.own_rows(table, key)), content_type="application/json")
 
+    async def _own_search(self, request: web.Request) -> web.Response:
+        found = await asyncio.to_thread(self._source.own_search, request.query.get("text", ""))
+        return web.Response(body=orjson.dumps(found), content_type="application/json")
+
+    async def _search_page(self, request: web.Request) -> web.StreamResponse:
+        """Redirect to a URL or site of exactly this name, else list the URLs in which the text occurs."""
+        text = request.query.get("text", "").strip()
+        url = await asyncio.to_thread(pages.url, self._source, text, self._decider) if text else None
+        if url is not None:
+            raise web.HTTPSeeOther(f"url?url={quote(text, safe='')}")
+        if text and not isinstance(await asyncio.to_thread(counts.site, self._source, text), str):
+            raise web.HTTPSeeOther(f"site?name={quote(text, safe='')}")
+        return await self._page(self._search)(request)
+
+    async def _search(self, request: web.Request) -> _Found:
+        text = request.query.get("text", "").strip()
+        if not CHARS_MIN <= len(text) <= pages.URL_CHARS_MAX:
+            return "search", None, f"Search for {CHARS_MIN} to {pages.URL_CHARS_MAX:,} characters of a URL or title"
+        return "search", {"text": text, **await asyncio.to_thread(self._source.search, text)}, ""
+
     async def _url(self, request: web.Request) -> _Found:
         wanted = request.query.get("url", "")
         found = await asyncio.to_thread(pages.url, self._source, wanted, self._decider)
-        return "url", found, f"No verdict was said of {wanted[:300]}"
+        return "url", found, f"No verdict about {wanted[:300]}"
 
     async def _site(self, request: web.Request) -> _Found:
         name = request.query.get("name", "")
-        return (
-            "site",
-            await asyncio.to_thread(counting.site, self._source, name),
-            f"No page of {name[:300]} was seen; sites are registrable domains",
-        )
+        return _answer("site", await asyncio.to_thread(counts.site, self._source, name, *_range_of(request)))
 
     async def _sites(self, request: web.Request) -> _Found:
-        return "sites", await asyncio.to_thread(counting.sites, self._source, _page_of(request)), ""
+        return "sites", await asyncio.to_thread(counts.sites, self._source, _page_of(request)), ""
+
+    async def _clusters(self, request: web.Request) -> _Found:
+        return "clusters", await asyncio.to_thread(counts.clusters, self._source, _page_of(request)), ""
+
+    async def _kind(self, request: web.Request) -> _Found:
+        name = request.query.get("name", "")
+        return _answer("kind", await asyncio.to_thread(counts.kind, self._source, name, _page_of(request)))
 
     async def _close(self, request: web.Request) -> _Found:
-        return _told("close", await asyncio.to_thread(counting.close, self._source, request.query.get("day", "")))
+        return _answer("close", await asyncio.to_thread(counts.close, self._source, request.query.get("day", "")))
 
     async def _rejects(self, request: web.Request) -> _Found:
         reason = request.query.get("reason", "")
-        found = await asyncio.to_thread(counting.rejects, self._source, reason, _page_of(request))
-        return _told("rejects", found)
+        found = await asyncio.to_thread(counts.rejects, self._source, reason, _page_of(request))
+        return _answer("rejects", found)
 
     async def _audits(self, request: web.Request) -> _Found:
         sample, page = request.query.get("sample", ""), _page_of(request)
 
-        def found() -> pages.Facts | str:
+        def found() -> Facts | str:
             try:
-                drawn = self._source.audits.pairs()
-            except BadInput as error:
-                return str(error)
+                drawn, problem = self._source.audits.pairs(), ""
+            except BadInput as error:  # no audit is configured
+                drawn, problem = (), str(error)
             labels = self._labelling.labels() if self._labelling is not None else ()
-            cut = partial(counting.paged, "items", page=page)
-            return listed(drawn, labels, sample, cut)
+            cut = partial(counts.paged, "items", page=page)
+            return listed(drawn, labels, sample, cut, problem)
 
-        return _told("audits", await asyncio.to_thread(found))
+        return _answer("audits", await asyncio.to_thread(found))
 
     async def _label(self, request: web.Request) -> web.StreamResponse:
-        """The pages on which people label audited pairs, and their forms."""
+        """Answer a page or form for labelling audited pairs."""
         if self._labelling is None:
-            raise web.HTTPForbidden(text="only views with --labels that ask for a token (NEARDUP_VIEWS_TOKEN) label")
+            raise web.HTTPForbidden(text="labelling needs --labels and a token (NEARDUP_VIEWS_TOKEN)")
         return await self._labelling.answer(request)
 
     @property
@@ -236,13 +277,15 @@ class Views:
         return self._token is not None and self._source.origin.sends_again
 
     async def _send_again(self, request: web.Request) -> web.Response:
-        """Sends a rejected page down the line once more, for whoever has the token and means it."""
+        """Send a rejected page to its topic again: the request needs the token, and a form of this server."""
         form = await posted(request)
         if not self._sends_again:
-            raise web.HTTPForbidden(text="only views of a stream that ask for a token (NEARDUP_VIEWS_TOKEN) send pages")
+            raise web.HTTPForbidden(
+                text="sending pages again needs views of a stream, with a token (NEARDUP_VIEWS_TOKEN)"
+            )
         self._check_form(request, str(form.get("form_token", "")))
         reason, page_id = str(form.get("reason", "")), _number(str(form.get("page_id", "")), 0, _ID_MAX, least=0)
-        item = await asyncio.to_thread(counting.rejected, self._source, reason, page_id)
+        item = await asyncio.to_thread(counts.rejected, self._source, reason, page_id)
         if item is None or not item["coordinates"]:
             raise web.HTTPNotFound(text=f"page {page_id} is not among the newest that were rejected for this reason")
         try:
@@ -254,23 +297,23 @@ class Views:
         raise web.HTTPSeeOther(f"rejects?reason={quote(reason)}")
 
     def _check_form(self, request: web.Request, given: str) -> None:
-        """Refuses what another site makes a browser send with the password that it keeps."""
+        """Refuse a form that another site made a browser send with its stored password."""
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc not in self._hosts:
             raise web.HTTPForbidden(text="from another origin")
         if request.headers.get("Authorization", "").lower().startswith("bearer "):
-            return  # a program's: no browser sends it by itself
+            return  # of a program: browsers do not add it
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._form_token.encode()):
-            raise web.HTTPForbidden(text="the form is of another run of this server: go back and load it again")
+            raise web.HTTPForbidden(text="the form is of another run of this server: reload the page")
 
     async def _compare(self, request: web.Request) -> _Found:
         a, b = request.query.get("a", ""), request.query.get("b", "")
         if not a.strip() or not b.strip():
-            return "compare", None, "Two URLs are wanted, as a and b"
+            return "compare", None, "Two URLs are required, as a and b"
         shown = _number(request.query.get("shown", ""), comparing.PASSAGES_SHOWN, comparing.PASSAGES_MAX)
         async with self._reading:
             found = await asyncio.to_thread(pages.compare, self._source, a, b, self._decider, shown=shown)
-        return _told("compare", found)
+        return _answer("compare", found)
 
     async def _cluster(self, request: web.Request) -> _Found:
         text = request.query.get("id", "")
@@ -281,14 +324,18 @@ class Views:
 
 
 def _headed(response: web.StreamResponse) -> None:
-    """With HEADERS, but where a page has a policy of its own, as those of labelling."""
+    """Add HEADERS to a response without a policy of its own, as labelling pages have."""
     if "Content-Security-Policy" not in response.headers:
         response.headers.update(HEADERS)
 
 
-def _told(name: str, found: pages.Facts | str) -> _Found:
-    """found: what a page says, or in words why there is nothing."""
+def _answer(name: str, found: Facts | str) -> _Found:
+    """found: facts of a page, or an error text."""
     return (name, None, found) if isinstance(found, str) else (name, found, "")
+
+
+def _range_of(request: web.Request) -> tuple[str, str]:
+    return request.query.get("from", ""), request.query.get("to", "")
 
 
 def _page_of(request: web.Request) -> int:
@@ -296,13 +343,13 @@ def _page_of(request: web.Request) -> int:
 
 
 def _number(text: str, default: int, most: int, least: int = 1) -> int:
-    """A number of a query; what is none counts as not given."""
+    """Return a number of a query within bounds; the default for anything else."""
     given = int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX else default
     return max(least, min(given, most))
 
 
 def _token_of(authorization: str) -> str:
-    """What a request bears as a token, or as the password that a browser has asked for."""
+    """Return the bearer token or the basic password of a request."""
     scheme, _, given = authorization.partition(" ")
     if scheme.lower() == "basic":
         with suppress(ValueError):
@@ -311,7 +358,7 @@ def _token_of(authorization: str) -> str:
 
 
 def listen(host: str, port: int, token: str | None) -> socket.socket:
-    """A bound socket. Raises BadInput; also for an address that others reach where no token is asked for."""
+    """Return a bound socket. Raises BadInput; also for an address that other machines reach, if there is no token."""
     if host not in _LOOPBACK and token is None:
         raise WrongUsage(f"--host {host}: others could read the pages; set NEARDUP_VIEWS_TOKEN(_FILE)")
     try:
@@ -339,16 +386,16 @@ async def serve(
     ready: Callable[[str], None] = lambda url: None,
     until: Awaitable[object] | None = None,
 ) -> None:
-    """Serves until SIGINT or SIGTERM, or until `until` is done. names: hosts (with ports) that a proxy answers to."""
+    """Serve until SIGINT or SIGTERM, or until `until` is done. names: hosts (with ports) of proxies in front."""
     host, port = sock.getsockname()[:2]
     host = f"[{host}]" if ":" in host else host
     hosts = {f"{host}:{port}", f"127.0.0.1:{port}", f"localhost:{port}", *names}
     app = web.Application(client_max_size=64 << 10)
     Views(source, decider, hosts=hosts, token=token, labels=labels).add_to(app)
-    runner = web.AppRunner(app, access_log=None)
+    runner = web.AppRunner(app, access_log=None, max_line_size=REQUEST_LINE_MAX)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(ValueError, RuntimeError):  # not in the main thread: who runs us stops us
+        with suppress(ValueError, RuntimeError):  # not in the main thread: the caller stops the server
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await runner.setup()
     waits: set[asyncio.Future[object]] = {asyncio.ensure_future(stop.wait())}

@@ -12,7 +12,7 @@ from streams.roles.generations import control_topic
 from streams.views import control as controlling
 from streams.views.control import Control
 from streams.views.health import of_stream
-from streams.views.line import LineHealth
+from streams.views.stream_health import KafkaHealth
 from tests.streams.shell import words
 
 
@@ -23,31 +23,31 @@ def test_what_stands_still_is_told_until_it_runs(make: Make, monkeypatch: pytest
     settings = replace(line.settings, bootstrap=line.bootstrap)
     line.publish([Page(f"http://a.example/{number}", f"<p>{words('a')}".encode()) for number in range(3)])
     control = Control(settings)
-    asked = LineHealth(settings, control)
+    asked = KafkaHealth(settings, control)
 
     def problems() -> list[str]:
-        return [str(problem) for problem in of_stream("a test", asked.look(), [], 0, [], None)["problems"]]
+        return [str(problem) for problem in of_stream("a test", asked.facts(), [], 0, [], None)["problems"]]
 
     try:
-        sketch, match = asked.look()["steps"]
+        sketch, match = asked.facts()["steps"]
         assert (sketch["behind"], sketch["readers"], sum(sketch["partitions"].values())) == (3, [], 3)
         assert sketch["newest"] is not None
         assert (match["behind"], match["newest"]) == (0, None)
-        assert asked.look()["newest_verdict"] is None
+        assert asked.facts()["newest_verdict"] is None
         (told,) = problems()
         assert "start neardup sketch" in told
 
         line.start("sketch")
         line.settle(judged=False)
-        eventually(lambda: asked.look()["steps"][0]["behind"] == 0, "the sketcher's commit")
-        (reader,) = asked.look()["steps"][0]["readers"]
+        eventually(lambda: asked.facts()["steps"][0]["behind"] == 0, "the sketcher's commit")
+        (reader,) = asked.facts()["steps"][0]["readers"]
         assert reader["partitions"] == [0, 1]
         (told,) = problems()
         assert "no verdict came at all: does neardup match run?" in told
 
         line.start("match")
         line.settle()
-        found = asked.look()
+        found = asked.facts()
         assert [step["behind"] for step in found["steps"]] == [0, 0]
         assert found["newest_verdict"] is not None
         assert problems() == []
@@ -56,7 +56,7 @@ def test_what_stands_still_is_told_until_it_runs(make: Make, monkeypatch: pytest
         topic.create()
         topic.describe(Generation("next", "5" * 32, "d" * 32, stage=Stage.FILLING))
         topic.cut_over("next", "")
-        found = asked.look()
+        found = asked.facts()
         assert found["live"] == "next"
         assert [(one["name"], one["stage"], one["live"]) for one in found["generations"]] == [
             ("next", "live", True),

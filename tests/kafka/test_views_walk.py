@@ -166,9 +166,9 @@ def test_an_operator_walks_every_page(
 
 def why_a_page_was_dropped(walk: Walk) -> None:
     walk.go("")
-    walk.page.get_by_label("URL", exact=True).fill(COPY.removeprefix("http://"))
+    walk.page.get_by_role("textbox").first.fill(COPY.removeprefix("http://"))
     walk.page.keyboard.press("Enter")
-    walk.sees("The same words in the same order").look().follow("compare", "Two pages")
+    walk.sees("The same words in the same order").look().follow("compare", "Comparison")
     walk.sees("The same words in the same order.")
     walk.page.go_back()
 
@@ -179,20 +179,20 @@ def which_pages_are_in_a_cluster(walk: Walk) -> None:
     walk.follow(number, f"Cluster {number}")
     for url in (FIRST, COPY):
         assert walk.page.get_by_role("link", name=url).first.is_visible()
-    walk.follow(FIRST, "Item").follow("shop.example", "shop.example").sees("verdicts of this site")
+    walk.follow(FIRST, "Item").follow("shop.example", "shop.example").sees("verdicts about this site")
     assert walk.page.get_by_role("row").filter(has_text=COPY).filter(has_text=FIRST).first.is_visible()
 
 
 def what_is_happening(walk: Walk) -> None:
-    walk.follow("neardup", "What was said so far").sees("The views are level with the topic.")
-    walk.follow("Sites", "Sites").follow("Closest calls", "Closest calls").follow("Health", "Health of the line")
-    walk.sees("Nothing is seen that somebody should look at.")
+    walk.follow("neardup", "Overview").sees("The views have applied every verdict of the topic.")
+    walk.follow("Sites", "Largest sites").follow("Closest calls", "Closest calls").follow("Health", "Health")
+    walk.sees("No problem is known.")
     assert walk.page.get_by_role("rowheader", name="sketch").first.is_visible()
     assert walk.page.get_by_role("heading").filter(has_text="match http").is_visible()
     assert walk.page.get_by_role("definition").filter(has_text="free on its disk").is_visible()
-    walk.page.get_by_label("Site", exact=True).fill("evil.example")
+    walk.page.get_by_role("textbox").first.fill("evil.example")
     walk.page.keyboard.press("Enter")
-    walk.sees("verdicts of this site").look()
+    walk.sees("verdicts about this site").look()
 
 
 def hostile_pages_are_text(walk: Walk) -> None:
@@ -202,7 +202,7 @@ def hostile_pages_are_text(walk: Walk) -> None:
         assert read in walk.page.get_by_role("heading").first.inner_text()
         walk.go(f"compare?a={quote(two[0])}&b={quote(two[1])}")
         assert read in walk.page.evaluate("document.body.textContent")
-    walk.go(f"url?url={quote(WORD)}").go(f"compare?a={quote(WORD)}&b={quote(address('turned'))}").sees("What each rule")
+    walk.go(f"url?url={quote(WORD)}").go(f"compare?a={quote(WORD)}&b={quote(address('turned'))}").sees("Rules")
     assert len(walk.page.evaluate("document.body.textContent")) < WORD_BYTES / 10
 
 
@@ -223,7 +223,7 @@ def a_pair_is_labelled(walk: Walk, labels: Path) -> None:
 
 
 def a_rejected_page_is_sent_again(walk: Walk, worker: Worker) -> None:
-    walk.go("").follow("Rejected", "What could not be read").follow(REASON, f"{REASON}: the newest")
+    walk.go("").follow("Rejected", "Rejected pages").follow(f"1: {REASON}", f"Newest pages: {REASON}")
     walk.page.get_by_role("button", name=f"Send {REJECTED} again").click()
     walk.sees("sent again").look()
     path = f"/url.json?url={quote(REJECTED)}"

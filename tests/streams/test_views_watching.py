@@ -11,15 +11,15 @@ from streams.errors import BrokerError
 from streams.process.health import Health
 from streams.process.metrics import Metrics
 from streams.testing import ManualClock
-from streams.views import watching
-from streams.views.watching import Watch
+from streams.views import monitoring
+from streams.views.monitoring import Monitor
 
 
 def test_the_lag_of_all_partitions_is_told_and_stands_while_the_broker_is_away(monkeypatch) -> None:
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(monitoring, "LAG_SECONDS", 0)
     clock, metrics = ManualClock(), Metrics()
     health = Health(clock, stall_ms=10)
-    watch = Watch(metrics, health.role("views"), 10)
+    watch = Monitor(metrics, health.role("views"), 10)
     answers = iter([{0: 3, 1: 4}, BrokerError("away"), asyncio.CancelledError()])
 
     async def lag() -> dict[int, int] | None:
@@ -30,14 +30,14 @@ def test_the_lag_of_all_partitions_is_told_and_stands_while_the_broker_is_away(m
         return answer
 
     async def run() -> None:
-        starting = asyncio.ensure_future(watch.look(lag, object))
+        starting = asyncio.ensure_future(watch.run(lag, object))
         await asyncio.sleep(0.01)
         starting.cancel()
         assert not health.ready()[0]
         assert "restored" in health.ready()[1]["roles"]["views"]["reason"]
         watch.ready()
         with pytest.raises(asyncio.CancelledError):
-            await watch.look(lag, object)
+            await watch.run(lag, object)
 
     asyncio.run(run())
     assert metrics.registry.get_sample_value("neardup_lag_records", {"role": "views"}) == 7
@@ -49,10 +49,10 @@ def test_the_lag_of_all_partitions_is_told_and_stands_while_the_broker_is_away(m
 
 
 def test_who_stands_still_while_verdicts_wait_ends(monkeypatch) -> None:
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(monitoring, "LAG_SECONDS", 0)
     clock = ManualClock()
     health = Health(clock, stall_ms=10)
-    watch = Watch(Metrics(), health.role("views"), 10)
+    watch = Monitor(Metrics(), health.role("views"), 10)
     watch.ready()
     # Behind and at work, level and idle, away and idle: for as long as it likes. Behind and idle: for 10 ms.
     fine = [({0: 3}, number) for number in range(9)] + [({0: 0}, 9)] * 9 + [(BrokerError("away"), 9)] * 9
@@ -67,8 +67,8 @@ def test_who_stands_still_while_verdicts_wait_ends(monkeypatch) -> None:
             raise answer
         return answer
 
-    with pytest.raises(BrokerError, match=r"2 verdicts wait, and none was taken in for 0\.01 s"):
-        asyncio.run(watch.look(lag, lambda: done[0]))
+    with pytest.raises(BrokerError, match=r"2 verdicts wait, and none was applied for 0\.01 s"):
+        asyncio.run(watch.run(lag, lambda: done[0]))
     assert len(looks) == len(fine) + 3
     assert all(looks[:-1])
     assert not health.live()[0]
@@ -78,6 +78,6 @@ def test_an_address_that_is_taken_is_refused() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(BadInput, match="metrics"),
-        watching.watched(Settings(metrics_port=taken.getsockname()[1])),
+        monitoring.monitored(Settings(metrics_port=taken.getsockname()[1])),
     ):
         pass

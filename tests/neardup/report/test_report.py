@@ -348,7 +348,9 @@ def test_evidence_in_words(evidence: dict[str, Any], told: str) -> None:
 
 
 def test_shares_never_round_to_all_or_nothing() -> None:
-    assert [percent(x) for x in (0, 0.00001, 0.5, 0.99999, 1)] == ["0%", "0.1%", "50%", "99.9%", "100%"]
+    shares = (0, 0.000001, 0.00008, 0.004, 0.0096, 0.5, 0.987, 0.99992, 0.9999999, 1)
+    words = ["0%", "<0.001%", "0.008%", "0.4%", "1.0%", "50%", "99%", "99.992%", ">99.999%", "100%"]
+    assert [percent(x) for x in shares] == words
     assert score_and_demand(0.7399999, 0.74)[1].startswith("74")
 
 

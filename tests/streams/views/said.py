@@ -4,15 +4,18 @@ import random
 import time
 from typing import Any
 
+import orjson
+
 from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.page import Page
 from neardup.verdict import Coordinates
 from streams.views.audits import Audits, NoAudits
 from streams.views.health import of_stream
-from streams.views.lists import closeness_to
+from streams.views.lists import Row, closeness_to
 from streams.views.origin import Origin
-from streams.views.rows import MemoryRows, Row, apply
+from streams.views.rows import MemoryRows, apply
+from streams.views.search import search_rows
 
 DECIDER = Decider(scheme="5" * 32)
 #: Two days ago: a broker would take away what is old, and refuse what is of the future.
@@ -57,6 +60,11 @@ class Held:
         return [] if row is None else [row]
 
     own_rows = rows
+
+    def search(self, text: str) -> dict[str, Any]:
+        return search_rows(map(orjson.dumps, self._rows.tables["urls"].values()), text)
+
+    own_search = search
 
     def rate(self) -> float | None:
         return None

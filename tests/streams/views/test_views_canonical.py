@@ -73,7 +73,7 @@ def test_a_policy_that_is_not_to_be_had_hides_nothing() -> None:
     facts = pages.cluster(Away([said_of(OLD, 5, "unique")]), 5)
     assert facts is not None
     assert facts["canonical"] == OLD
-    assert "not known: the topic cannot be read" in facts["why"]["words"]
+    assert "unknown: the topic cannot be read" in facts["why"]["words"]
 
 
 def test_a_scan_has_a_policy_too(shell: Shell, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ pytest.importorskip("faust", reason="faust-streaming is not installed")
 
 from faust.types import TP
 
-from streams.views.changes import Changelogs, last_of
+from streams.views.changelogs import Changelogs, last_of
 from streams.views.rows import TABLES, MemoryRows, apply
 from tests.streams.views.said import CLOSENESS, said, said_at
 
@@ -126,4 +126,4 @@ def test_whoever_finds_records_of_others_between_its_own_stops(offsets: list[int
     asyncio.run(run())
     assert producer.batches == [("changes", 1, [b"a", b"b"]), ("changes", 1, [b"c"])]
     assert (len(errors), table.offsets[place]) == (failed, kept)
-    assert all("of another worker" in str(error) for error in errors)
+    assert all("another worker's" in str(error) for error in errors)

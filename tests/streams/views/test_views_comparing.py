@@ -77,7 +77,7 @@ def test_where_the_log_is_gone_the_texts_still_tell(scanned: Path) -> None:
 def test_an_unknown_url_is_told(scanned: Path) -> None:
     source = ScanSource(STATE)
     assert pages.compare(source, A, "https://nowhere.example/", source.decider, shown=1) == (
-        "No verdict was said of https://nowhere.example/"
+        "No verdict about https://nowhere.example/"
     )
 
 
@@ -131,18 +131,18 @@ def test_a_page_is_compared_as_it_was_when_the_other_was_judged_against_it() -> 
     first = {"page_id": 1, "url": A, "coordinates": {"offset": 1}}
     duplicate = _row(_verdict(2, B, "near_duplicate", representative=first, log="ab"))
     edited = _row(_verdict(1, A, "unique", log="ab"), _verdict(3, A, "edited", log="ab"))
-    one, other = comparing.places(edited, duplicate)
+    one, other = comparing.fetches(edited, duplicate)
     assert (one["page_id"], other["page_id"]) == (1, 2)
     assert one["log"] == "ab"
     unrelated = _row(_verdict(4, C, "unique", log="ab"))
-    one, other = comparing.places(edited, unrelated)
+    one, other = comparing.fetches(edited, unrelated)
     assert (one["page_id"], other["page_id"]) == (3, 4)
 
 
 def test_a_page_that_went_is_compared_as_it_was() -> None:
     gone = _row(_verdict(1, A, "unique"), _verdict(2, A, "gone"))
-    assert comparing.places(gone, gone)[0]["page_id"] == 1
+    assert comparing.fetches(gone, gone)[0]["page_id"] == 1
     rejected = _row(_verdict(1, A, "unique"), _verdict(2, A, "rejected"))
-    assert comparing.places(rejected, rejected)[0]["page_id"] == 1
+    assert comparing.fetches(rejected, rejected)[0]["page_id"] == 1
     promoted = {**_verdict(9, A, "promoted"), "n": 1, "representative": {"page_id": 4, "url": A, "coordinates": {}}}
-    assert comparing.places(_row(_verdict(4, A, "near_duplicate"), promoted), gone)[0]["page_id"] == 4
+    assert comparing.fetches(_row(_verdict(4, A, "near_duplicate"), promoted), gone)[0]["page_id"] == 4

@@ -17,8 +17,8 @@ from streams.process.health import Health, HealthServer
 from streams.process.metrics import Metrics
 from streams.process.shutdown import SystemClock
 from streams.testing import ManualClock
-from streams.views import asking, health, told_metrics
-from streams.views.told_metrics import asked
+from streams.views import health, http_get, role_metrics
+from streams.views.role_metrics import role_facts
 
 Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
 
@@ -60,13 +60,13 @@ def test_a_role_is_told_by_its_metrics() -> None:
     metrics.stopped["state"].set(1)
     state.role("match").not_ready("folds")
     with HealthServer("127.0.0.1", 0, state, metrics) as server:
-        told = asked(f"http://127.0.0.1:{server.address[1]}/metrics")
+        told = role_facts(f"http://127.0.0.1:{server.address[1]}/metrics")
     shown = {name: told[name] for name in ("problem", "role", "generation", "ready", "pages", "batches", "behind")}
     assert shown == {"problem": None, "role": "match", "generation": "next", "ready": False, "pages": 40,
                      "batches": 2, "behind": 7}  # fmt: skip
     assert (told["batch_pages"], told["batch_ms"], told["rocksdb"]) == (20.0, 250.0, {"keys": 2_000})
     (problem,) = health.of_stream("a test", None, [], 0, [told], None)["problems"]
-    assert "stopped for good: state" in problem
+    assert "stopped: state" in problem
 
 
 def _redirects(to: http.server.BaseHTTPRequestHandler) -> None:
@@ -106,7 +106,7 @@ def _says_nonsense(to: http.server.BaseHTTPRequestHandler) -> None:
     [
         (_redirects, "status 302", 0),
         (_floods, "more than", 0),
-        (_drips, "takes longer", 20),
+        (_drips, "took longer", 20),
         (_says_nonsense, "cannot be read", 0),
     ],
 )
@@ -114,11 +114,11 @@ def test_metrics_that_cannot_be_had_are_told_in_words(
     answer: Answer, reason: str, seconds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """seconds: that pass from one look at the clock to the next, however busy the machine is."""
-    monkeypatch.setattr(told_metrics, "ANSWER_SECONDS_MAX", 60.0)
+    monkeypatch.setattr(role_metrics, "RESPONSE_SECONDS_MAX", 60.0)
     clock = count(step=seconds)
-    monkeypatch.setattr(asking, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(http_get, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     with answering(answer) as (url, paths):
-        told = asked(url)
+        told = role_facts(url)
     assert reason in told["problem"]
     assert url in told["problem"]
     assert paths == ["/metrics"], "no redirect is followed"
@@ -139,10 +139,10 @@ def test_who_reads_nothing_and_who_does_not_answer_is_told() -> None:
     [
         ("sketch", 0, [], True, ""),  # nobody is missed
         ("sketch", 3, [{}], True, ""),
-        ("sketch", 3, [], False, "Nobody reads topic t, and 3 records wait"),
+        ("sketch", 3, [], False, "No sketcher consumes topic t, and 3 records wait"),
         ("match", 0, None, True, ""),  # there was nothing to say
         ("match", 3, None, False, ""),
-        ("match", 3, None, True, "3 messages of topic t wait, and no verdict came since 1970-01-01"),
+        ("match", 3, None, True, "3 messages of topic t wait, and no verdict was emitted since 1970-01-01"),
     ],
 )
 def test_a_step_that_nobody_takes_is_told(

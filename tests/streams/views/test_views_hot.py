@@ -8,8 +8,8 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 from collections import Counter
 
-from streams.views import counting, pages
-from streams.views.hot import HOT_KEPT, family_words, hot_key
+from streams.views import counts, pages
+from streams.views.lists import HOT_KEPT, family_name, hot_key
 from streams.views.source import ScanSource
 from tests.streams.shell import Shell
 from tests.streams.views.said import Held, said
@@ -20,20 +20,20 @@ def test_they_are_counted_by_family_and_site() -> None:
     told = [(v["site"], key) for v in verdicts for key in v.get("evidence", {}).get("turned_hot", ())]
     assert len(told) > HOT_KEPT
     held = Held(verdicts)
-    hot = counting.overview(held, None)["hot"]
+    hot = counts.overview(held, None)["hot"]
     assert hot["total"] == len(told)
     assert hot["families"] == Counter(key.partition(":")[0] for _, key in told)
     assert [item["key"] for item in hot["newest"]][:1] in ([key] for _, key in told[-2:])
     for site in {site for site, _ in told}:
-        facts = counting.site(held, site)
+        facts = counts.site(held, site)
         assert facts is not None
         assert facts["hot"]["total"] == sum(name == site for name, _ in told)
         assert {item["site"] for item in facts["hot"]["newest"]} == {site}
     assert len(held.rows("lists", hot_key())[0]["items"]) == HOT_KEPT
-    page = pages.html("overview", counting.overview(held, None))
+    page = pages.html("overview", counts.overview(held, None))
     assert "small supershingle" in page
     assert "the first 8 words" in page
-    assert family_words("of-another-program:00") == "of-another-program"
+    assert family_name("of-another-program:00") == "of-another-program"
 
 
 def test_a_template_turns_a_key_hot_and_a_person_sees_it(shell: Shell, tmp_path: Path) -> None:
@@ -44,11 +44,11 @@ def test_a_template_turns_a_key_hot_and_a_person_sees_it(shell: Shell, tmp_path:
         (tmp_path / "site" / f"{number:03}.html").write_text(f"<p>one two three four five six seven eight {words}")
     assert shell("scan", "site", "--base-url", "https://a.example/", "--set", "postings_max=64").code == 0
     source = ScanSource(tmp_path / "neardup-state")
-    facts = counting.site(source, "a.example")
+    facts = counts.site(source, "a.example")
     assert facts is not None
     (item,) = facts["hot"]["newest"]
     assert (item["url"], facts["hot"]["families"]) == ("https://a.example/064.html", {"head": 1})
     page = pages.html("site", facts)
-    assert "1 index key is of so many pages that it finds nobody any more" in page
+    assert "1 index key is shared by so many pages" in page
     assert item["key"] in page
-    assert "Hot keys" not in pages.html("overview", counting.overview(Held(said(3)), None))
+    assert "Hot keys" not in pages.html("overview", counts.overview(Held(said(3)), None))

@@ -25,6 +25,7 @@ from tests.streams.views.test_views_web import Server
 A, B = ("https://a.example/a.html", "https://a.example/b.html")
 ASKED = {
     "overview": "", "url": f"?url={B}", "cluster": "?id=0", "site": "?name=a.example", "sites": "?page=1",
+    "clusters": "?page=1", "kind": "?name=near_duplicate&page=1", "search": "?text=html",
     "compare": f"?a={A}&b={B}&shown=3", "close": "", "rejects": "", "health": "", "audits": "?page=1",
 }  # fmt: skip
 
@@ -57,5 +58,10 @@ def test_no_twin_is_left_out() -> None:
     app = web.Application()
     Views(Held([]), DECIDER, hosts=()).add_to(app)
     routes = {route.resource.canonical for route in app.router.routes() if route.resource is not None}
-    twins = {path for path in routes if path.endswith(".json")} - {"/openapi.json", "/own.json", "/own-rows.json"}
+    twins = {path for path in routes if path.endswith(".json")} - {
+        "/openapi.json",
+        "/own.json",
+        "/own-rows.json",
+        "/own-search.json",
+    }
     assert twins == {f"/{name}.json" for name in TWINS}

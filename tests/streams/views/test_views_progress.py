@@ -20,28 +20,28 @@ def verdict(place: TP, offset: int, generation: int) -> Any:
 
 def test_behind_what_was_left_out_nothing_is_taken_in_until_it_is_read_anew() -> None:
     progress = Progress()
-    assert progress.takes(verdict(A, 5, 1), {A, B}, 1)
-    progress.kept(A, 1, 6)
-    assert not progress.takes(verdict(A, 6, 1), {B}, 1)  # it is on its way to somebody
-    assert progress.takes(verdict(B, 9, 1), {B}, 1)
+    assert progress.accepts(verdict(A, 5, 1), {A, B}, 1)
+    progress.applied(A, 1, 6)
+    assert not progress.accepts(verdict(A, 6, 1), {B}, 1)  # it is on its way to somebody
+    assert progress.accepts(verdict(B, 9, 1), {B}, 1)
     assert progress.waiting(A, 1) == 6
     # It comes back, and the group's new generation is not known here yet.
-    assert not progress.takes(verdict(A, 7, 1), {A, B}, 1)
+    assert not progress.accepts(verdict(A, 7, 1), {A, B}, 1)
     assert progress.ends(1) == {A: 6}
     # Known now: what was read before is left out, what is read anew comes in order.
-    assert not progress.takes(verdict(A, 8, 1), {A, B}, 2)
+    assert not progress.accepts(verdict(A, 8, 1), {A, B}, 2)
     assert progress.waiting(A, 2) is None
     assert progress.ends(2) == {}
-    assert [progress.takes(verdict(A, offset, 2), {A, B}, 2) for offset in (6, 7, 8)] == [True] * 3
-    progress.kept(A, 2, 9)
+    assert [progress.accepts(verdict(A, offset, 2), {A, B}, 2) for offset in (6, 7, 8)] == [True] * 3
+    progress.applied(A, 2, 9)
     assert progress.ends(2) == {A: 9}
 
 
 def test_a_batch_whose_partition_went_while_it_was_taken_in_waits_with_its_first() -> None:
     progress = Progress()
-    assert progress.takes(verdict(A, 3, 4), {A}, 4)
-    progress.left_out(A, 4, 3)
-    assert not progress.takes(verdict(A, 4, 4), {A}, 4)
+    assert progress.accepts(verdict(A, 3, 4), {A}, 4)
+    progress.skipped(A, 4, 3)
+    assert not progress.accepts(verdict(A, 4, 4), {A}, 4)
     assert progress.waiting(A, 4) == 3
     assert progress.ends(4) == {}
-    assert progress.takes(verdict(A, 3, 5), {A}, 5)
+    assert progress.accepts(verdict(A, 3, 5), {A}, 5)

@@ -2,15 +2,18 @@
 
 import random
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from neardup.report.prose import reason_kind
-from streams.views import counting, lists, pages, rows, suppressed
+from streams.views import counts, lists, pages, rows
 from streams.views.audits import Audits, NoAudits
-from streams.views.rows import EVERYTHING, HOUR_MS, MemoryRows, Row, apply
+from streams.views.lists import Row
+from streams.views.rows import EVERYTHING, HOUR_MS, MemoryRows, apply
+from streams.views.search import joined, search_rows
 from tests.streams.views.said import CLOSENESS, DECIDER, said, said_at
 
 PARTITIONS = 3
@@ -45,6 +48,11 @@ class Partitioned:
         return [row for part in self._parts if (row := part.get(table, key)) is not None]
 
     own_rows = rows
+
+    def search(self, text: str) -> dict[str, Any]:
+        return joined([search_rows(map(orjson.dumps, part.tables["urls"].values()), text) for part in self._parts])
+
+    own_search = search
 
     def policy(self) -> tuple[str, ...]:
         return ()
@@ -97,30 +105,37 @@ def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -
         assert [(one["page_id"], one["n"], one["verdict"]) for one in shown["history"]] == [
             (v["page_id"], v["n"], v["verdict"]) for v in reversed(lives)
         ][: rows.HISTORY_KEPT]
-    overview = counting.overview(source, None)
+    overview = counts.overview(source, None)
+    assert not isinstance(overview, str)
     assert_over_time(overview, verdicts)
+    last_day = overview["time"]["last"]
+    week_before = str(date.fromisoformat(last_day) - timedelta(days=7))
+    by_days = counts.overview(source, None, start=week_before, end=last_day)
+    assert not isinstance(by_days, str)
+    assert (overview["time"]["span_hours"], by_days["time"]["span_hours"]) == (1, 24)
+    assert_over_time(by_days, verdicts)
     assert overview["kinds"] == Counter(v["verdict"] for v in verdicts)
     assert overview["rejected"] == Counter(reason_kind(v["reason"]) for v in verdicts if "reason" in v)
     for site in {v["site"] for v in verdicts}:
-        found = counting.site(source, site)
-        assert found is not None
+        found = counts.site(source, site)
+        assert not isinstance(found, str)
         assert found["kinds"] == Counter(v["verdict"] for v in verdicts if v["site"] == site)
         assert_over_time(found, [v for v in verdicts if v["site"] == site])
         repeats = [v for v in verdicts if v["site"] == site and v["verdict"] == "near_duplicate"]
         newest = [one["page_id"] for one in found["suppressed"]["newest"]]
-        assert newest == [v["page_id"] for v in reversed(repeats)][: suppressed.ITEMS_KEPT]
+        assert newest == [v["page_id"] for v in reversed(repeats)][: lists.SUPPRESSED_KEPT]
         assert found["suppressed"]["originals"] == Counter(v["representative"]["url"] for v in repeats)
     sites = Counter(v["site"] for v in verdicts)
-    listed = counting.sites(source, 1)["sites"]
+    listed = counts.sites(source, 1)["sites"]
     assert {one["site"]: one["verdicts"] for one in listed} == sites
     assert [one["verdicts"] for one in listed] == sorted(sites.values(), reverse=True)
     for reason, count in overview["rejected"].items():
-        found = counting.rejects(source, reason, 1)
+        found = counts.rejects(source, reason, 1)
         assert not isinstance(found, str)
         newest = [v["page_id"] for v in reversed(verdicts) if reason_kind(v.get("reason")) == reason]
         newest = newest[: count if count < 50 else 50]
-        assert [one["page_id"] for one in found["items"]] == newest[: counting.ITEMS_SHOWN]
-        assert found["pages"] == -(-len(newest) // counting.ITEMS_SHOWN)
+        assert [one["page_id"] for one in found["items"]] == newest[: counts.ITEMS_SHOWN]
+        assert found["pages"] == -(-len(newest) // counts.ITEMS_SHOWN)
     assert_closest(source, verdicts)
     for number in range(9):
         found = pages.cluster(source, number)
@@ -137,13 +152,12 @@ def test_whatever_comes_twice_the_rows_are_those_of_the_plain_model(seed: int) -
 
 
 def assert_over_time(facts: dict[str, Any], verdicts: list[dict[str, Any]]) -> None:
-    """Hours and days have what was said in them."""
-    for name, length in (("hours", HOUR_MS), ("days", 24 * HOUR_MS)):
-        expected = Counter((said_at(v) // length * length, v["verdict"]) for v in verdicts)
-        first = facts[name][0]["from"]
-        told = Counter({(span["from"], kind): count for span in facts[name] for kind, count in span["kinds"].items()})
-        assert told == Counter({key: count for key, count in expected.items() if key[0] >= first})
-        assert facts[name][-1]["from"] == max(at for at, _ in expected)
+    """The spans are those of the verdicts alone, and have their counts."""
+    spans, length = facts["time"]["spans"], facts["time"]["span_hours"] * HOUR_MS
+    expected = Counter((said_at(v) // length * length, v["verdict"]) for v in verdicts)
+    assert Counter({(one["from"], kind): count for one in spans for kind, count in one["kinds"].items()}) == expected
+    if length == HOUR_MS:
+        assert [spans[0]["from"], spans[-1]["from"]] == [min(expected)[0], max(expected)[0]]
 
 
 def assert_closest(source: Partitioned, verdicts: list[dict[str, Any]]) -> None:
@@ -155,8 +169,7 @@ def assert_closest(source: Partitioned, verdicts: list[dict[str, Any]]) -> None:
             by_day.setdefault(day, []).append((abs(round(close[0], 6)), verdict["page_id"]))
     assert by_day, "the story has close calls"
     for day, calls in by_day.items():
-        date = datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d")
-        found = counting.close(source, date)
+        found = counts.close(source, datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d"))
         assert not isinstance(found, str)
         told = [(abs(one["margin"]), one["page_id"]) for one in found["items"]]
         assert told == sorted(calls)[: len(told)]
@@ -223,10 +236,10 @@ def test_originals_are_bounded_and_those_with_most_stay() -> None:
         original = "https://a.example/template" if number % 2 else f"https://a.example/{number}" + "x" * 10_000
         verdict = {**first, "page_id": number, "site": "a.example", "representative": {"url": original}}
         apply(verdict, kept)
-    row = kept.tables["lists"][suppressed.suppressed_key("a.example")]
-    assert len(row["originals"]) <= 2 * suppressed.ORIGINALS_KEPT
-    assert suppressed.suppressed_of([row])["originals"]["https://a.example/template"] == 100
-    assert len(str(row)) < 3 * suppressed.ORIGINALS_KEPT * (suppressed.CHARS_KEPT + 200)
+    row = kept.tables["lists"][lists.suppressed_key("a.example")]
+    assert len(row["originals"]) <= 2 * lists.ORIGINALS_KEPT
+    assert lists.suppressed_of([row])["originals"]["https://a.example/template"] == 100
+    assert len(str(row)) < 3 * lists.ORIGINALS_KEPT * (lists.CHARS_KEPT + 200)
 
 
 def _as_mortal(kept: MemoryRows) -> Mortal:

@@ -99,6 +99,7 @@ class EvilOrigin(Nowhere):
 SHOWN = [EVIL, EVIL + "2", EVIL + "3", HOSTILE, "https://evil.example/long"]
 COMPARED = [f"/compare?a={quote(EVIL)}&b={quote(other)}" for other in (EVIL, EVIL + "2", HOSTILE)]
 KNOWN = ["/", *(f"/url?url={quote(url)}" for url in SHOWN), "/cluster?id=1", "/site?name=evil.example", *COMPARED]
+KNOWN += ["/audits", "/clusters", "/kind?name=near_duplicate", "/search?text=evil"]
 KNOWN += [
     "/health",
     "/sites",
@@ -109,7 +110,15 @@ KNOWN += [
 ]
 UNKNOWN = [
     f"{page}={quote('nothing' + HOSTILE)}"
-    for page in ("/url?url", "/cluster?id", "/site?name", "/compare?b=x&a", "/close?day", "/rejects?reason")
+    for page in (
+        "/url?url",
+        "/cluster?id",
+        "/site?name",
+        "/compare?b=x&a",
+        "/close?day",
+        "/rejects?reason",
+        "/kind?name",
+    )
 ]
 PATHS = KNOWN + UNKNOWN
 
@@ -268,12 +277,12 @@ def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path,
         page.on("request", lambda request: complaints.append(request.url) if server.url not in request.url else None)
         page.goto(server.url)
         assert page.get_by_text("3 verdicts of the scan").is_visible()
-        page.get_by_label("URL", exact=True).fill("a.example/b.html")
+        page.get_by_role("textbox").first.fill("a.example/b.html")
         page.keyboard.press("Enter")
         page.get_by_role("heading", name="Wool").wait_for()
         assert page.get_by_text("Both pages are on one site.").is_visible()
         page.get_by_role("link", name="compare").first.click()
-        page.get_by_role("heading", name="Two pages").wait_for()
+        page.get_by_role("heading", name="Comparison").wait_for()
         assert page.get_by_text("0 words only in A").is_visible() or page.get_by_text("only in B").is_visible()
         assert page.get_by_role("insertion").or_(page.get_by_role("deletion")).first.is_visible()
         assert page.get_by_role("rowheader", name="simhash64").is_visible()
@@ -285,13 +294,13 @@ def test_a_person_finds_out_why_a_page_was_dropped(shell: Shell, tmp_path: Path,
         assert page.get_by_text("canonical", exact=True).is_visible()
         page.get_by_role("link", name="https://a.example/a.html").first.click()
         page.get_by_role("link", name="a.example", exact=True).click()
-        page.get_by_text("3 verdicts of this site").wait_for()
+        page.get_by_text("3 verdicts about this site").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         light = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.emulate_media(color_scheme="dark")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
         page.goto(server.url + "url?url=nowhere")
-        assert page.get_by_text("No verdict was said of nowhere").is_visible()
+        assert page.get_by_text("No verdict about nowhere").is_visible()
         assert [c for c in complaints if "404" not in c] == []
         page.close()
     finally:

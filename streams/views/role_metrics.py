@@ -1,41 +1,40 @@
-"""What a role tells of itself in Prometheus' format: the part that the health page shows. Bounded in time and size."""
+"""Reads a role's /metrics for the health page, bounded in time and size."""
 
 import http.client
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.views.asking import get
+from streams.views.http_get import get
+from streams.views.lists import Facts
 
-Facts = dict[str, Any]
 #: (name of the sample, labels) -> value.
 _Samples = Mapping[str, list[tuple[Mapping[str, str], float]]]
 
-#: Of one role, from the first byte sent to the last one read.
-ANSWER_SECONDS_MAX = 3.0
-ANSWER_BYTES_MAX = 1 << 20
+#: For the whole response of a role.
+RESPONSE_SECONDS_MAX = 3.0
+RESPONSE_BYTES_MAX = 1 << 20
 
 
-def asked(url: str) -> Facts:
-    """One process: what it is and does; `problem` says in words why that is not known, and then all else is None."""
+def role_facts(url: str) -> Facts:
+    """Return the facts of one process; if they are unavailable, `problem` has the reason and all others are None."""
     try:
         return {"url": url, "problem": None, **_facts(_samples(_read(url).decode("utf-8")))}
     except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
-        nothing = dict.fromkeys(_facts({}), None)
+        unknown = dict.fromkeys(_facts({}), None)
         return {
             "url": url,
             "problem": f"The metrics at {url} cannot be read: {error or type(error).__name__}",
-            **nothing,
+            **unknown,
         }
 
 
 def _read(url: str) -> bytes:
     address = url if urlsplit(url).path else f"{url}/metrics"
     headers = {"Accept": "text/plain"}
-    return get(address, seconds_max=ANSWER_SECONDS_MAX, bytes_max=ANSWER_BYTES_MAX, headers=headers)
+    return get(address, seconds_max=RESPONSE_SECONDS_MAX, bytes_max=RESPONSE_BYTES_MAX, headers=headers)
 
 
 def _samples(text: str) -> _Samples:
@@ -82,7 +81,7 @@ def _ratio(samples: _Samples, above: str, below: str) -> float | None:
 
 
 def _batch_ms(samples: _Samples) -> float | None:
-    """A batch's time in all its steps but the wait for it."""
+    """Average time of a batch in all steps but the wait for input."""
     seconds = [v for labels, v in samples.get("neardup_step_seconds_sum", ()) if labels.get("step") != "poll"]
     batches = _sum(samples, "neardup_batch_pages_count")
     return round(1000 * sum(seconds) / batches, 1) if batches else None

@@ -1,4 +1,4 @@
-"""What the views tell of themselves: /metrics, /live and /ready, as the roles do."""
+"""/metrics, /live and /ready of the views, as the roles have them."""
 
 import asyncio
 import time
@@ -16,13 +16,13 @@ from streams.process.shutdown import SteadyClock
 
 _log = logs.get("views")
 
-#: Between two looks at the lag; less than the least `stall_ms` that makes sense.
-LOOK_SECONDS = 5.0
+#: Between two measurements of the lag; shorter than any sensible `stall_ms`.
+LAG_SECONDS = 5.0
 RATE_SECONDS = 30
 
 
 class Rate:
-    """How many come a second, over the last RATE_SECONDS of whole seconds."""
+    """Events per second, over the last RATE_SECONDS whole seconds."""
 
     def __init__(self, steady_s: Callable[[], float] = time.monotonic) -> None:
         self._steady_s, self._began = steady_s, int(steady_s())
@@ -30,17 +30,17 @@ class Rate:
 
     def count(self, count: int) -> None:
         second = int(self._steady_s())
-        self._counts = {at: n for at, n in self._counts.items() if at >= second - RATE_SECONDS}
+        self._counts = {then: n for then, n in self._counts.items() if then >= second - RATE_SECONDS}
         self._counts[second] = self._counts.get(second, 0) + count
 
     def now(self) -> float:
         second = int(self._steady_s())
         seconds = min(RATE_SECONDS, second - self._began)
-        return sum(n for at, n in self._counts.items() if second - seconds <= at < second) / max(1, seconds)
+        return sum(n for then, n in self._counts.items() if second - seconds <= then < second) / max(1, seconds)
 
 
-class Watch:
-    """What is told, kept up to date by `look`."""
+class Monitor:
+    """Metrics and health, kept up to date by `run`."""
 
     def __init__(self, metrics: Metrics, health: RoleHealth, stall_ms: int) -> None:
         self._metrics, self._health, self._stall_ms = metrics, health, stall_ms
@@ -48,15 +48,15 @@ class Watch:
         self._caught_up = False
 
     def ready(self) -> None:
-        """The tables are as disk and changelogs have them: pages can be served, and the lag asked for."""
+        """Report ready: the tables are restored."""
         self._health.ready("serves")
         self._caught_up = True
 
-    async def look(self, lag: Callable[[], Awaitable[Mapping[int, int] | None]], done: Callable[[], object]) -> None:
-        """Never returns. A broker that is away leaves the last lag standing: the pages say what is wrong.
+    async def run(self, lag: Callable[[], Awaitable[Mapping[int, int] | None]], progress: Callable[[], object]) -> None:
+        """Measure the lag until cancelled. Without the broker the last lag stays; the pages show the problem.
 
-        done: something else whenever a verdict was taken in or a row restored. Raises BrokerError where verdicts wait
-        and nothing was done for stall_ms: after some rebalances Faust reads no more, and says nothing of it.
+        progress: another value whenever a verdict was applied or a row restored. Raises BrokerError if verdicts wait
+        without progress for stall_ms: after some rebalances Faust silently stops consuming.
         """
         before = object()
         while True:
@@ -66,25 +66,25 @@ class Watch:
                     behind = sum((await lag() or {}).values())
                     self._metrics.lag["views"].set(behind)
                 except NeardupError as error:
-                    _log.warning("the lag is not known", reason=str(error))
-            now = done()
+                    _log.warning("the lag is unknown", reason=str(error))
+            now = progress()
             if not behind or now != before:
                 self._health.turned()
             elif self._health.silent_ms() > self._stall_ms:
-                raise BrokerError(f"{behind} verdicts wait, and none was taken in for {self._stall_ms / 1000:g} s")
+                raise BrokerError(f"{behind} verdicts wait, and none was applied for {self._stall_ms / 1000:g} s")
             before = now
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(LAG_SECONDS)
 
 
 @contextmanager
-def watched(settings: Settings) -> Iterator[Watch]:
-    """Serves metrics and health while the views run. Raises BadInput if the address cannot be had."""
+def monitored(settings: Settings) -> Iterator[Monitor]:
+    """Serve metrics and health while the views run. Raises BadInput if the address is unavailable."""
     metrics = Metrics()
     health = Health(SteadyClock(), settings.stall_ms, logs.Redactor(settings.secrets()))
     metrics.info(version=version("neardup"), role="views", generation=settings.generation)
-    watch = Watch(metrics, health.role("views"), settings.stall_ms)
+    monitor = Monitor(metrics, health.role("views"), settings.stall_ms)
     with HealthServer(settings.metrics_host, settings.metrics_port, health, metrics) as server:
         host, port = server.address
         _log.info("started", role="views", metrics=f"http://{host}:{port}/metrics")
-        yield watch
+        yield monitor
         _log.info("stopped", role="views")

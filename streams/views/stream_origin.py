@@ -1,4 +1,4 @@
-"""The topics of sketches and of pages as an origin: any of their records, as long as they hold it."""
+"""Reads pages and sketches from their topics, while these retain them."""
 
 from contextlib import closing
 
@@ -15,14 +15,14 @@ from streams.ports import Record
 from streams.roles.runtime import connect
 from streams.views.origin import record_at
 
-#: A record that somebody waits for.
+#: Limit of reading a record: a person waits for the page.
 READ_SECONDS_MAX = 10.0
-#: Of a record, beside value and headers: its key, and what the protocol adds.
+#: Bytes of a record beside value and headers: key and protocol.
 _ROOM_BYTES = 100_000
 
 
 class StreamOrigin:
-    """The topics of sketches and of pages, as long as they hold what is asked for. Readers are made when needed."""
+    """The topics of sketches and of pages. Readers are opened when needed."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -31,21 +31,21 @@ class StreamOrigin:
         self._codec = Codec(settings.codec, bodies, settings.body_bytes_max)
 
     def record(self, page_id: int, log: str | None) -> bytes:
-        # Uncommitted ones too, as the matcher reads it: nobody writes transactions there.
+        # With uncommitted records, as the matcher reads the log: its writers use no transactions.
         found = self._read(self._settings.topics.sketches, log, 0, page_id >> PLACE_BITS, committed_only=False)
         return record_at(page_id, found.value())
 
     def page(self, coordinates: Coordinates) -> Page:
         return self._codec.page(self._page_record(coordinates))
 
-    def _page_record(self, place: Coordinates) -> Record:
+    def _page_record(self, coordinates: Coordinates) -> Record:
         pages = self._settings.topics.pages
-        return self._read(pages, place.source, place.partition, place.offset, committed_only=True)
+        return self._read(pages, coordinates.source, coordinates.partition, coordinates.offset, committed_only=True)
 
     sends_again = True
 
     def send_again(self, coordinates: Coordinates) -> None:
-        """To the same partition, behind whatever came of the URL since: it gets a verdict of its own."""
+        """Produce the record again to its partition; it gets a new verdict."""
         record = self._page_record(coordinates)
         value, headers = record.value(), [(name, data or b"") for name, data in record.headers() or ()]
         room = len(value or b"") + sum(len(name) + len(data) for name, data in headers) + _ROOM_BYTES
@@ -56,24 +56,24 @@ class StreamOrigin:
             writer.flush()
 
     def _read(self, topic: str, source: str | None, partition: int, offset: int, *, committed_only: bool) -> Record:
-        """The record at this place of the topic with the id `source`."""
+        """Return the record at this position. source: topic id that it belongs to."""
         reader = self._readers.get(topic)
         if reader is None:
             reader = Reader(connect(self._settings, "views"), topic, committed_only=committed_only)
             self._readers[topic] = reader
-        place = f"topic {topic}, partition {partition}, offset {offset}"
+        where = f"topic {topic}, partition {partition}, offset {offset}"
         if reader.topic.id.hex() != source:
-            # Perhaps it was made anew since: the next one who asks gets a reader of what is there then.
+            # The topic may have been recreated: the next call opens it again.
             self._readers.pop(topic).close()
-            raise BadInput(f"{place}: this place is one of another topic (id {source}) than the one that is there now")
+            raise BadInput(f"{where}: it belongs to another topic (id {source}) than the present one of this name")
         if not 0 <= partition < reader.topic.partitions:
-            raise BadInput(f"{place}: there is no such partition")
+            raise BadInput(f"{where}: no such partition")
         reader.assign({partition: offset})
         found = reader.read(1, wait_s=READ_SECONDS_MAX)
         if not found:
-            raise BrokerError(f"{place}: nothing came within {READ_SECONDS_MAX:.0f} s")
+            raise BrokerError(f"{where}: no answer within {READ_SECONDS_MAX:.0f} s")
         if found[0].offset() != offset:
-            raise BadInput(f"{place}: no such record is there any more")
+            raise BadInput(f"{where}: the record is not retained any more")
         return found[0]
 
     def close(self) -> None:

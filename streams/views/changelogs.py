@@ -1,12 +1,11 @@
-"""Rows on their way to the changelogs, and back from there when a worker takes over a partition.
+"""Sends rows to the changelogs and restores them when a worker takes over a partition.
 
-Faust sends row by row, with some futures and turns of the loop for each, which cost more than all else that was done
-for a verdict. Here the rows of a partition that a batch of verdicts has changed go as whole batches of Kafka's.
+Faust sends row by row, with several futures and turns of the loop for each, which costs more than all other work for a
+verdict. Here the rows of a partition that a batch has changed are sent as whole Kafka batches.
 
-Nothing fences a worker that was paused beyond its session: what it had in hand arrives behind the rows of whoever took
-over. Such rows are right, but older. So, first, a row that comes back from a changelog never replaces a newer one: each
-names the verdict that it is of (`last`). And second, whoever finds records of somebody else between its own stops: the
-next start reads them all.
+A worker that was paused beyond its session is not fenced: its rows arrive behind those of the new owner. Such rows are
+right but older. Therefore a restored row never replaces a newer one (`last` names its verdict), and a worker that finds
+records of another worker among its own stops: its next start reads all of them.
 """
 
 import asyncio
@@ -23,19 +22,19 @@ _LAST = b'"last":'
 
 
 def last_of(value: bytes | None) -> list[int] | None:
-    """The verdict that a row, as it is kept, has taken in last; None where it does not say so."""
+    """Return `last` of a stored row; None if it has none."""
     if value is None:
         return None
-    at = value.rfind(_LAST)  # rows end with it
+    start = value.rfind(_LAST)  # rows end with it
     try:
-        found = orjson.loads(value[at + len(_LAST) : -1]) if at >= 0 else orjson.loads(value)["last"]
+        found = orjson.loads(value[start + len(_LAST) : -1]) if start >= 0 else orjson.loads(value)["last"]
     except (ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, list) else None
 
 
 class Changelogs:
-    """Of all tables of one Faust application. fail: told the first thing that went wrong. restored: rows come back."""
+    """Changelogs of all tables of a Faust application. fail: called with the first error. restored: rows read back."""
 
     def __init__(self, app: Any, tables: Mapping[str, Any], fail: Callable[[BaseException], None]) -> None:
         self._app, self._tables, self._fail = app, tables, fail
@@ -45,7 +44,7 @@ class Changelogs:
             table.apply_changelog_batch = partial(self._restore, table, table.apply_changelog_batch)
 
     async def send(self, name: str, partition: int, rows: Iterable[tuple[bytes, bytes]]) -> None:
-        """Returns when they are handed to the client, in order; `arrived` waits until Kafka has them."""
+        """Hand rows to the client, in order; `arrived` waits until Kafka has them."""
         table, producer = self._tables[name], self._app.producer._ensure_producer()
         batch, count = producer.create_batch(), 0
         for key, value in rows:
@@ -71,16 +70,16 @@ class Changelogs:
             self._fail(error)
             return
         if place not in self._app.assignor.assigned_actives():
-            return  # whoever has the partition now reads this
+            return  # the new owner of the partition reads it
         first, before = change.result().offset, table.data.persisted_offset(place)
         if before is not None and first != before + 1:
-            others = f"{first - before - 1} records behind offset {before} are of another worker, or came twice"
+            others = f"{first - before - 1} records behind offset {before} are another worker's, or duplicates"
             self._fail(BrokerError(f"changelog {place.topic}, partition {place.partition}: {others}"))
             return
         table.data.set_persisted_offset(place, first + count - 1)
 
     async def arrived(self) -> None:
-        """Returns when Kafka has answered for all that was handed over so far."""
+        """Wait until Kafka has acknowledged everything handed over so far."""
         if self._waiting:
             await asyncio.wait(set(self._waiting))
             await asyncio.sleep(0)  # `_sent` of the last of them
@@ -95,9 +94,9 @@ class Changelogs:
             place = message.partition, message.key
             if place not in newest:
                 newest[place] = last_of(table.data._db_for_partition(message.partition).get(message.key))
-            told, held = last_of(message.value), newest[place]
-            if told is None or held is None or told >= held:
-                newest[place] = told
+            new, held = last_of(message.value), newest[place]
+            if new is None or held is None or new >= held:
+                newest[place] = new
                 kept.append(event)
         apply(kept)
         for place in {event.message.tp for event in events}:

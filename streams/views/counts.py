@@ -1,0 +1,226 @@
+"""Facts of the pages with counts and lists: overview, site, sites, clusters, kinds, closest calls, rejected pages.
+
+Times are log time: on the stream when the matcher emitted a verdict; of a scan the latest date of a page so far.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from neardup.limits import DAY_MS
+from neardup.report import prose
+from neardup.standing import DUPLICATES
+from streams.views import lists
+from streams.views.lists import Facts
+from streams.views.rows import BLOCK_DAYS, EVERYTHING, HOUR_MS, block_key, counts_of, day_key, spans_of
+from streams.views.source import Source
+
+SHOWN, ITEMS_SHOWN = 10, 25
+#: Longest range shown in hours, range of the first view, bars at most, longest range: 115 lookups of a block's row.
+HOURS_DAYS_MAX, DAYS_SHOWN, BARS_MAX, RANGE_DAYS_MAX = 4, 30, 62, 3_660
+#: Days searched back for the latest closest call.
+DAYS_BACK_MAX = 30
+
+
+def overview(
+    source: Source, lag: Mapping[int, int] | None, problem: str = "", start: str = "", end: str = ""
+) -> Facts | str:
+    """Return the facts of the whole crawl, or an error text.
+
+    lag: offsets by partition, None for a scan. problem: why the lag is unknown. start, end: see `_in_time`.
+    """
+    found = _counts(source, EVERYTHING, start, end)
+    if isinstance(found, str):
+        return found
+    return {
+        "of": source.where,
+        **found,
+        "lag": None if lag is None else {str(partition): count for partition, count in sorted(lag.items())},
+        "behind": None if lag is None else sum(lag.values()),
+        "partitions": source.partitions,
+        "problem": problem or None,
+        "rate": source.rate(),
+        "hot": lists.hot_of(source.rows("lists", lists.hot_key()), SHOWN),
+        "sites": _of_sites(source, _listed_sites(source)[:SHOWN]),
+        "clusters": lists.clusters_of(source.rows("lists", lists.CLUSTERS))[:SHOWN],
+        "kept_apart_newest": lists.newest_of(source.rows("lists", lists.kind_key(lists.KEPT_APART)), SHOWN),
+    }
+
+
+def site(source: Source, name: str, start: str = "", end: str = "") -> Facts | str:
+    """Return the facts of one registrable domain, or an error text."""
+    name = name.strip().lower()
+    if "\n" in name or name == EVERYTHING or not source.rows("counts", name):
+        return f"No page of {name[:300]} was seen; sites are registrable domains"
+    found = _counts(source, name, start, end)
+    if isinstance(found, str):
+        return found
+    hot = lists.hot_of(source.rows("lists", lists.hot_key(name)), SHOWN)
+    suppressed = lists.suppressed_of(source.rows("lists", lists.suppressed_key(name)))
+    return {"site": name, **found, "hot": hot, "suppressed": suppressed}
+
+
+def _counts(source: Source, name: str, start: str, end: str) -> Facts | str:
+    rows = source.rows("counts", name)
+    kinds, reasons = counts_of(rows)
+    first = min((row["first"] for row in rows if row["first"]), default=0)
+    over_time = _in_time(source, name, first, max((row["at"] for row in rows), default=0), start, end)
+    if isinstance(over_time, str):
+        return over_time
+    return {
+        "verdicts": kinds.total(),
+        "duplicates": _duplicates(kinds),
+        "kinds": by_kind(kinds),
+        "kept_apart": sum(row["kept_apart"] for row in rows),
+        "rejected": dict(reasons.most_common()),
+        "time": over_time,
+    }
+
+
+def _in_time(source: Source, name: str, first_ms: int, last_ms: int, start: str, end: str) -> Facts | str:
+    """Return the verdicts of a range as equal spans, or an error text.
+
+    start, end: days as YYYY-MM-DD; by default all days from the first verdict on, at most DAYS_SHOWN.
+    """
+    wanted = [_day_of(text) if text else None for text in (start, end)]
+    if -1 in wanted:
+        return "A day must be given as YYYY-MM-DD"
+    if not last_ms:
+        return {"first": None, "last": None, "from": None, "to": None, "span_hours": 0, "spans": []}
+    first, last = first_ms // DAY_MS, last_ms // DAY_MS
+    stop = last if wanted[1] is None else wanted[1]
+    begin = max(first, stop + 1 - DAYS_SHOWN) if wanted[0] is None else wanted[0]
+    begin = max(begin, stop + 1 - RANGE_DAYS_MAX, 0)
+    days = stop + 1 - begin
+    spans = []
+    if days <= HOURS_DAYS_MAX:
+        held = {day: spans_of(source.rows("counts", day_key(name, day)), "hours") for day in range(begin, stop + 1)}
+        hours = range(max(begin * 24, first_ms // HOUR_MS), min(stop * 24 + 23, last_ms // HOUR_MS) + 1)
+        spans = [_span(hour * HOUR_MS, held[hour // 24].get(hour % 24, Counter())) for hour in hours]
+    else:
+        blocks = {
+            block: spans_of(source.rows("counts", block_key(name, block)), "days")
+            for block in range(begin // BLOCK_DAYS, stop // BLOCK_DAYS + 1)
+        }
+        for day in range(begin, stop + 1, length := -(-days // BARS_MAX)):
+            kinds = Counter[str]()
+            for each in range(day, min(day + length, stop + 1)):
+                kinds.update(blocks[each // BLOCK_DAYS].get(each % BLOCK_DAYS, {}))
+            spans.append(_span(day * DAY_MS, kinds))
+    return {
+        "first": _date(first),
+        "last": _date(last),
+        "from": _date(begin),
+        "to": _date(stop),
+        "span_hours": 1 if days <= HOURS_DAYS_MAX else 24 * length,
+        "spans": spans,
+    }
+
+
+def _span(start_ms: int, kinds: Mapping[str, int]) -> Facts:
+    return {
+        "from": start_ms,
+        "verdicts": sum(kinds.values()),
+        "duplicates": _duplicates(kinds),
+        "kinds": by_kind(kinds),
+    }
+
+
+def by_kind(kinds: Mapping[str, int]) -> dict[str, int]:
+    """Order as in the report; kinds of a newer program last."""
+    known = {kind: kinds[kind] for kind in prose.KINDS if kinds.get(kind)}
+    return known | {kind: count for kind, count in sorted(kinds.items()) if kind not in known}
+
+
+def _duplicates(kinds: Mapping[str, int]) -> int:
+    return sum(kinds.get(kind, 0) for kind in DUPLICATES)
+
+
+def sites(source: Source, page: int) -> Facts:
+    """Return one page of the sites with the most verdicts."""
+    found = paged("sites", _listed_sites(source), page)
+    return {**found, "sites": _of_sites(source, found["sites"])}
+
+
+def _listed_sites(source: Source) -> list[str]:
+    return lists.sites_of(source.rows("lists", lists.SITES))
+
+
+def _of_sites(source: Source, names: Sequence[str]) -> list[Facts]:
+    """Return the true counts of sites: the list lacks verdicts of a site that entered it late."""
+    out: list[Facts] = []
+    for name in names:
+        kinds, _ = counts_of(source.rows("counts", name))
+        out.append({"site": name, "verdicts": kinds.total(), "duplicates": _duplicates(kinds)})
+    return sorted(out, key=lambda each: -each["verdicts"])
+
+
+def clusters(source: Source, page: int) -> Facts:
+    """Return one page of the largest clusters."""
+    return paged("clusters", lists.clusters_of(source.rows("lists", lists.CLUSTERS)), page)
+
+
+def kind(source: Source, name: str, page: int) -> Facts | str:
+    """Return one page of the newest verdicts of a kind, or of the pages kept apart; else an error text."""
+    rows = source.rows("counts", EVERYTHING)
+    total = sum(row["kept_apart"] if name == lists.KEPT_APART else row["kinds"].get(name, 0) for row in rows)
+    items = lists.newest_of(source.rows("lists", lists.kind_key(name)))
+    if not items:
+        known = ", ".join([*prose.KINDS, lists.KEPT_APART])
+        return f"No verdict of the kind {name[:40]!r}; the kinds are {known}"
+    return {"kind": name, "verdicts": total, **paged("items", items, page)}
+
+
+def close(source: Source, date: str) -> Facts | str:
+    """Return the closest calls of a day (YYYY-MM-DD; by default the latest with any), or an error text."""
+    if date:
+        days: Sequence[int] = [_day_of(date)]
+        if days[0] < 0:
+            return f"A day must be given as YYYY-MM-DD, not {date[:40]!r}"
+    else:
+        latest = max((row["at"] for row in source.rows("counts", EVERYTHING)), default=0) // DAY_MS
+        days = range(latest, max(-1, latest - DAYS_BACK_MAX), -1)
+    for day in days:
+        items = lists.close_of(source.rows("lists", lists.close_key(day)))
+        if items:
+            break
+    return {"day": _date(day), "before": _date(day - 1), "after": _date(day + 1), "items": items}
+
+
+def _day_of(date: str) -> int:
+    """Return the day since the epoch of YYYY-MM-DD, -1 for anything else."""
+    try:
+        return max(-1, int(datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()) // (DAY_MS // 1000))
+    except ValueError:
+        return -1
+
+
+def _date(day: int) -> str:
+    return datetime.fromtimestamp(max(0, day) * DAY_MS / 1000, UTC).strftime("%Y-%m-%d")
+
+
+def rejects(source: Source, reason: str, page: int) -> Facts | str:
+    """Return the reasons of rejection and the newest pages of one reason, or an error text."""
+    _, reasons = counts_of(source.rows("counts", EVERYTHING))
+    out = {"reasons": dict(reasons.most_common()), "reason": reason or None}
+    items = _rejected(source, reason) if reason else []
+    if reason and not items:
+        return f"No page was rejected for the reason {reason[:200]!r}"
+    return out | paged("items", items, page)
+
+
+def rejected(source: Source, reason: str, page_id: int) -> Facts | None:
+    """Return one of the listed rejected pages."""
+    return next((item for item in _rejected(source, reason) if item["page_id"] == page_id), None)
+
+
+def _rejected(source: Source, reason: str) -> list[Facts]:
+    return lists.newest_of(source.rows("lists", lists.rejected_key(reason)), lists.REJECTED_KEPT)
+
+
+def paged(name: str, items: Sequence[Any], page: int) -> Facts:
+    """page: from 1 on."""
+    pages = max(1, -(-len(items) // ITEMS_SHOWN))
+    page = min(page, pages)
+    return {name: list(items[(page - 1) * ITEMS_SHOWN : page * ITEMS_SHOWN]), "page": page, "pages": pages}

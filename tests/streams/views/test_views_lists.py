@@ -1,0 +1,164 @@
+"""Lists, ranges and searches of the views; evidence of pages kept apart; long and right-to-left texts in a browser."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pytest
+
+pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+
+from streams.views import counts, lists, pages, search
+from streams.views.source import ScanSource
+from tests.streams.shell import Shell
+from tests.streams.views.said import DECIDER, Held, said
+from tests.streams.views.test_views_web import Server
+
+LONG = "https://long.example/" + "path/" * 370
+BASE = next(verdict for verdict in said(50) if verdict["verdict"] == "near_duplicate")
+NEAR = {"page_id": 0, "url": "https://a.example/0", "title": "A", "fetched_at": 1, "by": "title", "tape_score": 0.9,
+        "same_site": True, "keys": {"wide": 2}, "title_flags": 3}  # fmt: skip
+
+
+def unique(page_id: int, url: str, **more: Any) -> dict[str, Any]:
+    return {**BASE, "verdict": "unique", "page_id": page_id, "url": url, "cluster": page_id, "cluster_size": 1,
+            "evidence": {"candidates": 0}, "representative": {"page_id": page_id, "url": url}} | more  # fmt: skip
+
+
+def apart(page_id: int, url: str) -> dict[str, Any]:
+    return unique(page_id, url, evidence={"candidates": 3, "kept_apart": "title", "nearest": NEAR})
+
+
+def test_a_page_kept_apart_shows_the_candidate_and_the_refusal() -> None:
+    held = Held([apart(1, "https://a.example/1"), unique(2, "https://a.example/2")])
+    facts = pages.url(held, "https://a.example/1", DECIDER)
+    assert facts is not None
+    text = " ".join(facts["words"])
+    assert "kept apart from page 0" in text
+    assert "https://a.example/0" in text
+    assert "Both pages are on one site." in text
+    alone = pages.url(held, "https://a.example/2", DECIDER)
+    assert alone is not None
+    assert alone["words"] == ["No earlier page shares an index key with it, so there was no candidate."]
+
+
+def test_numbers_lead_to_the_pages_that_they_count() -> None:
+    held = Held([*said(300), apart(10_000, "https://a.example/1")])
+    overview = counts.overview(held, None)
+    assert not isinstance(overview, str)
+    html = pages.html("overview", overview)
+    for name, count in [*overview["kinds"].items(), (lists.KEPT_APART, 1)]:
+        assert f'<a href="kind?name={name}">{count}</a>' in html
+        found = counts.kind(held, name, 1)
+        assert not isinstance(found, str)
+        assert found["verdicts"] == count
+        assert len(found["items"]) == min(count, counts.ITEMS_SHOWN)
+    assert isinstance(counts.kind(held, "nonsense", 1), str)
+
+
+def test_the_largest_clusters_are_those_of_the_newest_verdicts() -> None:
+    made = [{**BASE, "page_id": n, "cluster": n % 3, "cluster_size": size} for n, size in enumerate((9, 5, 2, 1, 7), 1)]
+    found = counts.clusters(Held(made), 1)["clusters"]
+    assert [(one["cluster"], one["size"]) for one in found] == [(2, 7), (0, 2)]
+
+
+@pytest.mark.parametrize("wrong", ["x", "2026-13-01", "-1", "9" * 400, "2026-01-01T00"])
+def test_a_wrong_range_is_refused(wrong: str) -> None:
+    assert counts.overview(Held(said(5)), None, start=wrong) == "A day must be given as YYYY-MM-DD"
+    assert isinstance(counts.site(Held(said(5)), "site0.example", end=wrong), str)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [("0001-01-01", "9999-12-31"), ("2099-01-01", "2000-01-01"), ("", "1970-01-01")]
+)
+def test_any_range_is_answered_in_bounds(start: str, end: str) -> None:
+    found = counts.overview(Held(said(50)), None, start=start, end=end)
+    if not isinstance(found, str):
+        assert len(found["time"]["spans"]) <= max(counts.BARS_MAX, 24 * counts.HOURS_DAYS_MAX)
+        pages.html("overview", found)
+
+
+def test_a_search_finds_parts_of_urls_and_titles_and_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(
+        [unique(1, "https://a.example/Wool", title="Von Schafen"), unique(2, "https://b.example/", title='"Ärger"')]
+    )
+    assert [one["url"] for one in held.search("wool")["items"]] == ["https://a.example/Wool"]
+    assert [one["page_id"] for one in held.search("schaf")["items"]] == [1]
+    assert [one["page_id"] for one in held.search('"ärger"')["items"]] == [2]
+    assert held.search("nothing") == {"items": [], "rows": 2, "complete": True}
+    many = [orjson.dumps({"verdict": unique(n, f"https://a.example/{n}")}) for n in range(search.FOUND_MAX + 1)]
+    assert search.search_rows(many, "example")["complete"] is False
+    assert search.search_rows(many, "example", seconds_max=-1) == {"items": [], "rows": 0, "complete": False}
+
+
+def test_lists_with_the_longest_urls_stay_below_a_message() -> None:
+    made = [{**apart(n, f"{LONG}{n}"), "title": "W" * 5_000} for n in range(60)]
+    made += [{**BASE, "page_id": 100 + n, "url": f"{LONG}{n}?d", "cluster": n, "cluster_size": 2} for n in range(300)]
+    held = Held(made)
+    for key, row in held._rows.tables["lists"].items():
+        assert len(orjson.dumps(row)) < 1_000_000, key
+
+
+def test_a_scan_shows_its_own_span(shell: Shell, tmp_path: Path) -> None:
+    """Pages of years ago: one chart over the days that they have."""
+    lines = [
+        {"url": f"https://a.example/{n}", "body": f"word{n} " * 30, "fetched_at": 1_500_000_000_000 + n * 86_400_000}
+        for n in range(10)
+    ]
+    (tmp_path / "pages.jsonl").write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    assert shell("scan", "pages.jsonl").code == 0
+    facts = counts.overview(ScanSource(tmp_path / "neardup-state"), None)
+    assert not isinstance(facts, str)
+    assert (facts["time"]["from"], facts["time"]["to"]) == ("2017-07-14", "2017-07-23")
+    assert sum(span["verdicts"] for span in facts["time"]["spans"]) == 10
+
+
+def test_a_long_url_leads_to_its_page_and_breaks_no_other_cell(browser: Any) -> None:
+    made = [apart(n, f"{LONG}{n}") for n in range(3)]
+    made += [
+        {**BASE, "page_id": 9, "url": LONG + "9", "site": "long.example", "title": "\u05e9\u05dc\u05d5\u05dd " * 30}
+    ]
+    made += [{**BASE, "page_id": 11, "url": LONG + "x", "verdict": "rejected", "reason": "HTTP status 500"}]
+    server = Server(Held(made))
+    try:
+        page = browser.new_page(viewport={"width": 1000, "height": 800})
+        for path in ("", "kind?name=kept_apart", "kind?name=near_duplicate", "site?name=long.example", "clusters"):
+            page.goto(server.url + path)
+            for link in page.locator("a[href^='url?url=https%3A//long']").all():
+                assert server.get("/" + str(link.get_attribute("href")))[0] == 200
+            for link in page.locator("a[href^='compare?']").all():
+                assert server.get("/" + str(link.get_attribute("href")))[0] in (200, 404)
+            page.set_viewport_size({"width": 360, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            page.set_viewport_size({"width": 1000, "height": 800})
+            heights = page.evaluate(
+                "[...document.querySelectorAll('td:not(.free):not(.number), thead th')].map(e => e.clientHeight)"
+            )
+            assert max(heights) < 400, "no cell is broken letter by letter"
+        page.goto(server.url + "rejects?reason=" + quote("HTTP status 500"))
+        assert page.locator("a[href^='url?']").count() == 1
+        page.close()
+    finally:
+        server.close()
+
+
+def test_a_person_searches_and_chooses_a_range(browser: Any) -> None:
+    server = Server(Held(said(300)))
+    try:
+        page = browser.new_page()
+        page.goto(server.url)
+        page.get_by_role("textbox").first.fill("site3.exa")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Search results").wait_for()
+        page.get_by_role("link", name="https://www.site3.example/3", exact=True).click()
+        page.get_by_role("heading", name="Evidence").wait_for()
+        page.get_by_role("textbox").first.fill("site3.example")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="site3.example").wait_for()
+        page.get_by_role("button", name="Show").click()
+        page.get_by_role("heading", name="site3.example").wait_for()
+        assert "from=" in page.url
+        page.close()
+    finally:
+        server.close()
