@@ -1,15 +1,15 @@
-"""Writes what of the chart follows from its values.yaml and from the settings of the roles:
+"""Generates files of the chart from its values.yaml and the settings of the roles:
 
-values.schema.json     so that Helm refuses a key that does not exist, and a value that may not be
-files/kafka.json       which settings of librdkafka are secret or not ours to change, for the same
+values.schema.json     lets Helm reject unknown keys and invalid values
+files/kafka.json       librdkafka settings that are secret or reserved
 README.md              the table of values, between its two marks
-Chart.yaml             its two versions: that of pyproject.toml
+Chart.yaml             both versions, from pyproject.toml
 
-    python deploy/chart.py            # writes them
-    python deploy/chart.py --check    # says whether they are as they would be written, and writes nothing
+    python deploy/chart.py            # writes the files
+    python deploy/chart.py --check    # reports stale files and writes nothing
 
-A value's type is that of its default. Comments above it: `# -- text` describes it; `# @schema {...}` adds to its JSON
-Schema, and `# @schema NAME` one of SHAPES, where `settings` and `decider` stand for everything that can be set.
+The type of a value is that of its default. Comments above it: `# -- text` describes it; `# @schema {...}` adds to its
+JSON Schema, and `# @schema NAME` adds one of SHAPES, or the schemas of all `settings` or `decider` numbers.
 """
 
 import json
@@ -27,14 +27,15 @@ from streams.config.settings import OPTIONS, RESERVED, SECRET, Option
 CHART = Path(__file__).resolve().parents[1] / "helm" / "neardup"
 BEGIN, END = "<!-- values -->", "<!-- end of values -->"
 
-#: Settings that the chart itself makes of other values.
+#: Settings that the chart derives from other values.
 OWN = {
     *("bootstrap", "generation", "group", "topic_prefix", "state", "seed", "metrics_host", "metrics_port"),
     *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
     *("checkpoints", "checkpoint_messages", "checkpoints_kept", "views_state", "views_token"),
-    "audit",  # a file, and no folder for it is there: kafka.topics.audit serves
+    "audit",  # a local file; the chart has kafka.topics.audit
 }
 _QUANTITY = {"type": ["string", "number"], "pattern": r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"}
+_FROM_0_TO_1 = r"^(0?\.[0-9]{1,17}|[01](\.0*)?)$"
 _AMOUNTS = {"type": "object", "additionalProperties": _QUANTITY}
 SHAPES: Mapping[str, Mapping[str, Any]] = {
     "topic": {"pattern": "^[A-Za-z0-9._-]{1,200}$"},
@@ -47,13 +48,14 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
 
 
 def schema_of_setting(option: Option) -> dict[str, Any]:
-    """What a setting may be, as JSON Schema; what its kind says in words is held to."""
+    """Return the JSON Schema of a setting, from the text of its kind."""
     allowed = option.kind.allowed
     found: dict[str, Any] = {"description": f"{option.help}: {allowed}"}
     if whole := re.fullmatch(r"a whole number from (\d+) to (\d+)", allowed):
         return found | {"type": "integer", "minimum": int(whole[1]), "maximum": int(whole[2])}
     if allowed == "a number from 0 to 1":
-        return found | {"type": "number", "minimum": 0, "maximum": 1}
+        # `--set decider.tape_min=0.8` gives a string: Helm parses whole numbers only.
+        return found | {"type": ["number", "string"], "minimum": 0, "maximum": 1, "pattern": _FROM_0_TO_1}
     if allowed == "true or false":
         return found | {"type": "boolean"}
     if allowed.startswith("one of "):
@@ -78,7 +80,7 @@ def schema_of_settings(*, decider: bool) -> dict[str, Any]:
 
 
 class Value:
-    """One key of values.yaml. path: with dots; default: as parsed; text, annotations: what its comments say."""
+    """One key of values.yaml. path: with dots; default: parsed; text, annotations: of its comments."""
 
     def __init__(self, path: str, default: Any, comments: list[str]) -> None:
         self.path, self.default = path, default
@@ -99,7 +101,7 @@ class Value:
 
 
 def values(text: str) -> Iterator[tuple[Value, bool]]:
-    """Every key of values.yaml in order, and whether it is a leaf: its default is to be taken as a whole."""
+    """Yield every key of values.yaml in order, and whether it is a leaf, whose default is one value."""
     lines = text.splitlines()
 
     def comments(line: int) -> list[str]:
@@ -125,13 +127,13 @@ def values(text: str) -> Iterator[tuple[Value, bool]]:
 
 
 def schema(text: str) -> str:
-    """values.schema.json."""
+    """Return values.schema.json."""
     title = "Values of neardup's chart"
     root: dict[str, Any] = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
     objects: dict[str, dict[str, Any]] = {
         "": root | {"type": "object", "properties": {}, "additionalProperties": False}
     }
-    # Charts that contain this one hand these down to it.
+    # Parent charts pass these down.
     objects[""]["properties"]["global"] = {"type": "object"}
     for value, leaf in values(text):
         above, _, name = value.path.rpartition(".")
@@ -143,7 +145,7 @@ def schema(text: str) -> str:
 
 
 def table(text: str) -> str:
-    """The values as rows of Markdown."""
+    """Return the values as rows of Markdown."""
     rows = ["| value | default | |", "|---|---|---|"]
     for value, leaf in values(text):
         if leaf:
@@ -153,7 +155,7 @@ def table(text: str) -> str:
 
 
 def written() -> dict[Path, str]:
-    """What each file is to hold."""
+    """Return the content of each file."""
     text = (CHART / "values.yaml").read_text()
     version = tomllib.loads((CHART.parents[1] / "pyproject.toml").read_text())["project"]["version"]
     chart = re.sub(r"(?m)^(version|appVersion): .*$", rf"\1: {version}", (CHART / "Chart.yaml").read_text())
@@ -172,7 +174,7 @@ def main() -> int:
     stale = [path for path, text in written().items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:
         for path in stale:
-            print(f"{path} is not what {Path(__file__).name} writes: run it", file=sys.stderr)
+            print(f"{path} is stale: run {Path(__file__).name}", file=sys.stderr)
         return 1 if stale else 0
     for path in stale:
         path.write_text(written()[path])

@@ -1,6 +1,6 @@
-"""A client for each side of the stream; nothing else of this package needs to be known.
+"""Clients of the stream: PageProducer for a crawler, LiveVerdicts for an indexer.
 
-A crawler publishes what it fetched. Leaving the block waits until Kafka has all of it:
+A crawler publishes the pages that it fetched. Leaving the block waits until Kafka has all of them:
 
     from streams.client import PageProducer
 
@@ -8,8 +8,8 @@ A crawler publishes what it fetched. Leaving the block waits until Kafka has all
         pages.publish("https://a.example/", b"<p>Hello", content_type="text/html", fetched_at=1767225600000)
         pages.gone("https://a.example/old.html")
 
-An indexer takes verdicts, each once. It keeps the consumer's positions in its own database, in the transaction that
-also holds what it made of the verdicts: after a crash both are there or neither is.
+An indexer consumes each verdict once. It stores the consumer's positions in its own database, in the transaction with
+the rows made from the verdicts: after a crash both are there or neither is.
 
     import sqlite3
 
@@ -48,16 +48,16 @@ also holds what it made of the verdicts: after a crash both are there or neither
 
     SHOWN = "SELECT url, kind, duplicate_of FROM pages JOIN live USING (generation)"
 
-`(page_id, n)` names a verdict of one generation and one log, and ascends with time: with the last line of that INSERT
-even an indexer whose positions got lost, and which reads everything again, ends with the same table. Neither number
-compares verdicts of two generations: one that judges the same log anew has the same `log` and the same page ids. So the
-generation is part of the row's key. `neardup cutover` changes which generation is live; LiveVerdicts follows it, and
-`batch.complete` tells when the rows of the live generation can be shown. Delete a generation's rows once `neardup
-generations remove` has removed it: a later generation of that name is another one.
+`(page_id, n)` identifies a verdict within one generation and one log, and ascends with time. The last line of that
+INSERT compares it, so an indexer that lost its positions and consumes everything again ends with the same table. The
+numbers of two generations cannot be compared: a generation that judges the same log again has the same `log` and the
+same page ids. Therefore the generation is part of the row's key. `neardup cutover` changes the live generation;
+LiveVerdicts follows it, and `batch.complete` marks when the rows of the live generation can be shown. Delete a
+generation's rows after `neardup generations remove`: a later generation may have the same name.
 
-A verdict `gone` with the reason `taken down` (`neardup forget`) asks for more than to hide the page: delete its text.
+A verdict `gone` with the reason `taken down` (`neardup forget`) requires the index to delete the page's text.
 
-VerdictConsumer reads the verdicts of one topic alone, whichever generation is live.
+VerdictConsumer consumes the verdicts of one topic, whichever generation is live.
 """
 
 import time
@@ -95,25 +95,25 @@ __all__ = [
     "duplicate_of",
 ]
 
-#: Failures kept with their URL until they are raised; all are counted.
+#: Failures kept with their URLs until NotDelivered is raised; all are counted.
 FAILURES_MAX = 1_000
-#: Records that wait for their acknowledgement, in bytes; then `publish` waits.
+#: Bytes of unacknowledged records, beyond which `publish` waits.
 BUFFER_BYTES = 64 << 20
-#: Once verdicts were deleted before they were read.
+#: Advice after verdicts were deleted before they were consumed.
 LOST = "clear the stored positions to go on with the verdicts that are left"
-#: A new partition of the verdicts is seen after so long.
+#: Interval of checks for added partitions.
 PARTITIONS_SECONDS = 30.0
-#: A cut-over to another generation is seen after so long.
+#: Interval of checks for a cut-over.
 LIVE_SECONDS = 1.0
 _BATCH_BYTES_MAX = 16 << 20
-#: A wait for records: so long Ctrl-C may go unseen.
+#: Longest wait for records: Ctrl-C has no effect meanwhile.
 _WAIT_SECONDS = 0.2
-#: As ms since the epoch that is 1973; as seconds it is far ahead.
+#: In 1973 as ms since the epoch, in the far future as seconds.
 _MS_MIN = 100_000_000_000
 
 
 class NotDelivered(NeardupError):
-    """Pages that Kafka has not taken. failures: (URL, reason), FAILURES_MAX at most; publish these pages again."""
+    """Pages that Kafka did not acknowledge: publish them again. failures: (URL, reason), FAILURES_MAX at most."""
 
     def __init__(self, topic: str, failures: list[tuple[str, str]], total: int) -> None:
         self.failures = failures
@@ -125,8 +125,8 @@ class NotDelivered(NeardupError):
 class PageProducer:
     """Publishes pages: each once, those of one URL in the order of the calls. A context manager; not thread-safe.
 
-    What is published is on its way; `flush`, or leaving the block, waits until Kafka has it. A page that could not be
-    delivered is named by a later call, which raises NotDelivered before it does its own work.
+    Publishing is asynchronous; `flush`, or leaving the block, waits until Kafka has all pages. A later call raises
+    NotDelivered for pages that could not be delivered, before it does its own work.
     """
 
     def __init__(
@@ -143,13 +143,16 @@ class PageProducer:
         on_error: Callable[[str, str], None] | None = None,
         traces: Traces | None = None,
     ) -> None:
-        """codec: as the sketchers have it. bodies: a folder for bodies that no record can hold, under one of the
-        sketchers' `body_ref_prefixes`. kafka: librdkafka settings (TLS, SASL). record_bytes_max: by default what the
-        topic says, which takes the right to describe its settings. delivery_s: a page that is not acknowledged in
-        that time has failed. on_error: told URL and reason of each, instead of NotDelivered. traces: what makes a span
-        of each page that is traced, and sends its context along.
+        """Raises TopicError without the topic, BrokerError when Kafka does not answer, BadInput for bad settings.
 
-        Raises TopicError without the topic, BrokerError when Kafka does not answer, BadInput for bad settings.
+        Args:
+            codec: the sketchers' codec.
+            bodies: folder for bodies too large for a record, under one of the sketchers' `body_ref_prefixes`.
+            kafka: librdkafka settings (TLS, SASL).
+            record_bytes_max: by default the topic's limit; reading it needs the right to describe its settings.
+            delivery_s: time after which an unacknowledged page has failed.
+            on_error: called with URL and reason of each failed page, instead of NotDelivered.
+            traces: makes a span of each traced page and sends its context along.
         """
         check_codec(codec)
         self.topic = topic
@@ -178,7 +181,7 @@ class PageProducer:
 
     @property
     def acknowledged(self) -> int:
-        """Pages and tombstones that Kafka has."""
+        """Pages and tombstones that Kafka has acknowledged."""
         return self._writer.acknowledged
 
     def publish(
@@ -191,45 +194,49 @@ class PageProducer:
         status: int = 200,
         score: float | None = None,
     ) -> None:
-        """Publishes one fetch; waits while the buffer is full. 404 and 410 say that the page is gone.
+        """Publish one fetch. Waits while the buffer is full.
 
-        content_type: the HTTP header, with its charset. fetched_at: ms since the epoch, or a datetime with a time
-        zone; by default the time when Kafka gets it. status: pages of others than 2xx are rejected by the sketchers.
-        score: your own, 0 to 1, by which canonical pages may be chosen (`neardup canonical`); not of the codec `warc`.
+        Args:
+            content_type: the HTTP header, with its charset.
+            fetched_at: ms since the epoch, or a datetime with a time zone; by default the time of arrival at Kafka.
+            status: of HTTP. 404 and 410 mean that the page is gone; the sketchers reject others than 2xx.
+            score: the crawler's own, 0 to 1, for the choice of canonical pages (`neardup canonical`); not with the
+                codec `warc`.
+
         Raises RecordTooLarge, BadInput and BadPage for this page; NotDelivered, BrokerError for earlier ones.
         """
         self.send(Page(url, bytes(body), content_type, _ms(fetched_at), status, score=score))
 
     def gone(self, url: str, *, fetched_at: int | datetime | None = None) -> None:
-        """Says that the page is no more. Raises as `publish`."""
+        """Publish that the page no longer exists. Raises as `publish`."""
         self.send(Page(url, None, fetched_at=_ms(fetched_at)))
 
     def send(self, page: Page) -> None:
         """`publish` for a Page."""
         self.poll()
         with self._traced(self._record(page), page.url) as record:
-            while not self._take(record):
+            while not self._accepted(record):
                 self._writer.poll(0.1)
 
     def offer(self, page: Page) -> bool:
-        """`send` that never waits: False if the buffer is full, and the page is not taken."""
+        """Publish without waiting; return False if the buffer is full."""
         self.poll()
         with self._traced(self._record(page), page.url) as record:
-            return self._take(record)
+            return self._accepted(record)
 
     def _record(self, page: Page) -> Outgoing:
         return fitting(page, self._codec, self.record_bytes_max, self._bodies, self.topic)
 
     @contextmanager
     def _traced(self, record: Outgoing, url: str) -> Iterator[Outgoing]:
-        """With the headers of its trace, where it is traced and they fit."""
+        """Add the headers of the page's trace, if it is traced and they fit."""
         if self._traces is None or record.size + HEADER_BYTES > self.record_bytes_max:
             yield record
             return
         with self._traces.publishing(url, self.topic) as headers:
             yield record._replace(headers=(*record.headers, *headers)) if headers else record
 
-    def _take(self, record: Outgoing) -> bool:
+    def _accepted(self, record: Outgoing) -> bool:
         if not self._writer.try_send(record.value, key=record.key, headers=record.headers):
             return False
         self.sent += 1
@@ -237,21 +244,21 @@ class PageProducer:
         return True
 
     def poll(self) -> int:
-        """Takes acknowledgements in without waiting; how many pages wait for theirs. Raises NotDelivered, BrokerError.
+        """Handle acknowledgements without waiting; return the number of unacknowledged pages.
 
-        Needed only where nothing else is called for long.
+        Needed only if no other method is called for long. Raises NotDelivered, BrokerError.
         """
         left = self._writer.poll()
         self._raise_failures()
         return left
 
     def flush(self) -> None:
-        """Returns when Kafka has everything. Raises NotDelivered, BrokerError."""
+        """Wait until Kafka has every page. Raises NotDelivered, BrokerError."""
         self._writer.flush()
         self._raise_failures()
 
     def close(self) -> None:
-        """Gives up what Kafka does not have yet; `flush` first."""
+        """Close at once. Unacknowledged pages are lost: `flush` first."""
         self._writer.close()
 
     def _not_delivered(self, key: bytes, reason: str) -> None:
@@ -280,7 +287,7 @@ class PageProducer:
         except NeardupError as failure:
             if error is None:
                 raise
-            error.add_note(str(failure))  # what broke the block matters more
+            error.add_note(str(failure))  # the block's own exception matters more
         finally:
             self.close()
 
@@ -291,39 +298,38 @@ def _ms(when: int | datetime | None) -> int | None:
             raise BadInput(f"fetched_at {when} has no time zone")
         return int(when.timestamp() * 1000)
     if isinstance(when, float) or (when is not None and 0 < when < _MS_MIN):
-        raise BadInput(f"fetched_at {when}: whole milliseconds since 1970 are wanted; seconds?")
+        raise BadInput(f"fetched_at {when}: must be whole milliseconds since 1970; are these seconds?")
     return when
 
 
 class PositionStore(Protocol):
-    """Where a user keeps how far he has taken the verdicts."""
+    """Stores the positions of a consumer of verdicts."""
 
     def load(self) -> Mapping[str, int]:
-        """What was stored of `VerdictBatch.positions`, each name with its newest number; empty at first."""
+        """Return the stored `VerdictBatch.positions`, each name with its newest number; empty at first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictBatch:
-    """verdicts: JSON objects as published; each URL's in order. positions: to be stored together with what is made of
-    them, so that `PositionStore.load` gives them back: all names, not those of this batch alone.
+    """Some verdicts, with the positions behind them."""
 
-    generation, complete: of `LiveVerdicts` alone. generation: the one that the verdicts are of. complete: its verdicts
-    are read up to the end that its topic had when LiveVerdicts went over to it, so an index shows it from here on.
-    """
-
+    #: JSON objects as published; those of one URL in order.
     verdicts: list[dict[str, Any]]
+    #: To be stored in one transaction with the rows made from the verdicts. It has all names, not only this batch's.
     positions: dict[str, int]
+    #: LiveVerdicts: generation of the verdicts.
     generation: str = ""
+    #: LiveVerdicts: the generation is consumed up to the end that its topic had at the switch, so it can be shown.
     complete: bool = False
 
 
 class VerdictConsumer:
-    """Hands over each verdict once, across restarts and crashes of its user. A context manager; not thread-safe.
+    """Yields each verdict once, across restarts and crashes of the caller. A context manager; not thread-safe.
 
-    Reads committed verdicts only, without a consumer group: nothing is remembered in Kafka. To share the work, give
-    each process its own `partitions` and store. Passes over null records: an operator writes one to delete a URL from
-    a compacted topic, which says nothing of the page.
+    Reads committed verdicts only, without a consumer group: Kafka stores no position. To share the work, give each
+    process its own `partitions` and store. Skips null records, which an operator writes to delete a URL from a
+    compacted topic.
     """
 
     def __init__(
@@ -336,10 +342,10 @@ class VerdictConsumer:
         partitions: list[int] | None = None,
         kafka: Mapping[str, Setting] | None = None,
     ) -> None:
-        """start: where an empty store begins; a number is a time, ms since the epoch. partitions: by default all.
+        """start: for an empty store; a number is a time, ms since the epoch. partitions: by default all.
 
-        Raises TopicError: no such topic, or the positions are another one's (it was made anew). PositionLost: verdicts
-        at a position were deleted before they were read. BrokerError, BadInput.
+        Raises TopicError if the topic is missing or the positions belong to another one (it was recreated),
+        PositionLost if verdicts were deleted before they were consumed, BrokerError, BadInput.
         """
         self._connection = Connection(bootstrap, kafka or {})
         self._only = None if partitions is None else frozenset(partitions)
@@ -349,21 +355,24 @@ class VerdictConsumer:
         except BaseException:
             self._reader.close()
             raise
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
 
     @property
     def positions(self) -> dict[str, int]:
-        """As in the last batch. Before the first one: what to store at once if `start` is not the beginning."""
+        """Return the positions of the last batch.
+
+        Before the first batch: those to store at once, unless `start` is the beginning.
+        """
         prefix = self._reader.topic.id.hex()
         return {f"{prefix}/{partition}": offset for partition, offset in sorted(self._reader.positions().items())}
 
     def batches(
         self, *, follow: bool = True, count: int = 1_000, wait_s: float | None = None
     ) -> Iterator[VerdictBatch]:
-        """Batches of up to `count` verdicts, none of them empty.
+        """Yield batches of 1 to `count` verdicts.
 
-        follow: wait for further verdicts; else it ends with those committed when it is called. wait_s: end when none
-        comes for so long. Raises PositionLost, TopicError, BrokerError, CorruptRecord.
+        follow: wait for further verdicts; else end with those committed at the call. wait_s: end after this time
+        without a verdict. Raises PositionLost, TopicError, BrokerError, CorruptRecord.
         """
         ends = {} if follow else self.ends()
         last = time.monotonic()
@@ -375,15 +384,15 @@ class VerdictConsumer:
                 last = time.monotonic()
             elif wait_s is not None and time.monotonic() - last >= wait_s:
                 return
-            if follow and time.monotonic() - self._looked >= PARTITIONS_SECONDS:
-                self._look_for_partitions()
+            if follow and time.monotonic() - self._checked >= PARTITIONS_SECONDS:
+                self._check_partitions()
 
     def ends(self) -> dict[int, int]:
-        """By partition the offset behind its last committed verdict. Raises BrokerError."""
+        """Return the offset behind the last committed verdict of each partition. Raises BrokerError."""
         return self._reader.ends()
 
     def has_read(self, ends: Mapping[int, int]) -> bool:
-        """Whether everything before these offsets is handed over, of the partitions that are read."""
+        """Return whether everything before these offsets was yielded, in the assigned partitions."""
         return all(position >= ends.get(partition, 0) for partition, position in self._reader.positions().items())
 
     def close(self) -> None:
@@ -403,16 +412,16 @@ class VerdictConsumer:
     ) -> None:
         self.close()
 
-    def _wanted(self) -> list[int]:
-        there = range(self._reader.topic.partitions)
+    def _assigned(self) -> list[int]:
+        existing = range(self._reader.topic.partitions)
         if self._only is None:
-            return list(there)
-        if not self._only <= set(there):
-            raise BadInput(f"topic {self._reader.topic.name} has partitions 0 to {len(there) - 1} only")
+            return list(existing)
+        if not self._only <= set(existing):
+            raise BadInput(f"topic {self._reader.topic.name} has partitions 0 to {len(existing) - 1} only")
         return sorted(self._only)
 
     def _starts(self, stored: Mapping[str, int], start: str | int) -> dict[int, int]:
-        topic, wanted = self._reader.topic, self._wanted()
+        topic, assigned = self._reader.topic, self._assigned()
         known = {}
         for name, offset in stored.items():
             identity, _, partition = name.partition("/")
@@ -424,24 +433,24 @@ class VerdictConsumer:
                 )
             known[int(partition)] = int(offset)
         if known:
-            # A partition that came later has been read by nobody.
-            begins = self._reader.begins() if set(wanted) - known.keys() else {}
-            return {each: known[each] if each in known else begins[each] for each in wanted}
+            # An added partition is consumed from its begin.
+            begins = self._reader.begins() if set(assigned) - known.keys() else {}
+            return {each: known[each] if each in known else begins[each] for each in assigned}
         if isinstance(start, int):
             found = self._reader.at_time(start)
         else:
             found = self._reader.begins() if start == "beginning" else self._reader.ends()
-        return {each: found[each] for each in wanted}
+        return {each: found[each] for each in assigned}
 
-    def _look_for_partitions(self) -> None:
-        self._looked = time.monotonic()
+    def _check_partitions(self) -> None:
+        self._checked = time.monotonic()
         if self._only is not None:
             return
         try:
             if self._reader.now() == self._reader.topic:
                 return
         except NoAnswer as error:
-            log.warning("whether there are new partitions is not known: %s", error)
+            log.warning("added partitions are unknown: %s", error)
             return
         fresh, stored = self._open(self._reader.topic.name), self.positions
         self._reader.close()
@@ -450,14 +459,14 @@ class VerdictConsumer:
 
 
 class LiveVerdicts:
-    """Hands over the verdicts of the generation that is live, and goes over to another one when `neardup cutover` says
-    so, within LIVE_SECONDS and between two batches. A context manager; not thread-safe.
+    """Yields the verdicts of the live generation. A context manager; not thread-safe.
 
-    A generation's verdicts are about all pages: it is read from its begin when it becomes live for the first time, and
-    goes on at its stored positions when it does again. Keep a row for each (generation, URL), and show the rows of the
-    generation whose batch was `complete` last. The first complete batch behind a start or a cut-over has no verdicts:
-    it comes even if nothing is left to read, as after a cut-over back. A generation can be read before it is live, by
-    `VerdictConsumer`, into the same rows and positions.
+    It switches to another generation within LIVE_SECONDS after `neardup cutover`, between two batches. A generation's
+    verdicts are about all pages: it is consumed from its begin when it becomes live for the first time, and from its
+    stored positions when it becomes live again. Keep a row for each (generation, URL), and show the rows of the
+    generation whose batch was `complete` last. The first complete batch after a start or a cut-over has no verdicts: it
+    comes even if nothing is left to consume, as after a cut-over back. VerdictConsumer can consume a generation into
+    the same rows and positions before it is live.
     """
 
     def __init__(
@@ -471,36 +480,39 @@ class LiveVerdicts:
         start: Literal["beginning", "end"] | int = "beginning",
         kafka: Mapping[str, Setting] | None = None,
     ) -> None:
-        """topic: of the generation without a name. group, prefix: as the roles have `group` and `topic_prefix`, which
-        `topic` begins with, too. start: where an empty store begins.
+        """Raises as VerdictConsumer, and CorruptRecord for an unreadable control topic.
 
-        Positions of other topics than those of generations, as of one that was made anew, are kept and not looked at.
-        Raises as VerdictConsumer, and CorruptRecord for a control topic that cannot be read.
+        Positions of topics that belong to no generation, such as a recreated one, are kept but not used.
+
+        Args:
+            topic: of the unnamed generation, with the prefix.
+            group, prefix: the roles' `group` and `topic_prefix`.
+            start: for an empty store.
         """
         self._bootstrap, self._topic, self._kafka = bootstrap, topic, kafka
         connection = Connection(bootstrap, kafka or {})
         self._admin = Admin(connection)
         self._control = ControlTopic(connection, f"{prefix}{group}.generations")
-        self._words: ControlReader | None = None
+        self._control_reader: ControlReader | None = None
         self._positions = dict(store.load())
         self._canonical = ""
-        #: The live one, as it was seen last; "" is that without a name.
+        #: The live generation at the last check; "" is the unnamed one.
         self.generation = self._live()
         self._complete = False
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
         self._consumer = self._open(self.generation, "beginning" if self._positions else start)
         self._ends = self._consumer.ends()
 
     def batches(
         self, *, follow: bool = True, count: int = 1_000, wait_s: float | None = None
     ) -> Iterator[VerdictBatch]:
-        """Batches of up to `count` verdicts of one generation. Arguments and errors are those of VerdictConsumer."""
+        """Yield batches of up to `count` verdicts of one generation. Arguments and errors as of VerdictConsumer."""
         last = time.monotonic()
         while True:
             if self._newly_complete():
                 self._complete = True
                 yield self._batch([], self.positions)
-            # While it follows, it has to look for a cut-over; else it reads to the end, however slow Kafka is.
+            # While following, check for a cut-over; otherwise consume to the end, however slow Kafka is.
             quiet_s = wait_s if not follow else LIVE_SECONDS if wait_s is None else min(wait_s, LIVE_SECONDS)
             over = False
             for batch in self._consumer.batches(follow=follow, count=count, wait_s=quiet_s):
@@ -516,7 +528,10 @@ class LiveVerdicts:
 
     @property
     def positions(self) -> dict[str, int]:
-        """As in the last batch. Before the first one: what to store at once if `start` is not the beginning."""
+        """Return the positions of the last batch.
+
+        Before the first batch: those to store at once, unless `start` is the beginning.
+        """
         return self._positions | self._consumer.positions
 
     def _newly_complete(self) -> bool:
@@ -528,37 +543,36 @@ class LiveVerdicts:
 
     @property
     def canonical(self) -> tuple[str, ...]:
-        """How to choose a cluster's canonical page, as it was seen last: for `neardup.canonical.choose`. Empty: by the
-        verdicts' own `canonical`.
+        """Return the policy of canonical pages at the last check, for `neardup.canonical.choose`.
 
-        Raises BadInput for a criterion that this program does not know.
+        Empty: use the verdicts' own `canonical`. Raises BadInput for an unknown criterion.
         """
         return policy_of(self._canonical)
 
     def close(self) -> None:
         self._consumer.close()
-        if self._words is not None:
-            self._words.close()
+        if self._control_reader is not None:
+            self._control_reader.close()
 
     def _live(self, within_s: float | None = None) -> str:
-        if self._words is None:
+        if self._control_reader is None:
             if not self._control.exists(within_s):
                 return ""
-            self._words = self._control.follow()
-        said = self._words.look(within_s)
-        self._canonical = said.canonical
-        return said.live
+            self._control_reader = self._control.follow()
+        generations = self._control_reader.look(within_s)
+        self._canonical = generations.canonical
+        return generations.live
 
     def _cut_over(self, after_s: float) -> bool:
-        """Looks, if the last look is so long ago, and goes over to another generation if one is live."""
-        if time.monotonic() - self._looked < after_s:
+        """Check for a cut-over if the last check is `after_s` ago; switch to the live generation."""
+        if time.monotonic() - self._checked < after_s:
             return False
         try:
-            live = self._live(TRY_SECONDS_MAX)  # a question that stays open is asked again
+            live = self._live(TRY_SECONDS_MAX)  # an unanswered request is repeated
         except NoAnswer as error:
-            log.warning("which generation is live is not known: %s", error)
+            log.warning("the live generation is unknown: %s", error)
             live = self.generation
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
         if live == self.generation:
             return False
         before, self._consumer = self._consumer, self._open(live, "beginning")
@@ -570,7 +584,7 @@ class LiveVerdicts:
     def _open(self, name: str, start: Literal["beginning", "end"] | int) -> VerdictConsumer:
         topic = f"{self._topic}.{name}" if name else self._topic
         prefix = self._admin.topic(topic).id.hex() + "/"
-        held = {place: offset for place, offset in self._positions.items() if place.startswith(prefix)}
+        held = {name: offset for name, offset in self._positions.items() if name.startswith(prefix)}
         return VerdictConsumer(self._bootstrap, _Stored(held), topic, start=start, kafka=self._kafka)
 
     def __enter__(self) -> "LiveVerdicts":

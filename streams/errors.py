@@ -1,15 +1,15 @@
-"""Errors of the wiring. Each class says what the operator does about it; each text names topic, partition, offset."""
+"""Errors of the stream. Each class states what the operator does; each text names topic, partition, offset."""
 
 from neardup.errors import BadInput, NeardupError, StateError
 
-#: What to do where sketches of another scheme are.
+#: Advice for sketches of another scheme.
 SET_THE_SCHEME = "set the seed, body_bytes_max and article_tape_bytes_max (0 for what an older version began)"
-#: What to do where page ids, or positions, are those of a topic that is no more. Nothing that was told gets lost by it.
+#: Advice for page ids or positions of a deleted topic. Following it loses no verdict.
 NEW_GENERATION = (
     "begin another generation: give all roles another `generation` and a new `state` folder, make its topics with "
     "`neardup topics create`, and the pages that are left are judged anew"
 )
-#: Where the sketch log no longer holds what an index needs.
+#: Advice for a sketch log that no longer holds the records that an index needs.
 LOG_LOST = (
     "restore a checkpoint that the log still covers into a new `state` folder (neardup checkpoints, neardup restore), "
     f"or {NEW_GENERATION}"
@@ -22,22 +22,22 @@ def how_to_install(extra: str) -> str:
 
 
 class WrongUsage(BadInput):
-    """What a command was asked for makes no sense, or names what is not there; nothing was begun. Exit code 2."""
+    """A command's arguments contradict or name something that does not exist; nothing was begun. Exit code 2."""
 
 
 class BrokerError(NeardupError):
-    """Kafka could not be reached in time or refused. Mend what the text names; starting again is safe."""
+    """Kafka was unreachable or refused a request. Repair what the text names; restarting is safe."""
 
 
 class NoAnswer(BrokerError):
-    """Kafka did not answer in time. It has refused nothing: the same request may be made again."""
+    """Kafka did not answer in time. It refused nothing: the same request may be repeated."""
 
 
 class Unsettled(BrokerError):
-    """A transaction failed, or its outcome is not known. Starting again is safe, and the only way to settle it.
+    """A transaction failed, or its outcome is unknown. Restarting is safe, and the only way to settle it.
 
-    A start makes a new producer. That aborts the transaction if it is open, and the broker refuses records of it that
-    are still on their way. commits: transactions that the same producer had committed before.
+    A start makes a new producer, which aborts an open transaction; the broker then refuses its late records. commits:
+    transactions that the same producer had committed before.
     """
 
     def __init__(self, text: str, /, *, commits: int = 0) -> None:
@@ -50,11 +50,11 @@ class Interrupted(NeardupError):
 
 
 class Stopped(NeardupError):
-    """The process was told to stop while it waited for Kafka. Nothing is lost: the next start goes on from there."""
+    """The process received a signal to stop while it waited for Kafka. Nothing is lost: the next start continues."""
 
 
 class TopicError(NeardupError):
-    """A topic is missing, recreated, or set up so that verdicts could get lost or change.
+    """A topic is missing, recreated, or configured so that verdicts could get lost or change.
 
     Create it with `neardup topics create`, or change the settings that the text names.
     """
@@ -69,12 +69,12 @@ class TopicError(NeardupError):
 class PositionLost(NeardupError):
     """Records at the position to read next are no longer (or not yet) in the topic.
 
-    Reading on would skip them silently, so nothing is read. The text says what is left and what to do.
+    Continuing would skip them silently, so nothing is read. The text names what is left and what to do.
     """
 
     @classmethod
     def of(cls, topic: str, partition: int, wanted: int, held: range, advice: str) -> "PositionLost":
-        """held: the offsets that are there."""
+        """held: the offsets that the topic has."""
         if wanted < held.start:
             why = f"records {wanted} to {held.start - 1} were deleted (retention, or by hand) before they were read"
         else:
@@ -90,10 +90,10 @@ class RecordTooLarge(NeardupError):
 
 
 class BodiesAway(NeardupError):
-    """A store of bodies does not answer. The sketcher waits and asks again; mend the store: no page is given up.
+    """A store of bodies does not answer. The sketcher waits and tries again; repair the store: no page is lost.
 
-    A body that fails while its store answers for other objects is rejected after some tries. store: the allowed prefix
-    that the body is under, without credentials.
+    A body that fails while its store serves other objects is rejected after some tries. store: the allowed prefix of
+    the body, without credentials.
     """
 
     def __init__(self, text: str, /, *, store: str) -> None:
@@ -104,32 +104,32 @@ class BodiesAway(NeardupError):
 class Fenced(NeardupError):
     """Another matcher with the same transactional id has taken over (or the broker gave this one up).
 
-    Nothing to do while the other one runs; this process must end without writing its batch.
+    No action while the other one runs; this process must end without writing its batch.
     """
 
 
 class SourceGap(NeardupError):
-    """The sketch log leaves out records of a source: they would never be judged, so nothing after them is.
+    """The sketch log leaves out records of a source. They would never be judged, so the matcher stops before them.
 
     If they are lost for good (retention took them before a sketcher read them), accept the gap that the text names.
     """
 
 
 class WrongScheme(StateError):
-    """Sketches of another scheme, in the log or about to be written to it: they would never meet the others.
+    """Sketches of another scheme, in the log or about to be written to it: they cannot be compared with the others.
 
     Set the seed and the limits that the log was begun with, or begin another generation.
     """
 
 
 class NoVerdict(NeardupError):
-    """A page was published and its verdict did not come in time. Look at the roles: the text says where."""
+    """A published page got no verdict in time. Check the roles that the text names."""
 
 
 def pages_lost(bootstrap: str, group: str, topic: str, partition: int, wanted: int, held: range) -> str:
-    """What to do where `wanted` is not held."""
+    """Return the advice for a position that the topic does not hold."""
     if wanted > held.stop:
-        # What is written there next has offsets that are known: it would be dropped as sent twice.
+        # The next records would get offsets that are accounted for already, and be dropped as duplicates.
         return NEW_GENERATION
     return (
         "to go on behind them, stop all sketchers and set the group's offset: kafka-consumer-groups.sh "
@@ -139,7 +139,7 @@ def pages_lost(bootstrap: str, group: str, topic: str, partition: int, wanted: i
 
 
 def verdicts_gone(topic: str, known: bytes, now: bytes | None) -> TopicError:
-    """What a matcher says that runs when its verdicts' topic goes."""
+    """Return the error of a matcher whose topic of verdicts was deleted."""
     advice = (
         "the verdicts that it held are gone with it; make it with `neardup topics create` if it is missing, and start "
         "the matcher: it says what is gone and how it is told again"

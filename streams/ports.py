@@ -1,4 +1,4 @@
-"""What a stage needs of the outside. Kafka and files are two sets of adapters."""
+"""Interfaces of the stages to the outside. Kafka and files are two sets of adapters."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from neardup.verdict import Coordinates, Verdict
 
 @dataclass(frozen=True, slots=True)
 class SourcedPage:
-    """One page of an archive with its place. date: of the page, or else of its file, ms since the epoch."""
+    """One page of an archive. date: of the page, or else of its file, ms since the epoch."""
 
     page: Page
     coordinates: Coordinates
@@ -30,10 +30,10 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Two topics, by their ids: a position of one is void once either was made anew.
+    """Input and output topic of a role, by their ids: its positions are void once either is recreated.
 
-    source: the topic that positions are of. sink: the topic that holds what was made of everything before them: the
-    sketch log for positions of `pages`, the verdicts for positions of the log.
+    source: topic of the positions. sink: topic of the results: the sketch log for positions of `pages`, the verdicts
+    for positions of the log.
     """
 
     source: bytes
@@ -42,9 +42,10 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed position. hop: None where it was set by hand: it is then meant for the topics that are there.
+    """A committed position.
 
-    first: digest of what decides from the log's begin on, for a matcher's; else empty.
+    hop: None for a position set by hand, which belongs to the present topics. first: of a matcher, digest of the
+    decider at the log's begin.
     """
 
     offset: int
@@ -53,13 +54,13 @@ class Committed:
 
     @property
     def note(self) -> str:
-        """What is kept beside the offset."""
+        """Metadata committed with the offset."""
         assert self.hop is not None
         return f"{self.hop.source.hex()} {self.hop.sink.hex()} {self.first}".rstrip()
 
     @classmethod
     def read(cls, offset: int, note: str) -> "Committed":
-        """A note that is not one of ours is somebody's hand, too."""
+        """Decode `note`; metadata in another format means a position set by hand."""
         if not _NOTE.fullmatch(note):
             return cls(offset)
         source, sink, *first = note.split()
@@ -73,11 +74,11 @@ class LogReader(Protocol):
     """The sketch log: messages in order of their offset."""
 
     def read(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """(offset, message) from the first offset >= start on."""
+        """Yield (offset, message) from the first offset >= start on."""
         ...
 
     def end(self) -> int:
-        """The offset after the last message."""
+        """Return the offset behind the last message."""
         ...
 
 
@@ -85,16 +86,16 @@ class LogWriter(Protocol):
     """The writing end of the sketch log."""
 
     def append(self, message: bytes, /) -> int:
-        """Appends one message and returns its offset."""
+        """Append one message and return its offset."""
         ...
 
     def sync(self) -> None:
-        """Returns when all appended messages will survive a crash."""
+        """Make all appended messages durable."""
         ...
 
 
 class VerdictSink(Protocol):
-    """Where verdicts go. A batch is given once more after a crash, with the same offset."""
+    """Receives verdicts. After a crash a batch comes again with the same offset."""
 
     def emit(self, offset: int, verdicts: Sequence[Verdict]) -> None: ...
 
@@ -122,7 +123,7 @@ class Record(Protocol):
 
 
 class RecordBatch(Protocol):
-    """Records in the order they came (each partition's by offset), and one range for each partition among them."""
+    """Records in order of arrival (each partition's by offset), and one range for each of their partitions."""
 
     @property
     def records(self) -> Sequence[Record]: ...
@@ -131,7 +132,7 @@ class RecordBatch(Protocol):
 
 
 class PageReader(Protocol):
-    """A member of the group that reads `pages`."""
+    """A member of the group that consumes `pages`."""
 
     @property
     def topic(self) -> Topic: ...
@@ -142,23 +143,23 @@ class PageReader(Protocol):
 
     @property
     def rebalances(self) -> int:
-        """Assignments so far: each begins anew at the committed positions."""
+        """Number of assignments; each restarts at the committed positions."""
         ...
 
     def read(self, count: int, *, bytes_max: int, linger_s: float, wait_s: float) -> RecordBatch | None:
-        """Waits `wait_s` for a first record, then `linger_s` for more; None if there was none."""
+        """Wait `wait_s` for a first record, then `linger_s` for more; None without any."""
         ...
 
     def commit(self, ranges: Sequence[Range]) -> None:
-        """Commits the stops of ranges whose sketches are acknowledged, of partitions that this member still has.
+        """Commit the ends of ranges whose sketches are acknowledged, in partitions that are still assigned.
 
-        What did not get through at an earlier call goes with this one, so it is called with nothing, too. Raises
-        TopicError if the sketch log was made anew: it does not hold what was acknowledged.
+        It repeats earlier commits that failed, so it is also called without ranges. Raises TopicError if the sketch log
+        was recreated: it does not hold the acknowledged sketches.
         """
         ...
 
     def check(self) -> None:
-        """Raises TopicError if the topic, or the sketch log, was deleted or made anew since this reader began."""
+        """Raises TopicError if the topic or the sketch log was deleted or recreated."""
         ...
 
     def assigned(self) -> list[int]: ...
@@ -179,7 +180,7 @@ class RecordWriter(Protocol):
     ) -> None: ...
 
     def poll(self, wait_s: float = 0.0) -> int:
-        """Takes acknowledgements in and returns how many records wait for theirs; raises if a record failed."""
+        """Handle acknowledgements; return the number of unacknowledged records. Raises if a record failed."""
         ...
 
 
@@ -187,24 +188,24 @@ class LogFollower(Protocol):
     """The sketch log, from a given offset on."""
 
     def poll(self, count: int, *, bytes_max: int, linger_s: float = 0.0, wait_s: float) -> list[tuple[int, bytes]]:
-        """(offset, message) in order; empty if none came in `wait_s`."""
+        """Return (offset, message) pairs in order; none after `wait_s` without a message."""
         ...
 
     def position(self) -> int:
-        """The offset to read next; it may be behind more than the last message."""
+        """Return the next offset; offsets without a message may lie before it."""
         ...
 
     def lag(self) -> int:
-        """Messages behind the position, as far as is known without asking."""
+        """Return the messages behind the position, as known locally."""
         ...
 
     def check(self) -> None:
-        """Raises TopicError if the log was deleted or made anew since; BrokerError where nobody can tell."""
+        """Raises TopicError if the log was deleted or recreated, BrokerError if that is unknown."""
         ...
 
 
 class SketchLog(LogFollower, Protocol):
-    """The sketch log as a matcher begins on it: what it holds now, then `follow`, and `poll` goes on from there."""
+    """The sketch log at the start of a matcher: its present range; `poll` continues behind `follow`."""
 
     @property
     def topic(self) -> Topic: ...
@@ -228,15 +229,15 @@ class VerdictTransactions(Protocol):
         """From the log to the verdicts."""
         ...
 
-    #: Goes with each committed offset; set before the first commit.
+    #: Committed with each offset; set before the first commit.
     first: str
 
     def init(self) -> None:
-        """Fences whoever had the line before, and settles his transaction."""
+        """Fence the former matcher and settle its transaction."""
         ...
 
     def committed(self) -> Committed | None:
-        """The log's offset that verdicts were committed up to; None: never, or expired."""
+        """Return the log's offset behind the committed verdicts; None: never committed, or expired."""
         ...
 
     def commit(
@@ -246,14 +247,14 @@ class VerdictTransactions(Protocol):
         audit: Sequence[bytes] = (),
         headers: Mapping[int, Sequence[tuple[str, bytes]]] = ...,
     ) -> None:
-        """Commits (key, value) pairs, and lines of an audit; when it returns, they are. headers: of some of the pairs.
+        """Commit (key, value) pairs, and lines of an audit. headers: of some of the pairs, by their index.
 
-        Raises if that is not so, or not known. No further commit may follow then: make a new object and `init` it.
+        Raises if the commit failed or its outcome is unknown. No commit may follow then: make and `init` a new object.
         """
         ...
 
     def check(self) -> None:
-        """Raises TopicError if the topic was deleted or made anew since; BrokerError where nobody can tell."""
+        """Raises TopicError if the topic was deleted or recreated, BrokerError if that is unknown."""
         ...
 
 

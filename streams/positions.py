@@ -1,8 +1,8 @@
-"""What one member of the group that reads `pages` has read, and what it may commit.
+"""Positions of one member of the group that consumes `pages`: what it has consumed, and what it may commit.
 
-A committed position says of which topic it is, and in which sketch log everything before it can be found (`Hop`): one
-of another `pages` topic is void, for a late commit of whoever read the old topic must not move the new one on; and with
-another log nothing may be read at all, since it lacks what the positions leave out.
+A committed position names its topic and the sketch log that holds everything before it (`Hop`). A position of another
+`pages` topic is void: a late commit by a consumer of the old topic must not advance the new one. Positions of another
+log are rejected: the new log does not contain the records before them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from streams.ports import Committed, Hop, Range
 
 
 class Positions:
-    """Of one member. due: stops that are acknowledged, but whose commit did not get through yet, by partition."""
+    """Positions of one member. due: acknowledged positions, not yet committed, by partition."""
 
     def __init__(self, hop: Hop, sink: str) -> None:
         """sink: the name of the sketch log."""
@@ -20,17 +20,17 @@ class Positions:
         self._sink = sink
         self.due: dict[int, int] = {}
         self._starts: dict[int, int] = {}  # assigned partition -> `stop` of its last range
-        self._floors: dict[int, int] = {}  # assigned partition -> the offset below which nothing is to be committed
+        self._floors: dict[int, int] = {}  # assigned partition -> lowest position that may be committed
 
     def begun(self, known: Iterable[Committed | None]) -> bool:
-        """Whether the group has a position in any partition. Raises TopicError if one belongs to another log."""
+        """Return whether the group has a position in any partition. Raises TopicError if one belongs to another log."""
         offsets = [self._offset(each) for each in known]
         return any(offset is not None for offset in offsets)
 
     def starts(self, known: Mapping[int, Committed | None]) -> dict[int, int]:
-        """Where to begin in partitions that come in. Raises TopicError as `begun`.
+        """Return the start of newly assigned partitions. Raises TopicError as `begun`.
 
-        One that was added after the group began has no position, and is read from its first record on.
+        A partition added after the group began has no position and is consumed from its first record.
         """
         return {partition: self._offset(each) or 0 for partition, each in known.items()}
 
@@ -49,7 +49,7 @@ class Positions:
         self._floors.update(starts)
 
     def drop(self, partitions: Collection[int]) -> None:
-        """They are another member's now, and what is due there is his business."""
+        """Forget revoked partitions: their new owner commits them."""
         for partition in partitions:
             for each in (self._starts, self._floors, self.due):
                 each.pop(partition, None)
@@ -58,18 +58,18 @@ class Positions:
         return sorted(self._starts)
 
     def next(self, partition: int) -> int:
-        """What is to be read next; 0 for a partition that is not assigned."""
+        """Return the next position; 0 for a partition that is not assigned."""
         return self._starts.get(partition, 0)
 
     def read(self, partition: int, stop: int) -> Range:
-        """What a batch with records of this partition accounts for; `stop` is the consumer's position behind it."""
+        """Return the range that a batch accounts for. stop: the consumer's position behind it."""
         start, self._starts[partition] = self._starts[partition], stop
         return Range(self.hop.source, partition, start, stop)
 
     def acknowledge(self, ranges: Sequence[Range]) -> None:
-        """Makes the stops due, of partitions that are still assigned.
+        """Make the ends of ranges due, in partitions that are still assigned.
 
-        Never back: a partition may have gone to another member, which went on, and come again meanwhile.
+        Positions never go back: a partition may have been revoked, advanced by another member, and assigned again.
         """
         for span in ranges:
             if span.partition in self._floors and span.stop > self._floors[span.partition]:

@@ -1,9 +1,9 @@
-"""Ports that do as they are told, for tests of what is built on the roles: nothing here waits, and nothing is random.
+"""Scripted adapters of the ports, for tests of the roles: nothing waits, and nothing is random.
 
-A `Broker` keeps topics and committed offsets as Kafka does: by name, so that a topic that was made anew is written to
-by whoever wrote to the old one, and told from it by its id alone. Sketchers read through `ScriptedPages` and write
-through `ScriptedWriter`s, whose records arrive when `deliver` says so; a matcher follows a `ScriptedLog` and commits
-through `Transactions`, of which the newest one fences all before it.
+A `Broker` keeps topics and committed offsets by name, as Kafka does: writers of a deleted topic write to the recreated
+one, which differs only by its id. Sketchers read `ScriptedPages` and write through `ScriptedWriter`s, whose records
+arrive when `deliver` is called. A matcher follows a `ScriptedLog` and commits through `Transactions`, of which the
+newest one fences all others.
 """
 
 import zlib
@@ -30,7 +30,7 @@ from streams.positions import Positions
 
 @dataclass(slots=True)
 class ManualClock:
-    """Stands still until it is moved."""
+    """A clock that a test moves."""
 
     ms: int = 0
 
@@ -40,7 +40,7 @@ class ManualClock:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedRecord:
-    """A record of the pages topic. time_ms: as the broker stamped it."""
+    """A record of the pages topic. at: (partition, offset). time_ms: the broker's timestamp."""
 
     at: tuple[int, int]
     url: bytes | None
@@ -69,7 +69,7 @@ class ScriptedRecord:
 
 @dataclass(slots=True)
 class ScriptedPartition:
-    """records: by offset, None where there is none to read (a transaction's end). begin: the first that is held."""
+    """records: by offset, None for a transaction's marker. begin: the first retained offset."""
 
     records: list[object] = field(default_factory=list)
     begin: int = 0
@@ -89,7 +89,7 @@ class ScriptedPartition:
 
 @dataclass(slots=True)
 class ScriptedTopic:
-    """One topic, as long as it is not deleted."""
+    """One topic; its id does not survive a deletion."""
 
     name: str
     id: bytes
@@ -121,7 +121,7 @@ class ScriptedTopic:
 
 
 class Broker:
-    """Topics by name, and what groups have committed. deleted: topics that are no more, with what they held."""
+    """Topics by name, and the groups' committed offsets. deleted: former topics with their records."""
 
     def __init__(self) -> None:
         self.topics: dict[str, ScriptedTopic] = {}
@@ -170,7 +170,7 @@ class Broker:
         return self.offsets.get((group, topic, partition))
 
     def expire(self, group: str) -> None:
-        """What time does to the offsets of a group that nobody is in."""
+        """Expire the offsets of a group without members."""
         self.offsets = {place: at for place, at in self.offsets.items() if place[0] != group}
 
 

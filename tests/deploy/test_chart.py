@@ -227,6 +227,7 @@ REFUSED = {
     "misspelt below": ({"kafka": {"bootstraps": "a:1"}}, r"bootstraps"),
     "misspelt deep": ({"matcher": {"persistence": {"storageclass": "x"}}}, r"storageclass"),
     "misspelt setting": ({"settings": {"flush": 1}}, r"flush"),
+    "number over its bound": ({"decider": {"tape_min": "1.2"}}, r"tape_min"),
     "misspelt number": ({"decider": {"tape_minimum": 1}}, r"tape_minimum"),
     "out of range": ({"settings": {"batch_pages": 513}}, r"batch_pages.*(512|maximum)"),
     "no such rule": ({"decider": {"rule": "shingles"}}, r"decider.*rule.*(verified|one of)"),
@@ -248,7 +249,7 @@ REFUSED = {
     ),
     "checkpoints beside the index": (
         {"matcher": {"persistence": {"existingClaim": "c"}, "checkpoints": {"existingClaim": "c"}}},
-        r"checkpoints\.existingClaim: is that of the index",
+        r"checkpoints\.existingClaim: is the index's own claim",
     ),
     "one claim for two": (
         {"matcher": {"standby": True, "persistence": {"existingClaim": "c"}}},
@@ -278,6 +279,24 @@ def test_a_wrong_value_is_refused_by_its_name(tmp_path: Path, case: str) -> None
     with pytest.raises(charts.Refused) as refused:
         template(tmp_path, values)
     assert re.search(told, str(refused.value).replace("\n", " ").replace("/", ".")), refused.value
+
+
+def test_helm_set_takes_a_number_of_the_decider_and_lint_names_what_is_required(tool: Tool, tmp_path: Path) -> None:
+    found = charts.helm(
+        "template",
+        "crawl",
+        CHART,
+        "--kube-version",
+        "1.32.0",
+        *charts.given(tmp_path, {}),
+        "--set",
+        "decider.tape_min=0.8",
+    )
+    (pod,) = [of(documents(found), "StatefulSet")["spec"]["template"]["spec"]]
+    variables = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+    assert variables["NEARDUP_DECIDER__TAPE_MIN"] == "0.8"
+    linted = subprocess.run([tool("helm"), "lint", CHART], capture_output=True, text=True)
+    assert (linted.returncode, "kafka.bootstrap: required" in linted.stdout + linted.stderr) == (0, True)
 
 
 def test_each_rendering_without_a_cluster_draws_a_seed_that_cannot_get_in_twice(tmp_path: Path) -> None:

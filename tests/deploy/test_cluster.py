@@ -174,7 +174,7 @@ def test_install_upgrade_rollback_uninstall(place: Place) -> None:
         place.helm("install", "second", str(CHART), *place.values())
     claim = {"persistence": {"existingClaim": "index"}}
     place.helm("install", "third", str(CHART), *place.values(kafka={"generation": "g3"}, matcher=claim))
-    with pytest.raises(charts.Refused, match="index belongs to third already"):
+    with pytest.raises(charts.Refused, match="index is already used by third"):
         place.helm("install", "fourth", str(CHART), *place.values(kafka={"generation": "g4"}, matcher=claim))
     place.helm("uninstall", "third", "--wait")
 

@@ -43,7 +43,7 @@ def test_what_stands_still_is_told_until_it_runs(make: Make, monkeypatch: pytest
         (reader,) = asked.facts()["steps"][0]["readers"]
         assert reader["partitions"] == [0, 1]
         (told,) = problems()
-        assert "no verdict came at all: does neardup match run?" in told
+        assert "no verdict was emitted at all: check that neardup match runs." in told
 
         line.start("match")
         line.settle()

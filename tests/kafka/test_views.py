@@ -140,10 +140,10 @@ AIOKafkaProducer.send_batch = held
 """
 #: Its partitions are on their way to another worker, and come back, while the first batch is at hand.
 AWAY = """
-from streams.views import watching
+from streams.views import monitoring
 from streams.views.application import StreamSource
-watching.LOOK_SECONDS = 0.5
-take, batches = StreamSource._take, []
+monitoring.LAG_SECONDS = 0.5
+take, batches = StreamSource._apply, []
 async def away(self, events):
     batches.append(len(events))
     if len(batches) == 1:
@@ -151,17 +151,17 @@ async def away(self, events):
     await take(self, events)
     if len(batches) == 1:
         del self.app.consumer.assignment
-StreamSource._take = away
+StreamSource._apply = away
 """
 #: No row ever leaves: the batch that it is of does not end.
 STANDING = """
 import asyncio
 from aiokafka import AIOKafkaProducer
-from streams.views import watching
+from streams.views import monitoring
 async def standing(self, batch, topic, *, partition):
     await asyncio.Event().wait()
 AIOKafkaProducer.send_batch = standing
-watching.LOOK_SECONDS = 0.5
+monitoring.LAG_SECONDS = 0.5
 """
 #: So long Faust's timer of commits is given: it tries every 2.8 s.
 COMMITS_SECONDS = 6.0
