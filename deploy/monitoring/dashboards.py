@@ -1,4 +1,4 @@
-"""Grafana's dashboards, as JSON that it takes from a file, a ConfigMap or its import page."""
+"""Generates Grafana's dashboards as JSON, for files, ConfigMaps or its import page."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ RATE = "$__rate_interval"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture. exprs: PromQL with its legend; unit: Grafana's name for it; kind: timeseries, stat or table."""
+    """One panel. exprs: PromQL with legends; unit: Grafana's name; kind: timeseries, stat or table."""
 
     title: str
     exprs: Sequence[tuple[str, str]]
@@ -78,93 +78,105 @@ def quantiles(metric: str, *of: float, where: str = "") -> list[tuple[str, str]]
 
 
 def steps(role: str) -> list[tuple[str, str]]:
-    """Of a second, the part that goes into each step."""
+    """Return the share of time spent in each step."""
     return by("step", rate(f'{M.steps.sum}{{role="{role}"}}'))
 
 
 def of_process(expr: str) -> list[tuple[str, str]]:
-    """What prometheus-client tells of every process, with its role."""
+    """Return a metric that prometheus-client has for every process, with its role."""
     return [(f"{expr} * on (instance, job) group_left (role) {INFO}", "{{role}} {{instance}}")]
 
 
-LINE = (
+PIPELINE = (
     Panel("Pages judged", [("neardup:pages:rate{role='match'}", "")], "reqps", "stat", width=6),
-    Panel("Duplicates of the last hour", [("neardup:duplicate_share", "")], "percentunit", "stat", width=6),
-    Panel("99 of 100 verdicts within", [("neardup:verdict_latency_seconds:p99", "")], "s", "stat", width=6),
-    Panel("Pages behind", [("neardup:lag_records{role='sketch'}", "")], "short", "stat", width=6),
+    Panel("Duplicates, last hour", [("neardup:duplicate_share", "")], "percentunit", "stat", width=6),
+    Panel("Verdict latency, 99th percentile", [("neardup:verdict_latency_seconds:p99", "")], "s", "stat", width=6),
+    Panel("Lag of sketchers, pages", [("neardup:lag_records{role='sketch'}", "")], "short", "stat", width=6),
     Panel(
         "Verdicts by kind",
         [("neardup:verdicts:rate", "{{verdict}}")],
         "reqps",
         stacked=True,
         width=16,
-        about="Committed ones. `promoted` comes on top of a page's own.",
+        about="Committed verdicts. `promoted` is in addition to a page's own verdict.",
     ),
-    Panel("Pages read and judged", [("neardup:pages:rate", "{{role}}")], "reqps"),
+    Panel("Pages sketched and judged", [("neardup:pages:rate", "{{role}}")], "reqps"),
     Panel(
-        "From log time to verdict",
+        "Verdict latency",
         quantiles(M.latency.bucket, 0.5, 0.9, 0.99),
         "s",
-        about="Log time is the broker's when the page came; what waits in Kafka counts.",
+        about="From the broker's timestamp of the page to its verdict, including the wait in Kafka.",
     ),
     Panel(
-        "Behind the end of the topic",
+        "Lag by role",
         [("neardup:lag_records", "{{role}}")],
         about="sketch: pages. match: messages of the log, each of up to 512 pages. views: verdicts.",
     ),
-    Panel("Bytes read", by("role", rate(M.bytes)), "Bps"),
+    Panel("Bytes consumed", by("role", rate(M.bytes)), "Bps"),
     Panel(
-        "Rejected, by reason",
+        "Rejected pages by reason",
         by("reason", rate(M.rejections)),
         "reqps",
         stacked=True,
         about=f"Reasons: {', '.join(REASONS)}. The pages themselves are in the topic of rejected pages.",
     ),
-    Panel("A sketcher's second", steps("sketch"), "percentunit", stacked=True, about=f"{', '.join(STEPS['sketch'])}."),
-    Panel("The matcher's second", steps("match"), "percentunit", stacked=True, about=f"{', '.join(STEPS['match'])}."),
+    Panel(
+        "Time of a sketcher by step",
+        steps("sketch"),
+        "percentunit",
+        stacked=True,
+        about=f"{', '.join(STEPS['sketch'])}.",
+    ),
+    Panel(
+        "Time of the matcher by step",
+        steps("match"),
+        "percentunit",
+        stacked=True,
+        about=f"{', '.join(STEPS['match'])}.",
+    ),
 )
 
 INDEX = (
     Panel("Index on disk", by("family", M.rocksdb_bytes), "bytes", stacked=True),
-    Panel("Disk left", [(f"min({M.state_free})", "left")], "bytes"),
+    Panel("Free disk space", [(f"min({M.state_free})", "left")], "bytes"),
     Panel(
-        "What the newest checkpoint lacks",
-        [(f"max({M.checkpoint_behind})", "intervals"), (f"max({M.checkpoint_failed})", "the last one failed")],
+        "Age of the newest checkpoint",
+        [(f"max({M.checkpoint_behind})", "intervals"), (f"max({M.checkpoint_failed})", "last one failed")],
         about="In intervals of checkpoint_messages; more than one while a checkpoint is being copied.",
     ),
-    Panel("Bytes that wait for compaction", [(f"sum({M.rocksdb_pending})", "pending")], "bytes"),
+    Panel("Bytes pending compaction", [(f"sum({M.rocksdb_pending})", "pending")], "bytes"),
     Panel(
-        "Writes that wait for RocksDB",
+        "Writes delayed by RocksDB",
         [(f"sum({rate(M.rocksdb_stall_seconds)})", "share of time"), (f"max({M.rocksdb_stopped})", "stopped")],
         "percentunit",
     ),
     Panel(
-        "Candidates of a page",
+        "Candidates per page",
         quantiles(M.candidates.bucket, 0.5, 0.9, 0.99),
-        about="Earlier pages that a page was verified against.",
+        about="Earlier pages that were scored for a page.",
     ),
     Panel(
         "Pages with too many candidates",
         [("neardup:candidates_cut_share", "cut")],
         "percentunit",
-        about="A repeat among those that were left out is not found.",
+        about="A duplicate among the candidates left out is missed.",
     ),
-    Panel("Keys that turned hot", [(f"sum({rate(M.hot_keys)})", "keys")], "reqps"),
-    Panel("Pages in a batch", quantiles(M.batch_pages.bucket, 0.5, 0.99, where='{role="match"}')),
-    Panel("Where a shadow rule disagrees", by("kind", rate(M.disagreements)), "reqps"),
+    Panel("New hot keys", [(f"sum({rate(M.hot_keys)})", "keys")], "reqps"),
+    Panel("Pages per batch", quantiles(M.batch_pages.bucket, 0.5, 0.99, where='{role="match"}')),
+    Panel("Disagreements of the shadow rule", by("kind", rate(M.disagreements)), "reqps"),
 )
 
 PROCESSES = (
     Panel("Ready", [(f"min by (role) ({M.ready})", "{{role}}")], "bool_yes_no"),
-    Panel("Stopped for good", [(f"max by (cause) ({M.stopped})", "{{cause}}")], "bool_yes_no"),
+    Panel("Stopped", [(f"max by (cause) ({M.stopped})", "{{cause}}")], "bool_yes_no"),
     Panel(
-        "Starts again at the committed position",
+        "Restarts from the committed position",
         [(f"sum by (role, cause) ({rate(M.restarts)})", "{{role}}: {{cause}}")],
         "reqps",
-        about="rebalance: partitions moved from one sketcher to another. abort: a transaction was given up.",
+        about="rebalance: partitions were reassigned. abort: a transaction was aborted.",
     ),
     Panel(
-        "Processors in use",
+        "CPU in use",
         [
             (
                 f"rate(process_cpu_seconds_total[{RATE}]) * on (instance, job) group_left (role) {INFO}",
@@ -179,23 +191,23 @@ PROCESSES = (
         "bytes",
     ),
     Panel(
-        "Ranges that the log had already",
+        "Duplicate ranges",
         [(f"sum({rate(M.duplicate_ranges)})", "ranges")],
         "reqps",
-        about="After a sketcher's restart: the matcher takes each page once.",
+        about="Sent again after a sketcher's restart; the matcher counts each page once.",
     ),
     Panel("What runs", [(INFO, "")], kind="table", width=24),
 )
 
 ALL = {
-    "neardup-line": ("neardup: the line", LINE),
-    "neardup-index": ("neardup: the index", INDEX),
+    "neardup-pipeline": ("neardup: pipeline", PIPELINE),
+    "neardup-index": ("neardup: index", INDEX),
     "neardup-processes": ("neardup: processes", PROCESSES),
 }
 
 
 def placed(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
-    """One after another, a new row where the next does not fit."""
+    """Place panels in rows."""
     x = y = 0
     height = _HEIGHT
     for number, panel in enumerate(panels, 1):

@@ -16,21 +16,21 @@ _ROLES = {"sketch": "sketcher", "match": "matcher"}
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """name: also its heading in the runbook. holds: how long `expr` must be so. says: may use Prometheus' templates."""
+    """One alert. name: also its heading in the runbook. holds: duration of `expr` before it fires. summary: a template."""
 
     name: str
     expr: str
     holds: str
     severity: str
-    says: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long things take. The tests let them pass faster.
+    """Durations of the rules; tests shorten them.
 
-    window: of rates; long, day: for what is usual; wait, patience: how long something must be so; behind_s: how far
-    sketchers may be behind.
+    window: of rates. long, day: for usual values. wait, patience: before an alert fires. behind_s: tolerated lag of
+    sketchers.
     """
 
     window: str = "5m"
@@ -46,7 +46,7 @@ def one_of(words: list[str]) -> str:
 
 
 def records(pace: Pace) -> dict[str, str]:
-    """Recording rules by name. What is divided by nothing is left out, not 0."""
+    """Return recording rules by name. A division by zero gives no value."""
     rate = pace.window
     verdicts = f'{M.verdicts}{{verdict=~"{one_of(_PAGES)}"}}'
     duplicates = f'{M.verdicts}{{verdict=~"{one_of(_DUPLICATES)}"}}'
@@ -76,21 +76,21 @@ def alerts(pace: Pace) -> Iterator[Alert]:
             f'absent({INFO}{{role=~"{role}|run"}})',
             pace.wait,
             "critical",
-            f"No {word} has been scraped for {pace.wait}: pages wait in Kafka.",
+            f"No {word} has been scraped for {pace.wait}; pages wait in Kafka.",
         )
     yield Alert(
         "NeardupSourceGap",
         f'max(max_over_time({M.stopped}{{cause="source_gap"}}[{pace.wait}])) > 0',
         "0s",
         "critical",
-        "The log of sketches leaves out pages that were read: the matcher has stopped before them.",
+        "The sketch log lacks pages that sketchers consumed; the matcher has stopped before them.",
     )
     yield Alert(
         "NeardupStopped",
         f'max by (cause) (max_over_time({M.stopped}{{cause!="source_gap"}}[{pace.wait}])) > 0',
         "0s",
         "critical",
-        "A role has stopped for good ({{ $labels.cause }}): starting it again does not help.",
+        "A role has stopped ({{ $labels.cause }}); restarting does not help.",
     )
     yield Alert(
         "NeardupMatcherStuck",
@@ -98,7 +98,7 @@ def alerts(pace: Pace) -> Iterator[Alert]:
         f' and on (role) (max by (role) ({M.ready}{{role="match"}}) == 1)',
         pace.wait,
         "critical",
-        "The log of sketches goes on, and the matcher judges nothing.",
+        "The sketch log has new messages, and the matcher judges none.",
     )
     yield Alert(
         "NeardupNotReady",
@@ -112,42 +112,42 @@ def alerts(pace: Pace) -> Iterator[Alert]:
         f'neardup:lag_records{{role="sketch"}} / neardup:pages:rate{{role="sketch"}} > {pace.behind_s}',
         pace.wait,
         "warning",
-        "Sketchers are {{ $value | humanizeDuration }} behind the crawl, at their present speed.",
+        "Sketchers are {{ $value | humanizeDuration }} behind the crawl at their present rate.",
     )
     yield Alert(
         "NeardupMatcherLag",
         'neardup:lag_records{role="match"} > 1000',
         pace.wait,
         "warning",
-        "The matcher is {{ $value }} messages behind the log, each of up to 512 pages.",
+        "The matcher is {{ $value }} messages of up to 512 pages behind the sketch log.",
     )
     yield Alert(
         "NeardupLatency",
         "neardup:verdict_latency_seconds:p99 > 60",
         pace.wait,
         "warning",
-        "One page of a hundred waits {{ $value | humanizeDuration }} for its verdict.",
+        "The 99th percentile of the verdict latency is {{ $value | humanizeDuration }}.",
     )
     yield Alert(
         "NeardupRejectedShare",
         "neardup:rejected_share > 0.05",
         pace.patience,
         "warning",
-        "{{ $value | humanizePercentage }} of the pages cannot be read.",
+        "{{ $value | humanizePercentage }} of the pages are rejected.",
     )
     yield Alert(
         "NeardupDuplicateShareJump",
         f"abs(neardup:duplicate_share - avg_over_time(neardup:duplicate_share[{pace.day}] offset {pace.long})) > 0.2",
         pace.patience,
         "warning",
-        "The share of duplicates is {{ $value | humanizePercentage }} away from what it was the day before.",
+        "The share of duplicates differs by {{ $value | humanizePercentage }} from the day before.",
     )
     yield Alert(
         "NeardupRocksdbStall",
         f"max(rate({M.rocksdb_stall_seconds}[{pace.window}])) > 0.1 or max({M.rocksdb_stopped}) > 0",
         pace.wait,
         "warning",
-        "Writes wait for RocksDB: its disk does not keep up.",
+        "RocksDB delays writes: its disk is too slow.",
     )
     yield Alert(
         "NeardupDisk",
@@ -155,28 +155,28 @@ def alerts(pace: Pace) -> Iterator[Alert]:
         f" or predict_linear({M.state_free}[{pace.day}], 4 * 86400) < 0",
         pace.wait,
         "warning",
-        "The disk of the index has less left than half of what the index takes, or will be full within four days.",
+        "The free space of the index's disk is below half of the index size, or will end within four days.",
     )
     yield Alert(
         "NeardupCheckpointOld",
         f"max({M.checkpoint_behind}) > 2 or max({M.checkpoint_failed}) > 0",
         pace.patience,
         "warning",
-        "The newest checkpoint of the index lacks more than two intervals, or the last could not be made.",
+        "The newest checkpoint is more than two intervals old, or the last one failed.",
     )
     yield Alert(
         "NeardupViewsBehind",
         'neardup:lag_records{role="views"} > 100000',
         pace.patience,
         "warning",
-        "The views are {{ $value | humanize }} verdicts behind what was said.",
+        "The views are {{ $value | humanize }} verdicts behind the topic.",
     )
     yield Alert(
         "NeardupHotKeys",
         f"sum(increase({M.hot_keys}[{pace.long}])) > 1000 or neardup:candidates_cut_share > 0.05",
         pace.patience,
         "warning",
-        "Many pages share their keys: a template, or spam. Repeats among them may not be found.",
+        "Many pages share their index keys (a template, or spam); duplicates among them may be missed.",
     )
     yield Alert(
         "NeardupRestarts",
@@ -185,14 +185,14 @@ def alerts(pace: Pace) -> Iterator[Alert]:
         f' or sum by (role) (increase({M.restarts}{{cause="abort"}}[{pace.long}])) > 20',
         "0s",
         "warning",
-        "A {{ $labels.role }} starts again and again.",
+        "A {{ $labels.role }} restarts repeatedly.",
     )
     yield Alert(
         "NeardupAuditLost",
         f"sum(increase({M.audit_lost}[{pace.long}])) > 0",
         "0s",
         "warning",
-        "Lines for the audit could not be written; no verdict is concerned.",
+        "Lines of the audit could not be written; verdicts are not affected.",
     )
 
 
@@ -214,7 +214,7 @@ def document(pace: Pace | None = None) -> dict[str, Any]:
                         **({} if alert.holds == "0s" else {"for": alert.holds}),
                         "labels": {"severity": alert.severity},
                         "annotations": {
-                            "summary": alert.says,
+                            "summary": alert.summary,
                             "runbook": f"{RUNBOOK}#{alert.name.lower()}",
                         },
                     }

@@ -232,16 +232,23 @@ def _close_calls(
         ),
     )
     return [
-        (title, text, _by_cause([card(v, read_page, decider, against_nearest=against) for v in sample.chosen()]))
+        (
+            title,
+            text,
+            _by_cause([card(v, read_page, decider, against_nearest=against) for v in sample.chosen()], against),
+        )
         for title, text, sample, against in groups
     ]
 
 
-def _by_cause(cards: Iterable[Card]) -> list[tuple[str, list[Card]]]:
-    """Groups cards by the step that decided, ordered by the closest call of each step."""
+def _by_cause(cards: Iterable[Card], rejected: bool) -> list[tuple[str, list[Card]]]:
+    """Groups cards by the step that decided, ordered by the closest call of each step.
+
+    rejected: whether the step rejected the pair; only then its refusal is named.
+    """
     out: dict[str, list[Card]] = {}
     for one in cards:
-        cause = f"The step `{one.by}`" + (f": {REFUSALS[one.by].words}" if one.by in REFUSALS else "")
+        cause = f"The step `{one.by}`" + (f": {REFUSALS[one.by].words}" if rejected and one.by in REFUSALS else "")
         out.setdefault(cause, []).append(one)
     return list(out.items())
 

@@ -16,7 +16,7 @@ from neardup.report.passages import Passages, passages
 from neardup.report.reasons import Draft, draft_of
 from neardup.report.tally import Verdict, nearest
 from neardup.text.decoding import decode
-from neardup.text.html import text_of
+from neardup.text.html import facts_of, text_of
 
 #: Reads the page at the coordinates of a verdict, None if it is gone.
 ReadPage = Callable[[Mapping[str, Any]], Page | None]
@@ -101,8 +101,10 @@ def card(verdict: Verdict, read_page: ReadPage, decider: Decider, *, against_nea
     out.other = _side(other)
     texts = []
     for side, place in (("this page", verdict), (f"the {out.other_role}", other)):
-        text, note = _read(place, read_page)
+        text, note, title = _read(place, read_page)
         texts.append(text)
+        if place is other and not out.other.title:
+            out.other.title = title  # a verdict has its own page's title only
         if note:
             out.notes.append(f"The text of {side} cannot be shown: {note}.")
     left, right = texts
@@ -162,10 +164,12 @@ def page_there(place: Mapping[str, Any], read_page: ReadPage) -> tuple[Page | No
     return page, ""
 
 
-def _read(place: Mapping[str, Any], read_page: ReadPage) -> tuple[str | None, str]:
-    """Reads a page's text: (text, "") or (None, reason)."""
+def _read(place: Mapping[str, Any], read_page: ReadPage) -> tuple[str | None, str, str]:
+    """Reads a page: (text, "", title) or (None, reason, "")."""
     page, note = page_there(place, read_page)
     if page is None:
-        return None, note
+        return None, note, ""
     text = page_text(page)
-    return (text, "") if text is not None else (None, "it is neither HTML nor text")
+    if text is None or page.body is None:
+        return None, "it is neither HTML nor text", ""
+    return text, "", facts_of(decode(page.body[:BODY_BYTES_MAX], page.content_type).utf8).title or ""

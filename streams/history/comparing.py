@@ -12,9 +12,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.runs import LINE_BYTES_MAX
 from neardup.report import environment
+from neardup.report.prose import KINDS, kept_apart, sentences
 from streams.files.state import State
 from streams.history.diff import CHANGED, Diff, History, Verdict, diff
 from streams.history.tables import must_be_writable, write_table
@@ -116,25 +118,55 @@ def shown(found: Diff) -> Group:
 def page(found: Diff, before: str, after: str) -> str:
     """The same as one HTML file that loads nothing, with samples side by side."""
     templates = environment("streams.history")
-    templates.globals["evidence"] = _evidence
+    templates.globals["changed_rows"] = changed_rows
     style = resources.files("neardup.report").joinpath("report.css").read_text(encoding="utf-8")
     return templates.get_template("diff.html.j2").render(
         found=found, before=before, after=after, style=Markup(style), sites=found.worst_sites(50)
     )
 
 
-def _evidence(verdict: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """Rows of what a verdict says beside its URL, for people."""
+def changed_rows(before: Verdict | None, after: Verdict | None) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return (label, text) rows of two verdicts about a page, without the rows that are equal in both."""
+    one, other = _rows(before), _rows(after)
+    return [row for row in one if row not in other], [row for row in other if row not in one]
+
+
+def _rows(verdict: Verdict | None) -> list[tuple[str, str]]:
     if verdict is None:
         return [("verdict", "none")]
-    rows = [("verdict", str(verdict["verdict"])), ("page id", str(verdict["page_id"]))]
-    for name in ("representative", "content_of"):
-        if place := verdict.get(name):
-            rows.append((name.replace("_", " "), str(place["url"])))
-    rows += [
-        (name.replace("_", " "), value if isinstance(value, str) else orjson.dumps(value).decode())
-        for name, value in sorted(verdict.get("evidence", {}).items())
-    ]
+    kind = str(verdict["verdict"])
+    rows = [("verdict", KINDS[kind][0] if kind in KINDS else kind)]
+    rows += [(name.replace("_", " "), _text(verdict[name])) for name in _PLACES if verdict.get(name)]
     if verdict.get("reason"):
         rows.append(("reason", str(verdict["reason"])))
+    evidence = verdict.get("evidence") or {}
+    if apart := kept_apart(evidence):
+        rows.append(("kept apart", apart))
+    default = Decider(scheme=str(verdict.get("scheme", "")))
+    known = default.digest == verdict.get("decider")  # another decider's thresholds are not in the verdict
+    for label, pair in (("evidence", evidence), ("nearest candidate", evidence.get("nearest") or {})):
+        if pair.get("url"):
+            rows.append((label, _text(pair)))
+        if known and pair.get("by"):
+            rows += [(label, sentence) for sentence in sentences(pair, default)]
+        else:
+            figures = {name: value for name, value in sorted(pair.items()) if name not in _NOT_FIGURES}
+            rows += [(name.replace("_", " "), _text(value)) for name, value in figures.items()]
     return rows
+
+
+_PLACES = ("representative", "content_of")
+_NOT_FIGURES = ("nearest", "kept_apart", "page_id", "url", "title", "fetched_at", "coordinates")
+
+
+def _text(value: Any) -> str:
+    """Format a value of a verdict without JSON."""
+    if isinstance(value, Mapping) and "url" in value:
+        return f"{value['title']}, {value['url']}" if value.get("title") else str(value["url"])
+    if isinstance(value, Mapping):
+        return ", ".join(f"{str(name).replace('_', ' ')} {_text(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -189,7 +189,7 @@ def test_what_is_left_out_while_partitions_move_is_never_committed(
             with suppress(subprocess.TimeoutExpired):
                 worker.process.wait(0.5)
         assert worker.process.wait(60) == 1
-        assert "none was taken in for 8 s" in worker.log()
+        assert "none was applied for 8 s" in worker.log()
         assert not any(Admin(connection).committed(group, topic.name, place) for place in range(topic.partitions))
 
         worker = Worker(broker, made, tmp_path / "tables")
@@ -266,7 +266,7 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
         assert_alike(worker, verdicts)
         publish(producer, made.verdicts, said(700, 1)[600:], committed=True)
         assert worker.process.wait(120) == 1
-        assert "none was taken in for 8 s" in worker.log()
+        assert "none was applied for 8 s" in worker.log()
         assert "starting again is safe" in worker.log()
     finally:
         print(worker.log())

@@ -39,7 +39,7 @@ def test_partitions_added_to_verdicts_are_followed(broker: str, made: Topics, tm
         tell(verdicts[80:140], 3)
         assert worker.process.wait(60) == 1
         assert f"topic {made.verdicts} has 3 partitions now, and these views consume 2" in worker.log()
-        assert "starting again is safe" in worker.log()
+        assert "restarting is safe" in worker.log()
         tell(verdicts[140:], 4)  # and once more while none of them runs
         worker = Worker(broker, made, tmp_path / "tables")
         worker.takes(len(verdicts))

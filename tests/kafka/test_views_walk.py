@@ -174,7 +174,7 @@ def why_a_page_was_dropped(walk: Walk) -> None:
 
 
 def which_pages_are_in_a_cluster(walk: Walk) -> None:
-    cluster = walk.page.locator("a[href^='cluster']").first
+    cluster = walk.page.locator("a[href^='cluster?']").first
     number = cluster.inner_text()
     walk.follow(number, f"Cluster {number}")
     for url in (FIRST, COPY):

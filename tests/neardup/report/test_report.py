@@ -441,6 +441,10 @@ def test_closest_calls_stand_under_what_decided_and_bring_their_labels() -> None
     assert any(cause.startswith("The step `tape`") for cause in causes)
     assert f"The step `title veto`: {why_refused('title veto')}" in causes
     groups = close.split("<h3>")[1:]
+    accepted = re.findall(r'<h4 class="cause">(.*?)</h4>', groups[0])
+    assert accepted, "Barely accepted"
+    assert not [cause for cause in accepted if ": " in cause], "no words of refusal"
+    assert groups[0].count("<bdi>") >= groups[0].count("<article"), "titles"
     for group in groups:
         here = re.findall(r'<h4 class="cause">(.*?)</h4>', group)
         assert len(set(here)) == len(here)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
+from streams.history.comparing import changed_rows
 from streams.files.scan import scan
 from streams.files.state import State
 from streams.history.diff import CHANGED, SAMPLES, Change, diff
@@ -101,7 +103,11 @@ def test_another_rule_on_one_log(shell: Shell, scanned: Path, tmp_path: Path) ->
     found = json.loads(shell("diff", str(scanned), str(other), "--json").out)
     lost = [one for one in found["changes"] if (one["before"], one["after"]) == ("near_duplicate", "unique")]
     assert found["changed"] >= lost[0]["pages"] > 0
-    assert "near_duplicate -&gt; unique" in html.read_text()
+    page = html.read_text()
+    assert "near_duplicate -&gt; unique" in page
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page, re.DOTALL)
+    assert not [cell for cell in cells if "{" in cell or "&#34;" in cell], "no raw JSON"
+    assert "in the same order" in page
     for suffix in ("parquet", "jsonl", "csv"):
         told = shell("diff", str(scanned), str(other), "--pages", f"changed.{suffix}")
         assert told.code == 0, told.err
@@ -127,6 +133,16 @@ def test_a_page_of_one_side_alone_is_told_of_whichever_it_is() -> None:
         ],
         key=str,
     )
+
+
+def test_only_what_differs_is_shown() -> None:
+    one = verdict(1, "unique", evidence={"candidates": 3, "tape_score": 0.5, "keys": {"wide": 2}, "lang": ["en", "de"]})
+    other = verdict(1, "unique", evidence={"candidates": 4, "tape_score": 0.5, "keys": {"wide": 2}, "same_site": True})
+    assert changed_rows(one, other) == (
+        [("candidates", "3"), ("lang", "en, de")],
+        [("candidates", "4"), ("same site", "yes")],
+    )
+    assert changed_rows(None, one)[0] == [("verdict", "none")]
 
 
 def test_what_a_page_says_is_shown_as_text(shell: Shell, tmp_path: Path) -> None:
