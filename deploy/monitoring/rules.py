@@ -16,7 +16,7 @@ _ROLES = {"sketch": "sketcher", "match": "matcher"}
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert. name: also its heading in the runbook. holds: duration of `expr` before it fires. summary: a template."""
+    """One alert. name: also its heading in the runbook. holds: duration before it fires. summary: a template."""
 
     name: str
     expr: str
