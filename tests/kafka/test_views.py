@@ -267,7 +267,7 @@ def test_kill_9_and_a_rebuild_give_the_same_pages(
         publish(producer, made.verdicts, said(700, 1)[600:], committed=True)
         assert worker.process.wait(120) == 1
         assert "none was applied for 8 s" in worker.log()
-        assert "starting again is safe" in worker.log()
+        assert "restarting is safe" in worker.log()
     finally:
         print(worker.log())
         worker.end(signal.SIGKILL)

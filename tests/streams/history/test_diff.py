@@ -13,9 +13,9 @@ import pytest
 
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
-from streams.history.comparing import changed_rows
 from streams.files.scan import scan
 from streams.files.state import State
+from streams.history.comparing import changed_rows
 from streams.history.diff import CHANGED, SAMPLES, Change, diff
 from tests.streams.archives import crawl, write_warc
 from tests.streams.shell import Shell
