@@ -203,4 +203,5 @@ def test_where_no_audit_is_named_the_page_says_how() -> None:
 def test_wrong_usage_is_told_before_anything_is_begun(shell: Shell) -> None:
     assert "NEARDUP_VIEWS_TOKEN" in shell("views", "--labels", "labels.jsonl").err
     assert not Path("labels.jsonl").exists()
+    Path("audit.jsonl").touch()
     assert "--audit-topic" in shell("views", "--audit", "audit.jsonl").err
