@@ -37,7 +37,7 @@ _AHEAD = 32
 class Candidate:
     """One scored candidate of a page: what it shares with it, the pair's numbers, and the rule's ruling.
 
-    shared: number of common keys that are not hot; families: that number by key family; crowd: of the page.
+    shared: number of common keys that are not hot; families: that number by key family.
     """
 
     page_id: int
@@ -47,7 +47,6 @@ class Candidate:
     ruling: Ruling
     shared: int
     families: dict[str, int]
-    crowd: int
 
 
 @dataclass(slots=True)
@@ -193,7 +192,7 @@ def judge(
         if keep_compared and judged.search is not None and judged.search.candidates:
             headers = [overlay.header(candidate) for candidate in judged.search.candidates]
             outcome.compared.append(ComparedPage(page_id, pages[page_id], judged.search.choice(overlay), headers))
-        if decider.facts_told and (turned := overlay.turned_keys()) and judged.verdicts:
+        if (turned := overlay.turned_keys()) and judged.verdicts:
             own = judged.verdicts[0]
             own.evidence = {**own.evidence, "turned_hot": [key_name(key) for key in turned]}
         outcome.verdicts += judged.verdicts
@@ -225,7 +224,6 @@ def _trace(overlay: Overlay, page_id: int, header: Header, judged: Judged) -> Tr
                 one.ruling,
                 one.shared,
                 choice.families(overlay, page_id, one.page_id),
-                found.crowd if found else 0,
             )
         )
     cut = bool(found and found.cut)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from neardup import installed
 from neardup.limits import BODY_BYTES_MAX, URL_BYTES_MAX
-from neardup.written import later, read, written
+from neardup.written import read, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +69,7 @@ class Scheme:
     public_suffixes: str = field(default_factory=installed.public_suffixes)
     charsets: str = field(default_factory=installed.charsets)
     charset_detection: str = field(default_factory=installed.charset_detection)
-    article_tape_bytes_max: int = later(128, neutral=0)
+    article_tape_bytes_max: int = 128
 
     @classmethod
     def new(cls) -> Scheme:

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from neardup.clusters.choice import ComparedPage, Scored, rule_on
-from neardup.decider import Decider
+from neardup.decider import Decider, Shapes, shaping
 from neardup.errors import BadInput
 from neardup.rules import RULES, Ruling
 from neardup.rules.posted import counts_siblings
+from neardup.rules.tape import plain_demand
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
@@ -25,19 +26,8 @@ AUDIT_VERSION = 1
 MARGIN = 0.06
 #: Pairs of a page and of a message that are drawn at most, so that a template of one page does not fill the file.
 PAGE_PAIRS_MAX, MESSAGE_PAIRS_MAX = 4, 128
-#: Numbers of the decider that shape the index, its candidates or its clusters: a shadow has no index of its own.
-LIVE_ONLY = frozenset(
-    {
-        "rule_version",
-        "supershingles_posted",
-        "blocks_posted",
-        "postings_max",
-        "candidates_max",
-        "length_gap_max",
-        "crowd_tape_min",
-        "reclaim_days",
-    },
-)
+#: Numbers of the decider that a shadow cannot change: it has the live rule's index, candidates and clusters.
+LIVE_ONLY = frozenset(shaping(Shapes.INDEX, Shapes.CANDIDATES, Shapes.CLUSTERS))
 
 
 class Disagreement(StrEnum):
@@ -84,16 +74,12 @@ def shadow_of(live: Decider, rule: str | None, numbers: Mapping[str, int | float
         return None
     if rule is not None and rule not in RULES:
         raise BadInput(f"shadow rule {rule}: there is {', '.join(RULES)}")
-    held = [name for name in numbers if name in LIVE_ONLY]
-    if held:
-        raise BadInput(f"the shadow rule has the live rule's candidates, so its {held[0]} cannot be another")
+    for name in numbers:
+        if name in LIVE_ONLY:
+            raise BadInput(f"the shadow rule has the live rule's index and candidates, so {name} cannot be another")
     shadow = replace(live, rule=rule or live.rule, **numbers)  # type: ignore[arg-type]
-    if shadow.crowd_min and not live.crowd_min:
-        raise BadInput("the live rule counts no crowds, so the shadow rule's crowd_min has nothing to compare with")
     if counts_siblings(shadow) and not counts_siblings(live):
-        raise BadInput(
-            "the live rule counts no pages by name, so the shadow rule cannot ask for them; set its siblings_min to 0"
-        )
+        raise BadInput("the live rule counts no pages by name, so the default rule cannot be its shadow")
     if shadow == live:
         raise BadInput("the shadow rule is the live rule; give it another rule or another number")
     return shadow
@@ -147,7 +133,7 @@ class Auditor:
             return None
         choice = one.choice
         return [
-            rule_on(self.shadow, one.header, other, scored.pair, choice.crowd, choice.siblings)
+            rule_on(self.shadow, one.header, other, scored.pair, choice.siblings)
             for scored, other in zip(choice.scored, one.headers, strict=True)
         ]
 
@@ -174,7 +160,7 @@ class Auditor:
         return sorted(out, key=lambda one: _ORDER[one[0]])
 
     def _stratum(self, one: Scored) -> Stratum | None:
-        over = one.pair.tape_score - self.live.tape_min
+        over = one.pair.tape_score - plain_demand(one.pair, self.live)
         if one.ruling.kind is Kind.NEAR_DUPLICATE:
             return Stratum.ACCEPTED if abs(over) <= MARGIN else None
         if over >= 0:
@@ -192,7 +178,6 @@ class Auditor:
             "a": _page(scored.page_id, one.headers[at]),
             "b": _page(one.page_id, one.header),
             "pair": {name: _rounded(value) for name, value in scored.pair._asdict().items()},
-            "crowd": one.choice.crowd,
             "live": {"rule": self.live.rule, "decider": self.live.digest, **_ruling(scored, one.choice.best)},
         }
         if self.shadow is not None and rulings is not None:

@@ -61,11 +61,3 @@ def read(kind: type, values: Any, where: str) -> dict[str, Any]:
 def newer(where: str, what: str) -> OtherVersion:
     """The error of something written that this program does not know."""
     return OtherVersion(f"{where}: written by a newer version of neardup (this one does not know {what}); run that one")
-
-
-def older(where: str, what: str) -> OtherVersion:
-    """The error of something written with numbers that no rule has any more."""
-    return OtherVersion(
-        f"{where}: written by an older version of neardup, whose rules had {what}; run that one, or judge its pages "
-        "anew: neardup backfill --generation NAME, or neardup scan into another directory"
-    )

@@ -3,7 +3,7 @@
 from neardup.errors import BadInput, NeardupError, StateError
 
 #: Advice for sketches of another scheme.
-SET_THE_SCHEME = "set the seed, body_bytes_max and article_tape_bytes_max (0 for what an older version began)"
+SET_THE_SCHEME = "set the seed and body_bytes_max"
 #: Advice for page ids or positions of a deleted topic. Following it loses no verdict.
 NEW_GENERATION = (
     "begin another generation: give all roles another `generation` and a new `state` folder, make its topics with "

@@ -9,7 +9,6 @@ from neardup.decider import Decider
 from neardup.index.base import Family
 from neardup.index.namings import encode_first
 from neardup.index.reads import Needs
-from neardup.index.rows import id_key
 from neardup.rules import Pair, Ruling, rule_of, sites
 from neardup.rules.siblings import NO_SIBLINGS, Siblings, Traits
 from neardup.search import candidates
@@ -31,12 +30,11 @@ class Scored(NamedTuple):
 class Choice(NamedTuple):
     """All candidates of a page in their order, and the best accepted one. cut: there were more than are scored.
 
-    crowd, siblings: how many pages like it the page's site has, as far as the decider asks.
+    siblings: how many pages of its owner have the page's name, if the rule counts them.
     """
 
     scored: list[Scored]
     best: Scored | None
-    crowd: int
     cut: bool
     siblings: Siblings
 
@@ -56,7 +54,7 @@ class Search:
     candidates: founding page ids in their order; shared: number of keys that each shares with the page.
     """
 
-    __slots__ = ("_decider", "_page_id", "_scores", "best", "candidates", "crowd", "cut", "shared", "siblings")
+    __slots__ = ("_decider", "_page_id", "_scores", "best", "candidates", "cut", "shared", "siblings")
 
     def __init__(self, decider: Decider, page_id: int, candidates: list[int], shared: list[int], cut: bool) -> None:
         self._decider = decider
@@ -66,12 +64,11 @@ class Search:
         self.shared = shared
         self.cut = cut
         self.best: Scored | None = None
-        self.crowd = 0
         self.siblings = NO_SIBLINGS
 
-    def decide(self, overlay: Overlay, scores: Scores, crowd: int, siblings: Siblings) -> None:
+    def decide(self, overlay: Overlay, scores: Scores, siblings: Siblings) -> None:
         """Applies the rule to the candidates that it may accept."""
-        self._scores, self.crowd, self.siblings = scores, crowd, siblings
+        self._scores, self.siblings = scores, siblings
         for candidate in scores.possible(self.candidates):
             one = self.scored(overlay, candidate)
             if one.ruling.kind and (self.best is None or _better(one, self.best)):
@@ -83,9 +80,9 @@ class Search:
         decider = self._decider
         if decider.sites:
             header, other = overlay.header(self._page_id), overlay.header(candidate)
-            ruling = rule_on(decider, header, other, pair, self.crowd, self.siblings)
+            ruling = rule_on(decider, header, other, pair, self.siblings)
         else:
-            ruling = rule_of(decider).decide(pair, decider, self.crowd, self.siblings)
+            ruling = rule_of(decider).decide(pair, decider, self.siblings)
         return Scored(candidate, self.shared[self.candidates.index(candidate)], pair, ruling)
 
     def nearest(self, overlay: Overlay) -> Scored:
@@ -95,7 +92,7 @@ class Search:
 
     def choice(self, overlay: Overlay) -> Choice:
         scored = [self.scored(overlay, candidate) for candidate in self.candidates]
-        return Choice(scored, self.best, self.crowd, self.cut, self.siblings)
+        return Choice(scored, self.best, self.cut, self.siblings)
 
 
 def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
@@ -111,14 +108,12 @@ def families_ahead(overlay: Overlay) -> dict[tuple[int, int], dict[str, int]]:
     )
 
 
-def rule_on(
-    decider: Decider, header: Header, other: Header, pair: Pair, crowd: int = 0, siblings: Siblings = NO_SIBLINGS
-) -> Ruling:
+def rule_on(decider: Decider, header: Header, other: Header, pair: Pair, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     """The live rule's ruling, with the overrides for the sites of both pages."""
     rule = rule_of(decider)
     if decider.sites:
-        return sites.decide(rule, decider, (header.site_name, other.site_name), pair, crowd, siblings)
-    return rule.decide(pair, decider, crowd, siblings)
+        return sites.decide(rule, decider, (header.site_name, other.site_name), pair, siblings)
+    return rule.decide(pair, decider, siblings)
 
 
 def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> Search:
@@ -140,13 +135,8 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
         return cast(Search, known[2])
     search = Search(decider, page_id, *gathered)
     scores = candidates.scores_of(overlay, page_id, search.candidates)
-    crowd = 0
-    if decider.crowd_min:
-        header = overlay.header(page_id)
-        crowd = sum(_crowd(overlay, header, candidate, scores.pair(candidate)) for candidate in search.candidates)
-    search.decide(overlay, scores, crowd, siblings)
-    if not decider.crowd_min:  # it follows from lists, siblings and records alone
-        overlay.reads.chosen[page_id] = gathered, siblings, search, as_read
+    search.decide(overlay, scores, siblings)
+    overlay.reads.chosen[page_id] = gathered, siblings, search, as_read
     return search
 
 
@@ -183,19 +173,8 @@ def _better(one: Scored, best: Scored) -> bool:
     return (one.ruling.rank, -one.page_id) > (best.ruling.rank, -best.page_id)
 
 
-def _crowd(overlay: Overlay, header: Header, candidate: int, pair: Pair) -> int:
-    """What one candidate adds to the crowd: itself and its same-site members of other digests."""
-    if not pair.same_site or pair.tape_score < overlay.decider.crowd_tape_min:
-        return 0
-    other = overlay.header(candidate)
-    if header.same_digest(other):
-        return 0
-    row = overlay.urls.need(other.url_hash)
-    return 1 + overlay.clusters.need(id_key(row.cluster)).crowd
-
-
 def verify(overlay: Overlay, page_id: int, other: int) -> tuple[bool, Pair, Ruling]:
-    """Whether a page repeats another: equal digests, or near_duplicate by the rule (no crowd). Raises Missing."""
+    """Whether a page repeats another: equal digests, or near_duplicate by the rule without siblings. Raises Missing."""
     verified = overlay.reads.verified
     if (page_id, other) not in verified:
         header, held = overlay.header(page_id), overlay.header(other)

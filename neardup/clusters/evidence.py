@@ -59,17 +59,12 @@ def of_choice(
         out |= _langs(lang, overlay.header(best.page_id).lang)
     out["keys"] = families(overlay, page_id, best.page_id) if shared is None else shared
     out["candidates"] = len(search.candidates)
-    return out | _crowds(overlay.decider, search)
+    return out | _siblings(search)
 
 
-def _crowds(decider: Decider, search: Search) -> Evidence:
-    """How many pages like this one there are, where the rule may have asked."""
-    out: dict[str, Any] = {}
-    if decider.crowd_min:
-        out["crowd"] = search.crowd
-    if search.siblings.alike:
-        out["siblings"] = [search.siblings.others, search.siblings.alike]
-    return out
+def _siblings(search: Search) -> Evidence:
+    """[others, alike]: pages of the owner with the page's name; nothing if there are none, or the rule counts none."""
+    return {"siblings": [search.siblings.others, search.siblings.alike]} if search.siblings.alike else {}
 
 
 def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
@@ -79,7 +74,7 @@ def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
     """
     out: dict[str, Any] = {"candidates": len(search.candidates)}
     if search.candidates:
-        out |= _crowds(overlay.decider, search)
+        out |= _siblings(search)
         decider = overlay.decider
         nearest = search.nearest(overlay)
         other = overlay.header(nearest.page_id)
@@ -87,7 +82,6 @@ def of_none(overlay: Overlay, lang: str, search: Search) -> Evidence:
             out["kept_apart"] = nearest.ruling.by
         out["nearest"] = {
             **_where(nearest.page_id, other),
-            "score": score_of(decider, nearest.pair),
             **rule_of(decider).evidence(nearest.pair, nearest.ruling),
             **_langs(lang, other.lang),
         }

@@ -139,10 +139,7 @@ class Lifecycle:
                 checks.append(self._check("founding", row.page_id, cluster.founding))
                 if not checks[-1].held:
                     return None
-                held = overlay.header(row.page_id)
-                counted = membership.is_counted(overlay, row.page_id, held, cluster)
-                overlay.members.put(key, member._replace(verified=cluster.founding, counted=counted))
-                membership.change(overlay, row.cluster, crowd=cluster.crowd - member.counted + counted)
+                overlay.members.put(key, member._replace(verified=cluster.founding))
                 standing = membership.standing_of(overlay, row)
         row = row._replace(standing=standing, newest=pages.newest[i], seen=pages.log_times[i])
         overlay.urls.put(pages.url_hashes[i], row)
@@ -168,9 +165,7 @@ class Lifecycle:
         if row.member:
             key = member_key(row.cluster, row.member)
             member = overlay.members.need(key)
-            counted = membership.is_counted(overlay, page_id, header, cluster)
-            overlay.members.put(key, member._replace(verified=cluster.founding, counted=counted))
-            membership.change(overlay, row.cluster, crowd=cluster.crowd - member.counted + counted)
+            overlay.members.put(key, member._replace(verified=cluster.founding))
             row = row._replace(standing=membership.standing_of(overlay, row))
         else:
             wanted, canonical = membership.canonical_of(overlay, row.cluster, header)

@@ -66,28 +66,16 @@ def join(overlay: Overlay, i: int, target: Target, standing: Kind) -> ClusterRow
     pages = overlay.pages
     page_id, hashed = pages.page_ids[i], pages.url_hashes[i]
     key = id_key(target.cluster_id)
-    founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical, promoted = target.row
-    counted = digests.arrive(overlay, i) and _is_sibling(pages.sites[i], pages.digest_keys[i], target.founding)
-    overlay.members.put_encoded(key + pages.id_keys[i], encode_member(target.verified, hashed, counted))
+    founding, url_hash, current, size, revision, content_of, wanted, canonical, promoted = target.row
+    digests.arrive(overlay, i)
+    overlay.members.put_encoded(key + pages.id_keys[i], encode_member(target.verified, hashed))
     url = encode_url(page_id, target.cluster_id, page_id, standing, pages.newest[i], pages.log_times[i])
     overlay.urls.put_encoded(hashed, url)
     if hashed == wanted:
         canonical = pages[page_id].url
-    joined = ClusterRow(
-        founding, url_hash, current, size + 1, revision + 1, crowd + counted, content_of, wanted, canonical, promoted
-    )
+    joined = ClusterRow(founding, url_hash, current, size + 1, revision + 1, content_of, wanted, canonical, promoted)
     overlay.clusters.put(key, joined)
     return joined
-
-
-def is_counted(overlay: Overlay, page_id: int, header: Header, cluster: ClusterRow) -> bool:
-    """Whether a live page adds to the crowd that its representative stands for: same site, a content of its own."""
-    own = digests.holder(overlay, digest_key(header)) == page_id
-    return own and _is_sibling(header.site, digest_key(header), overlay.header(cluster.founding))
-
-
-def _is_sibling(site: int, digest: bytes, founding: Header) -> bool:
-    return site == founding.site and digest != digest_key(founding)
 
 
 def standing_of(overlay: Overlay, row: UrlRow) -> Kind:
@@ -146,10 +134,10 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
     digests.leave(overlay, row.page_id, header)
     if row.member:
         member_at = member_key(row.cluster, row.member)
-        member = overlay.members.need(member_at)
+        overlay.members.need(member_at)
         overlay.members.put(member_at, None)
         canonical = "" if hashed == cluster.wanted else cluster.canonical
-        change(overlay, row.cluster, size=cluster.size - 1, crowd=cluster.crowd - member.counted, canonical=canonical)
+        change(overlay, row.cluster, size=cluster.size - 1, canonical=canonical)
         digests.forget(overlay, row.page_id)
         return None
     overlay.unpost(cluster.founding)
@@ -216,7 +204,6 @@ def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
         url_hash=member.url_hash,
         current=url.page_id,
         size=cluster.size - 1,
-        crowd=cluster.crowd - member.counted,
         content_of=NO_PAGE,
         wanted=wanted,
         canonical=canonical,

@@ -132,8 +132,6 @@ def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -
     digests.arrive(overlay, i)
     now = pages.newest[i], pages.log_times[i]
     overlay.urls.put(hashed, UrlRow(page_id, claim.cluster, 0, Kind.UNIQUE, *now, notes))
-    header = overlay.header(former.page_id)
-    counted = membership.is_counted(overlay, former.page_id, header, cluster._replace(founding=page_id))
     wanted, canonical = membership.canonical_of(overlay, claim.cluster, pages[page_id])
     membership.change(
         overlay,
@@ -142,7 +140,6 @@ def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -
         url_hash=hashed,
         current=page_id,
         size=cluster.size + 1,
-        crowd=cluster.crowd + counted,
         content_of=NO_PAGE,
         wanted=wanted,
         canonical=canonical,
@@ -151,7 +148,7 @@ def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -
     # The place among members that it had before it was promoted, or since it has stood for the cluster: a page id of
     # its own, either way. It is verified again at its next fetch, as the other members are.
     member = cluster.promoted or cluster.founding
-    overlay.members.put(member_key(claim.cluster, member), MemberRow(cluster.founding, cluster.url_hash, counted))
+    overlay.members.put(member_key(claim.cluster, member), MemberRow(cluster.founding, cluster.url_hash))
     former = former._replace(member=member)
     former = former._replace(standing=membership.standing_of(overlay, former))
     overlay.urls.put(cluster.url_hash, former)

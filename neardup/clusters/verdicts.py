@@ -22,7 +22,6 @@ class VerdictBuilder:
         pages, decider = overlay.pages, overlay.decider
         self._page_ids, self._records = pages.page_ids, pages.records
         self._scheme, self._decider = decider.scheme, decider.digest
-        self._facts_told = decider.facts_told
         headers = pages.headers
         opaque = headers["flags"] & RecordFlag.OPAQUE != 0
         readable = headers["kind"] == RecordKind.PAGE
@@ -101,7 +100,7 @@ class VerdictBuilder:
         url = record[at_url:at_site].decode("utf-8", "replace")
         cluster_id, size, canonical, revision = cluster
         named = None
-        if at_canonical != at_lang and self._facts_told:
+        if at_canonical != at_lang:
             named = record[at_canonical:at_lang].decode("utf-8", "replace")
         return Verdict(
             kind,

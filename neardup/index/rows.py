@@ -128,11 +128,10 @@ class ClusterRow(NamedTuple):
     """A representative and how many stand behind it. founding: page id of the sketch that members are verified against.
 
     url_hash and current: the representative's URL and its current page id (another than founding once edited). size:
-    live pages, the representative included. crowd: members counted as siblings of its site. content_of: founding page
-    id of the representative whose main content this one repeats, or NO_PAGE. wanted: URL hash of its rel=canonical, or
-    zeros if there is none or it is the page's own. canonical: that URL while it belongs to a live member, else empty.
-    promoted: member id of the page that took the cluster over last, 0 if none did: all members have greater ones. Only
-    a row with one has room for it, and format 2.
+    live pages, the representative included. content_of: founding page id of the representative whose main content this
+    one repeats, or NO_PAGE. wanted: URL hash of its rel=canonical, or zeros if there is none or it is the page's own.
+    canonical: that URL while it belongs to a live member, else empty. promoted: member id of the page that took the
+    cluster over last, 0 if none did: all members have greater ones. Only a row with one has room for it, and format 2.
     """
 
     founding: int
@@ -140,7 +139,6 @@ class ClusterRow(NamedTuple):
     current: int
     size: int
     revision: int
-    crowd: int
     content_of: int
     wanted: bytes
     canonical: str
@@ -149,16 +147,16 @@ class ClusterRow(NamedTuple):
     def encode(self) -> bytes:
         canonical = self.canonical.encode("utf-8", "surrogatepass")
         if not self.promoted:
-            return _CLUSTER.pack(1, *self[:8]) + canonical
-        return _CLUSTER.pack(2, *self[:8]) + _ID.pack(self.promoted) + canonical
+            return _CLUSTER.pack(1, *self[:7]) + canonical
+        return _CLUSTER.pack(2, *self[:7]) + _ID.pack(self.promoted) + canonical
 
 
-_CLUSTER = struct.Struct(">BQ16sQIIIQ16s")
+_CLUSTER = struct.Struct(">BQ16sQIIQ16s")
 
 
 def encode_new_cluster(founder: int, url_hash: bytes, content_of: int, wanted: bytes) -> bytes:
     """The row of a cluster that has its founder alone."""
-    return _CLUSTER.pack(1, founder, url_hash, founder, 1, 1, 0, content_of, wanted)
+    return _CLUSTER.pack(1, founder, url_hash, founder, 1, 1, content_of, wanted)
 
 
 def decode_cluster(row: bytes) -> ClusterRow:
@@ -168,31 +166,30 @@ def decode_cluster(row: bytes) -> ClusterRow:
         end += _ID.size
     elif row[:1] != b"\1" or len(row) < end:
         raise CorruptRecord(f"not a cluster row of a known format: {row.hex()}")
-    (founding, url_hash, current, size, revision, crowd, content_of, wanted) = _CLUSTER.unpack_from(row)[1:]
+    (founding, url_hash, current, size, revision, content_of, wanted) = _CLUSTER.unpack_from(row)[1:]
     try:
         canonical = row[end:].decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         raise CorruptRecord(f"not a cluster row of a known format: {row.hex()}") from error
-    return ClusterRow(founding, url_hash, current, size, revision, crowd, content_of, wanted, canonical, promoted)
+    return ClusterRow(founding, url_hash, current, size, revision, content_of, wanted, canonical, promoted)
 
 
 class MemberRow(NamedTuple):
-    """verified: page id of the founding sketch that the member was verified against. counted: in the crowd."""
+    """verified: page id of the founding sketch that the member was verified against."""
 
     verified: int
     url_hash: bytes
-    counted: bool
 
     def encode(self) -> bytes:
         return encode_member(*self)
 
 
-def encode_member(verified: int, url_hash: bytes, counted: bool) -> bytes:
+def encode_member(verified: int, url_hash: bytes) -> bytes:
     """The row of these fields of a `MemberRow`."""
-    return _MEMBER.pack(1, verified, url_hash, counted)
+    return _MEMBER.pack(1, verified, url_hash)
 
 
-_MEMBER = struct.Struct(">BQ16s?")
+_MEMBER = struct.Struct(">BQ16s")
 
 
 def decode_member(row: bytes) -> MemberRow:

@@ -80,9 +80,7 @@ def sentences(evidence: Mapping[str, Any], decider: Decider) -> list[str]:
         out.append("The same words in the same order, from first to last.")
     elif by in REFUSALS and not REFUSALS[by].plain:
         out.append(f"Ruled out: {REFUSALS[by].words}.")
-    out += rule_of(decider).told(evidence, decider)
-    if evidence.get("crowd"):
-        out.append(f"{evidence['crowd']} siblings of this page were seen on its site.")
+    out += rule_of(decider).sentences(evidence, decider)
     keys = evidence.get("keys")
     if keys:
         out.append(f"Found through {found_through(keys)}.")

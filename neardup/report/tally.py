@@ -10,6 +10,7 @@ from typing import Any
 from neardup.decider import Decider
 from neardup.report.prose import FLAGS, reason_kind
 from neardup.rules import REFUSALS, rule_of
+from neardup.rules.base import margin
 from neardup.standing import DUPLICATES, SHOWN
 
 Verdict = Mapping[str, Any]
@@ -204,9 +205,9 @@ class ReportTally:
         self.same_site = self.other_site = 0
         self.samples = {kind: SmallestSample(size, by_hash) for kind, size in SAMPLES.items()}
         self.of_sites: dict[str, SmallestSample] = {}
-        self.close_accepted = SmallestSample(CLOSE_ACCEPTED, lambda v: self._margin(v.get("evidence") or {}))
-        self.close_rejected = SmallestSample(CLOSE_REJECTED, lambda v: -self._margin(nearest(v)))
-        self.close_vetoed = SmallestSample(CLOSE_VETOED, lambda v: -self._margin(nearest(v)))
+        self.close_accepted = SmallestSample(CLOSE_ACCEPTED, lambda v: _margin(v.get("evidence") or {}))
+        self.close_rejected = SmallestSample(CLOSE_REJECTED, lambda v: -_margin(nearest(v)))
+        self.close_vetoed = SmallestSample(CLOSE_VETOED, lambda v: -_margin(nearest(v)))
 
     @property
     def pages(self) -> int:
@@ -256,28 +257,35 @@ class ReportTally:
             self.same_site += bool(evidence["same_site"])
             self.other_site += not evidence["same_site"]
         if kind == "near_duplicate":
-            if self._rule.margin(evidence, self.decider) is None:
+            if margin(evidence) is None:
                 return
-            if self._rule.reads_tapes:
+            if self._rule.reads_tapes and not _without_tapes(evidence):
                 self.tape_accepted[_bin(evidence["tape_score"])] += 1
             self.close_accepted.add(verdict)
 
     def _rejected(self, verdict: Verdict, evidence: Mapping[str, Any]) -> None:
         by = str(evidence.get("by", "?"))
         self.ruled_out[by] += 1
-        above = self._rule.margin(evidence, self.decider)
+        above = margin(evidence)
         if above is None:
             return
         vetoed = by in REFUSALS and REFUSALS[by].veto
-        if self._rule.reads_tapes:
+        if self._rule.reads_tapes and not _without_tapes(evidence):
             (self.tape_vetoed if vetoed else self.tape_rejected)[_bin(evidence["tape_score"])] += 1
         if not vetoed:
             self.close_rejected.add(verdict)
         elif above >= 0:
             self.close_vetoed.add(verdict)
 
-    def _margin(self, evidence: Mapping[str, Any]) -> float:
-        return self._rule.margin(evidence, self.decider) or 0.0
+
+def _margin(evidence: Mapping[str, Any]) -> float:
+    return margin(evidence) or 0.0
+
+
+def _without_tapes(evidence: Mapping[str, Any]) -> bool:
+    """Whether the pages were too short for tapes, so that their tape score says nothing."""
+    by = str(evidence.get("by"))
+    return by == "thin" or by.startswith("combined")
 
 
 def nearest(verdict: Verdict) -> Mapping[str, Any]:

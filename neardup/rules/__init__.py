@@ -1,4 +1,4 @@
-"""The online rules, each one file, selectable by name."""
+"""The rules, each one file, selectable by name."""
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair

@@ -1,6 +1,7 @@
-"""What a rule is: one value with everything that somebody asks of it. And what it says of a pair."""
+"""The interface of a rule, and the ruling that it returns for a pair."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -13,19 +14,20 @@ from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.sketch.header import Header
 from neardup.verdict import Kind
 
-#: Families of the keys that a page posts, in their order, with how many of each.
+#: Families of the keys that a page posts, in their order, with the number of keys of each.
 Posts = tuple[tuple[KeyFamily, int], ...]
-#: The `evidence` of a verdict, or its `nearest`: what is left of a pair when a person asks.
+#: The `evidence` of a verdict, or its `nearest`.
 Evidence = Mapping[str, Any]
-#: All of them: as many as a family has.
+#: More keys than any family has.
 ALL = 64
 
 
 class Ruling(NamedTuple):
-    """kind: near_duplicate, same_content or None (not a duplicate). by: the step that decided, also when it said no.
+    """kind: near_duplicate, same_content or None (not a duplicate). by: the step that accepted or refused.
 
-    rank orders accepted candidates, greatest first; among equals the smallest page id wins. score: what was held
-    against demand, in the unit of the step; of a pair that was refused before that: what would have been.
+    rank orders accepted candidates, greatest first; ties go to the smallest page id. score, demand: the number that
+    the step compared with its threshold, in the unit of the step. A veto refuses whatever the score is; its score and
+    demand are those of the tapes.
     """
 
     kind: Kind | None
@@ -36,9 +38,9 @@ class Ruling(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why a pair is not taken, for the `by` of a ruling without a kind. veto: no score outweighs it.
+    """The words for the `by` of a ruling without a kind. veto: no score outweighs it.
 
-    plain: the step accepts pairs too, by the number that is told beside it.
+    plain: the step also accepts pairs, by the number that stands beside it.
     """
 
     words: str
@@ -70,32 +72,58 @@ for _place, _field in enumerate(Pair._fields):
 
 
 class Decide(Protocol):
-    def __call__(self, pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-        """crowd, siblings: pages like the new one that its site has, as far as the decider asks for them."""
+    def __call__(self, pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+        """siblings: pages of the new page's owner with the same name, if the rule counts them."""
         ...
 
 
 @dataclass(frozen=True)
+class Step:
+    """One step of a rule that is a list of steps: the first step that returns a ruling decides.
+
+    ask: returns a ruling, or None to pass the pair on. No step changes the pair.
+    words: what the step does, as a sentence of the rule's page.
+    refusals: the words for each `by` of its refusals.
+    """
+
+    name: str
+    ask: Callable[[Pair, Decider, Siblings], Ruling | None]
+    words: str
+    refusals: Mapping[str, Refusal]
+
+
+def decide_by(steps: Sequence[Step]) -> Decide:
+    """The `decide` of a list of steps, the last of which passes nothing on."""
+    asks = tuple(step.ask for step in steps)
+
+    def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+        for ask in asks:
+            ruling = ask(pair, decider, siblings)
+            if ruling is not None:
+                return ruling
+        raise AssertionError("the last step decides every pair")
+
+    return decide
+
+
+@dataclass(frozen=True)
 class Rule:
-    """A rule, made in its own file; `neardup.rules` has all of them by name.
+    """One rule, defined in its own file; `neardup.rules` has all of them by name.
 
-    name: in settings and deciders. posts: keys that a page posts and probes; others would need a new generation.
-    possible: whether the rule may accept, whatever the pages' sites, crowds and siblings, bool[pairs]. A bound that
-    costs little: of the candidates in a template nearly all are refused, and `decide` is asked about the others alone.
-    It is never False where the rule accepts.
-    nearness: what the rule looks at first, float64[pairs]; also asked of a single Pair. It tells which of the rejected
-    candidates came nearest, and is the score that evidence has of it.
+    posts: keys that a page posts and probes; other keys need a new generation.
+    possible: whether the rule may accept a pair, whatever the settings of its sites and its siblings: bool[pairs]. It
+    is a cheap upper bound that excludes nearly all candidates of a template. It is never False where `decide` accepts.
+    nearness: the score that orders rejected candidates, float64[pairs]; also of a single Pair.
 
-    For people: refusals: words for each `by` without a kind. told: what evidence says of the rule's own numbers, a
-    sentence each. margin: how far a pair is above what was demanded of it, below 0 if it fell short, None where nothing
-    was measured; in the rule's own unit. in_short: a pair's numbers, and those that are needed. evidence: what a
-    verdict has of a pair. drawn: thresholds by field of the evidence, for charts.
+    Words for people: refusals: for each `by` without a kind. sentences: what evidence says about the rule's own
+    numbers. in_short: a pair's numbers, and the demanded ones. evidence: the fields of a verdict about a pair.
+    drawn: thresholds by evidence field, for charts.
 
-    one_page: whether two pages of one digest are one; of their headers. kept_apart: whether the text of a pair that was
-    refused agrees as well as the rule asks of any pair, so that something else told the pages apart.
+    one_page: whether two pages of one digest are one page; of their headers. kept_apart: whether the text of a refused
+    pair is similar enough, so that a veto kept the pages apart.
 
-    reads_tapes: thin pages are no candidates, nor are pages of too different a length. counts_siblings: whether it asks
-    for siblings.
+    steps: of a rule that is a list. reads_tapes: thin pages and pages of very different lengths are no candidates.
+    counts_siblings: the index keeps rows of names.
     """
 
     name: str
@@ -104,15 +132,19 @@ class Rule:
     possible: Callable[[Columns, Decider], np.ndarray]
     nearness: Callable[[Any], Any]
     refusals: Mapping[str, Refusal]
-    told: Callable[[Evidence, Decider], list[str]]
-    margin: Callable[[Evidence, Decider], float | None]
+    sentences: Callable[[Evidence, Decider], list[str]]
     in_short: Callable[[Pair, Decider, Ruling], tuple[str, str]]
     evidence: Callable[[Pair, Ruling], dict[str, Any]]
     drawn: Callable[[Decider], Mapping[str, float]] = lambda decider: {}
     kept_apart: Callable[[Pair, Ruling, Decider], bool] = lambda pair, ruling, decider: False
     one_page: Callable[[Header, Header, Decider], bool] = lambda header, other, decider: True
+    steps: tuple[Step, ...] = ()
     reads_tapes: bool = False
-    counts_siblings: Callable[[Decider], bool] = lambda decider: False
+    counts_siblings: bool = False
+
+
+def refusals_of(steps: Sequence[Step]) -> dict[str, Refusal]:
+    return {by: refusal for step in steps for by, refusal in step.refusals.items()}
 
 
 def refused(by: str, score: float, demand: float) -> Ruling:
@@ -122,9 +154,11 @@ def refused(by: str, score: float, demand: float) -> Ruling:
 def evidence_of(
     pair: Pair, ruling: Ruling, more: Mapping[str, Any] | None = None, vetoes: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """The numbers of a pair that evidence has under every rule. more, vetoes: those of one rule."""
+    """The evidence fields of every rule. more, vetoes: those of one rule."""
     out: dict[str, Any] = {
         "by": ruling.by,
+        "score": _rounded(ruling.score, ruling.demand),
+        "demand": ruling.demand,
         "b_similarity": pair.b_similarity,
         "c_similarity": pair.c_similarity,
         "tape_score": round(pair.tape_score, 4),
@@ -138,8 +172,25 @@ def evidence_of(
     return out | {"vetoes": held} if held else out
 
 
+def _rounded(score: float, demand: float) -> float:
+    """The score with 4 decimals, on the same side of the demand."""
+    near = round(score, 4)
+    return near if (near >= demand) == (score >= demand) else math.floor(score * 10_000) / 10_000
+
+
+def margin(evidence: Evidence) -> float | None:
+    """How far the score is above the demand, as a share of the demand; negative below it. None for exact duplicates.
+
+    Steps have different units (shares, bits, supershingles), so only shares of the demand can be ordered together.
+    """
+    score, demand = evidence.get("score"), evidence.get("demand")
+    if not isinstance(score, int | float) or not isinstance(demand, int | float):
+        return None
+    return (score - demand) / demand if demand else float(score)
+
+
 def score_and_demand(score: float, demand: float) -> tuple[str, str]:
-    """Both as percentages, with as many decimals as it takes to tell which is greater."""
+    """Both as percentages, with as many decimals as show which is greater."""
     for decimals in (0, 1, 2, 3):
         texts = f"{score:.{decimals}%}", f"{demand:.{decimals}%}"
         if score == demand or texts[0] != texts[1]:
@@ -148,7 +199,7 @@ def score_and_demand(score: float, demand: float) -> tuple[str, str]:
 
 
 def similarities(evidence: Evidence, needed: str = "") -> list[str]:
-    """The sentence of algorithms B and C. needed: what is asked of them, if anything."""
+    """The sentence about algorithms B and C. needed: what they demand, if anything."""
     b, c = evidence.get("b_similarity"), evidence.get("c_similarity")
     if b is None or c is None or evidence.get("by") == "digest":
         return []

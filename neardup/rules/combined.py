@@ -9,12 +9,9 @@ from neardup.rules.families import KeyFamily
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.verdict import Kind
 
-#: More than all bits: each supershingle that lacks counts as so much.
-_SUPERSHINGLE = 384
 
-
-def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    """score and demand are those of the algorithm that refused; of C, if none did."""
+def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+    """score, demand: of the algorithm that refused, else of C."""
     if pair.b_similarity < decider.b_min:
         return refused("combined: B", pair.b_similarity, decider.b_min)
     if pair.c_similarity < decider.combined_c_min:
@@ -28,17 +25,8 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     return alike
 
 
-def told(evidence: Evidence, decider: Decider) -> list[str]:
+def sentences(evidence: Evidence, decider: Decider) -> list[str]:
     return similarities(evidence, f"{decider.b_min} and {decider.combined_c_min}")
-
-
-def margin(evidence: Evidence, decider: Decider) -> float | None:
-    """In bits; B is asked first."""
-    b, c = evidence.get("b_similarity"), evidence.get("c_similarity")
-    if b is None or c is None or evidence.get("by") == "digest":
-        return None
-    lacking = float(b) - decider.b_min
-    return lacking * _SUPERSHINGLE if lacking < 0 else float(c) - decider.combined_c_min
 
 
 def in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
@@ -56,8 +44,7 @@ RULE = Rule(
         "combined: B": Refusal("too few equal supershingles"),
         "combined: C": Refusal("too few agreeing simhash bits"),
     },
-    told=told,
-    margin=margin,
+    sentences=sentences,
     in_short=in_short,
     evidence=evidence_of,
     drawn=lambda decider: {"b_similarity": decider.b_min, "c_similarity": decider.combined_c_min},

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from neardup.decider import Decider
+from neardup.decider import Decider, Shapes, shaping
 from neardup.rules import rule_of
 from neardup.rules.base import Posts
 from neardup.rules.families import NOWHERE, PLACES, SIMILARITY_BYTES, Places, family_of
@@ -29,15 +29,16 @@ def length_gap(decider: Decider) -> int:
 
 def counts_siblings(decider: Decider) -> bool:
     """Whether the rule asks for siblings, so that the index has rows of names."""
-    return rule_of(decider).counts_siblings(decider)
+    return rule_of(decider).counts_siblings
 
 
 def keeps_the_same(one: Decider, other: Decider) -> bool:
-    """Whether two deciders keep the same of each page in the index, so that one can go on where the other stopped."""
+    """Whether two deciders keep the same rows and keys, so that one can continue the other's index."""
     if counts_siblings(one) != counts_siblings(other) or rule_of(one).posts(one) != rule_of(other).posts(other):
         return False
-    kept = one.hot_postings_kept == other.hot_postings_kept
-    return kept and fewest_tokens(one) == fewest_tokens(other)
+    if rule_of(one).reads_tapes != rule_of(other).reads_tapes:
+        return False  # other thin pages are left out
+    return all(getattr(one, name) == getattr(other, name) for name in shaping(Shapes.INDEX) if name != "rule")
 
 
 def similarity_keys(header: Header, decider: Decider) -> list[bytes]:

@@ -10,7 +10,7 @@ from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.verdict import Kind
 
 
-def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     kind = Kind.NEAR_DUPLICATE if pair.b_similarity >= decider.b_min else None
     return Ruling(kind, "shingling", (0, float(pair.b_similarity)), pair.b_similarity, decider.b_min)
 
@@ -19,13 +19,8 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     return pairs.b_similarity >= decider.b_min
 
 
-def _told(evidence: Evidence, decider: Decider) -> list[str]:
+def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     return similarities(evidence, f"{decider.b_min} supershingles")
-
-
-def _margin(evidence: Evidence, decider: Decider) -> float | None:
-    b = evidence.get("b_similarity")
-    return None if b is None or evidence.get("by") == "digest" else float(b) - decider.b_min
 
 
 def _in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
@@ -39,8 +34,7 @@ RULE = Rule(
     possible=possible,
     nearness=lambda pairs: pairs.b_similarity,
     refusals={"shingling": Refusal("too few equal supershingles", plain=True)},
-    told=_told,
-    margin=_margin,
+    sentences=_sentences,
     in_short=_in_short,
     evidence=evidence_of,
     drawn=lambda decider: {"b_similarity": decider.b_min},

@@ -1,6 +1,7 @@
-"""Huffman 2007, on what sketches tell: a model that `neardup train --signals sketches` learned decides (ours).
+"""Huffman 2007 on the signals of sketches: a model that `neardup train --signals sketches` learned decides (ours).
 
-The decider carries the model; without one only equal digests are duplicates. Thin pages are left to equal digests, too.
+For `neardup partition --method signals:MODEL` and for comparisons; scans and streams do not offer it. The decider
+carries the model; without one, and of thin pages, only equal digests are duplicates.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from neardup.signals.online import online_model
 from neardup.verdict import Kind
 
 
-def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     found = online_model(decider.model).decide(sketch_signals(pair))
     if min(pair.tokens_a, pair.tokens_b) < decider.thin_tokens:
         return refused("thin", found.score, HALF)
@@ -37,18 +38,13 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     return thick
 
 
-def _told(evidence: Evidence, decider: Decider) -> list[str]:
+def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     values = evidence.get("signals")
     model = online_model(decider.model)
     if not values or not set(model.signals) <= set(values):
         return similarities(evidence)
     found = model.decide(values)
     return [f"The learned model is sure of a duplicate by {found.score:.1%}: {found.rule}.", *similarities(evidence)]
-
-
-def _margin(evidence: Evidence, decider: Decider) -> float | None:
-    score = evidence.get("learned_score")
-    return None if score is None or evidence.get("by") == "thin" else float(score) - HALF
 
 
 def _in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
@@ -69,8 +65,7 @@ RULE = Rule(
         "signals": Refusal("the learned model says so", plain=True),
         "thin": tape.REFUSALS["thin"],
     },
-    told=_told,
-    margin=_margin,
+    sentences=_sentences,
     in_short=_in_short,
     evidence=_evidence,
     reads_tapes=True,

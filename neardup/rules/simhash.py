@@ -10,7 +10,7 @@ from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.verdict import Kind
 
 
-def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     kind = Kind.NEAR_DUPLICATE if pair.c_similarity >= decider.c_min else None
     return Ruling(kind, "simhash", (0, float(pair.c_similarity)), pair.c_similarity, decider.c_min)
 
@@ -19,13 +19,8 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     return pairs.c_similarity >= decider.c_min
 
 
-def told(evidence: Evidence, decider: Decider) -> list[str]:
+def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     return similarities(evidence, f"{decider.c_min} bits")
-
-
-def margin(evidence: Evidence, decider: Decider) -> float | None:
-    c = evidence.get("c_similarity")
-    return None if c is None or evidence.get("by") == "digest" else float(c) - decider.c_min
 
 
 def in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
@@ -39,8 +34,7 @@ RULE = Rule(
     possible=possible,
     nearness=lambda pairs: pairs.c_similarity,
     refusals={"simhash": Refusal("too few agreeing simhash bits", plain=True)},
-    told=told,
-    margin=margin,
+    sentences=_sentences,
     in_short=in_short,
     evidence=evidence_of,
     drawn=lambda decider: {"c_similarity": decider.c_min},

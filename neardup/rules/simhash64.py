@@ -12,7 +12,7 @@ from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.verdict import Kind
 
 
-def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     kind = Kind.NEAR_DUPLICATE if pair.simhash64_agree >= decider.simhash64_min else None
     return Ruling(kind, "simhash64", (0, float(pair.simhash64_agree)), pair.simhash64_agree, decider.simhash64_min)
 
@@ -21,15 +21,10 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     return pairs.simhash64_agree >= decider.simhash64_min
 
 
-def _told(evidence: Evidence, decider: Decider) -> list[str]:
+def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     agree = evidence.get("simhash64_agree")
     own = [] if agree is None else [f"{agree} of 64 simhash bits agree; at least {decider.simhash64_min} are needed."]
     return [*own, *similarities(evidence)]
-
-
-def _margin(evidence: Evidence, decider: Decider) -> float | None:
-    agree = evidence.get("simhash64_agree")
-    return None if agree is None else float(agree) - decider.simhash64_min
 
 
 def _in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
@@ -47,8 +42,7 @@ RULE = Rule(
     possible=possible,
     nearness=lambda pairs: pairs.simhash64_agree,
     refusals={"simhash64": Refusal("too few agreeing bits of 64", plain=True)},
-    told=_told,
-    margin=_margin,
+    sentences=_sentences,
     in_short=_in_short,
     evidence=_evidence,
 )

@@ -24,7 +24,7 @@ def _of_evidence(evidence: Evidence) -> Rule | None:
     return simhash.RULE if by == "simhash" else None
 
 
-def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
+def decide(pair: Pair, decider: Decider, siblings: Siblings = NO_SIBLINGS) -> Ruling:
     return _of_pair(pair).decide(pair, decider)
 
 
@@ -37,14 +37,9 @@ def nearness(pairs: Any) -> Any:
     return pairs.same_hen_site * pairs.b_similarity + (1 - pairs.same_hen_site) * pairs.c_similarity
 
 
-def _told(evidence: Evidence, decider: Decider) -> list[str]:
+def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
     rule = _of_evidence(evidence)
-    return rule.told(evidence, decider) if rule else []
-
-
-def _margin(evidence: Evidence, decider: Decider) -> float | None:
-    rule = _of_evidence(evidence)
-    return rule.margin(evidence, decider) if rule else None
+    return rule.sentences(evidence, decider) if rule else []
 
 
 def _in_short(pair: Pair, decider: Decider, ruling: Ruling) -> tuple[str, str]:
@@ -58,8 +53,7 @@ RULE = Rule(
     possible=possible,
     nearness=nearness,
     refusals={**combined.RULE.refusals, **simhash.RULE.refusals},
-    told=_told,
-    margin=_margin,
+    sentences=_sentences,
     in_short=_in_short,
     evidence=evidence_of,
 )

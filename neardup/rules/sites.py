@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
+from neardup.rules import tape
 from neardup.rules.base import Refusal, Rule, Ruling, refused
 from neardup.rules.siblings import NO_SIBLINGS, Siblings
 from neardup.verdict import Kind
@@ -20,20 +21,20 @@ def decide(
     decider: Decider,
     sites: tuple[str, str],
     pair: Pair,
-    crowd: int = 0,
     siblings: Siblings = NO_SIBLINGS,
 ) -> Ruling:
     """The rule's ruling on a pair of pages of two registrable domains, with what either wants otherwise."""
     wishes = [decider.sites[site] for site in sites if site in decider.sites]
     raised = max((wish.tape_min or 0.0 for wish in wishes), default=0.0)
     if any(wish.never_merge for wish in wishes):
-        ruling = rule.decide(pair, decider, crowd, siblings)
+        ruling = rule.decide(pair, decider, siblings)
         return refused("never_merge", ruling.score, ruling.demand)
-    if raised <= decider.tape_min:
-        return rule.decide(pair, decider, crowd, siblings)
-    ruling = rule.decide(pair, _raised(decider.to_json(), raised), crowd, siblings)
+    plain = tape.plain_demand(pair, decider)
+    if raised <= plain:
+        return rule.decide(pair, decider, siblings)
+    ruling = rule.decide(pair, _raised(decider.to_json(), raised), siblings)
     # As with the rule's own higher demands: what fails only them does not lead on to the main content.
-    if ruling.kind is Kind.SAME_CONTENT and pair.tape_score >= decider.tape_min:
+    if ruling.kind is Kind.SAME_CONTENT and pair.tape_score >= plain:
         return refused("site", pair.tape_score, raised)
     return ruling
 
@@ -41,5 +42,5 @@ def decide(
 @lru_cache(maxsize=256)
 def _raised(decider: str, tape_min: float) -> Decider:
     plain = Decider.from_json(decider)
-    short, strict = max(plain.short_tape_min, tape_min), max(plain.strict_tape_min, tape_min)
-    return replace(plain, tape_min=tape_min, short_tape_min=short, strict_tape_min=strict)
+    names = ("tape_min", "two_sites_tape_min", "short_tape_min", "strict_tape_min")
+    return replace(plain, **{name: max(getattr(plain, name), tape_min) for name in names})

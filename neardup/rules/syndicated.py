@@ -1,8 +1,8 @@
-"""One article on two sites, which the default rule asks for last: of pages that it would tell apart otherwise.
+"""One article on two sites: a step of the default rule for pages that it would tell apart otherwise.
 
-Each site puts its name into the title, and menus, comments and teasers about the article: so titles, beginnings and
-texts as wholes differ. Their articles (`neardup.kernels.article`) must have one long stretch in common and in one
-order, most of each; and the pages must go by one headline. They are never duplicates, but the same content.
+Each site adds its name to the title, and menus, comments and teasers around the article, so titles, first words and
+whole texts differ. The articles (`neardup.kernels.article`) must have one long stretch in common and in one order,
+most of each, and the pages one headline. Such pages are the same content, never duplicates.
 """
 
 from typing import Any
@@ -17,25 +17,10 @@ from neardup.verdict import Kind
 BY = "content: syndicated"
 #: Behind all pairs that are decided on tapes of pages or of their main contents.
 _RANK = 0
-#: Steps that refuse a pair for what may be the sites' own.
-_SURROUNDINGS = frozenset(
-    (
-        "title veto",
-        "head veto",
-        "unproved veto",
-        "tape",
-        "short tape",
-        "lengths",
-        "content: too short",
-        "content: too small a part",
-    )
-)
 
 
-def ruled(pair: Pair, decider: Decider, ruling: Ruling) -> Ruling:
-    """What becomes of a ruling: same content, where it refuses a pair for its surroundings; else the ruling itself."""
-    if ruling.kind is not None or not pair.article_run or ruling.by not in _SURROUNDINGS or not holds(pair, decider):
-        return ruling
+def ruling(pair: Pair, decider: Decider) -> Ruling:
+    """The ruling on a pair for which `holds` is True."""
     share = pair.article_run / max(pair.article_a, pair.article_b)
     return Ruling(Kind.SAME_CONTENT, BY, (_RANK, share), share, decider.syndicated_share_min)
 
@@ -64,17 +49,16 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
 
 
 def evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
-    """What a verdict says besides, of a pair that was ruled on here; else nothing."""
+    """The evidence fields of a pair that was accepted here; else none."""
     if ruling.by != BY:
         return {}
     return {"article_share": round(ruling.score, 4), "article_tokens": pair.article_run << pair.article_level}
 
 
-def told(evidence: Evidence, decider: Decider) -> list[str]:
-    """Of a pair that was ruled on here; else empty."""
-    share = evidence.get("article_share")
-    if evidence.get("by") != BY or share is None:
+def sentences(evidence: Evidence) -> list[str]:
+    """Of a pair that was accepted here; else empty."""
+    if evidence.get("by") != BY or evidence.get("article_tokens") is None:
         return []
-    shown, needed = score_and_demand(float(share), decider.syndicated_share_min)
+    shown, needed = score_and_demand(float(evidence["score"]), float(evidence["demand"]))
     text = f"{shown} of the longer article is one stretch of {evidence['article_tokens']} words, or about, in both"
     return [f"{text}; threshold {needed}.", "Two sites have it under one headline.", *similarities(evidence)]

@@ -1,12 +1,8 @@
-"""The default rule: `tape`, after looking at what pages call themselves: title, heading, end of the URL.
+"""The default rule: `tape`, after a look at what pages call themselves: title, heading, words and end of the URL.
 
-In a template a page meets many siblings whose text is mostly the same. Of two pages of a site the rule asks where they
-differ: in what names them (title, heading, words and numbers of the URL's path), in what they say, or in what changes
-by itself. Words of paths name where a page says its own; numbers in paths where nothing else in the URL does: then only
-a stamp may differ, a clock, a counter, digits in few places and hardly a word among them. So it is where many pages of
-a site go by one name (a constant title); or noise, which may have words, if their URLs say that they may be one:
-between two records of a database a word may be the whole difference. Where tapes of two sites are neither alike nor
-unlike, lengths and simhashes are asked, too.
+In a template a page meets many siblings whose text is mostly the same. Of two pages of one site the rule looks at where
+they differ: in what names them (title, heading, words and numbers of the URL's path), in what they say, or in what
+changes by itself (stamps, noise). The steps are a list; the first that speaks decides.
 """
 
 from typing import Any
@@ -17,41 +13,222 @@ import numpy as np
 from neardup.decider import Decider
 from neardup.pairs.pair import Pair
 from neardup.rules import syndicated, tape
-from neardup.rules.base import Columns, Evidence, Posts, Refusal, Rule, Ruling, evidence_of, refused, score_and_demand
+from neardup.rules.base import (
+    Columns,
+    Evidence,
+    Refusal,
+    Rule,
+    Ruling,
+    Step,
+    decide_by,
+    evidence_of,
+    refusals_of,
+    refused,
+    score_and_demand,
+)
+from neardup.rules.differences import is_noise, is_stamp, same_but_own_urls
 from neardup.rules.families import KeyFamily
-from neardup.rules.siblings import NO_SIBLINGS, Siblings
+from neardup.rules.siblings import Siblings
 from neardup.sketch.header import Header
-from neardup.verdict import Kind
 
 #: Signs that divide the words of a URL, and say nothing else.
 _DIVIDING = frozenset(" -_.,;~")
 
 
-def decide(pair: Pair, decider: Decider, crowd: int = 0, siblings: Siblings = NO_SIBLINGS) -> Ruling:
-    """siblings: how many pages of the new page's site go by its name."""
-    ruling = syndicated.ruled(pair, decider, _on_names(pair, decider, crowd, siblings))
-    if ruling.kind is not None and ruling.by != syndicated.BY and _padded(pair, decider, ruling.kind):
-        return refused("length", pair.tape_score, tape.demanded_of(pair, decider, crowd))
-    if ruling.kind is Kind.NEAR_DUPLICATE and _adds_too_much(pair, decider):
-        return refused("added", pair.tape_score, tape.demanded_of(pair, decider, crowd))
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def one_address(pair: Pair) -> bool:
+    """Whether the pages' URLs, or the canonical URLs that they name, are those of one page."""
+    return pair.same_address or pair.same_canonical
+
+
+def _is_other_view(pair: Pair, decider: Decider) -> bool:
+    """Whether another title is that of another view of one page, such as its printer version."""
+    alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
+    return alike and pair.same_site and one_address(pair) and pair.same_heading
+
+
+def _is_renamed(pair: Pair, decider: Decider) -> bool:
+    """Whether pages of two sites have different names and nearly all of their texts in common.
+
+    On one site that is a template; on two sites it is rather a copy in which one word was replaced everywhere.
+    """
+    vetoed = pair.title_veto == 1 or pair.head_veto == 1
+    return vetoed and not pair.same_site and 0 < decider.renamed_tape_min <= pair.tape_score
+
+
+def _title_holds(pair: Pair, decider: Decider) -> bool:
+    return pair.title_veto == 1 and not _is_renamed(pair, decider) and not _is_other_view(pair, decider)
+
+
+def _head_holds(pair: Pair, decider: Decider) -> bool:
+    return pair.head_veto == 1 and not _is_renamed(pair, decider)
+
+
+def _unproved(pair: Pair, decider: Decider) -> bool:
+    """Whether a veto would hold if a saturated filter could prove it."""
+    return pair.head_veto == 2 or (pair.title_veto == 2 and not _is_other_view(pair, decider))
+
+
+def _veto(by: str, pair: Pair, decider: Decider) -> Ruling:
+    return refused(by, pair.tape_score, tape.demanded(pair, decider, _unproved(pair, decider))[0])
+
+
+def _title(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    return _veto("title veto", pair, decider) if _title_holds(pair, decider) else None
+
+
+def _head(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    return _veto("head veto", pair, decider) if _head_holds(pair, decider) else None
+
+
+def _retitled(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    # A release changes digits of its titles, but not the ends of its URLs.
+    if not pair.same_site or pair.same_tail or not pair.same_words:
+        return None
+    return None if pair.same_title and pair.same_letters else _veto("retitled", pair, decider)
+
+
+def _heading(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    return _veto("heading veto", pair, decider) if _headings_apart(pair, decider) else None
+
+
+def _headings_apart(pair: Pair, decider: Decider) -> bool:
+    """Numbers alone tell headings apart only where the URLs end otherwise.
+
+    A site may put its own name into title or heading, so on two sites something else must be different, too.
+    """
+    if pair.same_site:
+        return pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail)
+    return pair.heading_veto == 1 and (pair.same_words or (not pair.same_tail and _contents_differ(pair, decider)))
+
+
+def _contents_differ(pair: Pair, decider: Decider) -> bool:
+    """Whether the pages have only the surroundings of their main contents in common."""
+    fewest = min(pair.content_tokens_a, pair.content_tokens_b)
+    return fewest >= decider.thin_tokens and pair.content_score < decider.content_tape_min
+
+
+# ---- places --------------------------------------------------------------------------------------------------------
+
+
+def _may_be_placed(pair: Pair) -> bool:
+    """Whether paths may tell pages apart. An error page has the words of its path because it prints its URL."""
+    return pair.same_site and not (pair.own_urls or one_address(pair) or pair.same_but_sessions)
+
+
+def _is_record(pair: Pair) -> bool:
+    return pair.records and pair.named and pair.same_naming and pair.same_title
+
+
+def _record(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    if not _is_record(pair) or not _may_be_placed(pair) or is_stamp(pair, decider, decider.stamp_words_max // 2):
+        return None
+    return _veto("record", pair, decider)
+
+
+def _path(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    if not pair.path_veto or pair.tape_score >= decider.path_tape_max or not _may_be_placed(pair) or _is_record(pair):
+        return None
+    if pair.path_veto == 1:
+        return None if is_stamp(pair, decider) else _veto("path", pair, decider)
+    # Pages without title and heading are named by their paths. Of other pages, words that no page contains (languages,
+    # kinds of a page) mean something only beside another title.
+    if not pair.named:
+        return _veto("path", pair, decider)
+    unlike = pair.path_veto == 2 and not pair.same_words and not is_stamp(pair, decider)
+    return _veto("path", pair, decider) if unlike and pair.tape_score < decider.strict_tape_min else None
+
+
+def _siblings(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    if not pair.same_naming or not _crowded(pair, decider, siblings):
+        return None
+    if same_but_own_urls(pair, decider) or (pair.same_site and one_address(pair)):
+        return None
+    if not pair.same_site:
+        # A mirror keeps paths; of many pages of one name another one may be the mirrored page.
+        return None if pair.same_tail else _veto("siblings", pair, decider)
+    noise = _at_home(pair, decider, siblings) and is_noise(pair, decider)
+    return None if noise or is_stamp(pair, decider) else _veto("siblings", pair, decider)
+
+
+def _crowded(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
+    """Whether names do not tell these two apart: other pages have the same one."""
+    if pair.same_title and siblings.titles_tell:
+        return False
+    return siblings.alike >= decider.alike_min or (not pair.same_tail and siblings.others > 0)
+
+
+def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
+    """Whether URLs allow that two of many pages of one name are one page; otherwise one word may be the difference."""
+    if pair.same_but_sessions or (pair.same_place and siblings.paths_tell):
+        return True
+    return pair.same_tail and siblings.alike < decider.alike_max
+
+
+def _elsewhere(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    if not (pair.same_site and pair.same_naming and pair.named) or pair.same_tail or pair.same_place:
+        return None
+    if pair.tape_score >= decider.strict_tape_min or one_address(pair) or pair.same_but_sessions:
+        return None
+    if same_but_own_urls(pair, decider) or is_stamp(pair, decider):
+        return None
+    return refused("elsewhere", pair.tape_score, decider.strict_tape_min)
+
+
+# ---- texts ---------------------------------------------------------------------------------------------------------
+
+
+def _near(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    """The ruling of the whole texts; None if they are unlike."""
+    ruling = tape.by_tape(pair, decider, _unproved(pair, decider))
+    if ruling is not None and ruling.kind is not None and _is_renamed(pair, decider):
+        return ruling._replace(by="renamed", demand=max(ruling.demand, decider.renamed_tape_min))
     return ruling
 
 
-def _padded(pair: Pair, decider: Decider, kind: Kind) -> bool:
-    """Whether one text is so much longer that the tapes, which keep 8 of each token, leave most of it out."""
-    a, b = pair.tokens_a, pair.tokens_b
-    if kind is Kind.SAME_CONTENT:
-        a, b = pair.content_tokens_a, pair.content_tokens_b
+def _accepts(ruling: Ruling | None) -> bool:
+    return ruling is not None and ruling.kind is not None
+
+
+def _syndicated(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    if not pair.article_run or not syndicated.holds(pair, decider):
+        return None
+    if _title_holds(pair, decider) or _head_holds(pair, decider):
+        return syndicated.ruling(pair, decider)
+    whole = tape.without_tapes(pair, decider, siblings) or _near(pair, decider, siblings)
+    if _accepts(whole or tape.content(pair, decider, siblings)) or _siblings(pair, decider, siblings) is not None:
+        return None
+    return syndicated.ruling(pair, decider)
+
+
+def _length(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    padded = _padded(pair.tokens_a, pair.tokens_b, decider)
+    padded_content = _padded(pair.content_tokens_a, pair.content_tokens_b, decider)
+    if not padded and not padded_content:
+        return None
+    whole = tape.without_tapes(pair, decider, siblings) or _near(pair, decider, siblings)
+    if whole is None:
+        content = padded_content and _accepts(tape.content(pair, decider, siblings))
+        return _veto("length", pair, decider) if content else None
+    return _veto("length", pair, decider) if padded and _accepts(whole) else None
+
+
+def _padded(a: int, b: int, decider: Decider) -> bool:
+    """Whether one text is so much longer that tapes, which keep 8 occurrences of a token, leave most of it out."""
     return min(a, b) < decider.length_share_min * max(a, b)
 
 
-def _adds_too_much(pair: Pair, decider: Decider) -> bool:
-    """Whether the older page is another owner's, and so much more than the new one that it may be made of it."""
-    return not pair.same_owner and decider.added_max < 1 and added(pair) > decider.added_max
+def _added(pair: Pair, decider: Decider, siblings: Siblings) -> Ruling | None:
+    if pair.same_owner or decider.added_max >= 1 or added(pair) <= decider.added_max:
+        return None
+    whole = tape.without_tapes(pair, decider, siblings) or _near(pair, decider, siblings)
+    return _veto("added", pair, decider) if _accepts(whole) else None
 
 
 def added(pair: Pair) -> float:
-    """How much the older page adds to what both have in common, as a share of the new page: |B| / |A| - |LCS| / |A|.
+    """How much the older page adds to the common text, as a share of the new page: |B| / |A| - |LCS| / |A|.
 
     |A| and |B| are the lengths of the tapes, or the numbers of tokens if the share is greater with these: a tape holds
     8 occurrences of a token, so a keyword that is repeated 100 times hardly shows there.
@@ -61,187 +238,101 @@ def added(pair: Pair) -> float:
     return longer - min(1.0, common / max(1, pair.tape_a))
 
 
-def _on_names(pair: Pair, decider: Decider, crowd: int, siblings: Siblings) -> Ruling:
-    renamed = _is_renamed(pair, decider)
-    if renamed:
-        pair = pair._replace(title_veto=pair.title_veto & 2, head_veto=pair.head_veto & 2)
-    if _is_other_view(pair, decider):
-        pair = pair._replace(title_veto=0)
-    vetoed = pair.title_veto == 1 or pair.head_veto == 1
-    if vetoed or min(pair.tokens_a, pair.tokens_b) < decider.thin_tokens:
-        return tape.decide(pair, decider, crowd)
-    if not pair.same_site:
-        apart = _apart_elsewhere(pair, decider, siblings)
-    else:
-        apart = _named_apart(pair, decider) or _placed_apart(pair, decider) or _one_of_many(pair, decider, siblings)
-        if not apart and _elsewhere(pair, decider):
-            return refused("elsewhere", pair.tape_score, decider.strict_tape_min)
-    if apart:
-        return refused(apart, pair.tape_score, tape.demanded_of(pair, decider, crowd))
-    ruling = _weighed(pair, decider, tape.decide(pair, decider, crowd))
-    if renamed and ruling.by == "tape":
-        return ruling._replace(by="renamed", demand=max(ruling.demand, decider.renamed_tape_min))
-    return ruling
-
-
-def _weighed(pair: Pair, decider: Decider, ruling: Ruling) -> Ruling:
-    """What lengths and simhashes say of pages of two sites, whose tapes are neither much alike nor much unlike.
-
-    A list in another order, or other figures in a table, cost a tape much: but such texts are as long, and of the same
-    words. Two revisions of a text, or an item and another one of its template, differ in length, and in many places; a
-    copy with more around it in one or two.
-    """
-    if pair.same_site or ruling.by != "tape" or pair.tape_score >= decider.middle_tape_max:
-        return ruling
-    one_length = min(pair.tokens_a, pair.tokens_b) >= decider.middle_length_min * max(pair.tokens_a, pair.tokens_b)
-    if ruling.kind is not None:
-        one_text = one_length or pair.gaps <= decider.noise_gaps_max
-        return ruling if one_text else refused("lengths", pair.tape_score, decider.middle_tape_max)
-    if one_length and pair.tape_score >= decider.middle_tape_min and pair.c_similarity >= decider.middle_c_min:
-        rank = (tape.BY_TAPE, pair.tape_score)
-        return Ruling(Kind.NEAR_DUPLICATE, "middle", rank, pair.tape_score, decider.middle_tape_min)
-    return ruling
-
-
-def _one_of_many(pair: Pair, decider: Decider, siblings: Siblings) -> str:
-    """Why a page of a name that many have is another one, or an empty string."""
-    if not (pair.same_naming and _crowded(pair, decider, siblings)):
-        return ""
-    home = _same_but_urls(pair, decider) or (_at_home(pair, decider, siblings) and _is_noise(pair, decider))
-    return "" if home or _is_clock(pair, decider) else "siblings"
-
-
-def _is_other_view(pair: Pair, decider: Decider) -> bool:
-    """Whether another title is that of another view of one page, as of its printer version."""
-    alike = max(pair.tape_score, pair.content_score) >= decider.strict_tape_min
-    return alike and pair.same_site and _one_address(pair) and pair.same_heading
-
-
-def _is_renamed(pair: Pair, decider: Decider) -> bool:
-    """Whether pages of two sites go by other names, and have nearly all of their texts in common.
-
-    On one site that is a template; elsewhere it is rather a copy in which a word was replaced wherever it stood.
-    """
-    vetoed = pair.title_veto == 1 or pair.head_veto == 1
-    return vetoed and not pair.same_site and 0 < decider.renamed_tape_min <= pair.tape_score
-
-
-def _one_address(pair: Pair) -> bool:
-    """Whether the pages' URLs, or what they name as such, are those of one page."""
-    return pair.same_address or pair.same_canonical
-
-
-def _named_apart(pair: Pair, decider: Decider) -> str:
-    """Why the pages are about different things, or an empty string."""
-    # A release changes digits of its titles, but not the ends of its URLs.
-    same_title = pair.same_title and (pair.same_letters or not decider.letters_veto)
-    if decider.retitled_veto and pair.same_words and not same_title and not pair.same_tail:
-        return "retitled"
-    if decider.heading_veto and _headings_apart(pair):
-        return "heading veto"
-    return ""
-
-
-def _placed_apart(pair: Pair, decider: Decider) -> str:
-    """Why what their paths say makes two pages of them, though more than a stamp differs; or an empty string."""
-    # An error page has the words of its path because it prints its URL.
-    if pair.own_urls or _one_address(pair) or pair.same_but_sessions:
-        return ""
-    if pair.named and pair.same_naming and pair.same_title:
-        if decider.record_veto and pair.records:
-            return "record" if not _is_clock(pair, decider, decider.stamp_words_max // 2) else ""
-        # One text may come again under another number: it is two if a word differs that stands by no figure.
-        if decider.numbered_veto and pair.numbered and (pair.loose_words > 0 or not _is_noise(pair, decider)):
-            return "record"
-    if decider.own_word_veto and (pair.own_words == 1 or (pair.own_words == 2 and _unlike(pair, decider))):
-        return "own word"
-    if not pair.path_veto or pair.tape_score >= decider.path_tape_max:
-        return ""
-    if pair.path_veto == 1:
-        return "path" if not _is_clock(pair, decider) else ""
-    # Words that no page says tell nothing by themselves: languages, kinds of a page. Beside another title they do, and
-    # of what has no name.
-    unlike = not pair.named or (pair.path_veto == 2 and not pair.same_words and not _is_clock(pair, decider))
-    return "path" if unlike and pair.tape_score < decider.strict_tape_min else ""
-
-
-def _unlike(pair: Pair, decider: Decider) -> bool:
-    return pair.tape_score < decider.path_tape_max and not _is_clock(pair, decider)
-
-
-def _elsewhere(pair: Pair, decider: Decider) -> bool:
-    """Whether URLs of pages of one name end otherwise, and more than a stamp differs."""
-    if not (decider.elsewhere_veto and pair.same_naming and pair.named) or pair.same_tail or pair.same_place:
-        return False
-    one = _one_address(pair) or pair.same_but_sessions or _same_but_urls(pair, decider) or _is_clock(pair, decider)
-    return not one and pair.tape_score < decider.strict_tape_min
-
-
-def _headings_apart(pair: Pair) -> bool:
-    """Numbers alone tell headings apart only where the URLs end otherwise."""
-    return pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail)
-
-
-def _contents_differ(pair: Pair, decider: Decider) -> bool:
-    """Whether what the pages have in common is what stands around their main contents."""
-    fewest = min(pair.content_tokens_a, pair.content_tokens_b)
-    return fewest >= decider.thin_tokens and pair.content_score < decider.content_tape_min
-
-
-def _apart_elsewhere(pair: Pair, decider: Decider, siblings: Siblings) -> str:
-    """The same of pages of two sites. A site may put its own name in title or heading, so both must speak for it."""
-    others = pair.same_words or (not pair.same_tail and _contents_differ(pair, decider))
-    if decider.heading_veto and pair.heading_veto == 1 and others:
-        return "heading veto"
-    # A mirror keeps paths; of many pages of one name another one may be what it mirrors.
-    crowded = pair.same_naming and not pair.same_tail and _crowded(pair, decider, siblings)
-    return "siblings" if crowded and not _same_but_urls(pair, decider) else ""
-
-
-def _crowded(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
-    """Whether names do not tell apart what this pair may be: two of many pages of one name."""
-    if not decider.siblings_min or (pair.same_title and siblings.titles_tell):
-        return False
-    return siblings.alike >= decider.alike_min or (not pair.same_tail and siblings.others >= decider.siblings_min)
-
-
-def _is_noise(pair: Pair, decider: Decider) -> bool:
-    return (
-        pair.gaps <= decider.noise_gaps_max
-        and pair.loose_words <= decider.noise_words_max
-        and pair.gap_digits <= decider.noise_digits_max
-    )
-
-
-def _same_but_urls(pair: Pair, decider: Decider) -> bool:
-    """Whether pages that print their own URLs differ in nothing that the tapes hold but a stamp at the end.
-
-    Tapes hold no own URL. Elsewhere a stamp may be a record: a user's name and figures stand within the page.
-    """
-    at_the_end = pair.gaps <= pair.end_differs and pair.loose_words == 0
-    return pair.own_urls and pair.tape_level == 0 and at_the_end and _is_noise(pair, decider)
-
-
-def _at_home(pair: Pair, decider: Decider, siblings: Siblings) -> bool:
-    """Whether URLs say that two of many pages of one name may be the same: elsewhere a word may be all that differs."""
-    if _one_address(pair) or pair.same_but_sessions or (pair.same_place and siblings.paths_tell):
-        return True
-    return pair.same_tail and siblings.alike < decider.alike_max
-
-
-def _is_clock(pair: Pair, decider: Decider, words_max: int | None = None) -> bool:
-    """Whether what differs is seen, and is a clock, a date, a counter: digits, and hardly a word among them.
-
-    A record has its name among its figures: more words than a weekday and a month. words_max: if fewer are allowed.
-    """
-    words = min(decider.stamp_words_max if words_max is None else words_max, pair.gap_digits)
-    seen = decider.stamp_words_max > 0 and pair.gaps > 0
-    return seen and pair.loose_words == 0 and pair.gap_words <= words and _is_noise(pair, decider)
+STEPS = (
+    tape.THIN,
+    Step(
+        "syndicated",
+        _syndicated,
+        "Two sites with one article under one headline have the same content.",
+        {},
+    ),
+    Step(
+        "title",
+        _title,
+        "Titles that name different things tell pages apart.",
+        {"title veto": Refusal("the titles name different things", veto=True)},
+    ),
+    Step(
+        "head",
+        _head,
+        "First words that name different things tell pages apart.",
+        {"head veto": Refusal("the beginnings name different things", veto=True)},
+    ),
+    Step(
+        "retitled",
+        _retitled,
+        "Titles that differ in digits, case or signs tell pages apart whose URLs end differently.",
+        {"retitled": Refusal("the titles differ in numbers or signs, and the URLs end differently", veto=True)},
+    ),
+    Step(
+        "heading",
+        _heading,
+        "Headings that each have a word of their own tell pages apart.",
+        {"heading veto": Refusal("the headings name different things", veto=True)},
+    ),
+    Step(
+        "record",
+        _record,
+        "Numbers in paths tell pages of one title apart where nothing else in the URL names them.",
+        {
+            "record": Refusal(
+                "the URLs differ in numbers alone, as of records, and more than a stamp differs", veto=True
+            )
+        },
+    ),
+    Step(
+        "path",
+        _path,
+        "Words of paths that their own pages contain tell pages apart, unless only a stamp differs.",
+        {"path": Refusal("words of the pages' paths tell them apart, and more than a stamp differs", veto=True)},
+    ),
+    Step(
+        "siblings",
+        _siblings,
+        "Of many pages with one name, two are one page only if their URLs allow it and only noise differs.",
+        {
+            "siblings": Refusal(
+                "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
+            )
+        },
+    ),
+    Step(
+        "elsewhere",
+        _elsewhere,
+        "Pages of one name at two places of a site must agree in 95%, or differ in a stamp only.",
+        {"elsewhere": Refusal("one name at two places, so a closer match was demanded")},
+    ),
+    Step(
+        "length",
+        _length,
+        "A text twice as long as the other is no duplicate: tapes leave out words that are repeated many times.",
+        {"length": Refusal("one page is much longer: words repeated many times, which the samples leave out")},
+    ),
+    Step(
+        "added",
+        _added,
+        "An older page of another owner that adds more than 16% to the new page does not hide it.",
+        {
+            "added": Refusal(
+                "an older page of another owner adds too much to this one, and may be made of it", veto=True
+            )
+        },
+    ),
+    tape.WITHOUT_TAPES,
+    Step("tape", _near, "Tapes that agree in 74%, of two sites in 70%, make a near-duplicate.", tape.TAPE_REFUSALS),
+    Step(
+        "content",
+        tape.content,
+        "Main contents that agree in `content_tape_min` (74%) are the same content.",
+        tape.CONTENT_REFUSALS,
+    ),
+    tape.UNLIKE,
+)
 
 
 def one_page(header: Header, other: Header, decider: Decider) -> bool:
     """Whether two pages of the same words are one: `operator*` and `operator+` of one site are the same words."""
-    if not decider.letters_veto or header.site != other.site or header.opaque:
+    if header.site != other.site or header.opaque:
         return True
     if header.titling == other.titling and header.title == other.title:
         return _signs(header.url) == _signs(other.url)
@@ -249,17 +340,15 @@ def one_page(header: Header, other: Header, decider: Decider) -> bool:
 
 
 def _signs(url: str) -> tuple[str, ...]:
-    """Of the last segment of a URL's path the signs that may be a name, those that divide words left out."""
+    """Of the last segment of a URL's path the signs that may be a name, without those that divide words."""
     segment = unquote(urlsplit(url).path).rpartition("/")[2]
     return tuple(sign for sign in segment if not sign.isalnum() and sign not in _DIVIDING)
 
 
 def possible(pairs: Columns, decider: Decider) -> np.ndarray:
-    one_address = (pairs.same_address != 0) | (pairs.same_canonical != 0)
-    least: float | np.ndarray = min(decider.tape_min, decider.short_tape_min, decider.strict_tape_min)
-    if decider.middle_tape_max:
-        least = np.where(pairs.same_site != 0, least, min(least, decider.middle_tape_min))
-    named_alike = ((pairs.title_veto != 1) | one_address) & (pairs.head_veto != 1)
+    address = (pairs.same_address != 0) | (pairs.same_canonical != 0)
+    least = tape.least_demanded(pairs, decider)
+    named_alike = ((pairs.title_veto != 1) | address) & (pairs.head_veto != 1)
     if decider.renamed_tape_min:
         named_alike |= (pairs.same_site == 0) & (pairs.tape_score >= decider.renamed_tape_min)
     alike = tape.possible_from(least, named_alike, pairs, decider)
@@ -267,88 +356,52 @@ def possible(pairs: Columns, decider: Decider) -> np.ndarray:
     return alike
 
 
-def _posts(decider: Decider) -> Posts:
-    return (KeyFamily.PLACE, 1), *tape.posts(decider)
-
-
 # ---- in words ------------------------------------------------------------------------------------------------------
 
-_REFUSALS = {
-    "retitled": Refusal("the titles differ in numbers or signs, and the URLs end differently", veto=True),
-    "heading veto": Refusal("the headings name different things", veto=True),
-    "path": Refusal("words of the pages' paths tell them apart, and more than a stamp differs", veto=True),
-    "record": Refusal("the URLs differ in numbers alone, as of records, and more than a stamp differs", veto=True),
-    "own word": Refusal("a word of its path stands in one page, and neither in the other nor in its path", veto=True),
-    "elsewhere": Refusal("one name at two places, so a closer match was demanded"),
-    "siblings": Refusal(
-        "other pages of this site go by this name, and more than a stamp differs, or the place", veto=True
-    ),
-    "lengths": Refusal("the texts differ in length, and in many places, so a closer match was demanded"),
-    "added": Refusal("an older page of another owner adds too much to this one, and may be made of it", veto=True),
-    "length": Refusal("one page is much longer: words repeated many times, which the samples leave out"),
-    **tape.REFUSALS,
-}
-
-
-#: Why a pair was accepted, where its score alone does not say it.
-_ACCEPTED = {
-    "middle": ["The texts are of one length, and their simhashes agree, so a lower score is enough."],
-    "renamed": ["They go by other names, on two sites, and nearly all of the text is the same."],
-}
+_REFUSALS = refusals_of(STEPS)
 
 
 def _evidence(pair: Pair, ruling: Ruling) -> dict[str, Any]:
-    more = {"added": round(added(pair), 4)} if ruling.by == "added" else {}
+    more: dict[str, Any] = {"added": round(added(pair), 4)} if ruling.by == "added" else {}
     if not pair.same_site:
         numbers = more | syndicated.evidence(pair, ruling)
         return evidence_of(pair, ruling, numbers, {"heading": int(ruling.by == "heading veto")})
     gaps = [pair.gaps, pair.gap_digits, pair.loose_words]
-    return evidence_of(pair, ruling, more | {"gaps": gaps}, {"heading": int(_headings_apart(pair))})
+    heading = int(pair.heading_veto == 1 or (pair.heading_veto == 2 and not pair.same_tail))
+    return evidence_of(pair, ruling, more | {"gaps": gaps}, {"heading": heading})
 
 
-def _held(evidence: Evidence, decider: Decider) -> tuple[float, float] | None:
-    found = tape.held(evidence, decider)
-    if found is None:
-        return None
-    score, demand = found
-    demands = {
-        "elsewhere": decider.strict_tape_min,
-        "renamed": max(decider.renamed_tape_min, demand),
-        "lengths": decider.middle_tape_max,
-        "middle": decider.middle_tape_min,
-    }
-    return score, demands.get(str(evidence.get("by")), demand)
-
-
-def _told(evidence: Evidence, decider: Decider) -> list[str]:
-    if article := syndicated.told(evidence, decider):
+def _sentences(evidence: Evidence, decider: Decider) -> list[str]:
+    if article := syndicated.sentences(evidence):
         return article
-    told = tape.told_of(_held(evidence, decider), evidence, decider, _REFUSALS)
+    out = tape.sentences_of(evidence, decider, _REFUSALS)
     if (share := evidence.get("added")) is not None:
         shown, most = score_and_demand(float(share), decider.added_max)
-        told.insert(1, f"What the older page adds is {shown} of this one; at most {most} may be.")
-    return _ACCEPTED.get(str(evidence.get("by")), []) + told
+        out.insert(1, f"What the older page adds is {shown} of this one; at most {most} may be.")
+    if evidence.get("by") == "renamed":
+        out.insert(0, "They go by other names, on two sites, and nearly all of the text is the same.")
+    return out
 
 
-def _margin(evidence: Evidence, decider: Decider) -> float | None:
-    found = _held(evidence, decider)
-    return None if found is None else found[0] - found[1]
+def rule_of(steps: tuple[Step, ...]) -> Rule:
+    """The rule of some of the steps, for measuring what each is worth."""
+    return Rule(
+        name="verified",
+        decide=decide_by(steps),
+        posts=lambda decider: ((KeyFamily.PLACE, 1), *tape.posts(decider)),
+        possible=possible if steps == STEPS else lambda pairs, decider: np.ones(len(pairs.tokens_a), bool),
+        nearness=tape.RULE.nearness,
+        refusals=_REFUSALS,
+        sentences=_sentences,
+        in_short=tape.in_short,
+        evidence=_evidence,
+        drawn=tape.RULE.drawn,
+        kept_apart=tape.kept_apart,
+        one_page=one_page,
+        steps=steps,
+        reads_tapes=True,
+        counts_siblings=True,
+    )
 
 
-RULE = Rule(
-    name="verified",
-    decide=decide,
-    posts=_posts,
-    possible=possible,
-    nearness=tape.RULE.nearness,
-    refusals=_REFUSALS,
-    told=_told,
-    margin=_margin,
-    in_short=tape.in_short,
-    evidence=_evidence,
-    drawn=tape.RULE.drawn,
-    kept_apart=tape.kept_apart,
-    one_page=one_page,
-    reads_tapes=True,
-    counts_siblings=lambda decider: decider.siblings_min > 0,
-)
+RULE = rule_of(STEPS)

@@ -4,35 +4,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from neardup.decider import RULE_NAMES, Decider
+from neardup.decider import ONLINE_RULES, Decider
 from neardup.errors import BadInput
 from neardup.scheme import Scheme
 from streams.config.load import decider_numbers
-from streams.config.settings import OPTIONS
 from streams.config.sites import sites_of
 from streams.errors import WrongUsage
 
-RULES = f"{', '.join(RULE_NAMES)}:MODEL"
+RULES = ", ".join(ONLINE_RULES)
 
 
-def rule_values(flag: str, text: str | None, others: Sequence[str] = ()) -> dict[str, Any]:
-    """The decider's fields that select a rule: its name, or `signals:MODEL`; none for one of `others`.
-
-    Raises WrongUsage.
-    """
-    name, _, model = (text or "").partition(":")
-    if not name or text in others:
+def rule_values(flag: str, name: str | None, others: Sequence[str] = ()) -> dict[str, Any]:
+    """The decider's fields that select a rule by its name; none for one of `others`. Raises WrongUsage."""
+    if not name or name in others:
         return {}
-    if name not in RULE_NAMES or (model and name != "signals"):
-        raise WrongUsage(f"{flag} {text}: must be one of {', '.join([*others, *RULE_NAMES[:-1]])}, signals:MODEL")
-    if name != "signals":
-        return {"rule": name}
-    if not model:
-        raise WrongUsage(f"{flag} signals needs a model: signals:FILE; `neardup train --signals sketches` makes one")
-    try:
-        return {"rule": name, "model": OPTIONS["decider.model"].kind.parse(model)}
-    except BadInput as error:
-        raise WrongUsage(f"{flag} {error}") from error
+    if name not in ONLINE_RULES:
+        raise WrongUsage(f"{flag} {name}: must be one of {', '.join([*others, *ONLINE_RULES])}")
+    return {"rule": name}
 
 
 def decider_of(

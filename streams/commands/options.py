@@ -94,7 +94,7 @@ PANELS: Mapping[str, Sequence[str]] = {
         *("bootstrap", "generation", "group", "topic_prefix", "sketches_of"),
         *("pages_topic", "rejected_topic", "sketches_topic", "verdicts_topic", "audit_topic"),
     ),
-    "Pages": ("codec", "body_ref_prefixes", "message_bytes_max", "body_bytes_max", "article_tape_bytes_max"),
+    "Pages": ("codec", "body_ref_prefixes", "message_bytes_max", "body_bytes_max"),
     "Batches": ("batch_pages", "batch_ms", "batch_bytes", "inflight_batches", "buffer_bytes_max", "threads"),
     "Matching": ("state", "match_messages", "flush_ms", "transaction_timeout_ms", "transaction_deadline_ms"),
     "Decider": ("decider.rule", "decider.sites", "set"),
@@ -107,7 +107,7 @@ PANELS: Mapping[str, Sequence[str]] = {
 CONNECTION = ("bootstrap", "generation", "group", "topic_prefix")
 TOPICS = PANELS["Connection and topics"]
 PAGES = ("codec", "body_ref_prefixes", "message_bytes_max")
-SKETCHES = ("body_bytes_max", "article_tape_bytes_max")
+SKETCHES = ("body_bytes_max",)
 DECIDER = PANELS["Decider"]
 MONITORING = PANELS["Monitoring"][:-2]
 TRACING = PANELS["Monitoring"][-2:]

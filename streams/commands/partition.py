@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from neardup.errors import BadInput
 from streams.commands.deciders import RULES, rule_values
@@ -17,10 +17,26 @@ if TYPE_CHECKING:
 METHODS = ("tlcs", "cosine")
 
 
+def _rule(method: str) -> dict[str, Any]:
+    """The decider's fields for --method; none for the methods of the paper. Raises WrongUsage."""
+    name, _, model = method.partition(":")
+    if name != "signals":
+        return rule_values("--method", method, (*METHODS, "signals:MODEL"))
+    if not model:
+        raise WrongUsage("--method signals needs a model: signals:FILE; `neardup train --signals sketches` makes one")
+    from neardup.signals.model import read_model
+    from neardup.signals.online import online_text
+
+    try:
+        return {"rule": name, "model": online_text(read_model(Path(model)), model)}
+    except BadInput as error:
+        raise WrongUsage(f"--method {error}") from error
+
+
 class Options(Documents, Json, Quiet):
     paths: Pages
     out: Annotated[Path, Folder("For the sets, their tables and the report.")] = Path("partition")
-    method: Annotated[str, Opt(f"One of {', '.join(METHODS)}, {RULES}.", metavar="METHOD")] = "tlcs"
+    method: Annotated[str, Opt(f"One of {', '.join(METHODS)}, {RULES}, signals:MODEL.", metavar="METHOD")] = "tlcs"
     numbers: Annotated[
         tuple[str, ...], Opt("A number of the method; may be repeated.", "--set", metavar="NAME=NUMBER")
     ] = ()
@@ -56,7 +72,7 @@ def partition(options: Options) -> int:
     The online rules judge each page against those before it, as a scan does, and make stars. A run that was stopped
     continues when it is called again.
     """
-    rule = rule_values("--method", options.method, METHODS)
+    rule = _rule(options.method)
     if rule and options.engine == "spark":
         raise WrongUsage("--engine spark: online rules judge in order, on one machine")
     if rule and (options.numbers or options.sets == "transitive"):

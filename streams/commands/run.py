@@ -36,4 +36,4 @@ def _with_seed(settings: Settings) -> Settings:
         scheme = Scheme.from_json(held.read_text(), str(held))
     except (OSError, ValueError, TypeError) as error:
         raise BadInput(f"{held} cannot be read: {error}") from error
-    return replace(settings, seed=scheme.seed, article_tape_bytes_max=scheme.article_tape_bytes_max)
+    return replace(settings, seed=scheme.seed)

@@ -82,7 +82,6 @@ class Explanation:
                     "cluster": one.cluster,
                     "shared_keys": one.families,
                     "pair": one.pair._asdict(),
-                    "crowd": one.crowd,
                     "verdict": one.ruling.kind,
                     "by": one.ruling.by,
                     "chosen": one.page_id == self.winner,

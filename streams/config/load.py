@@ -256,8 +256,6 @@ class _Given:
                 f"{TOPIC_CHARS_MAX} characters or fewer, put together", "topic_prefix", "generation", "group"
             )
         decider = Decider(scheme="", **settings.decider_values)
-        if decider.rule == "signals" and not decider.model:
-            self._together("a rule with a model", "decider.rule", "decider.model")
         if decider.thin_tokens > decider.short_tokens:
             self._together("in ascending order", "decider.thin_tokens", "decider.short_tokens")
 

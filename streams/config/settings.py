@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
-from neardup.decider import RULE_NAMES, Decider
+from neardup.decider import ONLINE_RULES, Decider
+from neardup.decider import numbers as decider_numbers
 from neardup.errors import BadInput
 from neardup.limits import BODY_BYTES_MAX, MESSAGE_PAGES_MAX
 from neardup.scheme import Scheme
@@ -102,29 +102,7 @@ def _addresses(raw: Any) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _flag(raw: Any) -> bool:
-    if isinstance(raw, bool):
-        return raw
-    if raw.lower() not in ("true", "false"):
-        raise ValueError
-    return bool(raw.lower() == "true")
-
-
-def _model(raw: Any) -> str:
-    """A learned model as deciders carry it, of its JSON or of the file that holds it. Raises BadInput."""
-    from neardup.signals.model import model_of, read_model
-    from neardup.signals.online import online_text
-
-    if not raw:
-        return ""
-    if raw.lstrip().startswith("{"):
-        return online_text(model_of(raw, "decider.model"), "decider.model")
-    return online_text(read_model(Path(raw)), raw)
-
-
-_MODEL = ValueKind("a file that `neardup train --signals sketches` made, or its JSON", _model)
 _SHARE = ValueKind("a number from 0 to 1", _share)
-_FLAG = ValueKind("true or false", _flag)
 _TOPIC = _text(_NAME, "a Kafka topic name: 1 to 200 of A-Z a-z 0-9 . _ -")
 _MS = _whole(1, 3_600_000)
 _BROKER = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}"
@@ -136,13 +114,10 @@ _SITES = ValueKind(
 
 
 def _of_decider() -> Iterator[tuple[str, tuple[ValueKind, str]]]:
-    """What each number of the decider may be, and what it does, as the decider has them."""
-    given = {"rule": _choice(*RULE_NAMES), "sites": _SITES, "model": _MODEL}
-    for name, hint in get_type_hints(Decider, include_extras=True).items():
-        if get_origin(hint) is Annotated:
-            kind, *limits, told = get_args(hint)
-            number = _FLAG if kind is bool else _SHARE if kind is float else None
-            yield name, (given.get(name) or number or _whole(*limits[0]), told)
+    """The value kind and the help text of each number of the decider, from its field's annotation."""
+    given = {"rule": _choice(*ONLINE_RULES), "sites": _SITES}
+    for name, number in decider_numbers().items():
+        yield name, (given.get(name) or (_SHARE if number.kind is float else _whole(*number.limits)), number.help)
 
 
 _DECIDER = dict(_of_decider())
@@ -221,11 +196,6 @@ class Settings:
     body_bytes_max: Annotated[int, _whole(1_000, 100_000_000), "Of a longer body only this first part is sketched"] = (
         BODY_BYTES_MAX
     )
-    article_tape_bytes_max: Annotated[
-        int,
-        _whole(0, 1_000),
-        "Bytes that a sketch has of a page's article; 0: none, as in logs that an older version began",
-    ] = 128
     decider_values: Mapping[str, Any] = field(default_factory=dict)
 
     # Performance: changes no verdict.
@@ -269,7 +239,7 @@ class Settings:
     ] = 100_000_000
     shadow: Annotated[
         str,
-        _text("|".join(("", *RULE_NAMES)), f"one of {', '.join(RULE_NAMES)}, or nothing"),
+        _text("|".join(("", *ONLINE_RULES)), f"one of {', '.join(ONLINE_RULES)}, or nothing"),
         "Rule that only looks on: where it disagrees is counted",
     ] = ""
     shadow_set: Annotated[str, _text(r"[^\0]*", "NAME=NUMBER, several with commas"), "Numbers of the shadow rule"] = ""
@@ -354,8 +324,7 @@ class Settings:
         seed = seed if self.seed is None else self.seed
         if seed is None:
             raise BadInput(f"no seed: set {PREFIX}SEED or {PREFIX}SEED_FILE")
-        most = self.article_tape_bytes_max
-        return Scheme(seed=seed, body_bytes_max=self.body_bytes_max, article_tape_bytes_max=most)
+        return Scheme(seed=seed, body_bytes_max=self.body_bytes_max)
 
     def decider(self, scheme: Scheme) -> Decider:
         return Decider(scheme=scheme.digest, **self.decider_values)

@@ -20,7 +20,7 @@ from typing import Any
 from neardup.decider import Decider
 from neardup.report.prose import reason_kind
 from neardup.report.tally import nearest
-from neardup.rules import rule_of
+from neardup.rules.base import margin as margin_of
 from neardup.rules.families import WORDS, KeyFamily
 from neardup.standing import DUPLICATES
 
@@ -211,7 +211,7 @@ def family_name(key: str) -> str:
 
 def closeness_to(decider: Decider) -> Closeness:
     """Return the closeness of verdicts that this decider made, whatever the scheme; None for others."""
-    rule, digests = rule_of(decider), dict[str, str]()
+    digests = dict[str, str]()
 
     def closeness(verdict: Verdict) -> tuple[float, str, str] | None:
         scheme = str(verdict.get("scheme", ""))
@@ -225,8 +225,8 @@ def closeness_to(decider: Decider) -> Closeness:
         other = (verdict.get("content_of") or verdict.get("representative")) if accepted else evidence
         if not evidence.get("by") or not other or verdict["verdict"] not in _DECIDED:
             return None
-        margin = rule.margin(evidence, decider)
-        return None if margin is None else (float(margin), str(evidence["by"]), str(other.get("url") or ""))
+        margin = margin_of(evidence)
+        return None if margin is None else (margin, str(evidence["by"]), str(other.get("url") or ""))
 
     return closeness
 

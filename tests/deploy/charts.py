@@ -63,7 +63,7 @@ MATRIX: Mapping[str, Mapping[str, Any]] = {
             "threads": 3,
             "log_format": "human",
         },
-        "decider": {"tape_min": 0.8, "heading_veto": False, "rule": "tape"},
+        "decider": {"tape_min": 0.8, "rule": "tape"},
         "kafka": {"topics": {"audit": "audit"}, "config": {"match.retry.backoff.ms": 5, "socket.nagle.disable": True}},
     },
     "kept and seen": {

@@ -154,9 +154,9 @@ def state_rows() -> list[bytes]:
     return [
         UrlRow(1, 1, 1, Kind.UNIQUE, 5, 5).encode(),
         UrlRow(1, 0, 0, Kind.GONE, 5, 5, (Note(1, 0, 5, 6, b"d" * 16, 7, b"c" * 48),) * 2).encode(),
-        ClusterRow(1, b"u" * 16, 1, 2, 3, 0, 0, bytes(16), "http://a.example/é").encode(),
-        ClusterRow(1, b"u" * 16, 1, 2, 3, 0, 0, bytes(16), "", 7).encode(),
-        MemberRow(1, b"u" * 16, True).encode(),
+        ClusterRow(1, b"u" * 16, 1, 2, 3, 0, bytes(16), "http://a.example/é").encode(),
+        ClusterRow(1, b"u" * 16, 1, 2, 3, 0, bytes(16), "", 7).encode(),
+        MemberRow(1, b"u" * 16).encode(),
         DigestRow(2, 1, 2, 9, (1, 2)).encode(),
     ]
 

@@ -51,7 +51,7 @@ class Checked:
         return Header(sharing.record_of_rows(row, None if rest is None else self.sketches[rest]))
 
     def _clusters(self):
-        sizes, crowds, representatives = Counter(), Counter(), set()
+        sizes, representatives = Counter(), set()
         for hashed, row in self.urls.items():
             assert len({note.cluster for note in row.notes}) == len(row.notes) <= rows.NOTES_MAX
             assert all(note.left <= row.seen for note in row.notes)
@@ -65,7 +65,6 @@ class Checked:
             if row.member:
                 member = self.members[row.cluster, row.member]
                 assert member.url_hash == hashed
-                crowds[row.cluster] += member.counted
                 assert row.standing in (Kind.EXACT_DUPLICATE, Kind.NEAR_DUPLICATE)
                 assert row.cluster <= row.member <= row.page_id
             else:
@@ -74,7 +73,6 @@ class Checked:
                 assert (row.standing is Kind.SAME_CONTENT) == (cluster.content_of != rows.NO_PAGE)
                 representatives.add(row.cluster)
         assert sizes == Counter({name: cluster.size for name, cluster in self.clusters.items()})
-        assert all(crowds[name] == cluster.crowd for name, cluster in self.clusters.items())
         assert representatives == set(self.clusters)
         assert len(self.members) == sum(bool(row.member) for _, row in self.live.values())
         assert all(member > self.clusters[name].promoted for name, member in self.members)

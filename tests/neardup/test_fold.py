@@ -60,7 +60,6 @@ def crawl(seed, length=250):
 DECIDERS = {
     "plain": SMALL,
     "hot": replace(SMALL, postings_max=4, candidates_max=3),
-    "crowd": replace(SMALL, crowd_min=2),
     "sites": replace(SMALL, sites={"s1.org": SiteOverride(never_merge=True), "s2.org": SiteOverride(tape_min=0.9)}),
     "content": replace(SMALL, content_tape_min=0.3, content_share_min=0.0),
 } | {rule: replace(SMALL, rule=rule) for rule in RULES if rule != "verified"}
@@ -110,7 +109,7 @@ def repeats(seed):
     return out
 
 
-@pytest.mark.parametrize("name", ["plain", "hot", "simhash64", "crowd", "sites"])
+@pytest.mark.parametrize("name", ["plain", "hot", "simhash64", "sites"])
 def test_what_was_worked_out_ahead_is_what_would_be_worked_out_now(name):
     records = [*crawl(3, 60), *repeats(3)]
     singly, expected = folded(records, endless(1), decider=DECIDERS[name], checked=False)
@@ -300,7 +299,7 @@ def test_a_trace_tells_of_each_page_what_was_weighed():
     outcome = fold(list(enumerate(pages, 1)), MemoryStore(), SMALL, trace=traces.append)
     assert [trace.page_id for trace in traces] == [1, 2, 3, 4, 5]
     (one,) = traces[1].candidates
-    assert (one.page_id, one.url, one.cluster, one.ruling.by, one.crowd) == (1, "http://a.org/", 1, "tape", 0)
+    assert (one.page_id, one.url, one.cluster, one.ruling.by) == (1, "http://a.org/", 1, "tape")
     assert sum(one.families.values()) == one.shared > 0
     assert one.pair.tape_score == 38 / 42
     assert (traces[2].holder, traces[2].candidates) == (2, [])

@@ -122,14 +122,6 @@ def test_what_a_newer_program_wrote_is_called_so(change: dict[str, Any], told: s
         Scheme.from_json(json.dumps(json.loads(SCHEME.to_json()) | {"echo": 1}), "scheme.json")
 
 
-def test_what_an_older_program_wrote_is_called_so() -> None:
-    text = json.dumps(json.loads(DECIDER.to_json()) | {"figure_gaps_min": 6, "sessions_max": 1})
-    with pytest.raises(
-        OtherVersion, match=r"decider\.json: .* older version .* figure_gaps_min, sessions_max; run that"
-    ):
-        Decider.from_json(text, "decider.json")
-
-
 @pytest.mark.parametrize("spoilt", ["", "{", "[]", "3", "{}"])
 def test_what_is_none_is_called_so(spoilt: str) -> None:
     for kind in (Decider, Scheme):

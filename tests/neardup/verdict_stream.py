@@ -94,7 +94,8 @@ def _place(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 def _numbers(score: float, by: str, chance: random.Random) -> dict[str, Any]:
     return {
-        "by": by, "tape_score": round(score, 4), "content_score": 0.0, "same_site": chance.random() < 0.8,
+        "by": by, "score": round(score, 4), "demand": 0.85 if by == "short tape" else 0.74,
+        "tape_score": round(score, 4), "content_score": 0.0, "same_site": chance.random() < 0.8,
         "b_similarity": min(6, int(score * score * 7)),
         "c_similarity": min(384, int(330 + 54 * score + chance.gauss(0, 4))),
         "keys": {"head": 1, "wide": chance.randint(1, 8)},

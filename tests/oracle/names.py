@@ -22,8 +22,6 @@ def one_address(pair, siblings):
     """Whether the URLs allow that the two are one page."""
     pages = siblings["others"] + siblings["alike"]
     reasons = [
-        pair["same_address"],
-        pair["same_canonical"],
         pair["same_but_sessions"],
         pair["same_place"] and siblings["moved"] > pages / 2,
         pair["same_tail"] and siblings["alike"] < 64,
@@ -39,6 +37,9 @@ def but_urls(pair):
 
 def stamp(pair, most=4):
     """Whether what differs is seen, and has no more words than figures, and four at most."""
+    inner = pair["content_score"] == 1 and min(pair["content_tokens_a"], pair["content_tokens_b"]) >= 20
+    if pair["gap_digits"] <= pair["gaps"] and not pair["same_tail"] and not inner:
+        return False
     words = min(most, pair["gap_digits"])
     return pair["gaps"] > 0 and not pair["loose_words"] and pair["gap_words"] <= words and noise(pair)
 
@@ -47,18 +48,12 @@ def placed(pair):
     """The step that keeps pages apart for their paths; empty if none does."""
     if any(pair[name] for name in ("own_urls", "same_address", "same_canonical", "same_but_sessions")):
         return ""
-    named = pair["named"] and pair["same_naming"] and pair["same_title"]
-    if pair["records"] and named:
+    if pair["records"] and pair["named"] and pair["same_naming"] and pair["same_title"]:
         return "" if stamp(pair, 2) else "record"
-    if pair["numbered"] and named and (pair["loose_words"] or not noise(pair)):
-        return "record"
-    if pair["own_words"] == 1 or (pair["own_words"] == 2 and pair["tape_score"] < 0.978 and not stamp(pair)):
-        return "own word"
     if pair["tape_score"] >= 0.978:
         return ""
-    close = pair["tape_score"] >= 0.95
-    wordless = pair["path_veto"] in (2, 3) and not pair["named"] and not close
-    titled = pair["path_veto"] == 2 and not pair["same_words"] and not close
+    wordless = pair["path_veto"] in (2, 3) and not pair["named"]
+    titled = pair["path_veto"] == 2 and not pair["same_words"] and pair["tape_score"] < 0.95
     said = pair["path_veto"] == 1
     return "path" if wordless or ((said or titled) and not stamp(pair)) else ""
 
@@ -109,6 +104,6 @@ def refused(pair, siblings):
     home = but_urls(pair) or stamp(pair) or (one_address(pair, siblings) and noise(pair))
     if path := placed(pair):
         return path
-    if crowded(pair, siblings) and not home:
+    if crowded(pair, siblings) and not home and not one:
         return "siblings"
     return "elsewhere" if elsewhere(pair) else ""

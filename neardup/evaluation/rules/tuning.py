@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from neardup.decider import Decider
+from neardup.decider import Decider, Shapes, numbers, shaping
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.labels import Judgement, LabelledPairs
 from neardup.evaluation.pairs.measures import Interval, Measured, measure
@@ -27,30 +27,32 @@ from neardup.verdict import Kind
 ROUNDS = 1000
 #: Most numbers changed together.
 CHANGES_MAX = 4
+#: Whole numbers up to this limit are tried one by one; numbers with these limits count bits of a simhash.
+MANY, BITS = 64, (0, 384)
 _NO_NUMBERS = ("scheme", "rule", "rule_version", "model", "sites")
 #: Least number of labelled pairs of each kind: a half with fewer is not meaningful.
 PAIRS_MIN = 20
-#: Values of one number that are tried beside the current one.
+#: Values of a share that are tried beside the current one; of a larger number these multiples of the current one.
 _SHARES = tuple(round(0.5 + 0.02 * step, 2) for step in range(25))
-_BITS = tuple(range(300, 385, 4))
-TRIED: dict[str, tuple[float, ...]] = {
-    "b_min": tuple(range(1, 7)),
-    "c_min": _BITS,
-    "combined_c_min": _BITS,
-    "simhash64_min": tuple(range(48, 65)),
-    "tape_min": _SHARES,
-    "short_tape_min": _SHARES,
-    "strict_tape_min": _SHARES,
-    "content_tape_min": _SHARES,
-    "length_share_min": tuple(round(0.1 * step, 1) for step in range(8)),
-    "stamp_words_max": tuple(range(0, 11, 2)),
-    "retitled_veto": (False, True),
-    "heading_veto": (False, True),
-    "letters_veto": (False, True),
-    "path_tape_max": (0.0, 0.9, 0.95, 0.978, 1.0),
-    "record_veto": (False, True),
-    "elsewhere_veto": (False, True),
-}
+_MULTIPLES = (0, 0.5, 0.75, 1.25, 1.5, 2)
+
+
+def tried_values(decider: Decider, name: str) -> list[float]:
+    """The values of a number that are tried, the current one among them; all within its limits."""
+    number, now = numbers()[name], getattr(decider, name)
+    low, high = number.limits
+    if number.kind is float:
+        return sorted({0.0, *_SHARES, 1.0, now})
+    if high <= MANY:
+        return sorted({*range(int(low), int(high) + 1), now})
+    if number.limits == BITS:
+        return sorted({*range(300, 385, 4), now})
+    return sorted({min(max(int(low), round(now * by)), int(high)) for by in _MULTIPLES} | {now})
+
+
+def tuned_names() -> list[str]:
+    """The numbers that tuning tries: all that shape rulings."""
+    return [name for name in shaping(Shapes.RULING) if numbers()[name].limits]
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,9 @@ def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[s
     effective: list[str] = []
     while len(changes) < CHANGES_MAX:
         before = half.taken(proposed)
-        tried = {name: _tried(half, proposed, name) for name in TRIED if name not in {one.name for one in changes}}
+        tried = {
+            name: _tried(half, proposed, name) for name in tuned_names() if name not in {one.name for one in changes}
+        }
         moving = [name for name, masks in tried.items() if any((mask != before).any() for mask in masks.values())]
         effective = effective or moving
         best = max(
@@ -233,8 +237,7 @@ def _chosen(half: _Half, decider: Decider) -> tuple[Decider, list[Tuned], list[s
 
 def _tried(half: _Half, decider: Decider, name: str) -> dict[float, Mask]:
     """Returns the accepted pairs for each value of a number."""
-    values = sorted({*TRIED[name], getattr(decider, name)})
-    return {value: half.taken(_with(decider, name, value)) for value in values}
+    return {value: half.taken(_with(decider, name, value)) for value in tried_values(decider, name)}
 
 
 def _with(decider: Decider, name: str, value: Any) -> Decider:

@@ -115,7 +115,7 @@ def _rows(records: list[bytes], first: int, decider: Decider) -> dict[Family, di
         out[Family.SKETCHES][id_key(page_id)] = sharing.whole_row(record)
         url = UrlRow(page_id, page_id, 0, Kind.UNIQUE, head.clamped, head.log_time)
         out[Family.URLS][head.url_hash] = url.encode()
-        cluster = ClusterRow(page_id, head.url_hash, page_id, 1, 1, 0, NO_PAGE, bytes(16), "")
+        cluster = ClusterRow(page_id, head.url_hash, page_id, 1, 1, NO_PAGE, bytes(16), "")
         out[Family.CLUSTERS][id_key(page_id)] = cluster.encode()
     return out
 

@@ -15,7 +15,7 @@ from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from neardup.verdict import Coordinates
 from tests.measure.commons.packages import cache_folder
-from tests.measure.gate.ablation import STEPS, Step, blind
+from tests.measure.gate.ablation import STEPS, Step, lacking
 from tests.measure.gate.measure import SEED, behind, verdicts_of
 
 #: Rules of this project, side by side.
@@ -41,12 +41,12 @@ NUMBERS = (
     Number("content_tape_min", (0.65, 0.85)),
     Number("noise_words_max", (4, 16)),
     Number("stamp_words_max", (2, 8)),
-    Number("siblings_min", (2, 4)),
+    Number("alike_min", (8, 32)),
 )
 
 
 def forms() -> dict[str, Step]:
-    """What is run on each stream of one site: name -> numbers of the decider and hidden parts of a pair."""
+    """What is run on each stream of one site: name -> numbers of the decider, or a step that is left out."""
     steps = {rule: Step(rule, {"rule": rule}) for rule in RULES}  # type: ignore[dict-item]
     steps |= {f"without {step.name}": step for step in DROPPED}
     for number in NUMBERS:
@@ -64,7 +64,7 @@ def sketched(pages: Sequence[tuple[str, bytes]]) -> list[bytes]:
 def hidden(records: Sequence[bytes], form: Step) -> dict[int, int]:
     """Page -> the page behind which a form of a rule hides it."""
     decider = Decider(Scheme(seed=SEED).digest, **form.numbers)  # type: ignore[arg-type]
-    with blind(form.hidden):
+    with lacking(form.left_out):
         found = {verdict.page_id: behind(verdict) for verdict in verdicts_of(records, decider)}
     return {page: other for page, other in found.items() if other is not None}
 

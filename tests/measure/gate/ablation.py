@@ -2,8 +2,7 @@
 
     python -m tests.measure.gate.ablation --pages 500 --data ../shared/data --out FILE
 
-Steps are taken away one at a time, each by the number of the decider that switches it off; two that have none (the
-vetoes of titles and first words) by hiding from the rule what they ask of a pair. Judged are
+Steps are taken out of the rule's list one at a time, by name; parts of steps by a number of the decider. Judged are
 
 * the gate's classes, of other seeds than the gate's own: each class is a stream, all of them are counted together, and
   the class on which a step does most is named;
@@ -22,7 +21,7 @@ import json
 import lzma
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
@@ -32,10 +31,8 @@ import numpy as np
 
 from neardup.decider import Decider
 from neardup.page import Page
-from neardup.pairs.pair import Pair
 from neardup.pairs.scoring import compare_records
-from neardup.rules import RULES
-from neardup.rules.base import Columns, Ruling
+from neardup.rules import RULES, verified
 from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from tests.measure.gate.corpora import SETS, pages_of
@@ -45,44 +42,27 @@ from tests.measure.gate.test_gate import GATES
 
 #: Of the gate's pages; the gate itself, and those who chose its numbers, used others.
 SEEDS = (31, 32)
-#: More than any score.
-_NEVER = 1.01
 
 
 @dataclass(frozen=True)
 class Step:
-    """numbers: of the decider, with which the step does nothing. hidden: of a Pair, what it asks, as nothing."""
+    """What is taken away. numbers: of the decider, with which something is off. left_out: a step of the rule."""
 
     name: str
     numbers: Mapping[str, float] = field(default_factory=dict)
-    hidden: Mapping[str, float] = field(default_factory=dict)
+    left_out: str = ""
 
 
+#: The last step of the rule decides all pairs that are left, so it stays.
 STEPS = (
     Step("nothing"),
-    Step("title veto", hidden={"title_veto": 0}),
-    Step("head veto", hidden={"head_veto": 0}),
-    Step("retitled", {"retitled_veto": False}),
-    Step("heading veto", {"heading_veto": False}),
-    Step("letters", {"letters_veto": False}),
-    Step("path", {"path_tape_max": 0.0}),
-    Step("record", {"record_veto": False}),
-    Step("numbered", {"numbered_veto": False}),
-    Step("own word", {"own_word_veto": False}),
-    Step("elsewhere", {"elsewhere_veto": False}),
-    Step("siblings", {"siblings_min": 0, "alike_min": 255}),
+    *(Step(step.name, left_out=step.name) for step in verified.STEPS[:-1]),
     Step("alike", {"alike_min": 255}),
     Step("stamps", {"stamp_words_max": 0}),
-    Step("length", {"length_share_min": 0.0}),
-    Step("thin", {"thin_tokens": 0}),
     Step("short tape", {"short_tape_min": 0.74}),
-    Step("middle", {"middle_tape_min": _NEVER}),
-    Step("lengths and middle", {"middle_tape_max": 0.0}),
-    Step("added", {"added_max": 1.0}),
-    Step("same content", {"content_tape_min": _NEVER}),
-    Step("syndicated", {"syndicated_tokens_min": 0}),
+    Step("two sites", {"two_sites_tape_min": 0.74}),
+    Step("renamed", {"renamed_tape_min": 0.0}),
     Step("hot postings kept", {"hot_postings_kept": 0}),
-    Step("facts told", {"facts_told": False}),
 )
 
 
@@ -95,20 +75,13 @@ class Source:
 
 
 @contextmanager
-def blind(hidden: Mapping[str, float]) -> Iterator[None]:
-    """The default rule, while some numbers of pairs are hidden from it."""
+def lacking(left_out: str) -> Iterator[None]:
+    """The default rule without one of its steps; whole if the name is empty."""
     rule = RULES["verified"]
-
-    def decide(pair: Pair, *more: object, **named: object) -> Ruling:
-        return rule.decide(pair._replace(**hidden), *more, **named)  # type: ignore[arg-type]
-
-    def possible(pairs: Columns, decider: Decider) -> np.ndarray:
-        return np.ones(len(pairs.tokens_a), bool)
-
-    if not hidden:
+    if not left_out:
         yield
         return
-    RULES["verified"] = replace(rule, decide=decide, possible=possible)
+    RULES["verified"] = verified.rule_of(tuple(step for step in verified.STEPS if step.name != left_out))
     try:
         yield
     finally:
@@ -117,7 +90,7 @@ def blind(hidden: Mapping[str, float]) -> Iterator[None]:
 
 def without(step: Step, source: Source) -> Tally:
     decider = Decider(Scheme(seed=SEED).digest, **step.numbers)  # type: ignore[arg-type]
-    with blind(step.hidden):
+    with lacking(step.left_out):
         return source.measure(decider)
 
 

@@ -1,4 +1,4 @@
-"""What happens around clusters: copies and their holders, hot keys and candidates, canonical URLs, sites and crowds."""
+"""What happens around clusters: copies and their holders, hot keys and candidates, canonical URLs, sites."""
 
 from dataclasses import replace
 
@@ -180,9 +180,6 @@ def test_the_page_that_turns_a_key_hot_says_so_once():
     (key,) = [key for key, row in heir.state.postings.items() if keys.is_hot(row)]
     assert heir.verdicts[4].evidence == {"turned_hot": [f"head:{key.hex()}"]}, "the page's own, of what it caused"
 
-    silent = Story(*pages, decider=replace(few, facts_told=False))
-    assert not any("turned_hot" in verdict.evidence for verdict in silent.all)
-
 
 def test_a_key_that_was_hot_before_is_not_told_again_with_another():
     """The head turns hot with the fourth page; four more have it, and the last of them turns another key hot."""
@@ -276,11 +273,9 @@ def test_a_verdict_says_what_its_page_names_as_canonical():
     story = Story(*pages, record(C, NEARER), tombstone(A, at=2))
     assert [verdict.rel_canonical for verdict in story.verdicts] == [None, C, D, None, None]
     assert [verdict.rel_canonical for verdict in story.promoted] == [None], "its sketch is not that of its last fetch"
-    silent = Story(*pages, tombstone(A, at=2), decider=replace(SMALL, facts_told=False))
-    assert not any(verdict.rel_canonical for verdict in silent.all)
 
 
-# ---- sites and crowds ----------------------------------------------------------------------------------------------
+# ---- sites ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("site", ["a.org", "b.org"])
@@ -303,23 +298,3 @@ def test_a_site_may_demand_more():
     for pages in ((A, B), (B, A)):
         told = Story(record(pages[0], text()), record(pages[1], NEAR), decider=decider)
         assert told.kinds == ["unique", "unique"], "of two demands the higher one holds"
-
-
-def test_a_crowd_of_siblings_demands_more():
-    urls = [f"http://www.shop.org/{i}" for i in range(5)]
-    pages = [record(url, text((10 + 2 * i, 2))) for i, url in enumerate(urls)]
-    crowded = replace(SMALL, crowd_min=3)
-    assert Story(*pages).kinds == ["unique"] + ["near_duplicate"] * 4
-    story = Story(*pages, decider=crowded)
-    # The representative and two members of other digests are a crowd of 3.
-    assert story.kinds == ["unique", "near_duplicate", "near_duplicate", "unique", "unique"]
-    assert story.state.clusters[1].crowd == 2
-    assert story.json(3)["evidence"]["crowd"] == 2
-    assert story.json(4)["evidence"]["nearest"]["by"] == "crowd"
-
-
-def test_copies_and_other_sites_do_not_make_a_crowd():
-    base = "http://www.shop.org/"
-    story = Story(record(base, text()), record(base + "1", NEAR), record(base + "2", NEAR), record(A, NEARER))
-    assert story.kinds == ["unique", "near_duplicate", "exact_duplicate", "near_duplicate"]
-    assert story.state.clusters[1].crowd == 1

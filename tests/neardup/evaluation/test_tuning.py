@@ -10,7 +10,7 @@ from neardup.decider import Decider
 from neardup.errors import BadInput
 from neardup.evaluation.pairs.labels import Judgement, Label, LabelledPairs
 from neardup.evaluation.pairs.study import groups_of
-from neardup.evaluation.rules.tuning import TRIED, Tuning, _first_half, tune
+from neardup.evaluation.rules.tuning import Tuning, _first_half, tried_values, tune, tuned_names
 from neardup.pairs.pair import Pair
 from tests.neardup.pairs.some_pairs import SAME
 
@@ -43,14 +43,14 @@ def apart(random: np.random.Generator, correct: bool) -> float:
 def test_a_threshold_is_proposed_where_the_labels_want_it() -> None:
     found = tuned(apart)
     (change,) = found.changes
-    assert change.name == "tape_min"
-    assert change.now == DECIDER.tape_min
+    assert change.name == "two_sites_tape_min"
+    assert change.now == DECIDER.two_sites_tape_min
     assert 0.5 < change.then <= 0.6 + 1e-9
-    assert 0.5 <= change.low <= change.then <= change.high < DECIDER.tape_min
-    assert found.proposed == replace(DECIDER, tape_min=change.then)
+    assert 0.5 <= change.low <= change.then <= change.high < DECIDER.two_sites_tape_min
+    assert found.proposed == replace(DECIDER, two_sites_tape_min=change.then)
     assert found.holds
     assert found.sure
-    assert found.flags == ["--set", f"tape_min={change.then:g}"]
+    assert found.flags == ["--set", f"two_sites_tape_min={change.then:g}"]
     assert found.then.f1.value == 1.0
     assert found.now.f1.value is not None
     assert found.gain.value == pytest.approx(1.0 - found.now.f1.value)
@@ -60,39 +60,38 @@ def test_a_threshold_is_proposed_where_the_labels_want_it() -> None:
 def test_of_equally_good_values_the_nearest_to_the_one_in_force_is_taken() -> None:
     assert tuned(apart).changes[0].then == 0.6
     # As far from the other side, values just above .5 are as good.
-    (change,) = tuned(apart, decider=replace(DECIDER, tape_min=0.3)).changes
+    (change,) = tuned(apart, decider=replace(DECIDER, two_sites_tape_min=0.3)).changes
     assert change.then == 0.5
 
 
 def test_labels_that_say_nothing_change_nothing() -> None:
     # Where nothing tells duplicates from others, to take all of them has the greatest F1: that is in force here.
-    everything = replace(DECIDER, tape_min=0.5)
+    everything = replace(DECIDER, two_sites_tape_min=0.5)
     found = tuned(lambda random, correct: float(random.uniform(0.6, 0.9)), decider=everything)
     assert found.changes == []
     assert found.flags == []
     assert found.proposed == everything
-    assert "tape_min" in found.effective
+    assert "two_sites_tape_min" in found.effective
     assert not found.holds
     fitting = tuned(lambda random, correct: 0.9 if correct else 0.1)
     assert fitting.changes == []
 
 
 def test_numbers_that_were_set_before_are_among_the_flags() -> None:
-    found = tuned(apart, decider=replace(DECIDER, noise_gaps_max=3, record_veto=False))
-    assert found.flags[:2] == ["--set", "tape_min=0.6"]
-    assert {"noise_gaps_max=3", "record_veto=false"} < set(found.flags)
+    found = tuned(apart, decider=replace(DECIDER, noise_gaps_max=3, alike_max=255))
+    assert found.flags[:2] == ["--set", "two_sites_tape_min=0.6"]
+    assert {"noise_gaps_max=3", "alike_max=255"} < set(found.flags)
 
 
 def test_a_proposal_that_the_other_half_contradicts_is_withdrawn() -> None:
-    one_threshold = replace(DECIDER, middle_tape_max=0.0)  # else lengths and simhashes decide what lies about it
-    found = tuned(apart, decider=one_threshold)
+    found = tuned(apart)
     # The halves are of groups by the seed: pairs of the second one say the opposite.
     first = _first_half(np.arange(0, 400, 2), 0)
     half = iter(first.tolist())
     scores = lambda random, correct: apart(random, correct) if next(half) else (0.8 if correct else 0.65)  # noqa: E731
-    opposite = tuned(scores, decider=one_threshold)
+    opposite = tuned(scores)
     assert found.holds
-    assert [change.name for change in opposite.changes] == ["tape_min"]
+    assert [change.name for change in opposite.changes] == ["two_sites_tape_min"]
     assert opposite.gain.value is not None
     assert opposite.gain.value < 0
     assert not opposite.holds
@@ -143,10 +142,15 @@ def test_other_rules_are_asked_for_their_own_numbers() -> None:
 def test_what_is_tried_is_of_the_decider_and_allowed() -> None:
     from streams.config.settings import OPTIONS
 
-    for name, values in TRIED.items():
+    assert "tape_min" in tuned_names()
+    assert not {"hot_postings_kept", "sites", "reclaim_days"} & set(tuned_names())
+    for name in tuned_names():
+        values = tried_values(DECIDER, name)
+        assert getattr(DECIDER, name) in values
+        assert len(values) > 3
         kind = OPTIONS["decider." + name].kind
         for value in values:
-            assert kind.parse(f"{value:g}" if not isinstance(value, bool) else str(value)) == value
+            assert kind.parse(f"{value:g}") == value
 
 
 def test_the_proposal_as_json() -> None:
@@ -154,5 +158,5 @@ def test_the_proposal_as_json() -> None:
     assert told["rule"] == "verified"
     assert told["holds"] is True
     (change,) = told["changes"]
-    assert (change["name"], change["now"]) == ("tape_min", 0.74)
+    assert (change["name"], change["now"]) == ("two_sites_tape_min", 0.7)
     assert set(change["gain"]) == {"value", "low", "high"}

@@ -55,7 +55,7 @@ def test_no_rule_accepts_what_is_called_impossible(rule):
             short_tape_min=rng.choice([0.4, 0.85]),
             strict_tape_min=rng.choice([0.45, 0.95]),
             content_tape_min=rng.choice([0.2, 0.74]),
-            crowd_min=rng.choice([0, 2]),
+            two_sites_tape_min=rng.choice([0.45, 0.7]),
             added_max=rng.choice([0.16, 1.0]),
             model=LEARNED if rule == "signals" else "",
             sites=rng.choice([{}, {"s1.org": SiteOverride(tape_min=0.9)}]),
@@ -63,7 +63,7 @@ def test_no_rule_accepts_what_is_called_impossible(rule):
         numbers = np.array([numbers_of(rng, decider) for _ in range(100)])
         for row, may in zip(numbers, RULES[rule].possible(Columns(numbers), decider).tolist(), strict=True):
             siblings = Siblings(rng.choice([0, 0, 5]), rng.choice([0, 1, 20]))
-            ruling = rule_on(decider, PAGE, OTHER, pair_of(row), rng.choice([0, 3]), siblings)
+            ruling = rule_on(decider, PAGE, OTHER, pair_of(row), siblings)
             assert may or ruling.kind is None, (ruling, pair_of(row), decider)
             accepted += ruling.kind is not None
             refused += not may

@@ -22,7 +22,7 @@ from neardup.report.prose import GLOSSARY, KINDS, key_name, percent, sentences
 from neardup.report.samples import Card, CardSide
 from neardup.report.tally import LARGEST_KEPT, ClusterSizes, Leaders, ReportTally, SmallestSample, by_hash
 from neardup.rules import RULES, why_refused
-from neardup.rules.base import score_and_demand
+from neardup.rules.base import margin, score_and_demand
 from neardup.verdict import Kind
 from tests.neardup.verdict_stream import MadeUpCrawl
 
@@ -216,10 +216,9 @@ def test_closest_calls_are_the_closest() -> None:
     scores = sorted(v["evidence"]["tape_score"] for v in verdicts if v["verdict"] == "near_duplicate")
     assert [v["evidence"]["tape_score"] for v in tally.close_accepted.chosen()] == scores[:5]
     near = [v["evidence"]["nearest"] for v in verdicts if "nearest" in v.get("evidence", {})]
-    margin = RULES["verified"].margin
-    below = [margin(n, DECIDER) for n in near if "veto" not in n["by"]]
+    below = [margin(n) for n in near if "veto" not in n["by"]]
     chosen = [v["evidence"]["nearest"] for v in tally.close_rejected.chosen()]
-    assert [margin(n, DECIDER) for n in chosen] == sorted(below, reverse=True)[:5]
+    assert [margin(n) for n in chosen] == sorted(below, reverse=True)[:5]
     assert all(n["by"] == "title veto" for n in (v["evidence"]["nearest"] for v in tally.close_vetoed.chosen()))
 
 
@@ -332,12 +331,12 @@ def test_leaders_never_lose_the_frequent() -> None:
     ("evidence", "told"),
     [
         ({"by": "digest", "tape_score": 1.0}, "The same words in the same order, from first to last."),
-        ({"by": "tape", "tape_score": 0.87}, "87% of the sampled text in the same order; threshold 74%, which is en"),
-        ({"by": "tape", "tape_score": 0.7399}, "73.99% of the sampled text in the same order; threshold 74.00%,"),
-        ({"by": "short tape", "tape_score": 0.8}, "80% of the sampled text in the same order; threshold 85%, which is"),
+        ({"by": "tape", "score": 0.87, "demand": 0.74}, "87% of the sampled text in the same order; threshold 74%, "),
+        ({"by": "tape", "score": 0.7399, "demand": 0.74}, "73.99% of the sampled text in the same order; threshold 74"),
+        ({"by": "short tape", "score": 0.8, "demand": 0.85}, "80% of the sampled text in the same order; thresh"),
         ({"by": "title veto", "tape_score": 0.9}, "Ruled out: the titles name different things."),
-        ({"by": "title veto", "tape_score": 0.9}, "in the same order; threshold 74%, but a veto stands."),
-        ({"by": "content", "content_score": 0.8, "tape_score": 0.5}, "80% of the sampled main content"),
+        ({"by": "title veto", "score": 0.9, "demand": 0.74}, "in the same order; threshold 74%, but a veto stands."),
+        ({"by": "content", "score": 0.8, "demand": 0.74}, "80% of the sampled main content"),
         ({"by": "combined", "b_similarity": 3, "c_similarity": 360}, "at least 2 and 355 are needed"),
         ({"by": "tape", "tape_score": 0.8, "keys": {"head": 1, "wide": 3}}, "3 of 8 small supershingles."),
         ({"by": "tape", "tape_score": 0.8, "same_site": False}, "The pages are on different sites."),
@@ -363,27 +362,17 @@ def test_charts_of_extremes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "evidence", "above"),
+    ("evidence", "above"),
     [
-        ("verified", {"by": "tape", "tape_score": 0.8}, 0.06),
-        ("verified", {"by": "tape", "tape_score": 0.9, "tokens": [30, 80]}, 0.05),
-        ("verified", {"by": "title veto", "tape_score": 0.9, "vetoes": {"title": "holds"}}, 0.16),
-        ("verified", {"by": "unproved veto", "tape_score": 0.9, "vetoes": {"head": "unproved"}}, -0.05),
-        ("verified", {"by": "combined", "tape_score": 0.0, "b_similarity": 6, "c_similarity": 384}, None),
-        ("verified", {"by": "thin", "tape_score": 0.0}, None),
-        ("shingling", {"by": "shingling", "b_similarity": 5, "c_similarity": 300, "tape_score": 0.1}, 3),
-        ("simhash", {"by": "simhash", "b_similarity": 0, "c_similarity": 370, "tape_score": 0.1}, -2),
-        ("site-split", {"by": "simhash", "b_similarity": 0, "c_similarity": 380, "tape_score": 0.1}, 8),
-        ("combined", {"by": "combined", "b_similarity": 2, "c_similarity": 360}, 5),
-        ("combined", {"by": "combined: C", "b_similarity": 2, "c_similarity": 350}, -5),
-        ("combined", {"by": "combined: B", "b_similarity": 1, "c_similarity": 380}, -384),
-        ("simhash64", {"by": "simhash64", "simhash64_agree": 60, "b_similarity": 0, "c_similarity": 380}, 1),
-        ("combined", {"by": "digest"}, None),
+        ({"by": "tape", "score": 0.74, "demand": 0.74}, 0.0),
+        ({"by": "title veto", "score": 0.925, "demand": 0.74}, 0.25),
+        ({"by": "combined: C", "score": 348, "demand": 360}, -1 / 30),
+        ({"by": "thin", "score": 5, "demand": 20}, -0.75),
+        ({"by": "digest"}, None),
     ],
 )
-def test_margin_in_the_units_of_the_rule(rule: str, evidence: dict[str, Any], above: float | None) -> None:
-    decider = Decider(scheme="5" * 32, rule=rule)
-    assert RULES[rule].margin(evidence, decider) == (None if above is None else pytest.approx(above))
+def test_the_margin_is_a_share_of_the_demand(evidence: dict[str, Any], above: float | None) -> None:
+    assert margin(evidence) == (None if above is None else pytest.approx(above))
 
 
 def test_other_rules_have_closest_calls_too() -> None:
@@ -393,7 +382,7 @@ def test_other_rules_have_closest_calls_too() -> None:
         evidence = verdict.get("evidence", {})
         for pair in (evidence, evidence.get("nearest", {})):
             if "by" in pair and pair["by"] != "digest":
-                pair["by"] = "simhash"
+                pair |= {"by": "simhash", "score": pair["c_similarity"], "demand": 372}
     info = ReportInfo(Decider(scheme="5" * 32, rule="simhash"))
     words = Outline(build_report(verdicts, crawl.read_page, info)).words
     assert "threshold 372" in words

@@ -47,7 +47,7 @@ def test_a_decider_may_post_some_of_the_small_keys():
         assert columns.tolist() == [[int.from_bytes(key) for key in posted]]
         assert not keeps_the_same(some, decider(rule))
         assert keeps_the_same(some, replace(some, tape_min=0.8))
-    assert keeps_the_same(decider("shingling"), replace(decider("shingling"), blocks_posted=3))
+    assert not keeps_the_same(decider("shingling"), replace(decider("shingling"), thin_tokens=3))
 
 
 def test_keys_are_the_low_bytes_of_the_sketch():

@@ -26,13 +26,3 @@ def test_pairs_have_the_golden_numbers(case):
 def test_the_vectors_are_of_this_seed_and_scheme():
     assert GOLDEN["seed"] == golden.SEED
     assert Scheme(seed=golden.SEED).digest == "fa029bac04ff675f7a6588215f29787a"
-
-
-def test_a_scheme_that_was_begun_before_there_were_articles_makes_what_it_made():
-    before = Scheme(seed=golden.SEED, article_tape_bytes_max=0)
-    assert before.digest == "757311f998bcd0ccc504a933f21dfa4f"
-    assert Scheme.from_json(before.to_json()) == before
-    assert "article" not in before.to_json()
-    for page in GOLDEN["pages"]:
-        without = {name: value for name, value in page["sketch"].items() if not name.startswith("article_")}
-        assert golden.sketch_of(golden.record_of(page, before)) == without

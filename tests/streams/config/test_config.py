@@ -5,9 +5,8 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
-from neardup.decider import Decider, SiteOverride
+from neardup.decider import ONLINE_RULES, Decider, SiteOverride
 from neardup.errors import BadInput
-from neardup.rules import RULES
 from neardup.scheme import Scheme
 from streams.config.load import OPTIONS, Settings, load
 from streams.process.logs import Redactor
@@ -94,7 +93,7 @@ def test_every_error_at_once_with_value_origin_and_what_is_allowed(config):
         f"btach_ms {file}: unknown; did you mean batch_ms?",
         f"threads = True {file}: must be a whole number from 1 to 256",
         f"decider.tape_min = nan {file}: must be a number from 0 to 1",
-        f"decider.rule = 'verfied' {file}: must be one of {', '.join(RULES)}",
+        f"decider.rule = 'verfied' {file}: must be one of {', '.join(ONLINE_RULES)}",
         f"decider.tape_mim {file}: unknown; did you mean decider.tape_min?",
         "NEARDUP_KAFKA_SECURITY_PROTOCOL (environment): unknown; did you mean NEARDUP_KAFKA__SECURITY_PROTOCOL?",
         "kafka.group.id (environment NEARDUP_KAFKA__GROUP_ID): set group instead",
@@ -254,6 +253,7 @@ def test_every_number_of_the_decider_can_be_set():
     assert {f"decider.{item.name}" for item in fields(Decider)} - set(OPTIONS) == {
         "decider.scheme",
         "decider.rule_version",
+        "decider.model",  # of the partition
     }
 
 
@@ -270,7 +270,7 @@ def test_flags_and_variables_are_told_apart_by_name():
     assert not {"config", "kafka", "role"} & {option.parameter for option in options}
     option = OPTIONS["decider.tape_min"]
     assert (option.flag, option.env) == ("--set tape_min=", "NEARDUP_DECIDER__TAPE_MIN")
-    assert option.usage == "Tape score of a near-duplicate [NEARDUP_DECIDER__TAPE_MIN; default: 0.74]"
+    assert option.usage == "Tape score of a near-duplicate on one site [NEARDUP_DECIDER__TAPE_MIN; default: 0.74]"
 
 
 def test_any_librdkafka_setting_passes_through_for_all_roles_or_one(config):

@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 BASE_URL = "http://a.example/"
 #: Merges what is edited much as well; the live rule does not.
-LOOSE = {"tape_min": 0.3, "short_tape_min": 0.3, "elsewhere_veto": False}
+LOOSE = {"tape_min": 0.3, "short_tape_min": 0.3, "strict_tape_min": 0.3}
 
 
 def scanned(folder: Path, at: Path, warned: list[str] | None = None, **wanted: Any) -> ScanResult:

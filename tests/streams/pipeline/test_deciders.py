@@ -24,7 +24,7 @@ from tests.streams.archives import Sample, html, text, write_warc
 
 SCHEME = Scheme(seed=7)
 #: Takes pages of one title at two places of a site for one, as the pages below are.
-FIRST = Decider(SCHEME.digest, elsewhere_veto=False, numbered_veto=False)
+FIRST = Decider(SCHEME.digest, path_tape_max=0.0, alike_max=255)
 #: Its threshold lies above what the pages below have in common.
 STRICT = replace(FIRST, tape_min=0.99, noise_gaps_max=0)
 Make = Callable[[Scheme], Decider]
@@ -114,11 +114,11 @@ def test_it_must_be_asked_for(tmp_path: Path) -> None:
     ("numbers", "goes_on"),
     [
         ({"tape_min": 0.9}, True),
-        ({"candidates_max": 8, "postings_max": 32, "crowd_min": 3}, True),
+        ({"candidates_max": 8, "postings_max": 32}, True),
         ({"sites": {"a.example": SiteOverride(never_merge=True)}}, True),
         ({"rule": "tape"}, False),
         ({"thin_tokens": 10}, False),
-        ({"siblings_min": 0}, False),
+        ({"hot_postings_kept": 0}, False),
     ],
 )
 def test_what_the_index_keeps_must_be_the_same(numbers: dict[str, Any], goes_on: bool) -> None:
@@ -126,7 +126,7 @@ def test_what_the_index_keeps_must_be_the_same(numbers: dict[str, Any], goes_on:
 
 
 def test_rules_on_the_same_keys_follow_each_other() -> None:
-    assert not incompatibility(replace(FIRST, rule="shingling"), replace(FIRST, rule="combined", thin_tokens=10))
+    assert not incompatibility(replace(FIRST, rule="shingling"), replace(FIRST, rule="combined", c_min=10))
 
 
 def test_a_word_is_void_unless_it_follows_what_decides() -> None:
