@@ -117,7 +117,14 @@ def _verdict(chance: random.Random, page_id: int, n: int, url: str, kind: str) -
         verdict |= {"cluster": cluster, "cluster_size": size, "revision": revision, "canonical": url}
     if kind == "near_duplicate":
         score = 0.74 + page_id % 25 / 100 if page_id % 3 == 1 else 0.91
-        verdict["evidence"] = {"by": "tape", "tape_score": score, "same_site": False, "keys": {"wide": 2}}
+        verdict["evidence"] = {
+            "by": "tape",
+            "score": score,
+            "demand": 0.7,
+            "tape_score": score,
+            "same_site": False,
+            "keys": {"wide": 2},
+        }
         verdict["representative"] = {"page_id": 0, "url": "https://www.site0.example/0", "fetched_at": 1}
     if kind in ("near_duplicate", "unique") and page_id % 17 == 4:
         turned = [f"wide:3{page_id % 8}{page_id:012x}", f"head:10{page_id:012x}"][: 1 + page_id % 2]

@@ -17,7 +17,8 @@ from tests.streams.views.test_views_web import Server
 
 LONG = "https://long.example/" + "path/" * 370
 BASE = next(verdict for verdict in said(50) if verdict["verdict"] == "near_duplicate")
-NEAR = {"page_id": 0, "url": "https://a.example/0", "title": "A", "fetched_at": 1, "by": "title", "tape_score": 0.9,
+NEAR = {"page_id": 0, "url": "https://a.example/0", "title": "A", "fetched_at": 1, "by": "title",
+        "score": 0.9, "demand": 0.74, "tape_score": 0.9,
         "same_site": True, "keys": {"wide": 2}, "title_flags": 3}  # fmt: skip
 
 
