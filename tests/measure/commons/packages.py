@@ -51,7 +51,7 @@ def listed(path: Path = LIST) -> list[Package]:
 
 def cache_folder() -> Path:
     """Where archives and results are kept, outside the repository."""
-    given = os.environ.get("NEARDUP_COMMONS")
+    given = os.environ.get("NEARDUP_TEST_COMMONS")
     return Path(given) if given else Path.home() / ".cache" / "neardup" / "commons"
 
 
