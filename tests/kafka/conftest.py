@@ -112,7 +112,11 @@ def make(broker: str, names: Topics, tmp_path: Path) -> Iterator[Make]:
 def audited(broker: str, names: Topics, tmp_path: Path) -> Iterator[Line]:
     """A line that draws pairs of all pages, into a topic; its shadow joins next to nothing."""
     names = names._replace(audit=names.verdicts + ".audit")
-    wanted = {"audit_topic": names.audit, "audit_rate": 1.0, "shadow_set": "tape_min=0.999,short_tape_min=0.999"}
+    wanted = {
+        "audit_topic": names.audit,
+        "audit_rate": 1.0,
+        "shadow_set": "tape_min=0.999,two_sites_tape_min=0.999,short_tape_min=0.999",
+    }
     made = Line(broker, names, tmp_path, **wanted)
     yield made
     made.close()

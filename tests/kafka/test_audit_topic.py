@@ -21,7 +21,7 @@ from streams.pipeline.audit import open_audit
 from streams.pipeline.matcher import Matcher
 from streams.roles.tail import show
 
-STRICT = {"tape_min": 0.999, "short_tape_min": 0.999}
+STRICT = {"tape_min": 0.999, "two_sites_tape_min": 0.999, "short_tape_min": 0.999}
 
 
 def told(audited: Line) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from neardup.canonical import Member, choose
 from neardup.errors import BadInput
 from streams.client import LiveVerdicts
 from streams.config.settings import Settings, Topics
-from streams.errors import WrongUsage
 from streams.kafka import Admin, Connection
 from streams.roles.canonical import hold_stream
 from streams.roles.generations import control_topic
@@ -88,13 +87,13 @@ def test_another_policy_is_one_record_and_no_verdict(
         control_topic(settings, "topics").choose_canonical("of-a-newer-program,https")
         told = worker("/cluster.json?id=5")
         assert (told["canonical"], told["policy"]) == (SHORT, [])
-        assert "not known: canonical policy: no criterion 'of-a-newer-program'" in told["why"]["words"]
+        assert "the policy is unknown: canonical policy: no criterion 'of-a-newer-program'" in told["why"]["words"]
         with pytest.raises(BadInput, match="of-a-newer-program"):
             choices(settings)
         assert hold_stream(settings, "") == ()
         eventually(lambda: worker("/cluster.json?id=5")["canonical"] == SHORT, "as verdicts have it again")
         assert choices(settings) == SHORT
-        with pytest.raises(WrongUsage, match="no criterion 'cheaper'"):
+        with pytest.raises(BadInput, match="no criterion 'cheaper'"):
             hold_stream(settings, "cheaper")
         assert ends(settings.generations_topic) == 6
         assert ends(made.verdicts) == before, "nothing was said again"

@@ -114,7 +114,7 @@ def test_a_new_decider_decides_from_its_word_on(make: Make, tmp_path: Path) -> N
     matcher = line.start("match")
     line.settle()
     matcher.stop()
-    strict = {"decider_values": {"tape_min": 0.999}}
+    strict = {"decider_values": {"tape_min": 0.999, "two_sites_tape_min": 0.999}}
     # Its word is in the log when it dies, and is not written a second time.
     line.start("match", settings=strict, new_decider=True, step="1 polled", call=1).dead()
     line.publish(story(20))

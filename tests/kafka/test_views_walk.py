@@ -37,7 +37,7 @@ HOSTILE = {
     "terminal": ("clear \x1b[2J\x1b]0;owned\x07", "owned"),
 }
 #: Of a rule that only looks on, and nearly always disagrees: then pairs are drawn.
-STRICT = "tape_min=0.999,short_tape_min=0.999"
+STRICT = "tape_min=0.999,two_sites_tape_min=0.999,short_tape_min=0.999"
 WORD_BYTES = 10_000_000
 WORD = "http://long.example/word.html"
 

@@ -169,8 +169,9 @@ def test_workflows_run_the_two_commands_on_each_python() -> None:
     commands = [step.get("run", "") for job in jobs.values() for step in job["steps"]]
     assert commands.count("make check") == 1
     assert commands.count("make test") == 1
-    for job in jobs.values():
-        assert tuple(job["strategy"]["matrix"]["python"]) == PYTHONS
+    for name, job in jobs.items():
+        if name != "newest-numba":
+            assert tuple(job["strategy"]["matrix"]["python"]) == PYTHONS
         assert job["timeout-minutes"]
         for step in job["steps"]:
             if "uses" in step:

@@ -246,7 +246,7 @@ def test_a_learned_model_makes_stars(shell: Shell) -> None:
     assert "signals" in {member["by"] for line in lines for member in line["members"]}
     assert "signals:FILE" in shell(*command, "signals").err
     assert "none.json: No such file" in shell(*command, "signals:none.json").err
-    assert "must be one of tlcs, cosine, shingling" in shell(*command, "tlcs:near.json").err
+    assert "must be one of tlcs, cosine, signals:MODEL, shingling" in shell(*command, "tlcs:near.json").err
 
 
 def test_too_little_memory_is_told_before_anything_is_done(tmp_path: Path) -> None:

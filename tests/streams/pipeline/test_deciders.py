@@ -23,8 +23,8 @@ from streams.pipeline.matcher import Matcher
 from tests.streams.archives import Sample, html, text, write_warc
 
 SCHEME = Scheme(seed=7)
-#: Takes pages of one title at two places of a site for one, as the pages below are.
-FIRST = Decider(SCHEME.digest, path_tape_max=0.0, alike_max=255)
+#: Accepts pages of one title at two URLs of a site, such as the pages below, as near-duplicates.
+FIRST = Decider(SCHEME.digest, strict_tape_min=0.74)
 #: Its threshold lies above what the pages below have in common.
 STRICT = replace(FIRST, tape_min=0.99, noise_gaps_max=0)
 Make = Callable[[Scheme], Decider]

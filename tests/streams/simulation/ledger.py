@@ -26,8 +26,8 @@ def ledger(
     store: Reader,
     decider: Decider,
     *,
-    weigh: bool = False,
-    tell: bool = True,
+    keep_compared: bool = False,
+    emit: bool = True,
     threads: int = 1,
 ) -> Outcome:
     """Takes the place of `fold`: a verdict is a digest of all before it, and of what the store has of its URL."""
@@ -41,7 +41,7 @@ def ledger(
         rows[header.url_hash] = b"%d" % (int(known) + 1)
         verdicts += told
     meta: dict[bytes, bytes | None] = {} if chain is None else {b"chain": chain}
-    return Outcome(verdicts if tell else [], {Family.META: meta, Family.URLS: {**rows}}, scored_by_page=[])
+    return Outcome(verdicts if emit else [], {Family.META: meta, Family.URLS: {**rows}}, scored_by_page=[])
 
 
 def entered(
