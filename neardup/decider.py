@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cache, cached_property
 from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
 
-from neardup.written import newer, read, written
+from neardup.written import later, newer, read, written
 
 #: Online rules: `neardup.rules` has one of each name. A command that only names rules need not import them.
 ONLINE_RULES = ("shingling", "simhash", "combined", "site-split", "simhash64", "tape", "verified")
@@ -144,6 +144,9 @@ class Decider:
     ] = 9
     # a learned model, for `neardup partition --method signals:MODEL` alone
     model: str = ""
+    # shards and a judge (`neardup.sharded`); epoch 0: one matcher
+    shards: int = later(1, neutral=1)
+    epoch: int = later(0, neutral=0)
     sites: Annotated[Mapping[str, SiteOverride], Shapes.RULING, "Settings of single sites"] = field(
         default_factory=dict
     )

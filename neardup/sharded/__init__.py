@@ -1,0 +1,30 @@
+"""The matcher in two parts: shards, which find and score candidates, and a judge, which decides in the log's order.
+
+A decider names the number of shards V (`Decider.shards`) and the epoch E (`Decider.epoch`, in offsets of the sketch
+log). E = 0: one matcher, no parts. Otherwise a verdict is a function of the log and of (V, E); the number of processes,
+their speed, their crashes and repeated answers change nothing. See `Sharding` for the arithmetic.
+
+    sketch log ----+--> shard 0 .. V - 1  (`Shard`: posting lists, sketches) --- Candidates of each message --+
+                   |          ^                                                                               |
+                   |          +---------------- Effects of each message <---------------+                     v
+                   +------------------------------------------------------------------ judge (URLs, clusters, members,
+                                                                                       digests, namings, window)
+
+A shard keeps the sketches of the log's offsets that are its own, and the postings of those that represent a cluster. It
+answers each message of the log (`Candidates`) from the *stable view*: the index after the effects of all messages
+before `Sharding.stable_to(offset)`, no more and no fewer. What happened since, the judge finds in its window: the
+sketches and postings of the last two epochs.
+
+The judge is the matcher of `streams.pipeline.matcher` with a decider whose epoch is not 0: `Matcher.prepare` then takes
+one message at a time, with the V answers to it (`answers=`, Candidates by shard; none for a control record), and
+`Prepared.effects` are the `Effects` of this message. There is one for each message, also where nothing changes. The
+judge stores no sketch: of each live page it keeps the header and the texts of the record. It keeps the effects of the
+last two epochs among its rows; after a restart it must be given the messages of the log from
+`Sharding.stable_to(next_offset)` up to `next_offset` once more, for its window.
+
+`Shard` has two positions. `log_position`: the offset of the log behind the last message that it read.
+`effects_position`: the offset behind the last message whose effects are in its rows. Rows are a function of
+`effects_position` alone; they are written together with it. After a restart a shard must be given the log from
+`effects_position` on, and effects from there on. Effects and messages before its positions are ignored, so both may be
+given again. Answers may be repeated; the judge uses the first of an offset and shard.
+"""

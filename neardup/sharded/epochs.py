@@ -1,0 +1,25 @@
+"""Which shard a message belongs to, and which effects its answer must contain."""
+
+from typing import NamedTuple
+
+from neardup.decider import Decider
+from neardup.limits import PLACE_BITS
+
+
+class Sharding(NamedTuple):
+    """shards: V, a power of two. epoch: E, offsets of the log in an epoch, 1 or more."""
+
+    shards: int
+    epoch: int
+
+    @classmethod
+    def of(cls, decider: Decider) -> "Sharding":
+        return cls(decider.shards, decider.epoch)
+
+    def stable_to(self, offset: int) -> int:
+        """The message at `offset` is answered from the effects of all messages before this offset."""
+        return max(0, (offset // self.epoch - 1) * self.epoch)
+
+    def shard_of(self, page_id: int) -> int:
+        """The shard that holds a page's sketch."""
+        return (page_id >> PLACE_BITS) % self.shards

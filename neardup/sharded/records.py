@@ -1,0 +1,103 @@
+"""What shards and judge send each other, as arrays and as bytes.
+
+`Candidates`: the answer of one shard to one message of the log. Little-endian:
+
+    +---------+-----------+------------+-----------+------------+----------+-------------------+-----------+
+    | 1 (1)   | shard (2) | shards (2) | epoch (4) | offset (8) | cut (2)  | places cut (2 ea) | ANSWER... |
+    +---------+-----------+------------+-----------+------------+----------+-------------------+-----------+
+
+`Effects`: what one message of the log changes in the shards, in order:
+
+    +---------+------------+-----------+------------+-----------+
+    | 1 (1)   | shards (2) | epoch (4) | offset (8) | EFFECT... |
+    +---------+------------+-----------+------------+-----------+
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from neardup.errors import CorruptRecord
+from neardup.pairs.pair import Pair
+from neardup.sharded.epochs import Sharding
+
+VERSION = 1
+
+_KINDS: dict[Any, str] = {bool: "u1", int: "<u4", float: "<f8"}
+#: The fields of a `Pair`, exactly: whole numbers are counts of at most 32 bits.
+PAIR = np.dtype([(name, _KINDS[kind]) for name, kind in get_type_hints(Pair).items()])
+
+#: One pair of a page of the message and a document of the shard. place: of the page in its message. page_id: of the
+#: document. shared: 1 + number of common keys that are not hot, for a candidate; 0: the document follows the page's URL
+#: and is no candidate. keys: bit k is set if the document is posted under the page's k-th key.
+ANSWER = np.dtype([("place", "<u2"), ("page_id", "<u8"), ("shared", "u1"), ("keys", "<u8"), ("pair", PAIR)])
+
+
+class EffectKind(IntEnum):
+    """Persisted: values never change. Of each the fields of EFFECT that it uses."""
+
+    KEEP = 1  # page_id: the shard of this page stores its sketch, which is in the log
+    DROP = 2  # page_id
+    POST = 3  # page_id: a sketch becomes a candidate
+    UNPOST = 4  # page_id
+    FOLLOW = 5  # url, page_id: later fetches of this URL are scored against this sketch, too
+    LEAVE = 6  # url: no sketch follows it any more
+
+
+EFFECT = np.dtype([("kind", "u1"), ("page_id", "<u8"), ("url", "V16")])
+
+_CANDIDATES, _EFFECTS = struct.Struct("<BHHIQH"), struct.Struct("<BHIQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The answer of one shard to the message at `offset`.
+
+    cut: uint16[], places of pages with more candidates than are scored. pairs: ANSWER[], by place; of each page first
+    the candidates in their order.
+    """
+
+    sharding: Sharding
+    shard: int
+    offset: int
+    cut: np.ndarray
+    pairs: np.ndarray
+
+    def encode(self) -> bytes:
+        fixed = _CANDIDATES.pack(VERSION, self.shard, *self.sharding, self.offset, len(self.cut))
+        return fixed + self.cut.astype("<u2").tobytes() + self.pairs.tobytes()
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Candidates":
+        """Raises CorruptRecord."""
+        if len(data) < _CANDIDATES.size or data[0] != VERSION:
+            raise CorruptRecord(f"not the candidates of a shard, version {VERSION}: {data[:24].hex()}")
+        _, shard, shards, epoch, offset, many = _CANDIDATES.unpack_from(data)
+        at = _CANDIDATES.size + 2 * many
+        if (len(data) - at) % ANSWER.itemsize or len(data) < at:
+            raise CorruptRecord(f"the candidates of shard {shard} for offset {offset} have {len(data)} bytes")
+        cut = np.frombuffer(data[_CANDIDATES.size : at], dtype="<u2")
+        return cls(Sharding(shards, epoch), shard, offset, cut, np.frombuffer(data[at:], dtype=ANSWER))
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What the message at `offset` changes in the shards. items: EFFECT[], to be applied in order; often none."""
+
+    sharding: Sharding
+    offset: int
+    items: np.ndarray
+
+    def encode(self) -> bytes:
+        return _EFFECTS.pack(VERSION, *self.sharding, self.offset) + self.items.tobytes()
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Effects":
+        """Raises CorruptRecord."""
+        if len(data) < _EFFECTS.size or data[0] != VERSION or (len(data) - _EFFECTS.size) % EFFECT.itemsize:
+            raise CorruptRecord(f"not the effects of a message, version {VERSION}: {data[:24].hex()}")
+        _, shards, epoch, offset = _EFFECTS.unpack_from(data)
+        return cls(Sharding(shards, epoch), offset, np.frombuffer(data[_EFFECTS.size :], dtype=EFFECT))
