@@ -12,8 +12,8 @@ Method = Literal["tlcs", "cosine"]
 #: Limits of the signatures per document: 16 rotations of an MD5, and as many subsets as leave room for the document in
 #: a key.
 ROTATIONS_MAX, SUBSETS_MAX = 16, 31
-#: Longest compared text. The bit table of a pair of this length takes 110 MB.
-COMPARED_BYTES_MAX = 30_000
+#: Longest compared text. The table of a pair of this length takes 200 MB.
+COMPARED_BYTES_MAX = 20_000
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,12 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import LCSseq
 
-from neardup.kernels import alignment, straining, trusting
+from neardup.kernels import longest_runs, straining, trusting
 from neardup.partition.parameters import Parameters
 from neardup.partition.texts import points, widths
 
 _Points = npt.NDArray[np.uint32]
 _Positions = npt.NDArray[np.int32]
-
-#: Myers' algorithm is faster up to this number of edits; beyond it rapidfuzz's bit vectors are.
-EDITS_MAX = 800
 
 
 class Likeness(NamedTuple):
@@ -96,22 +93,17 @@ def filtered(a: _Points, b: _Points, window: int) -> tuple[npt.NDArray[np.bool_]
 def script(a: _Points, b: _Points, least: int = 0) -> _Positions | None:
     """Aligns b to a: int32[len(b)], the position in a of each character of b in their LCS, -1 for the others.
 
-    Returns None if the LCS is shorter than `least`. Of several LCS it always finds the same one.
+    Returns None if the LCS is shorter than `least`. Of several LCS it takes the one of step 6.
     """
     if len(a) == len(b) >= least and np.array_equal(a, b):  # filtered near-duplicates often are equal
         return np.arange(len(b), dtype=np.int32)
-    limit = len(a) + len(b) - 2 * least
-    partner = np.empty(len(b), np.int32)
-    if alignment.align(a, b, min(limit, EDITS_MAX), partner) >= 0:
-        return partner
-    if limit <= EDITS_MAX:
-        return None
     one, other = (side.tobytes().decode("utf-32-le", "surrogatepass") for side in (a, b))
-    if LCSseq.similarity(one, other, score_cutoff=least) < least:
+    common = LCSseq.similarity(one, other, score_cutoff=least)
+    if common < least:
         return None
-    partner[:] = -1
-    for block in LCSseq.editops(one, other).as_matching_blocks():
-        partner[block.b : block.b + block.size] = np.arange(block.a, block.a + block.size)
+    partner = np.full(len(b), -1, np.int32)
+    if common:
+        longest_runs.align(a, b, common, partner)
     return partner
 
 

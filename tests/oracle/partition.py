@@ -16,13 +16,14 @@ def signatures(sentences, rotations=16, subsets=7, smallest=4, bytes_of=len):
         for sentence in sentences:
             digest = hashlib.md5(sentence.encode()).digest()
             number = int.from_bytes(digest[r:] + digest[:r], "big")
-            by_remainder[number % subsets].append((number, 1 + math.log(bytes_of(sentence))))
+            weight = round((1 + math.log(bytes_of(sentence))) * 2**20)  # whole numbers: a sum of zero is zero
+            by_remainder[number % subsets].append((number, weight))
         for remainder in range(subsets):
             least = sorted(by_remainder[remainder])[:smallest]
             if len(least) < smallest:
                 continue
             sums = [sum(w if number >> bit & 1 else -w for number, w in least) for bit in range(128)]
-            out.append(sum(1 << bit for bit, total in enumerate(sums) if total > 1e-5))
+            out.append(sum(1 << bit for bit, total in enumerate(sums) if total > 0))
     return out
 
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.kernels import alignment, trusting
-from neardup.partition import Parameters, compare, trustable
+from neardup.partition import Parameters, compare
 from neardup.partition.texts import points
 from neardup.partition.trustable import filtered, least_common, script
 from tests.neardup.hostile import EXAMPLES, needs_jit
 from tests.oracle import partition as oracle
-from tests.oracle.lcs import lcs
+from tests.oracle.lcs import fewest_runs, lcs
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow")
 
@@ -68,17 +68,31 @@ def test_scripts_are_as_short_as_the_dynamic_program_says(a, b, limit):
         assert int((partner >= 0).sum()) == lcs(a, b)
 
 
+@pytest.mark.kernel
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.text("abc", max_size=30), st.text("abc", max_size=30))
+def test_of_equally_long_lcs_the_one_in_the_fewest_runs_is_taken(a, b):
+    """The oracle's table has lengths and runs as pairs, over the whole of both texts."""
+    found = script(points(a), points(b))
+    assert [None if i < 0 else i for i in found.tolist()] == fewest_runs(a, b)
+    assert script(points(a), points(b), lcs(a, b) + 1) is None
+
+
+@pytest.mark.kernel
+def test_scattered_matches_do_not_take_the_place_of_a_run():
+    """Of the LCS of length 4, one is a run; Myers' path of furthest reach matches the first characters it meets."""
+    assert script(points("waxbycz abcd"), points("abcd")).tolist() == [8, 9, 10, 11]
+    assert script(points("abcd waxbycz"), points("abcd")).tolist() == [0, 1, 2, 3]
+
+
 @needs_jit
-@pytest.mark.parametrize(("share", "by_bits"), [(0, False), (0.01, False), (0.3, True), (1, True)])
-def test_both_algorithms_find_an_lcs(monkeypatch, share, by_bits):
-    monkeypatch.setattr(trustable, "EDITS_MAX", 100)
+@pytest.mark.parametrize("share", [0, 0.01, 0.3, 1])
+def test_an_lcs_of_long_texts_has_the_oracles_length(share):
     text = words(150, 1)
     a, b = " ".join(text), " ".join(edited(text, share, 2))
     length = lcs(a, b)
-    assert (len(a) + len(b) - 2 * length > 100) == by_bits
     for least in (0, length):
         found = script(points(a), points(b), least)
-        assert found is not None
         assert is_common(a, b, found)
         assert int((found >= 0).sum()) == length
     assert script(points(a), points(b), length + 1) is None
