@@ -125,8 +125,16 @@ class Evaluation(Graphs):
         rows = {}
         for name in "BC":
             far = [pair for pair in self.judged(name) if self.difference(pair) > 200]
-            rows |= {f"{name}: {text}": self.row(pairs) for text, pairs in self.sites(far).items()}
+            rows |= {f"{name}: {text}": self.counted(pairs) for text, pairs in self.sites(far).items()}
         return {"8-far-apart": rows}
+
+    def counted(self, pairs):
+        """Counts, not shares: there are few such pairs."""
+        row = self.row(pairs)
+        del row["correct with forms"]
+        return {
+            name: cell if name == "labelled pairs" else round((cell or 0) * len(pairs)) for name, cell in row.items()
+        }
 
     def worst(self):
         out = {}

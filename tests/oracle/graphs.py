@@ -128,6 +128,8 @@ class Graphs:
             out["pairs whose texts are gone or too long"][column] = 0
             out["mean"][column] = mean(sizes) if sizes else None
             out["median"][column] = median(sizes) if sizes else None
+            reached = [size for size in sizes if 10 * sum(other <= size for other in sizes) >= 9 * n]
+            out["90% of the pairs differ in at most"][column] = min(reached, default=None)
             out["share of 2 (one word replaced)"][column] = share(sizes.count(2), n)
             out["share below 10"][column] = share(sum(size < 10 for size in sizes), n)
             out["number over 200"][column] = sum(size > 200 for size in sizes)
@@ -136,19 +138,20 @@ class Graphs:
 
     def between(self):
         by_b, by_c = {}, {}
-        for level in range(2, 7):
-            bits = sorted(self.pair(pair)[1] for pair in self.graph["B"] if self.pair(pair)[0] == level)
+        for name, levels in {**{level: [level] for level in range(2, 7)}, "all": range(2, 7)}.items():
+            bits = sorted(self.pair(pair)[1] for pair in self.graph["B"] if self.pair(pair)[0] in levels)
             middle = mean(bits) if bits else None
-            by_b[level] = {
+            by_b[name] = {
                 "pairs": len(bits),
                 "mean C-similarity": middle,
                 "median": bits[(len(bits) - 1) // 2] if bits else None,
                 "standard deviation": mean((x - middle) ** 2 for x in bits) ** 0.5 if len(bits) > 1 else None,
                 "share of at least 372": share(sum(x >= 372 for x in bits), len(bits)),
             }
-        for low, high in ((382, 384), (379, 381), (376, 378), (372, 375)):
+        ranges = {f"{low}-{high}": (low, high) for low, high in ((382, 384), (379, 381), (376, 378), (372, 375))}
+        for name, (low, high) in {**ranges, "all": (372, 384)}.items():
             equal = [self.pair(pair)[0] for pair in self.graph["C"] if low <= self.pair(pair)[1] <= high]
-            by_c[f"{low}-{high}"] = {
+            by_c[name] = {
                 "pairs": len(equal),
                 "mean B-similarity": mean(equal) if equal else None,
                 "share of at least 2": share(sum(x >= 2 for x in equal), len(equal)),

@@ -97,13 +97,17 @@ def judged(study: LabelledStudy, mask: Mask) -> list[Cell]:
     Forms: undecided pairs of prefilled, erasable forms. The last share counts them as correct: an index that drops such
     a page loses nothing.
     """
+    n, correct, incorrect, undecided, forms = _counted(study, mask)
+    return [n, *(ratio(count, n) for count in (correct, incorrect, undecided, forms, correct + forms))]
+
+
+def _counted(study: LabelledStudy, mask: Mask) -> list[int]:
+    """Counts labelled pairs in `mask`: all, correct, incorrect, undecided, and forms among the undecided."""
     chosen = list(compress(study.labels.labels, mask.tolist()))
     tally = Counter(label.label for label in chosen)
-    n = len(chosen)
     forms = sum(label.label is Judgement.UNDECIDED and Reason.PREFILLED_FORM in label.reasons for label in chosen)
     kinds = (Judgement.CORRECT, Judgement.INCORRECT, Judgement.UNDECIDED)
-    shares = [ratio(tally[kind], n) for kind in kinds]
-    return [n, *shares, ratio(forms, n), ratio(tally[Judgement.CORRECT] + forms, n)]
+    return [len(chosen), *(tally[kind] for kind in kinds), forms]
 
 
 _DIFFERENCE_ROWS: tuple[tuple[str, Reason], ...] = (
@@ -230,8 +234,10 @@ def far_apart(study: CrawlStudy, least: int = 200) -> Section:
             ("same site", mask & study.same_site),
             ("different sites", mask & ~study.same_site),
         ):
-            rows.append([f"{name}: {text}", *judged(study, part)])
-    table = ResultTable("8-far-apart", f"Labelled pairs with a term difference over {least}", _COLUMNS, _KINDS, rows)
+            rows.append([f"{name}: {text}", *_counted(study, part)])
+    columns, kinds = _COLUMNS[:-1], ("text", *["count"] * (len(_COLUMNS) - 2))
+    caption = f"Numbers of labelled pairs with a term difference over {least}"
+    table = ResultTable("8-far-apart", caption, columns, kinds, rows)
     text = ""
     if len(places) < int(similar.sum()):
         text = f"Of {int(similar.sum()):,} labelled similar pairs {len(places):,} are read, chosen by seed."

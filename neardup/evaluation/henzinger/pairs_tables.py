@@ -129,16 +129,9 @@ def _level(
 
 def between_section(study: CrawlStudy) -> Section:
     """Builds table 9: the two similarities against each other."""
-    c_levels = np.arange(385)
     joint = study.b.joint.sum(axis=0)
-    rows: list[list[Cell]] = []
-    for level in range(study.b.least, 7):
-        here = joint[level]
-        count = int(here.sum())
-        mean = ratio(float((here * c_levels).sum()), count)
-        spread = None if mean is None or count < 2 else float(np.sqrt((here * (c_levels - mean) ** 2).sum() / count))
-        median = int(np.searchsorted(np.cumsum(here), count / 2)) if count else None
-        rows.append([level, count, mean, median, spread, ratio(int(here[372:].sum()), count)])
+    rows = [_c_of_b(level, joint[level]) for level in range(study.b.least, 7)]
+    rows.append(_c_of_b("all", joint[study.b.least :].sum(axis=0)))
     b_table = ResultTable(
         "9-c-for-b",
         "C-similarity of the pairs of each B-similarity",
@@ -147,23 +140,12 @@ def between_section(study: CrawlStudy) -> Section:
         rows,
     )
     c_joint = study.c.joint.sum(axis=0)
-    b_levels = np.arange(7)
     c_rows: list[list[Cell]] = []
     for low, high in levels.C_LEVELS:
-        if high < study.c.least:
-            continue  # a run's own threshold may lie above the paper's
-        low = max(low, study.c.least)
-        here = c_joint[:, low : high + 1].sum(axis=1)
-        count = int(here.sum())
-        c_rows.append(
-            [
-                f"{low}-{high}",
-                count,
-                ratio(float((here * b_levels).sum()), count),
-                ratio(int(here[2:].sum()), count),
-                ratio(int(here[0]), count),
-            ]
-        )
+        if high >= study.c.least:  # a run's own threshold may lie above the paper's
+            low = max(low, study.c.least)
+            c_rows.append(_b_of_c(f"{low}-{high}", c_joint[:, low : high + 1].sum(axis=1)))
+    c_rows.append(_b_of_c("all", c_joint[:, study.c.least :].sum(axis=1)))
     c_table = ResultTable(
         "9-b-for-c",
         "B-similarity of the pairs of ranges of C-similarity",
@@ -183,6 +165,22 @@ def between_section(study: CrawlStudy) -> Section:
     else:
         section.missing = "The B graph is empty: there is no C-similarity to plot."
     return section
+
+
+def _c_of_b(name: Cell, counts: np.ndarray) -> list[Cell]:
+    """Formats a row. counts: int64[385], pairs by C-similarity."""
+    c_levels, count = np.arange(385), int(counts.sum())
+    mean = ratio(float((counts * c_levels).sum()), count)
+    spread = None if mean is None or count < 2 else float(np.sqrt((counts * (c_levels - mean) ** 2).sum() / count))
+    median = int(np.searchsorted(np.cumsum(counts), count / 2)) if count else None
+    return [name, count, mean, median, spread, ratio(int(counts[372:].sum()), count)]
+
+
+def _b_of_c(name: Cell, counts: np.ndarray) -> list[Cell]:
+    """Formats a row. counts: int64[7], pairs by B-similarity."""
+    count = int(counts.sum())
+    mean = ratio(float((counts * np.arange(7)).sum()), count)
+    return [name, count, mean, ratio(int(counts[2:].sum()), count), ratio(int(counts[0]), count)]
 
 
 def _c_for_b(joint: np.ndarray, least: int) -> Plot | None:
