@@ -62,7 +62,7 @@ class TopicError(NeardupError):
     @classmethod
     def anew(cls, topic: str, known: bytes, now: bytes | None, advice: str) -> "TopicError":
         """known, now: ids; None: there is no such topic now."""
-        became = "" if now is None else f" and made anew (now {now.hex()})"
+        became = "" if now is None else f" and recreated (now {now.hex()})"
         return cls(f"topic {topic} (id {known.hex()}) was deleted{became}: {advice}")
 
 
@@ -142,6 +142,6 @@ def verdicts_gone(topic: str, known: bytes, now: bytes | None) -> TopicError:
     """Return the error of a matcher whose topic of verdicts was deleted."""
     advice = (
         "the verdicts that it held are gone with it; make it with `neardup topics create` if it is missing, and start "
-        "the matcher: it says what is gone and how it is told again"
+        "the matcher: it says what is gone and how to emit it again"
     )
     return TopicError.anew(topic, known, now, advice)

@@ -29,7 +29,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class TopicIds:
     """Input and output topic of a role, by their ids: its positions are void once either is recreated.
 
     source: topic of the positions. sink: topic of the results: the sketch log for positions of `pages`, the verdicts
@@ -44,19 +44,19 @@ class Hop:
 class Committed:
     """A committed position.
 
-    hop: None for a position set by hand, which belongs to the present topics. first: of a matcher, digest of the
+    topic_ids: None for a position set by hand, which belongs to the present topics. first: of a matcher, digest of the
     decider at the log's begin.
     """
 
     offset: int
-    hop: Hop | None = None
+    topic_ids: TopicIds | None = None
     first: str = ""
 
     @property
     def note(self) -> str:
         """Metadata committed with the offset."""
-        assert self.hop is not None
-        return f"{self.hop.source.hex()} {self.hop.sink.hex()} {self.first}".rstrip()
+        assert self.topic_ids is not None
+        return f"{self.topic_ids.source.hex()} {self.topic_ids.sink.hex()} {self.first}".rstrip()
 
     @classmethod
     def read(cls, offset: int, note: str) -> "Committed":
@@ -64,7 +64,7 @@ class Committed:
         if not _NOTE.fullmatch(note):
             return cls(offset)
         source, sink, *first = note.split()
-        return cls(offset, Hop(bytes.fromhex(source), bytes.fromhex(sink)), *first)
+        return cls(offset, TopicIds(bytes.fromhex(source), bytes.fromhex(sink)), *first)
 
 
 _NOTE = re.compile("[0-9a-f]{32} [0-9a-f]{32}( [0-9a-f]{32})?")
@@ -137,7 +137,7 @@ class PageReader(Protocol):
     @property
     def topic(self) -> Topic: ...
     @property
-    def hop(self) -> Hop:
+    def topic_ids(self) -> TopicIds:
         """From the topic to the sketch log."""
         ...
 
@@ -225,7 +225,7 @@ class VerdictTransactions(Protocol):
     """Verdicts and the log's next offset, visible together or not at all."""
 
     @property
-    def hop(self) -> Hop:
+    def topic_ids(self) -> TopicIds:
         """From the log to the verdicts."""
         ...
 

@@ -1,22 +1,22 @@
 """Positions of one member of the group that consumes `pages`: what it has consumed, and what it may commit.
 
-A committed position names its topic and the sketch log that holds everything before it (`Hop`). A position of another
-`pages` topic is void: a late commit by a consumer of the old topic must not advance the new one. Positions of another
-log are rejected: the new log does not contain the records before them.
+A committed position names its topic and the sketch log that holds everything before it (`TopicIds`). A position of
+another `pages` topic is void: a late commit by a consumer of the old topic must not advance the new one. Positions of
+another log are rejected: the new log does not contain the records before them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from streams.errors import NEW_GENERATION, TopicError
-from streams.ports import Committed, Hop, Range
+from streams.ports import Committed, Range, TopicIds
 
 
 class Positions:
     """Positions of one member. due: acknowledged positions, not yet committed, by partition."""
 
-    def __init__(self, hop: Hop, sink: str) -> None:
+    def __init__(self, topic_ids: TopicIds, sink: str) -> None:
         """sink: the name of the sketch log."""
-        self.hop = hop
+        self.topic_ids = topic_ids
         self._sink = sink
         self.due: dict[int, int] = {}
         self._starts: dict[int, int] = {}  # assigned partition -> `stop` of its last range
@@ -35,12 +35,12 @@ class Positions:
         return {partition: self._offset(each) or 0 for partition, each in known.items()}
 
     def _offset(self, known: Committed | None) -> int | None:
-        if known is None or (known.hop is not None and known.hop.source != self.hop.source):
+        if known is None or (known.topic_ids is not None and known.topic_ids.source != self.topic_ids.source):
             return None
-        if known.hop is not None and known.hop.sink != self.hop.sink:
+        if known.topic_ids is not None and known.topic_ids.sink != self.topic_ids.sink:
             raise TopicError(
-                f"what the group has read so far is in topic {self._sink} of id {known.hop.sink.hex()}, which was "
-                f"deleted and made anew (now {self.hop.sink.hex()}): {NEW_GENERATION}"
+                f"the sketches of the group's pages are in topic {self._sink} of id {known.topic_ids.sink.hex()}, which "
+                f"was deleted and recreated (now {self.topic_ids.sink.hex()}): {NEW_GENERATION}"
             )
         return known.offset
 
@@ -64,7 +64,7 @@ class Positions:
     def read(self, partition: int, stop: int) -> Range:
         """Return the range that a batch accounts for. stop: the consumer's position behind it."""
         start, self._starts[partition] = self._starts[partition], stop
-        return Range(self.hop.source, partition, start, stop)
+        return Range(self.topic_ids.source, partition, start, stop)
 
     def acknowledge(self, ranges: Sequence[Range]) -> None:
         """Make the ends of ranges due, in partitions that are still assigned.

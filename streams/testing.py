@@ -24,7 +24,7 @@ from streams.errors import (
     pages_lost,
     verdicts_gone,
 )
-from streams.ports import Committed, Hop, Range
+from streams.ports import Committed, Range, TopicIds
 from streams.positions import Positions
 
 
@@ -195,17 +195,17 @@ class ScriptedPages:
         self.topic, self._sink = broker.topic(topic), broker.topic(sink)
         self.cut_off = self.deaf = False
         self.rebalances = 0
-        self._at_work = Positions(Hop(self.topic.id, self._sink.id), sink)
+        self._at_work = Positions(TopicIds(self.topic.id, self._sink.id), sink)
         self._coming: list[int] = []
         everywhere = range(len(self.topic.partitions))
         if not self._at_work.begun(self._committed(everywhere).values()):
             for partition in everywhere:
                 first = self.topic.partitions[partition].begin
-                broker.commit(group, topic, partition, Committed(first, self._at_work.hop))
+                broker.commit(group, topic, partition, Committed(first, self._at_work.topic_ids))
 
     @property
-    def hop(self) -> Hop:
-        return self._at_work.hop
+    def topic_ids(self) -> TopicIds:
+        return self._at_work.topic_ids
 
     def _committed(self, partitions: Iterable[int]) -> dict[int, Committed | None]:
         return {each: self._broker.committed(self.group, self.topic.name, each) for each in partitions}
@@ -265,7 +265,7 @@ class ScriptedPages:
         if self.cut_off or self.deaf:
             return
         for partition in sorted(partitions & self._at_work.due.keys()):
-            at = Committed(self._at_work.due.pop(partition), self._at_work.hop)
+            at = Committed(self._at_work.due.pop(partition), self._at_work.topic_ids)
             self._broker.commit(self.group, self.topic.name, partition, at)
 
     def check(self) -> None:
@@ -408,7 +408,7 @@ class Transactions:
     ) -> None:
         self._broker, self._log, self._verdicts, self.group, self._audit = broker, log, verdicts, group, audit
         self._around = around
-        self.hop = Hop(broker.topic(log).id, broker.topic(verdicts).id)
+        self.topic_ids = TopicIds(broker.topic(log).id, broker.topic(verdicts).id)
         self.first = ""
         self._late: list[tuple[bytes, bytes]] = []
 
@@ -441,7 +441,7 @@ class Transactions:
             self._late = []
         if audit:
             self._broker.topic(self._audit).partitions[0].records += audit
-        self._broker.commit(self.group, self._log, 0, Committed(next_offset, self.hop, self.first))
+        self._broker.commit(self.group, self._log, 0, Committed(next_offset, self.topic_ids, self.first))
         self._around("committed")
 
     def _append(self, topic: ScriptedTopic, verdicts: Sequence[tuple[bytes, bytes]]) -> None:
@@ -456,8 +456,8 @@ class Transactions:
 
     def check(self) -> None:
         now = self._broker.topics.get(self._verdicts)
-        if now is None or now.id != self.hop.sink:
-            raise verdicts_gone(self._verdicts, self.hop.sink, now.id if now else None)
+        if now is None or now.id != self.topic_ids.sink:
+            raise verdicts_gone(self._verdicts, self.topic_ids.sink, now.id if now else None)
 
 
 class ForgetfulStore(MemoryStore):

@@ -40,12 +40,14 @@ def backfill(options: Options) -> int:
     """
     from streams.commands.terminal import bar
     from streams.roles import run_backfill
-    from streams.roles.backfill import Wishes
+    from streams.roles.backfill import BackfillOptions
 
     settings = options.settings
     if not settings.generation:
         raise WrongUsage("a backfill fills a generation of its own: name it, as --generation second")
-    wishes = Wishes(rate=options.rate, once=options.once, read_pages=options.read_pages, archives=options.archives)
+    wishes = BackfillOptions(
+        rate=options.rate, once=options.once, read_pages=options.read_pages, archives=options.archives
+    )
     if not settings.origins.get("state", "").startswith("flag"):
         state = Path(settings.state)
         settings = replace(settings, state=str(state.with_name(f"{state.name}.{settings.generation}")))

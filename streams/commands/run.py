@@ -21,9 +21,9 @@ def run(options: Options) -> None:
 
     Without NEARDUP_SEED the seed is that of the state directory, drawn at random where there is none yet.
     """
-    from streams.roles import run_both
+    from streams.roles import run_single_process
 
-    run_both(_with_seed(options.settings), **values(options, "settings"))
+    run_single_process(_with_seed(options.settings), **values(options, "settings"))
 
 
 def _with_seed(settings: Settings) -> Settings:

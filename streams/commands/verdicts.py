@@ -35,14 +35,14 @@ def verdicts(options: Options) -> None:
     """Print verdicts as they come, committed ones only: a table, or in a pipe lines with tabs between."""
     from rich.console import Console
 
-    from streams.roles.tail import Wanted, parse_columns, show
+    from streams.roles.tail import VerdictFilter, parse_columns, show
 
     show(
         options.settings,
         Console(),
         json_out=sys.stdout.buffer if options.as_json else None,
         start=parse_start(options.start, SystemClock().now_ms()),
-        wanted=Wanted.of(options.sites, options.kinds),
+        verdict_filter=VerdictFilter.of(options.sites, options.kinds),
         columns=parse_columns(options.columns),
         follow=options.follow,
     )

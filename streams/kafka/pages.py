@@ -20,7 +20,7 @@ from streams.kafka.connection import (
     log,
 )
 from streams.kafka.reader import TopicClient, same_topic
-from streams.ports import Committed, Hop, Range, Record
+from streams.ports import Committed, Range, Record, TopicIds
 from streams.positions import Positions
 
 #: A commit by a member whose partitions have just gone to another one.
@@ -67,7 +67,7 @@ class KafkaPages(TopicClient):
         self._sink = sink
         self._asked: float | None = None  # when the commit was sent whose answer has not come
         self._refused: KafkaError | None = None
-        self._at_work = Positions(Hop(self.topic.id, sink.id if sink else bytes(16)), sink.name if sink else "")
+        self._at_work = Positions(TopicIds(self.topic.id, sink.id if sink else bytes(16)), sink.name if sink else "")
         self._closing = False
         self._begin_group()
         self.rebalances = 0
@@ -92,7 +92,7 @@ class KafkaPages(TopicClient):
         return {place.partition: committed_of(place) for place in found}
 
     def _places_of(self, offsets: Mapping[int, int]) -> list[TopicPartition]:
-        note = {partition: Committed(offset, self._at_work.hop).note for partition, offset in offsets.items()}
+        note = {partition: Committed(offset, self._at_work.topic_ids).note for partition, offset in offsets.items()}
         return [TopicPartition(self.topic.name, each, offset, note[each]) for each, offset in offsets.items()]
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -131,9 +131,9 @@ class KafkaPages(TopicClient):
         return pages_lost(self.bootstrap, self.group, self.topic.name, partition, wanted, held)
 
     @property
-    def hop(self) -> Hop:
+    def topic_ids(self) -> TopicIds:
         """From the topic to the sketch log."""
-        return self._at_work.hop
+        return self._at_work.topic_ids
 
     def assigned(self) -> list[int]:
         """The partitions that this member has now."""

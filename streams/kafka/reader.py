@@ -112,7 +112,7 @@ class TopicClient:
             elif len(got) < chunk and time.monotonic() >= deadline:
                 break
         if self._held:
-            # librdkafka goes on at the old position of a topic that was deleted and made anew. Asked after the records
+            # librdkafka goes on at the old position of a topic that was deleted and recreated. Asked after the records
             # are here: an id that is still the same was so when they were read. It takes half a millisecond.
             try:
                 self._same_topic(TRY_SECONDS_MAX)

@@ -22,7 +22,7 @@ from streams.kafka.connection import (
     error_of,
     repeat,
 )
-from streams.ports import Committed, Hop
+from streams.ports import Committed, TopicIds
 from streams.process.watchdog import Watchdog
 
 #: A transaction may go on for so long after the process was told to stop.
@@ -33,7 +33,7 @@ _Record = tuple[str, bytes | None, bytes, list[tuple[str, str | bytes | None]] |
 
 
 #: Of a matcher that nobody will start again.
-NOWHERE = Hop(bytes(16), bytes(16))
+NOWHERE = TopicIds(bytes(16), bytes(16))
 
 
 class KafkaVerdicts:
@@ -61,13 +61,13 @@ class KafkaVerdicts:
         audit_topic: str = "",
         group: str,
         transactional_id: str,
-        hop: Hop = NOWHERE,
+        topic_ids: TopicIds = NOWHERE,
         transaction_timeout_ms: int = 120_000,
         deadline_s: float = 90.0,
         message_bytes_max: int = 1_000_000,
         watchdog: Watchdog | None = None,
     ) -> None:
-        """hop: kept beside the committed offset; `check` looks whether the topic is still its sink.
+        """topic_ids: kept beside the committed offset; `check` looks whether the topic is still its sink.
 
         deadline_s: for each of init, committed and commit. watchdog: for calls that hang beyond it.
         """
@@ -75,7 +75,7 @@ class KafkaVerdicts:
         self.transactional_id = transactional_id
         self._commits = 0
         self._repeated = ""  # the call that was repeated; after it no other transaction is begun
-        self._log, self.hop, self.first = log_topic, hop, ""
+        self._log, self.topic_ids, self.first = log_topic, topic_ids, ""
         self._audit_topic = audit_topic
         self._deadline_s = deadline_s
         self._connection = connection
@@ -156,7 +156,7 @@ class KafkaVerdicts:
 
     def _transaction(self, records: Sequence[_Record], next_offset: int) -> None:
         producer = self._producer
-        note = Committed(next_offset, self.hop, self.first).note
+        note = Committed(next_offset, self.topic_ids, self.first).note
         place = [TopicPartition(self._log, 0, next_offset, note)]
         self._call("begin", producer.begin_transaction)
         self._produce(records)
@@ -241,8 +241,8 @@ class KafkaVerdicts:
     def check(self) -> None:
         """Raises TopicError if the topic was deleted or made anew; BrokerError soon, if that cannot be told."""
         now = self._admin.topics([self.topic], TRY_SECONDS_MAX).get(self.topic)
-        if now is None or now.id != self.hop.sink:
-            raise verdicts_gone(self.topic, self.hop.sink, now.id if now else None)
+        if now is None or now.id != self.topic_ids.sink:
+            raise verdicts_gone(self.topic, self.topic_ids.sink, now.id if now else None)
 
     def close(self) -> None:
         """Leaves an open transaction to the next `init`; waits for nothing."""

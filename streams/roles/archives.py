@@ -1,7 +1,8 @@
-"""Archives read into the sketch log of a backfill, before its pages: a sketcher without a topic.
+"""Reads archives into the sketch log of a backfill, before its pages.
 
-Messages say what they account for as a sketcher's do, each archive a source of its own, named by what it holds. It goes
-on behind what the index has of each: what the log holds beyond that is sent again, and dropped by its marks.
+Its messages carry ranges like a sketcher's. Each archive is a source, named by the digest of its content. It continues
+behind the part of each archive that the index has; what the log holds beyond that is sent again, and the matcher drops
+it by its marks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ from streams.roles.runtime import WAIT_SECONDS, Runtime, connect
 from streams.state.directory import MatcherDirectory
 
 _log = logs.get("backfill")
-_PROBLEMS_TOLD_MAX = 20
+_PROBLEMS_LOGGED_MAX = 20
 
 
 def open_archives(paths: Sequence[str], settings: Settings) -> list[LocalSource]:
@@ -40,12 +41,12 @@ def open_archives(paths: Sequence[str], settings: Settings) -> list[LocalSource]
         for source in open_sources(path, base_url=None, body_bytes_max=bound):
             found.setdefault(source.record.id, source)
     if len(found) > ARCHIVES_MAX:
-        raise BadInput(f"{len(found):,} archives, and {ARCHIVES_MAX:,} can be read side by side; name fewer")
+        raise BadInput(f"{len(found):,} archives; at most {ARCHIVES_MAX:,} are read side by side: name fewer")
     return list(found.values())
 
 
 def known_of(sources: Sequence[LocalSource], settings: Settings) -> tuple[dict[str, Mark], int]:
-    """How far the generation's index knows of each, by id, and its log time; nothing of an index of another log.
+    """The index's mark of each archive, by id, and its log time; empty for an index of another log.
 
     Raises StateError.
     """
@@ -62,12 +63,12 @@ def known_of(sources: Sequence[LocalSource], settings: Settings) -> tuple[dict[s
 
 
 class ArchivesRole:
-    """bytes_done, bytes_total: of the archives. done: whether all of it is acknowledged."""
+    """bytes_done, bytes_total: of the archives. done: all sketches are acknowledged."""
 
     def __init__(
         self, sources: Sequence[LocalSource], known: tuple[Mapping[str, Mark], int], settings: Settings, rate: float
     ) -> None:
-        """known: as `known_of` gives it."""
+        """known: the result of `known_of`."""
         self._sources, self._settings = sources, settings
         self._marks, log_time = known
         self._time = ArchiveTime(log_time)
@@ -77,7 +78,7 @@ class ArchivesRole:
         self.done = not sources
 
     def run(self, runtime: Runtime) -> None:
-        """Returns when all are read, or it is stopped. Raises BrokerError, ReaderLost, BadInput."""
+        """Returns when all are read, or the runtime is stopped. Raises BrokerError, ReaderLost, BadInput."""
         settings, scheme = self._settings, self._settings.scheme()
         connection = connect(settings, "sketch")
         admin = Admin(connection)
@@ -91,7 +92,7 @@ class ArchivesRole:
             ) as out,
         ):
             allowed = takewhile(lambda page: self._may_go_on(runtime.stop.wait, health.turned), pages)
-            told = 0
+            logged = 0
             for count, message in messages_of(allowed, scheme, pages_max=settings.batch_pages, log=log.id):
                 out.send(as_first(message) if first else message)
                 first = False
@@ -100,9 +101,9 @@ class ArchivesRole:
                     out.poll(0.02)
                 runtime.metrics.pages["sketch"].inc(count)
                 self.bytes_done = pages.bytes_read
-                for _, problem in pages.problems[told:_PROBLEMS_TOLD_MAX]:
+                for _, problem in pages.problems[logged:_PROBLEMS_LOGGED_MAX]:
                     _log.warning("a part of an archive cannot be read", problem=problem)
-                told = len(pages.problems)
+                logged = len(pages.problems)
             out.flush()
             self.bytes_done = pages.bytes_read
             self.done = not runtime.stop.is_set()

@@ -1,15 +1,16 @@
-"""A backfill: history judged once more, into a generation of its own, beside the live one.
+"""Backfill: judges history again, into a generation of its own, beside the live one.
 
-Where the sketches of the live generation can be used, its log is folded by another decider, and no page is read. Else
-`pages` is read from its begin on, partitions merged by fetch time (`streams.kafka.merged`), by the same two roles that
-serve the live stream: what is committed is never read again, what is not is sent again and dropped by its marks. So it
-may be stopped and killed at any moment, and the same call goes on. Once it has caught up it follows the live topic.
+If the sketches of the live generation fit, its log is folded by another decider, and no page is read. Else `pages` is
+read from its start, with partitions merged by fetch time (`streams.kafka.merged`), by the same two roles that serve the
+live stream. Committed input is never read again; the rest is sent again, and the matcher drops it by its marks. So a
+backfill may be stopped or killed at any moment, and the same call continues. Once it has caught up it follows the live
+topic.
 
-What was taken down stays down: once history is read, all takedowns that the control topic keeps are repeated behind
-it, at one position of the log, which the control topic then holds. Without them it has not caught up.
+Taken-down pages stay down: once history is read, all takedowns of the control topic are repeated behind it, at one
+position of the log, which the control topic then holds. Before that the generation has not caught up.
 
-The control topic says what the generation was made with, so that a call that goes on is held to it. It may go on once
-the generation is live, too.
+The control topic records the settings of the generation, and a call that continues must have the same. It may also
+continue once the generation is live.
 """
 
 import threading
@@ -27,23 +28,23 @@ from streams.kafka.generations import now_ms
 from streams.kafka.topics import Sizes, compacted, create
 from streams.process import logs
 from streams.roles.archives import ArchivesRole, known_of, open_archives
-from streams.roles.both import run_both
+from streams.roles.backfill_progress import BackfillProgress, Shown
 from streams.roles.generations import check_own, control_topic, settings_of, shown
 from streams.roles.operator import repeat_takedowns
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
-from streams.roles.telling import Shown, Telling
+from streams.roles.single_process import run_single_process
 from streams.roles.wiring import run_matcher, run_sketcher
 
 _log = logs.get("backfill")
 
-#: Between two looks at how far it is.
+#: Between two updates of the progress.
 LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """rate: pages a second at most; 0: no limit. once: ends at the ends of now, instead of following the live topic.
-    read_pages: also where there are sketches that could be used. archives: paths and URLs of what is read before them.
+class BackfillOptions:
+    """rate: most pages per second; 0: no limit. once: end at the present end instead of following the live topic.
+    read_pages: read pages even if existing sketches fit. archives: paths and URLs to read before the pages.
     """
 
     rate: float = 0.0
@@ -53,26 +54,33 @@ class Wishes:
 
 
 def run_backfill(
-    settings: Settings, wishes: Wishes = Wishes(), runtime: Runtime | None = None, *, shown: Shown | None = None
+    settings: Settings,
+    options: BackfillOptions = BackfillOptions(),
+    runtime: Runtime | None = None,
+    *,
+    shown: Shown | None = None,
 ) -> bool:
-    """Fills `settings.generation` until it is stopped, or, with `once`, has caught up; whether it has: without `once`
-    also if an earlier call has.
+    """Fills `settings.generation` until it is stopped or, with `once`, has caught up.
 
-    settings: of the new generation: its scheme, decider and state directory. runtime: by default one with logs, metrics
-    and signals of its own. shown: tells a person how far it is; by default the log does. Raises BadInput for a
-    generation that is live, or exists, and was not begun by a backfill; StateError where it was begun with another
-    scheme or decider; and what the roles raise.
+    Args:
+        settings: of the new generation: its scheme, decider and state directory.
+        runtime: by default one with logs, metrics and signals of its own.
+        shown: shows the progress; by default the log does.
+
+    Returns whether the generation has caught up; without `once`, also if an earlier call has. Raises BadInput for a
+    generation that is live, or exists, and was not begun by a backfill; StateError if it was begun with another scheme
+    or decider; and what the roles raise.
     """
     if runtime is None:
         with serving(settings, "backfill") as made:
-            return run_backfill(settings, wishes, made, shown=shown)
-        return False  # it was told to stop while it waited for Kafka
-    sources = open_archives(wishes.archives, settings) if settings.generation else []
-    settings, generation, control = _begun(settings, wishes, tuple(source.record.id for source in sources))
+            return run_backfill(settings, options, made, shown=shown)
+        return False  # stopped while it waited for Kafka
+    sources = open_archives(options.archives, settings) if settings.generation else []
+    settings, generation, control = _begun(settings, options, tuple(source.record.id for source in sources))
     runtime = replace(runtime, settings=settings)
     known = known_of(sources, settings) if sources else ({}, 0)
-    archives = ArchivesRole(sources, known, settings, wishes.rate)
-    watch = _Watch(settings, wishes, runtime, control, generation, Telling(shown))
+    archives = ArchivesRole(sources, known, settings, options.rate)
+    watch = _Watch(settings, options, runtime, control, generation, BackfillProgress(shown))
     watch.archives = archives
 
     def sketch(settings: Settings, runtime: Runtime) -> None:
@@ -87,48 +95,50 @@ def run_backfill(
         if settings.judges_anew:
             run_matcher(settings, runtime)
         else:
-            run_both(settings, runtime, sketcher=sketch)
+            run_single_process(settings, runtime, sketcher=sketch)
     finally:
         runtime.stop.set()
         thread.join(LOOK_SECONDS + STOP_SECONDS_MAX)
-    return watch.caught_up or not (wishes.once or generation.filling)
+    return watch.caught_up or not (options.once or generation.filling)
 
 
-def _begun(settings: Settings, wishes: Wishes, archives: tuple[str, ...]) -> tuple[Settings, Generation, ControlTopic]:
-    """The generation's settings and description; its topics are made, and the control topic knows of it."""
+def _begun(
+    settings: Settings, options: BackfillOptions, archives: tuple[str, ...]
+) -> tuple[Settings, Generation, ControlTopic]:
+    """Creates the topics, records the generation, and returns its settings and record."""
     name = settings.generation
     if not name:
         raise BadInput("a backfill fills a generation of its own: name it, as --generation second")
     admin = Admin(connect(settings, "topics"))
     control = control_topic(settings, "topics")
-    said = control.read()
-    known = said.known.get(name)
-    if known is None and said.live == name:
+    recorded = control.read()
+    known = recorded.known.get(name)
+    if known is None and recorded.live == name:
         own = replace(settings, sketches_of=None)
         roles = f"run --generation {name}"
         if own.topics.sketches not in admin.topics([own.topics.sketches]):
             roles = f"match --generation {name} --sketches-of OTHER, the one whose sketches it judges"
         raise BadInput(
             f"generation {name} is the live one, and no backfill began it: each page would be judged a copy of itself; "
-            f"name another one (to go on serving it: neardup {roles})"
+            f"name another one (to continue serving it: neardup {roles})"
         )
     if known is None:
         _must_be_new(admin, replace(settings, sketches_of=None))
-        known = replace(_described(settings, said, wishes), archives=archives)
+        known = replace(_described(settings, recorded, options), archives=archives)
     settings = replace(settings, sketches_of=known.sketches_of)
     check_own(settings, known)
     decider = settings.decider(settings.scheme()).digest
     if known.decider != decider:
         raise StateError(
             f"generation {name} was begun with decider {known.decider}, and {decider} is set: one generation is judged "
-            f"by one rule; set what it was, or remove it: neardup generations remove {name}",
+            f"by one rule; set the former one, or remove the generation: neardup generations remove {name}",
         )
     if known.archives != archives:
         raise StateError(
             f"generation {name} was begun with {len(known.archives)} archives, and others are named now: the order "
-            "would be another one; name the same ones, in the same order"
+            "would change; name the same ones, in the same order"
         )
-    sizes = _sizes(admin, settings, said)
+    sizes = _sizes(admin, settings, recorded)
     control.create(sizes.replicas)
     create(admin, settings.topics, sizes)
     if known.stage is Stage.MADE:
@@ -137,28 +147,28 @@ def _begun(settings: Settings, wishes: Wishes, archives: tuple[str, ...]) -> tup
 
 
 def _must_be_new(admin: Admin, settings: Settings) -> None:
-    """Raises BadInput if the generation has topics that hold something already."""
+    """Raises BadInput if topics of the generation hold records."""
     names = settings.topics
     for topic in admin.topics([names.sketches, names.verdicts]).values():
         if sum(admin.offsets(topic, "latest").values()):
             raise BadInput(
-                f"topic {topic.name} holds something, and {settings.generations_topic} knows of no generation "
-                f"{settings.generation}: somebody else's roles serve it; name another one"
+                f"topic {topic.name} holds records, and {settings.generations_topic} has no generation "
+                f"{settings.generation}: other roles serve it; name another one"
             )
 
 
-def _described(settings: Settings, said: Generations, wishes: Wishes) -> Generation:
+def _described(settings: Settings, recorded: Generations, options: BackfillOptions) -> Generation:
     scheme = settings.scheme()
     of = settings.sketches_of
     if of is None:
-        of = said.log_of(said.live)
-        asked = wishes.read_pages or wishes.archives
-        why = "so it was asked for" if asked else _why_not_reused(settings, of, scheme.digest)
+        of = recorded.log_of(recorded.live)
+        asked = options.read_pages or options.archives
+        why = "--read-pages or archives were given" if asked else _why_not_reused(settings, of, scheme.digest)
         if why:
-            _log.info("pages are read, and sketched anew", reason=why)
+            _log.info("reads and sketches the pages", reason=why)
             of = None
         else:
-            _log.info("sketches are reused: their log is folded, and no page is read", sketches_of=shown(of))
+            _log.info("reuses sketches: folds their log, and reads no page", sketches_of=shown(of))
     decider, now = settings.decider(scheme).digest, now_ms()
     return Generation(
         settings.generation, scheme.digest, decider, of, created_ms=now, staged_ms=now, version=version("neardup")
@@ -166,7 +176,7 @@ def _described(settings: Settings, said: Generations, wishes: Wishes) -> Generat
 
 
 def _why_not_reused(settings: Settings, of: str, scheme: str) -> str:
-    """Why a generation's sketches cannot be judged by another decider; empty if they can."""
+    """Why a generation's sketches cannot be reused; "" if they can."""
     topic = replace(settings, sketches_of=of).topics.sketches
     if not Admin(connect(settings, "match")).topics([topic]):
         return f"there is no topic {topic}"
@@ -175,7 +185,7 @@ def _why_not_reused(settings: Settings, of: str, scheme: str) -> str:
     if newest is None:
         return f"topic {topic} is empty"
     if begin:
-        return f"topic {topic} begins at offset {begin}: what was before is gone"
+        return f"topic {topic} begins at offset {begin}: earlier sketches are gone"
     try:
         held = decode_entry(newest.value() or b"", newest.offset()).scheme.hex()
     except CorruptRecord as error:
@@ -183,9 +193,9 @@ def _why_not_reused(settings: Settings, of: str, scheme: str) -> str:
     return "" if held == scheme else f"topic {topic} holds sketches of scheme {held}, and {scheme} is set"
 
 
-def _sizes(admin: Admin, settings: Settings, said: Generations) -> Sizes:
-    """As the topics of the live generation are."""
-    live = settings_of(settings, said, said.live).topics
+def _sizes(admin: Admin, settings: Settings, recorded: Generations) -> Sizes:
+    """Sizes of the live generation's topics."""
+    live = settings_of(settings, recorded, recorded.live).topics
     pages = admin.topic(settings.topics.pages)
     sizes = Sizes(
         partitions=pages.partitions,
@@ -203,24 +213,24 @@ def _sizes(admin: Admin, settings: Settings, said: Generations) -> Sizes:
 
 
 class _Watch:
-    """Looks on from a thread of its own, tells how far it is, and writes down that it has caught up."""
+    """Thread that reports progress, repeats takedowns, and records that the generation has caught up."""
 
     def __init__(
         self,
         settings: Settings,
-        wishes: Wishes,
+        options: BackfillOptions,
         runtime: Runtime,
         control: ControlTopic,
         generation: Generation,
-        telling: Telling,
+        progress: BackfillProgress,
     ) -> None:
-        self._settings, self._wishes, self._runtime = settings, wishes, runtime
-        self._telling = telling
+        self._settings, self._options, self._runtime = settings, options, runtime
+        self._progress = progress
         self._control, self._generation = control, generation
         self._admin = Admin(replace(connect(settings, "match"), stop=runtime.stop))
         self.archives: ArchivesRole | None = None
         self._reader: MergedPages | None = None
-        self._end = -1  # of the log, as it was seen last: whoever is there has caught up
+        self._end = -1  # of the log at the last look; a matcher that reaches it has caught up
         self._taken_down = False
         self.caught_up = False
 
@@ -232,8 +242,8 @@ class _Watch:
             settings.group_of("sketch"),
             log,
             time_of=partial(fetch_time, codec=settings.codec),
-            rate=self._wishes.rate,
-            once=self._wishes.once,
+            rate=self._options.rate,
+            once=self._options.once,
         )
         return self._reader
 
@@ -243,9 +253,9 @@ class _Watch:
             try:
                 self._look()
                 warned = ""
-            except NeardupError as error:  # whoever does the work says so, too
+            except NeardupError as error:  # the roles report it, too
                 if str(error) != warned:
-                    _log.warning("it cannot be told how far the backfill is", reason=str(error))
+                    _log.warning("the progress of the backfill is unknown", reason=str(error))
                 warned = str(error)
 
     def _look(self) -> None:
@@ -254,23 +264,23 @@ class _Watch:
             read = self._all_read()
             if read and not self._settings.judges_anew and not self._taken_down:
                 self._repeat_takedowns()
-                return  # the end is another one now
+                return  # the log's end has changed
             if read and 0 <= self._end <= judged:
                 self._catch_up()
-            # With `once` the end of a log that others write to stays what it was at first.
-            if not (read and self._end >= 0 and self._wishes.once):
+            # With `once`, the first end counts, although other roles may write more.
+            if not (read and self._end >= 0 and self._options.once):
                 self._end = end if read else -1
-        self._tell_progress(judged, end)
+        self._report_progress(judged, end)
 
     def _judged(self) -> tuple[int, int]:
-        """Up to where the log is judged, and its end."""
+        """Returns the offset before which the log is judged, and its end."""
         settings = self._settings
         log = self._admin.topic(settings.topics.sketches)
         known = self._admin.committed(settings.group_of("match"), log.name, 0)
         return (known.offset if known else 0), self._admin.offsets(log, "latest")[0]
 
     def _all_read(self) -> bool:
-        """Whether sketches of everything up to the ends are acknowledged."""
+        """Whether the sketches of all pages before the topic's ends are acknowledged."""
         if self._settings.judges_anew:
             return True
         reader = self._reader
@@ -281,35 +291,35 @@ class _Watch:
         return all((known.offset if known else 0) >= stops[partition] for partition, known in committed.items())
 
     def _repeat_takedowns(self) -> None:
-        """Pages that were taken down may have been read again: they lie in `pages`, or in archives.
+        """Repeats the takedowns, because taken-down pages may have been read again from `pages` or archives.
 
-        A kill between the two steps repeats them once more behind what came meanwhile: (1) write them into the log;
-        (2) remember their position. Raises StateError where the control topic does not know the generation: then it
-        does not know the takedowns either.
+        (1) Write them into the log; (2) record their position. After a kill between the steps they are written once
+        more, behind later messages. Raises StateError if the control topic does not have the generation: then it lacks
+        the takedowns, too.
         """
-        said, name = self._control.read(), self._generation.name
-        known = said.known.get(name)
+        recorded, name = self._control.read(), self._generation.name
+        known = recorded.known.get(name)
         if known is None:
             raise StateError(
-                f"topic {self._control.name} knows nothing of generation {name}, nor of takedowns: it was removed, or "
-                "the topic was made anew; the generation has not caught up"
+                f"topic {self._control.name} has neither generation {name} nor takedowns: the generation was removed, "
+                "or the topic was recreated; the generation has not caught up"
             )
         if known.takedowns_at is None:
-            at = repeat_takedowns(self._settings, said.takedowns)  # (1)
+            at = repeat_takedowns(self._settings, recorded.takedowns)  # (1)
             self._control.describe(replace(known, takedowns_at=at))  # (2)
-            _log.info("takedowns are repeated", count=len(said.takedowns), offset=at)
+            _log.info("repeated takedowns", count=len(recorded.takedowns), offset=at)
         self._taken_down = True
 
-    def _tell_progress(self, judged: int, end: int) -> None:
+    def _report_progress(self, judged: int, end: int) -> None:
         reader = self._reader
         if self.caught_up:
-            self._telling.follows()
+            self._progress.report_live()
         elif self._settings.judges_anew:
-            self._telling.tell("messages", judged, end)
+            self._progress.report("messages", judged, end)
         elif self.archives is not None and not self.archives.done:
-            self._telling.tell("bytes of archives", self.archives.bytes_done, self.archives.bytes_total)
+            self._progress.report("bytes of archives", self.archives.bytes_done, self.archives.bytes_total)
         else:
-            self._telling.tell("pages", reader.done if reader else 0, reader.total if reader else 0)
+            self._progress.report("pages", reader.done if reader else 0, reader.total if reader else 0)
 
     def _catch_up(self) -> None:
         name = self._generation.name
@@ -317,7 +327,7 @@ class _Watch:
         if known.filling:
             self._control.describe(known.at(Stage.CAUGHT_UP))
         self.caught_up = True
-        then = "ends" if self._wishes.once else "follows the live topic"
+        then = "ends" if self._options.once else "follows the live topic"
         _log.info(f"caught up, and {then}", generation=name, compare="neardup diff", then=f"neardup cutover {name}")
-        if self._wishes.once:
+        if self._options.once:
             self._runtime.stop.set()

@@ -1,4 +1,4 @@
-"""The stream's policy of canonical pages: read, or set."""
+"""Reads or sets the stream's policy of canonical pages."""
 
 from neardup.canonical import policy_of, policy_text
 from streams.config.settings import Settings
@@ -7,7 +7,7 @@ from streams.roles.runtime import greet
 
 
 def hold_stream(settings: Settings, text: str | None) -> tuple[str, ...]:
-    """Returns the policy, set to `text` before unless it is None: one record of the control topic.
+    """Returns the stream's policy. text: a new policy to set first, as a record of the control topic; None: none.
 
     Raises BadInput, BrokerError, CorruptRecord.
     """

@@ -1,4 +1,4 @@
-"""A matcher's checkpoints: when they are made, and which may be restored here."""
+"""A matcher's checkpoints: when they are made, and which ones its log admits."""
 
 import time
 from collections.abc import Callable
@@ -21,17 +21,17 @@ from streams.state.manifest import Manifest
 
 _log = logs.get("match")
 
-#: Between two looks of a standby for a checkpoint that fits.
+#: Between two searches of a standby for a checkpoint that fits.
 _LOOK_SECONDS = 2.0
 
 
 def identity(log: KafkaLog) -> str:
-    """What names a sketch log beyond its name: offsets of another one mean nothing in it."""
+    """Names a sketch log by cluster and topic id; offsets of another log are void in it."""
     return f"{log.cluster_id}/{log.topic.id.hex()}"
 
 
 class RoleCheckpoints:
-    """Makes checkpoints beside a role: `look` after each round. Nothing that happens to them touches the line."""
+    """Makes checkpoints beside a role, which calls `look` after each round. A failure never stops the role."""
 
     def __init__(
         self,
@@ -43,18 +43,18 @@ class RoleCheckpoints:
         *,
         steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises BadInput for a URL that nothing here can read."""
+        """Raises BadInput for a URL of an unknown scheme."""
         self._metrics, self._log_identity, self._now_ms = metrics, log, now_ms
         self._generation = settings.generation
         self._every = settings.checkpoint_messages
-        self._said = ""
+        self._warned = ""
         store = CheckpointStore(settings.checkpoints)
         self._newest = self._found(store)
         keep = settings.checkpoints_kept
-        self._maker = Checkpointer(store, state, every=self._every, keep=keep, told=self._told, steady_s=steady_s)
+        self._maker = Checkpointer(store, state, every=self._every, keep=keep, told=self._made, steady_s=steady_s)
 
     def _found(self, store: CheckpointStore) -> int:
-        """Offset of the newest checkpoint of this log that is there already; 0: none, or the store is away for now."""
+        """Offset of the newest existing checkpoint of this log; 0: none, or the store does not answer."""
         try:
             wanted = self._generation, self._log_identity
             offsets = (one.manifest.offset for one in store.usable(_log.warning) if one.manifest.line[:2] == wanted)
@@ -64,15 +64,14 @@ class RoleCheckpoints:
             return 0
 
     def look(self, matcher: Matcher, store: RocksStore) -> None:
-        """Begins one if the log's next place for it is passed, or none was made since the last takedown; reports what
-        has become of the one before.
+        """Reports the result of the last checkpoint, and begins one if one is due, or a takedown followed the last one.
 
-        A takedown is settled once a prune behind it has succeeded, in this process: a killed one may have left
-        checkpoints, or files of them, that still hold the pages. So each start with a takedown in its index prunes.
+        A takedown is settled once a prune behind it has succeeded in this process, because a killed process may have
+        left checkpoints, or files of them, that hold the pages. So each start with a takedown in its index prunes.
         """
         maker = self._maker
-        if maker.failed != self._said and not maker.busy:
-            self._said = maker.failed
+        if maker.failed != self._warned and not maker.busy:
+            self._warned = maker.failed
             if maker.failed:
                 _log.error("no checkpoint was made, or old ones were not removed", reason=maker.failed)
             self._metrics.checkpoint_failed.set(bool(maker.failed))
@@ -83,7 +82,7 @@ class RoleCheckpoints:
         elif owed:
             maker.prune(self._newest)
 
-    def _told(self, copied: Copied, seconds: float) -> None:
+    def _made(self, copied: Copied, seconds: float) -> None:
         self._newest = int(copied.checkpoint.partition("-")[0])
         self._metrics.checkpoint_offset.set(self._newest)
         self._metrics.checkpoint_time.set(self._now_ms() / 1000)
@@ -98,16 +97,16 @@ class RoleCheckpoints:
         )
 
     def close(self, seconds: float) -> None:
-        """Waits so long for one that is being copied."""
+        """Waits at most `seconds` for a checkpoint that is being copied."""
         self._maker.wait(seconds)
 
 
 class Restoring:
     """Fills a state directory from the newest checkpoint of this log that the log still covers.
 
-    It does so where there is no index, and where the index needs messages that retention has removed from the log. A
-    standby beside an active matcher waits for a checkpoint that fits: the active matcher makes more. active: whether
-    this is a standby, and another matcher is at work.
+    It does so if there is no index, or if the index needs messages that retention has removed from the log. A standby
+    beside an active matcher waits for a checkpoint that fits, because the active matcher makes more. active: returns
+    whether this is a standby and another matcher is active.
     """
 
     def __init__(
@@ -123,7 +122,7 @@ class Restoring:
         self._health = runtime.health.role("match")
 
     def outlived(self, store: Store) -> bool:
-        """Whether an index of this log and generation, or one without any message, needs what the log lacks."""
+        """Whether an index of this log and generation, or an empty one, needs messages that the log lacks."""
         if folded_to(store) >= self._log.begin():
             return False
         cluster, topic, generation = store.get_many(Family.META, [b"cluster_id", b"topic_id", b"generation"])
@@ -131,9 +130,9 @@ class Restoring:
         return not folded_to(store) or held == (identity(self._log), self._settings.generation)
 
     def restore(self, state: Path) -> None:
-        """Puts a checkpoint into `state`, also in the place of the index there. Without one that fits nothing is done.
+        """Restores a checkpoint that fits, if there is one, into `state`; it replaces an index there.
 
-        Raises StateError where there is no index, and none can be made: the text says what to do.
+        Raises StateError if there is no index, and the log alone cannot build one.
         """
         begin, url, there = self._log.begin(), self._settings.checkpoints, (state / "index").exists()
         lacks = f"{state} has no index that topic {self._settings.topics.sketches} can continue, which begins at offset"
@@ -145,7 +144,7 @@ class Restoring:
                     "folder of the stopped active matcher",
                 )
             return
-        store, tried, said = CheckpointStore(url), set[str](), False
+        store, tried, warned = CheckpointStore(url), set[str](), False
         while not self._stop.is_set():
             found = restore_newest(store, state, self._fits, _log.warning, self._progress, replace=there, tried=tried)
             if found is not None:
@@ -159,9 +158,9 @@ class Restoring:
                 f"every {self._settings.checkpoint_messages} messages"
             )
             self._health.not_ready(why)
-            if not said:
+            if not warned:
                 _log.warning(why)
-            said = True
+            warned = True
             self._health.turned()
             self._stop.wait(_LOOK_SECONDS)
         if begin and not there and not self._stop.is_set():
@@ -175,7 +174,7 @@ class Restoring:
         self._health.not_ready(f"restores a checkpoint: {done} of {total} bytes")
 
     def _fits(self, manifest: Manifest) -> str:
-        """Why a checkpoint cannot be used here, or ""."""
+        """Why a checkpoint cannot be used here; "" if it can."""
         log = self._log
         if manifest.generation != self._settings.generation:
             return f"it is of another generation, {manifest.generation or '(unnamed)'}"

@@ -1,4 +1,4 @@
-"""`neardup generations`, `cutover`: which generations there are, which one is live, and how that changes."""
+"""Lists, cuts over and removes generations."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,17 +11,18 @@ from streams.kafka import Admin, Generation, Generations, Stage
 from streams.roles.generations import control_topic, presence_of, settings_of, shown
 from streams.roles.runtime import connect
 
-#: A live crawl is never quite still: so many records and messages behind count as caught up.
+#: Lags that count as caught up, because a live crawl never stands still.
 BEHIND_PAGES_MAX = 10_000
 BEHIND_MESSAGES_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One generation, as `neardup generations` tells it.
+    """One generation, as `neardup generations` lists it.
 
-    stage: `live`, or a Stage; "" where nothing is known of it. pages_behind: records of `pages` that its sketchers (or
-    those whose sketches it judges) have not read; messages_behind: of the log, not judged; None: it has no such topics.
+    stage: `live`, or a Stage; "" if it is not recorded. pages_behind: records of `pages` that its sketchers
+    (or those of the generation whose sketches it judges) have not read. messages_behind: of the log, not judged. None:
+    it has no such topics.
     """
 
     name: str
@@ -37,41 +38,41 @@ class Described:
 
 
 def described(settings: Settings) -> list[Described]:
-    """All generations that are known of, the live one first, then by name. Raises BrokerError, CorruptRecord."""
+    """All recorded generations, the live one first, then by name. Raises BrokerError, CorruptRecord."""
     return described_by(settings, Admin(connect(settings, "topics")), control_topic(settings, "topics").read())
 
 
-def described_by(settings: Settings, admin: Admin, said: Generations) -> list[Described]:
-    """The same, of what the control topic said. Raises BrokerError."""
-    names = sorted({said.live, *said.known, *([said.before] if said.before is not None else [])} | {""})
-    rows = [_described(settings, admin, said, name) for name in names]
+def described_by(settings: Settings, admin: Admin, recorded: Generations) -> list[Described]:
+    """The same, from the content of the control topic. Raises BrokerError."""
+    names = sorted({recorded.live, *recorded.known, *([recorded.before] if recorded.before is not None else [])} | {""})
+    rows = [_described(settings, admin, recorded, name) for name in names]
     return sorted(rows, key=lambda row: (not row.live, row.name))
 
 
-def _described(settings: Settings, admin: Admin, said: Generations, name: str) -> Described:
-    known = said.known.get(name)
-    pages, messages = _behind(settings_of(settings, said, name), admin)
+def _described(settings: Settings, admin: Admin, recorded: Generations, name: str) -> Described:
+    known = recorded.known.get(name)
+    pages, messages = _behind(settings_of(settings, recorded, name), admin)
     return Described(
         name=name,
-        stage="live" if name == said.live else known.stage if known else "",
-        live=name == said.live,
+        stage="live" if name == recorded.live else known.stage if known else "",
+        live=name == recorded.live,
         scheme=known.scheme if known else "",
         decider=known.decider if known else "",
         sketches_of=known.sketches_of if known else None,
         created_ms=known.created_ms if known else 0,
-        staged_ms=said.since_ms if name == said.live else known.staged_ms if known else 0,
+        staged_ms=recorded.since_ms if name == recorded.live else known.staged_ms if known else 0,
         pages_behind=pages,
         messages_behind=messages,
     )
 
 
 def sketchers_of(settings: Settings) -> Settings:
-    """The settings of those who sketch for this generation, which may be another one's."""
+    """The settings of the sketchers that this generation depends on, which may be another one's."""
     return replace(settings, generation=settings.sketches_of or "") if settings.judges_anew else settings
 
 
 def _behind(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
-    """Records of `pages` that are not sketched, and messages of the log that are not judged."""
+    """Returns the records of `pages` that are not sketched, and the messages of the log that are not judged."""
     topics = settings.topics
     there = admin.topics([topics.pages, topics.sketches, topics.verdicts])
     pages = messages = None
@@ -90,30 +91,30 @@ def _behind(settings: Settings, admin: Admin) -> tuple[int | None, int | None]:
 
 
 def cut_over(settings: Settings, name: str, *, force: bool = False) -> str:
-    """Makes a generation the live one and returns which one was.
+    """Makes a generation the live one, and returns the former one.
 
-    Raises BadInput for one that is not known, StateError for one that has not caught up, or that was never live and
-    lacks verdicts that retention has removed; BrokerError.
+    Raises BadInput for an unknown one; StateError for one that has not caught up, or that was never live and lost
+    verdicts to retention; BrokerError.
     """
     control = control_topic(settings, "topics")
-    said = control.read()
-    if name == said.live:
+    recorded = control.read()
+    if name == recorded.live:
         raise BadInput(f"generation {shown(name)} is live already")
-    known = said.known.get(name)
+    known = recorded.known.get(name)
     admin = Admin(connect(settings, "topics"))
-    own = settings_of(settings, said, name)
+    own = settings_of(settings, recorded, name)
     if known is None and own.topics.verdicts not in admin.topics([own.topics.verdicts]):
         raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
     if not force:
         _must_have_caught_up(own, admin, known)
-        if name and (known is None or known.stage is not Stage.RETIRED):  # no client has read it yet
+        if name and (known is None or known.stage is not Stage.RETIRED):  # no client has read its verdicts yet
             _must_be_whole(own, admin)
     control.create()
-    before = said.known.get(said.live)
-    control.cut_over(name, said.live)  # from here on it is done, whatever becomes of what follows
-    if before is not None and not before.filling:  # else its backfill has still to go on
+    before = recorded.known.get(recorded.live)
+    control.cut_over(name, recorded.live)  # a failure below does not undo it
+    if before is not None and not before.filling:  # else its backfill continues
         control.describe(before.at(Stage.RETIRED))
-    return said.live
+    return recorded.live
 
 
 def _must_have_caught_up(settings: Settings, admin: Admin, known: Generation | None) -> None:
@@ -121,21 +122,21 @@ def _must_have_caught_up(settings: Settings, admin: Admin, known: Generation | N
     if known is not None and known.filling:
         raise StateError(
             f"generation {name} has not caught up ({known.stage}): let neardup backfill --generation "
-            f"{settings.generation} go on until it says so, or add --force (then pages that were taken down show again "
-            "until it has)"
+            f"{settings.generation} continue until it prints so, or add --force (then pages that were taken down show "
+            "again until it has)"
         )
     pages, messages = _behind(settings, admin)
     if pages is None or messages is None:
         raise StateError(f"generation {name} lacks topics: see neardup topics check --generation {settings.generation}")
     if pages > BEHIND_PAGES_MAX or messages > BEHIND_MESSAGES_MAX:
         raise StateError(
-            f"generation {name} is {pages:,} pages and {messages:,} messages behind: do its roles run? Clients would "
-            "wait for what they have from the live one; start its roles, or add --force"
+            f"generation {name} is {pages:,} pages and {messages:,} messages behind: do its roles run? Clients "
+            "would wait for verdicts that the live one has; start its roles, or add --force"
         )
 
 
 def _must_be_whole(settings: Settings, admin: Admin) -> None:
-    """Raises StateError if a client that reads the generation's verdicts for the first time would lack some."""
+    """Raises StateError if the generation's first verdicts are missing: a new client would lack them."""
     topic, name = admin.topic(settings.topics.verdicts), settings.generation
     begin, partition = max((begin, partition) for partition, begin in admin.offsets(topic, "earliest").items())
     if not begin:
@@ -150,22 +151,22 @@ def _must_be_whole(settings: Settings, admin: Admin) -> None:
 
 
 def removed(settings: Settings, name: str) -> list[str]:
-    """Deletes a generation's topics and offsets, then the record of it; the topics' names.
+    """Deletes a generation's topics and offsets, then its record, and returns the topics' names.
 
-    Raises, before anything is deleted, BadInput for the live one, one whose sketches another one judges, and one that
-    is not known; StateError where its roles run. BrokerError.
+    Before it deletes anything, raises BadInput for the live generation, an unknown one, and one whose sketches another
+    one judges; StateError if its roles run. Raises BrokerError.
     """
     control = control_topic(settings, "topics")
-    said = control.read()
-    if name == said.live:
-        raise BadInput(f"generation {shown(name)} is live; cut over to another one before: neardup cutover NAME")
-    known = said.known.get(name)
+    recorded = control.read()
+    if name == recorded.live:
+        raise BadInput(f"generation {shown(name)} is live; first cut over to another one: neardup cutover NAME")
+    known = recorded.known.get(name)
     if known is None and name:
-        raise BadInput(f"nothing is known of a generation {shown(name)}; neardup generations lists them")
-    users = [other for other, each in said.known.items() if each.sketches_of == name]
+        raise BadInput(f"there is no generation {shown(name)}; neardup generations lists them")
+    users = [other for other, each in recorded.known.items() if each.sketches_of == name]
     if users:
-        raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these before")
-    own = settings_of(settings, said, name)
+        raise BadInput(f"generation {shown(name)}: its sketches are judged by {', '.join(users)}; remove these first")
+    own = settings_of(settings, recorded, name)
     topics = [own.topics.verdicts]
     if known is None or known.sketches_of is None:
         topics += [own.topics.rejected, own.topics.sketches]
@@ -174,8 +175,8 @@ def removed(settings: Settings, name: str) -> list[str]:
     served = [f"{member.client_id} at {member.host}" for group in groups for member in admin.members(group)]
     if served:
         raise StateError(
-            f"generation {shown(name)} is served by {', '.join(served)}: stop its roles before (one that was killed "
-            "counts until Kafka misses it, 10 s later)"
+            f"generation {shown(name)} is served by {', '.join(served)}: stop its roles first (a killed one counts "
+            "until its session ends, after 10 s)"
         )
     for group in groups:
         admin.forget(group, [])
@@ -185,14 +186,14 @@ def removed(settings: Settings, name: str) -> list[str]:
 
 
 def shown_table(rows: list[Described]) -> Table:
-    """For a terminal."""
+    """The table for a terminal."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("generation", "stage", "since", "behind", "sketches of", "scheme", "decider"):
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(
             shown(row.name),
-            row.stage or "(not said)",
+            row.stage or "(not recorded)",
             datetime.fromtimestamp(row.staged_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M") if row.staged_ms else "",
             f"{_count(row.pages_behind)} pages, {_count(row.messages_behind)} messages",
             "" if row.sketches_of is None else shown(row.sketches_of),

@@ -1,4 +1,4 @@
-"""What a role knows of generations: how its own is described, and which one is live."""
+"""The generations for a role: checks its own, and reports which one is live."""
 
 import threading
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from streams.roles.runtime import Runtime, connect
 
 _log = logs.get("generations")
 
-#: Between two looks at the control topic; one that is missing is asked for less often.
+#: Between two reads of the control topic; a missing topic is requested once in so many.
 _LOOK_SECONDS = 5.0
 _MISSING_LOOKS = 6
 
 
 def shown(name: str) -> str:
-    """A generation's name for people."""
+    """A generation's name in texts."""
     return name or "(unnamed)"
 
 
@@ -30,25 +30,28 @@ def control_topic(settings: Settings, role: Role, runtime: Runtime | None = None
     return ControlTopic(connect(settings, role, runtime), settings.generations_topic)
 
 
-def settings_of(settings: Settings, said: Generations, name: str) -> Settings:
-    """The settings with which a generation's topics and groups are named, as the control topic describes it.
+def settings_of(settings: Settings, recorded: Generations, name: str) -> Settings:
+    """The settings that name a generation's topics and groups.
 
-    One that the control topic does not know is as the settings say, if it is theirs, and else has a log of its own.
+    recorded: decides whose sketches it judges. A generation that is not recorded is as the settings describe it if it
+    is theirs; else it has a log of its own.
     """
-    if name == settings.generation and name not in said.known:
+    if name == settings.generation and name not in recorded.known:
         return settings
-    log = said.log_of(name)
+    log = recorded.log_of(name)
     return replace(settings, generation=name, sketches_of=None if log == name else log)
 
 
 def presence_of(settings: Settings) -> str:
-    """The group whose members are the matchers of a generation that run, standbys too: their offsets are committed by
-    transactions, in a group that has no members."""
+    """The group whose members are the running matchers of a generation, with standbys.
+
+    Their offsets are committed by transactions, in another group, which has no members.
+    """
     return f"{settings.group_of('match')}:present"
 
 
 def check_own(settings: Settings, known: Generation | None) -> None:
-    """Raises StateError where the settings are not those that the generation was made with. known: None: not said."""
+    """Raises StateError if the generation was made with other settings. known: None if it is not recorded."""
     if known is None:
         return
     own = settings.sketches_of if settings.judges_anew else None
@@ -66,21 +69,24 @@ def check_own(settings: Settings, known: Generation | None) -> None:
 
 @contextmanager
 def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Iterator[Generation | None]:
-    """Checks the role's own generation, and reports to health and metrics meanwhile which one is live. Yields what the
-    control topic knows of the role's own. A matcher is a member of `presence_of` meanwhile.
+    """Checks the role's generation and yields its record. Meanwhile reports the live generation to health and metrics.
 
-    Raises StateError as `check_own`, CorruptRecord, BrokerError.
+    A matcher is meanwhile a member of the group `presence_of`. Raises StateError as `check_own`, CorruptRecord,
+    BrokerError.
     """
-    said = _said(settings, role, runtime)
-    known = said.known.get(settings.generation)
+    recorded = _recorded(settings, role, runtime)
+    known = recorded.known.get(settings.generation)
     check_own(settings, known)
-    _tell(settings, runtime, said.live)
+    _report(settings, runtime, recorded.live)
     over = threading.Event()
     present = None
     if role == "match":
         present = Leader(connect(settings, role), settings.topics.sketches, presence_of(settings))
     watch = threading.Thread(
-        target=_watch, args=(settings, role, runtime, over, said.live, present), name="neardup-generations", daemon=True
+        target=_watch,
+        args=(settings, role, runtime, over, recorded.live, present),
+        name="neardup-generations",
+        daemon=True,
     )
     watch.start()
     try:
@@ -90,17 +96,17 @@ def generation_served(settings: Settings, role: Role, runtime: Runtime) -> Itera
         watch.join(_LOOK_SECONDS)
 
 
-def _said(settings: Settings, role: Role, runtime: Runtime) -> Generations:
+def _recorded(settings: Settings, role: Role, runtime: Runtime) -> Generations:
     try:
         return control_topic(settings, role, runtime).read()
     except BrokerError as error:
         if "AUTHORIZATION" not in str(error):
             raise
-        _log.warning("which generation is live is not known: this user may not read it", reason=str(error))
+        _log.warning("the live generation is unknown: this user may not read the control topic", reason=str(error))
         return Generations()
 
 
-def _tell(settings: Settings, runtime: Runtime, live: str) -> None:
+def _report(settings: Settings, runtime: Runtime, live: str) -> None:
     runtime.metrics.generation_live.set(settings.generation == live)
     runtime.health.facts = {"generation": settings.generation, "live": live}
 
@@ -108,11 +114,11 @@ def _tell(settings: Settings, runtime: Runtime, live: str) -> None:
 def _watch(
     settings: Settings, role: Role, runtime: Runtime, over: threading.Event, live: str, present: Leader | None
 ) -> None:
-    """A role goes on whatever comes of this: what cannot be read is asked for again."""
+    """Follows the control topic. An error does not stop the role: the read is repeated."""
     reader: ControlReader | None = None
-    connection = replace(connect(settings, role), stop=runtime.stop)  # it must not beat for the role
+    connection = replace(connect(settings, role), stop=runtime.stop)  # without a heartbeat for the role
     control = ControlTopic(connection, settings.generations_topic)
-    missing, said = 0, ""
+    missing, warned = 0, ""
     while not over.wait(_LOOK_SECONDS):
         if present is not None:
             present.look()
@@ -125,12 +131,12 @@ def _watch(
             found = reader.look().live
             if found != live:
                 _log.info("live generation", live=shown(found), serves=shown(settings.generation))
-                _tell(settings, runtime, found)
-            live, said = found, ""
+                _report(settings, runtime, found)
+            live, warned = found, ""
         except NeardupError as error:
-            if str(error) != said:
+            if str(error) != warned:
                 _log.warning("the control topic cannot be read", reason=str(error))
-            said = str(error)
+            warned = str(error)
             if reader is not None:
                 with suppress(NeardupError):
                     reader.close()

@@ -1,14 +1,16 @@
 """The matcher on Kafka: the sketch log in, verdicts out, exactly once.
 
-Each round: (1) poll some messages; (2) fold them, a pure function of messages and store; (3) commit their verdicts and
-the log's next offset in one transaction; (4) write the store, the next offset in the same atomic batch; (5) from time
-to time, flush it. A crash before the end of 3 leaves nothing behind: the transaction is aborted by the next `init`.
-After 3 the committed offset M is ahead of the store's N, and N to M is folded in silence at the next start; the same
-after 4, where what was not flushed is lost. Never 4 before 3: a page would match itself after a crash. Where the
-outcome of 3 is not known, or the transaction failed, the matcher starts again with a new producer, in the same process,
-and believes the committed offset.
+Each round: (1) poll messages; (2) fold them, a pure function of messages and store; (3) commit their verdicts and the
+log's next offset in one transaction; (4) write the store, with the next offset in the same atomic batch; (5) flush the
+store at intervals.
 
-One matcher writes: it assigns itself the one partition, and its transactional id fences whoever had it before.
+A crash before the end of 3 leaves nothing behind: the next `init` aborts the transaction. A crash after 3 leaves the
+committed offset M ahead of the store's N: the next start folds N to M without emitting. A crash after 4 is the same for
+the part that was not flushed. 4 never comes before 3: a page would match itself after a crash. If the transaction of 3
+failed, or its outcome is unknown, the matcher starts again in its process, with a new producer, from the committed
+offset.
+
+One matcher writes: it assigns itself the one partition, and its transactional id fences the former matcher.
 """
 
 import time
@@ -25,6 +27,7 @@ from neardup.errors import CorruptRecord, OtherVersion
 from neardup.index.base import Store
 from neardup.index.rocks import RocksStore
 from neardup.shadow import Counts
+from streams.config.settings import Settings
 from streams.errors import BrokerError, Fenced, SourceGap, TopicError, WrongScheme
 from streams.pipeline.audit import Audit
 from streams.pipeline.control_records import LogFrom, OperatorDecisions, through_first_control
@@ -41,33 +44,48 @@ _log = logs.get("match")
 #: Messages of one round together; each has 1 MB at most.
 _ROUND_BYTES_MAX = 16 << 20
 _GAUGES_SECONDS = 5.0
-#: How often the topics are looked after, with or without work.
+#: Between two checks of the topics, with or without messages.
 _TOPICS_SECONDS = 1.0
 
 
-class Leading(Protocol):
-    """Who of several matchers is at work."""
+class Leadership(Protocol):
+    """Membership in the group of active and standby matchers."""
 
     def look(self, wait_s: float = 0.0) -> bool:
-        """Whether this one is. To be called all the time."""
+        """Returns whether this matcher is the active one. Must be called every few seconds."""
         ...
 
 
-class _Looked(NamedTuple):
-    """What an audit draws from a round: lines for its file and for its topic, and what it counted."""
+class _AuditDraw(NamedTuple):
+    """Audit of one round: lines for the file and for the topic, and the counts."""
 
     lines: list[bytes]
     for_topic: list[bytes]
     counts: Counts
 
 
+def new_matcher(settings: Settings, store: Store, first: Decider, messages_from: LogFrom, log: bytes) -> Matcher:
+    """A matcher of the stream. first: the decider at the log's start. log: its topic id."""
+    return Matcher(
+        store,
+        first,
+        decided=OperatorDecisions(messages_from),
+        threads=settings.threads,
+        follows_changes=not settings.judges_anew,
+        log=log.hex(),
+        generation=settings.generation,
+    )
+
+
 class MatchRole:
-    """One matcher. committed: up to where verdicts are out. `round` does one round; `run` goes on until stopped."""
+    """One matcher. `round` does one round; `run` repeats it until stopped. committed: offset before which verdicts are
+    committed.
+    """
 
     def __init__(
         self,
         log: LogFollower,
-        ahead: LogFrom,
+        messages_from: LogFrom,
         verdicts: VerdictTransactions,
         store: Store,
         decider: Decider,
@@ -77,7 +95,7 @@ class MatchRole:
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         audit: Audit | None = None,
         checkpoints: RoleCheckpoints | None = None,
-        leader: Leading | None = None,
+        leader: Leadership | None = None,
     ) -> None:
         self._settings = runtime.settings
         self._log, self._verdicts, self._store = log, verdicts, store
@@ -89,19 +107,11 @@ class MatchRole:
         self._now_ms = now_ms
         self._held: Sequence[tuple[int, bytes]] = []
         self._steady_s = runtime.steady_s
-        self._flushed = self._gauged = self._looked = self._steady_s()
+        self._flushed = self._gauged = self._checked = self._steady_s()
         self._stalled_s = 0.0
         self._silence = Silence(_log)
         self._dirty = False
-        self.matcher = Matcher(
-            store,
-            decider,
-            decided=OperatorDecisions(ahead),
-            threads=runtime.settings.threads,
-            follows_changes=not runtime.settings.judges_anew,
-            log=verdicts.hop.source.hex(),
-            generation=runtime.settings.generation,
-        )
+        self.matcher = new_matcher(runtime.settings, store, decider, messages_from, verdicts.topic_ids.source)
         self.matcher.heartbeat = self._health.turned
         self._leader = leader
         self._checkpoints = checkpoints
@@ -113,7 +123,7 @@ class MatchRole:
         """Raises CorruptRecord, SourceGap, StateError, Fenced, Unsettled, BrokerError, PositionLost."""
         first = self.matcher.next_offset
         if first < self._committed:
-            _log.info("folding what was judged before", offset=first, committed=self._committed)
+            _log.info("folds messages whose verdicts are committed", offset=first, committed=self._committed)
         while not self._stop.is_set():
             self.round(WAIT_SECONDS)
 
@@ -121,8 +131,8 @@ class MatchRole:
         """One round; False if there was nothing to read."""
         self._health.turned()
         if self._leader is not None and not self._leader.look():
-            raise Fenced("the group of matchers gives the lead to another one; started again, this one stands by")
-        self._look_after_topics()
+            raise Fenced("the group of matchers chose another leader; after a restart, this one stands by")
+        self._check_topics()
         messages = self._poll(wait_s)  # (1)
         if messages:
             prepared = self._judge(messages)  # (2)
@@ -133,13 +143,13 @@ class MatchRole:
         self._flush_when_due()  # (5)
         if self._checkpoints is not None and isinstance(self._store, RocksStore):
             self._checkpoints.look(self.matcher, self._store)
-        self._tell_health()
+        self._report_health()
         return bool(messages)
 
-    def _look_after_topics(self) -> None:
-        """Raises TopicError if the log or the verdicts are no more what they were."""
+    def _check_topics(self) -> None:
+        """Raises TopicError if the log or the verdicts' topic was deleted or recreated."""
         now = self._steady_s()
-        if now - self._looked < _TOPICS_SECONDS:
+        if now - self._checked < _TOPICS_SECONDS:
             return
         try:
             self._log.check()
@@ -151,15 +161,15 @@ class MatchRole:
             self._silence.begins(error)
         else:
             self._silence.ends()
-        self._looked = self._steady_s()
+        self._checked = self._steady_s()
 
     @property
     def _silent(self) -> bool:
-        """Whether the verdicts of the messages that come next are out already."""
+        """Whether the verdicts of the next messages are committed already."""
         return self.matcher.next_offset < self._committed
 
     def _poll(self, wait_s: float) -> Sequence[tuple[int, bytes]]:
-        """Whole messages, all of them before the committed offset or all behind it."""
+        """Polls messages that lie either all before the committed offset or all behind it."""
         most = self._settings.match_messages
         with self._metrics.step("match", "poll"):
             if not self._held:
@@ -169,16 +179,16 @@ class MatchRole:
         if self._silent and found:
             before = sum(offset < self._committed for offset, _ in found)
             if not before:
-                # What was left of the messages up to there was taken by the log's own gaps.
+                # The offsets up to there hold no message.
                 self._committed = self.matcher.next_offset
-                return self._to_word(found)
+                return self._through_control(found)
             found, self._held = found[:before], found[before:]
         elif self._silent and self._log.position() >= self._committed:
             self._committed = self.matcher.next_offset
-        return self._to_word(found)
+        return self._through_control(found)
 
-    def _to_word(self, found: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
-        """The messages up to an operator's word; the rest is for later."""
+    def _through_control(self, found: Sequence[tuple[int, bytes]]) -> Sequence[tuple[int, bytes]]:
+        """Returns the messages through the first control record, and holds the others back."""
         taken = through_first_control(found)
         self._held = [*found[len(taken) :], *self._held]
         return taken
@@ -188,28 +198,26 @@ class MatchRole:
             prepared = self._prepare(messages)
         for offset, control in prepared.controls:
             _log.info("operator's decision", decision=control.decision.value, settles=control.offset, offset=offset)
-        if (word := prepared.decider_change) is not None:
-            told = {
+        if (change := prepared.decider_change) is not None:
+            fields = {
                 "offset": self.matcher.position,
-                "decider": word.after.digest,
-                "change": describe_change(word.before, word.after),
+                "decider": change.after.digest,
+                "change": describe_change(change.before, change.after),
             }
-            if prepared.decider is word.after:
-                _log.info("another decider from here on", **told)
+            if prepared.decider is change.after:
+                _log.info("new decider from here on", **fields)
             else:
-                _log.warning("a new decider is void: it was to follow another one", before=word.before.digest, **told)
+                _log.warning("a new decider is void: it follows another one", before=change.before.digest, **fields)
         for done in prepared.takedowns:
             _log.info("taken down", **done.to_json())
         if prepared.expired:
-            _log.info("dropped pages that nobody has seen for long", pages=prepared.expired)
+            _log.info("dropped expired pages", pages=prepared.expired)
         for reason in prepared.skipped:
-            _log.warning("left out on an operator's decision", reason=reason)
+            _log.warning("skipped by an operator's decision", reason=reason)
         if prepared.accepted:
             _log.warning("source gaps accepted", gaps=prepared.accepted)
         if prepared.foreign:
-            _log.warning(
-                "messages that were meant for another log of this name count for nothing", count=prepared.foreign
-            )
+            _log.warning("ignored messages for another log of this name", count=prepared.foreign)
         self._metrics.duplicate_ranges.inc(prepared.dropped)
         return prepared
 
@@ -229,16 +237,16 @@ class MatchRole:
     def _commit(self, prepared: Prepared) -> None:
         with self._metrics.step("match", "produce"):
             lines = [(verdict.url.encode("utf-8", "replace"), verdict.to_json()) for verdict in prepared.verdicts]
-        looked = None if self._audit is None else self._look(self._audit, prepared)
+        drawn = None if self._audit is None else self._draw_audit(self._audit, prepared)
         with self._metrics.step("match", "commit"), self._traced(prepared) as headers:
-            self._verdicts.commit(lines, prepared.next_offset, looked.for_topic if looked else (), headers)
+            self._verdicts.commit(lines, prepared.next_offset, drawn.for_topic if drawn else (), headers)
         self._committed = prepared.next_offset
         self._count(prepared)
-        if self._audit is not None and looked is not None:
-            self._tell_audit(self._audit, looked)
+        if self._audit is not None and drawn is not None:
+            self._write_audit(self._audit, drawn)
 
     def _traced(self, prepared: Prepared) -> AbstractContextManager[Mapping[int, Sequence[tuple[str, bytes]]]]:
-        """Headers of the verdicts on pages that are traced, by the verdicts' places."""
+        """Headers of the verdicts on traced pages, by their index."""
         return nullcontext({}) if self._traces is None else self._traces.judged(prepared.verdicts)
 
     def _count(self, prepared: Prepared) -> None:
@@ -254,20 +262,19 @@ class MatchRole:
         metrics.candidates_cut.inc(outcome.cut)
         metrics.hot_keys.inc(outcome.hot_turned)
 
-    def _look(self, audit: Audit, prepared: Prepared) -> _Looked:
+    def _draw_audit(self, audit: Audit, prepared: Prepared) -> _AuditDraw:
         before = replace(audit.counts)
-        audit.auditor.live = self.matcher.decider  # an operator's word may have changed it
+        audit.auditor.live = self.matcher.decider  # a control record may have changed it
         lines = audit.draw(prepared.outcome.compared)
         for_topic = [*lines, *audit.counts_since(before)] if self._settings.audit_topic else []
-        return _Looked(lines, for_topic, audit.counts.since(before))
+        return _AuditDraw(lines, for_topic, audit.counts.since(before))
 
-    def _tell_audit(self, audit: Audit, looked: _Looked) -> None:
-        """Of what is committed."""
+    def _write_audit(self, audit: Audit, drawn: _AuditDraw) -> None:
         lost = audit.lost
-        audit.write(looked.lines)
+        audit.write(drawn.lines)
         for kind, counter in self._metrics.disagreements.items():
-            counter.inc(getattr(looked.counts, kind))
-        self._metrics.audit_pairs.inc(looked.counts.drawn)
+            counter.inc(getattr(drawn.counts, kind))
+        self._metrics.audit_pairs.inc(drawn.counts.drawn)
         self._metrics.audit_lost.inc(audit.lost - lost)
 
     def _write(self, prepared: Prepared) -> None:
@@ -295,11 +302,11 @@ class MatchRole:
         with self._metrics.step("match", "flush"):
             self._store.flush()
 
-    def _tell_health(self) -> None:
+    def _report_health(self) -> None:
         if self._silence.reason:
             self._health.not_ready(self._silence.reason)
         elif self._silent:
             left = self._committed - self.matcher.next_offset
-            self._health.not_ready(f"folds what was judged before: {left} messages left")
+            self._health.not_ready(f"folds messages whose verdicts are committed: {left} left")
         else:
             self._health.ready("judges")

@@ -1,4 +1,4 @@
-"""An operator's words, written into the log so that every later fold repeats them."""
+"""Writes decisions of an operator into the log, so that every later fold repeats them."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -15,17 +15,17 @@ from streams.roles.sketch import check_scheme
 
 
 def accept_gap(settings: Settings, offset: int) -> int:
-    """Lets the line go on over what the message at `offset` of the sketch log leaves out.
+    """Accepts the missing pages before the message at `offset` of the sketch log.
 
-    Returns the offset of the word itself. The matcher finds it at its next start. Raises BadInput, BrokerError.
+    Returns the offset of the control record, which the matcher finds at its next start. Raises BadInput, BrokerError.
     """
     return _decide(settings, Decision.ACCEPT_GAP, offset)
 
 
 def skip_record(settings: Settings, offset: int) -> int:
-    """Leaves out what of the message at `offset` of the sketch log cannot be read: those pages get no verdict.
+    """Skips the unreadable part of the message at `offset` of the sketch log: its pages get no verdict.
 
-    Returns the offset of the word itself. The matcher finds it at its next start. Raises BadInput, BrokerError.
+    Returns the offset of the control record, which the matcher finds at its next start. Raises BadInput, BrokerError.
     """
     return _decide(settings, Decision.SKIP_RECORD, offset)
 
@@ -42,31 +42,33 @@ def _decide(settings: Settings, decision: Decision, offset: int) -> int:
 
 
 def forget(settings: Settings, takedown: Takedown) -> int:
-    """Takes pages down, in all generations: each fold of a log drops what the index holds of them, from this record on.
+    """Takes pages down in all generations: each fold of a log drops them from its index at the takedown's record.
 
-    Each step may be the last, and calling it again is safe: (1) into the control topic, from where backfills that have
-    not caught up repeat it; (2) into the log of the settings' generation; (3) into the logs of all others. So no
-    generation is left out: one that has caught up, or was repeated the takedowns, before (1) is known to (3).
+    Writes the takedown (1) to the control topic, from which backfills that have not caught up repeat it; (2) to the log
+    of the settings' generation; (3) to the logs of all others. So no generation lacks it: a backfill that has read the
+    control topic before (1) is recorded before (3). After a crash at any step, calling it again is safe.
 
-    Returns the offset of the record in the settings' log. Raises BrokerError, also once all is written but logs of (3)
-    that it names; TopicError, CorruptRecord, WrongScheme where that log is another seed's: the record would stop the
-    line.
+    Returns the record's offset in the settings' log. Raises BrokerError, also for logs of (3) that cannot be written,
+    which it names; TopicError; CorruptRecord; WrongScheme for a log of another seed, where the record would stop the
+    matcher.
     """
     scheme, admin = settings.scheme(), Admin(connect(settings, "match"))
     control = control_topic(settings, "topics")
-    said = control.read()
-    own = settings_of(settings, said, settings.generation).topics.sketches
+    recorded = control.read()
+    own = settings_of(settings, recorded, settings.generation).topics.sketches
     check_scheme(own, _newest(settings, own), scheme)
     control.create(admin.topic(own).replicas)
     control.keep_takedown(takedown)  # (1)
     offset = _write(settings, own, [Forget(bytes.fromhex(scheme.digest), takedown)])  # (2)
-    said = control.read()
-    others = {settings_of(settings, said, name).topics.sketches: name for name in (*said.known, said.live, "")}
+    recorded = control.read()
+    others = {
+        settings_of(settings, recorded, name).topics.sketches: name for name in (*recorded.known, recorded.live, "")
+    }
     missed = []
     for topic, name in others.items():
         try:
             if topic != own and admin.topics([topic]) and (newest := _newest(settings, topic)) is not None:
-                known = said.known.get(name)
+                known = recorded.known.get(name)
                 digest = bytes.fromhex(known.scheme) if known else decode_entry(newest[1], newest[0]).scheme
                 _write(settings, topic, [Forget(digest, takedown)])  # (3)
         except NeardupError as error:
@@ -74,13 +76,13 @@ def forget(settings: Settings, takedown: Takedown) -> int:
     if missed:
         raise BrokerError(
             f"the takedown is in topic {control.name} and at offset {offset} of {own}, and not in "
-            f"{', '.join(missed)}: mend that, or remove the generation, and call neardup forget again, which is safe"
+            f"{', '.join(missed)}: repair that, or remove the generation, and call neardup forget again, which is safe"
         )
     return offset
 
 
 def repeat_takedowns(settings: Settings, takedowns: Sequence[Takedown]) -> int:
-    """Writes takedowns into the log of the settings' generation alone; the offset behind them, or the log's end.
+    """Writes takedowns into the settings' log alone. Returns the offset behind them, or the log's end.
 
     Raises BrokerError, TopicError.
     """
@@ -99,10 +101,10 @@ def _newest(settings: Settings, topic: str) -> tuple[int, bytes] | None:
     return None if newest is None else (newest.offset(), newest.value() or b"")
 
 
-def _write(settings: Settings, topic: str, words: Sequence[Word]) -> int:
-    """The offset of the last of them."""
+def _write(settings: Settings, topic: str, records: Sequence[Word]) -> int:
+    """Returns the offset of the last record."""
     with closing(Writer(connect(settings, "match"), topic)) as writer:
-        for word in words:
-            writer.send(encode_control(word))
+        for record in records:
+            writer.send(encode_control(record))
         writer.flush()
         return writer.last_offset

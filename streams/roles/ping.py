@@ -1,4 +1,4 @@
-"""One page through the whole line: does it stand, and how long does a page take?"""
+"""Sends one page through the stream and measures the time to its verdict."""
 
 import time
 import uuid
@@ -11,13 +11,13 @@ from streams.errors import NoVerdict
 from streams.roles.runtime import connect
 from streams.roles.tail import NothingStored
 
-#: Nobody's: RFC 2606 keeps it from ever being a site.
+#: RFC 2606 reserves the domain: it is never a site.
 _SITE = "https://ping.neardup.invalid/"
 
 
 @dataclass(frozen=True, slots=True)
-class Pong:
-    """verdict: its kind; page_id: its place in the log; seconds: from publishing the page to reading its verdict."""
+class PingResult:
+    """verdict: its kind. seconds: from publishing the page to reading its verdict."""
 
     url: str
     verdict: str
@@ -25,10 +25,10 @@ class Pong:
     seconds: float
 
 
-def ping(settings: Settings, *, timeout_s: float) -> Pong:
-    """Publishes a page that nobody else has, waits for its verdict, and takes the page back.
+def ping(settings: Settings, *, timeout_s: float) -> PingResult:
+    """Publishes a page with a new URL, waits for its verdict, and publishes its tombstone.
 
-    What stays is the row of a URL that is gone. Raises NoVerdict after `timeout_s`, TopicError, BrokerError.
+    The index keeps a row for the URL. Raises NoVerdict after `timeout_s`, TopicError, BrokerError.
     """
     names = settings.topics
     url = _SITE + uuid.uuid4().hex
@@ -42,20 +42,20 @@ def ping(settings: Settings, *, timeout_s: float) -> Pong:
             pages.publish(url, body, content_type="text/html; charset=utf-8")
             try:
                 pages.flush()
-                return _heard(consumer, url, began, timeout_s)
+                return _await_verdict(consumer, url, began, timeout_s)
             finally:
                 pages.gone(url)
 
 
-def _heard(consumer: VerdictConsumer, url: str, began: float, timeout_s: float) -> Pong:
+def _await_verdict(consumer: VerdictConsumer, url: str, began: float, timeout_s: float) -> PingResult:
     while (left := began + timeout_s - time.monotonic()) > 0:
         for batch in consumer.batches(wait_s=min(left, 1.0)):
             for verdict in batch.verdicts:
                 if verdict["url"] == url:
-                    return Pong(url, verdict["verdict"], int(verdict["page_id"]), time.monotonic() - began)
+                    return PingResult(url, verdict["verdict"], int(verdict["page_id"]), time.monotonic() - began)
             if time.monotonic() - began > timeout_s:
                 break
     raise NoVerdict(
         f"no verdict for {url} within {timeout_s:g} s: does a sketcher read the pages, and is the matcher ready? "
-        "Their logs and /ready tell; `neardup topics check` looks at the topics"
+        "See their logs and /ready, and `neardup topics check`"
     )

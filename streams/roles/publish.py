@@ -1,4 +1,4 @@
-"""A crawler's side for files: WARC files, folders of HTML and JSON lines into the `pages` topic."""
+"""Publishes the pages of WARC files, folders of HTML and JSON lines to the `pages` topic."""
 
 import threading
 import time
@@ -22,17 +22,17 @@ from streams.roles.runtime import connect, traces_of
 
 #: Problems kept with their text; all are counted.
 PROBLEMS_MAX = 100
-_TELL_SECONDS = 0.1
+_PROGRESS_SECONDS = 0.1
 
 
 @dataclass
 class Published:
-    """What a call did. pages and gone: acknowledged by Kafka; the second are tombstones, 404 and 410.
+    """Result of `publish`.
 
-    bytes: of the sources, as stored, that were read. refused: pages that were read and not published; they are among
-    the problems. fields_taken: which fields of a file hold ids and texts, where these have names of their own.
-    problems: what could not be read or published, PROBLEMS_MAX lines of problems_total. interrupted: by
-    a signal; what was read before is published.
+    pages, gone: acknowledged by Kafka; gone are tombstones, 404 and 410. bytes: read from the sources, as stored.
+    refused: pages that were read and not published; they are among the problems. fields_taken: fields of ids and texts
+    that were guessed, per file. problems: the first PROBLEMS_MAX of problems_total. interrupted: by a signal; pages
+    that were read before are published.
     """
 
     pages: int = 0
@@ -62,16 +62,20 @@ def publish(
     progress: Callable[[Progress], None] = lambda now: None,
     stop: threading.Event | None = None,
 ) -> Published:
-    """Publishes every page of some files in `settings.codec`, and returns when Kafka has them all.
+    """Publishes every page of some files in `settings.codec`, and returns when Kafka has acknowledged them.
 
-    A response of another status than 2xx, 404 or 410 is published as well: it gets its verdict, `rejected`. What could
-    not even be read as a page, and a page over the topic's limit, is a problem of the result.
+    A response with a status other than 2xx, 404 and 410 is published, too: its verdict is `rejected`. A part that is no
+    page, and a page over the topic's limit, is a problem of the result.
 
-    base_url: what the file names of folders are appended to. follow_links, fields: as `open_sources` has them.
-    bodies: a folder, under one of `body_ref_prefixes`, for bodies that no record can hold. progress: its `counts` are
-    of 200 (pages) and 404 (gone). stop: set it to end early; by default SIGINT and SIGTERM do.
-    Raises BadInput for paths that are no sources, before anything is published; NotDelivered with the URLs, after which
-    publishing the same files again is safe (what Kafka took gets the verdict `unchanged`); TopicError, BrokerError.
+    Args:
+        base_url: prefix of the file names of folders.
+        follow_links, fields: as for `open_sources`.
+        bodies: a folder, under one of `body_ref_prefixes`, for bodies that are too large for a record.
+        progress: its `counts` are of 200 (pages) and 404 (gone).
+        stop: ends the call early when set; by default SIGINT and SIGTERM do.
+
+    Raises BadInput for paths that are no sources, before it publishes; NotDelivered with the URLs, after which the same
+    files may be published again (acknowledged pages then get the verdict `unchanged`); TopicError, BrokerError.
     """
     own = stop is None
     stop = stop or threading.Event()
@@ -110,7 +114,7 @@ class _Run:
         self._sources: list[LocalSource] = []
         self._gone = self._live = 0
         self._bytes_total = self._bytes_before = 0
-        self._began = self._told = time.monotonic()
+        self._began = self._reported = time.monotonic()
 
     def enlist(
         self, paths: Sequence[str | Path], base_url: str | None, follow_links: bool, fields: Fields | None
@@ -121,7 +125,7 @@ class _Run:
         def on_bytes(count: int) -> None:
             nonlocal digested
             digested += count
-            self._tell("digest", str(path), digested)
+            self._report("digest", str(path), digested)
 
         for path in map(Path, paths):
             self._sources += open_sources(
@@ -158,7 +162,6 @@ class _Run:
         for sourced in self._until_stopped(source.read()):
             page = sourced.page
             if page.problem and 200 <= page.status <= 299:
-                # Nothing of it was read that could be published.
                 self._refuse(source, sourced, page.problem)
                 continue
             try:
@@ -171,9 +174,9 @@ class _Run:
             else:
                 self._live += 1
             now = time.monotonic()
-            if now - self._told >= _TELL_SECONDS:
-                self._told = now
-                self._tell("scan", source.record.path, self._bytes_before + source.bytes_read)
+            if now - self._reported >= _PROGRESS_SECONDS:
+                self._reported = now
+                self._report("scan", source.record.path, self._bytes_before + source.bytes_read)
 
     def _until_stopped(self, pages: Iterator[SourcedPage]) -> Iterator[SourcedPage]:
         for page in pages:
@@ -183,11 +186,11 @@ class _Run:
 
     def _refuse(self, source: LocalSource, sourced: SourcedPage, why: str) -> None:
         self.result.refused += 1
-        place, url = sourced.coordinates, sourced.page.url
+        position, url = sourced.coordinates, sourced.page.url
         named = f"{url[:200]}: " if url and not why.startswith(url[:200]) else ""
-        self.result.add_problem(f"{source.record.path}: page {place.offset}, byte {place.position}: {named}{why}")
+        self.result.add_problem(f"{source.record.path}: page {position.offset}, byte {position.position}: {named}{why}")
 
-    def _tell(self, phase: str, path: str, bytes_done: int) -> None:
+    def _report(self, phase: str, path: str, bytes_done: int) -> None:
         pages = self._live + self._gone
         counts = {"200": self._live, "404": self._gone}
         seconds = time.monotonic() - self._began

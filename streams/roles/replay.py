@@ -1,4 +1,4 @@
-"""Replays a stretch of the stream's sketch log to a file or a topic."""
+"""Replays a part of the stream's sketch log to a file or a topic."""
 
 import tempfile
 from collections.abc import Iterable
@@ -13,9 +13,8 @@ from streams.config.settings import Settings
 from streams.errors import PositionLost, TopicError
 from streams.formats.verdicts import decode_verdict
 from streams.history.replay import Present, Progress, Replayed, Stretch, replayed, scratch_store
-from streams.pipeline.control_records import OperatorDecisions
 from streams.pipeline.deciders import decider_changes_in
-from streams.pipeline.matcher import Matcher, folded_to
+from streams.pipeline.matcher import folded_to
 from streams.process import logs
 from streams.state.checkpoint_store import CheckpointStore
 from streams.state.directory import kept_decider
@@ -35,22 +34,22 @@ def replay_stream(
     topic: str = "",
     progress: Progress = lambda done, total: None,
 ) -> Replayed:
-    """Gives the verdicts of the stretch to a file or to a topic, keyed by URL, in the log's order.
+    """Writes the verdicts of the stretch to a file, or to a topic keyed by URL, in the log's order.
 
-    A topic gets the verdicts that it lacks: several matchers may name the same replay, and one that was killed is run
-    again. Two that run at once do not know of each other.
+    A topic gets only the verdicts that it lacks, so a replay may be repeated. Two replays at the same time may both
+    write a verdict.
 
-    What decides from the log's begin on is read from the matcher's state directory if that is at hand, else it is what
-    is set. The index at the stretch is folded from the newest checkpoint before it, else from the log's begin, which
-    must still be there then. Raises
-    PositionLost, naming what is left, and which checkpoint would serve for a part of it; StateError if
-    the settings name another scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
+    The decider at the log's start is that of the matcher's state directory if it is on this machine, else that of the
+    settings. The index is folded from the newest checkpoint before the stretch, else from the log's start. Raises
+    PositionLost if neither exists, naming the offsets that can be replayed; StateError if the settings name another
+    scheme or decider than the log; TopicError, BrokerError, RecordTooLarge.
     """
-    from streams.kafka import Admin, KafkaLog, Writer  # not for who replays a scan, and may have no client of Kafka
+    from streams.kafka import Admin, KafkaLog, Writer  # a scan's replay needs no Kafka client
     from streams.roles.generations import control_topic, settings_of
-    from streams.roles.restart import check_said_by
+    from streams.roles.match import new_matcher
+    from streams.roles.restart import check_replay
     from streams.roles.runtime import connect, greet
-    from streams.roles.wiring import ahead_of, newest_verdicts
+    from streams.roles.wiring import messages_from, newest_verdicts
 
     greet(settings, "match")
     settings = settings_of(settings, control_topic(settings, "match").read(), settings.generation)
@@ -60,39 +59,31 @@ def replay_stream(
         connection = connect(settings, "match", reading=True)
         if topic and not Admin(connection).topics([topic]):
             raise TopicError(
-                f"there is no topic {topic}: make it before, as: neardup topics create --verdicts-topic {topic}"
+                f"there is no topic {topic}: create it first: neardup topics create --verdicts-topic {topic}"
             )
         log = held.enter_context(closing(KafkaLog(connection, settings.topics.sketches)))
-        ahead = partial(ahead_of, settings)
+        later = partial(messages_from, settings)
         state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="neardup-replay-"))) / "state"
         before = _before(settings, log, stretch, state)
         store = held.enter_context(scratch_store(state))
-        # A generation that judges another one's sketches is judged by one decider: control records of it do not count.
-        words = () if settings.judges_anew else decider_changes_in(ahead(max(folded_to(store), log.begin())))
+        # A generation that judges another one's sketches has one decider: it ignores changes in the log.
+        changes = () if settings.judges_anew else decider_changes_in(later(max(folded_to(store), log.begin())))
         if before is not None:
             first = kept_decider(state) or settings.decider(scheme)
         else:
-            first = words[0][1].before if words else kept_decider(Path(settings.state)) or settings.decider(scheme)
+            first = changes[0][1].before if changes else kept_decider(Path(settings.state)) or settings.decider(scheme)
         name, end = log.topic.id.hex(), log.end()
-        matcher = Matcher(
-            store,
-            first,
-            decided=OperatorDecisions(ahead),
-            threads=settings.threads,
-            follows_changes=not settings.judges_anew,
-            log=name,
-            generation=settings.generation,
-        )
-        log.follow(matcher.next_offset)  # a log that begins behind it is to be named first
+        matcher = new_matcher(settings, store, first, later, log.topic.id)
+        log.follow(matcher.next_offset)  # raises PositionLost before any other error
         known = Admin(connection).committed(settings.group_of("match"), settings.topics.sketches, 0)
-        check_said_by(name, first, matcher, words, newest_verdicts(settings), known)
+        check_replay(name, first, matcher, changes, newest_verdicts(settings), known)
         present = _present(settings, topic, name, stretch) if topic else None
         writer = held.enter_context(closing(Writer(connect(settings, "match"), topic))) if topic else None
         for verdicts in replayed(
             log.messages(matcher.next_offset), matcher, stretch, lambda offset: progress(offset, end)
         ):
             lacking = verdicts if present is None else present.missing(verdicts)
-            _give(lacking, out, writer)
+            _write(lacking, out, writer)
             done.verdicts += len(lacking)
             done.present += len(verdicts) - len(lacking)
         done.program = matcher.log_program
@@ -104,7 +95,7 @@ def replay_stream(
 
 
 def _present(settings: Settings, topic: str, log: str, stretch: Stretch) -> Present:
-    """What the topic holds of the stretch. Raises CorruptRecord for a record that is no verdict."""
+    """The verdicts of the stretch in the topic. Raises CorruptRecord for a record that is no verdict."""
     from streams.kafka.reader import Reader
     from streams.roles.runtime import connect
 
@@ -116,7 +107,7 @@ def _present(settings: Settings, topic: str, log: str, stretch: Stretch) -> Pres
     return found
 
 
-def _give(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: "Writer | None") -> None:
+def _write(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: "Writer | None") -> None:
     for verdict in verdicts:
         line = verdict.to_json()
         if out is not None:
@@ -126,9 +117,9 @@ def _give(verdicts: Iterable[Verdict], out: BinaryIO | None, writer: "Writer | N
 
 
 def _before(settings: Settings, log: "KafkaLog", stretch: Stretch, state: Path) -> Checkpoint | None:
-    """Makes `state` what the newest good checkpoint before the stretch holds; None where there is none.
+    """Restores the newest good checkpoint before the stretch into `state`; returns None if there is none.
 
-    Raises PositionLost if there is none, and the log does not begin at its begin any more.
+    Raises PositionLost if there is none, and the log's first messages are gone.
     """
     if not settings.checkpoints:
         return None
@@ -147,7 +138,7 @@ def _before(settings: Settings, log: "KafkaLog", stretch: Stretch, state: Path) 
         try:
             store.restore(one, state)
         except CorruptRecord as error:
-            _log.warning(f"{error}; an older one is tried")
+            _log.warning(f"{error}; trying an older one")
             continue
         return one
     if not begin:

@@ -1,4 +1,4 @@
-"""What every role has around it: logging, metrics, health, a way to be stopped, connections."""
+"""Logging, metrics, health, shutdown and connections of a role."""
 
 import threading
 import time
@@ -21,21 +21,21 @@ from streams.process.traces import Traces, traces_to
 
 _log = logs.get("roles")
 
-#: A role that is stopped waits so long for acknowledgements of what it has sent.
+#: Longest wait of a stopped role for acknowledgements.
 STOP_SECONDS_MAX = 8.0
-#: The process of a stopped role ends after so long, whatever the broker does: before a supervisor kills it (30 s in
-#: Kubernetes). At any moment that loses nothing: the next start goes on from what is committed.
+#: The process of a stopped role ends after this time, whatever the broker does, before a supervisor kills it (30 s in
+#: Kubernetes). That loses nothing: the next start continues from the committed offset.
 END_SECONDS_MAX = 25.0
-#: A person who calls a command hears so soon that nobody is there.
+#: Longest wait of a command for a first answer of Kafka.
 GREETING_SECONDS_MAX = 4.0
-#: A wait for records: so long a signal may go unseen.
+#: Longest wait for records; a signal is noticed after it.
 WAIT_SECONDS = 0.2
 
 
-#: What a role does with sketches; others do both.
+#: Kernels that a role needs; others need all.
 _NEEDS: Mapping[str, Sequence[Need]] = {"sketch": ("sketching",), "match": ("judging",)}
 
-#: Errors that starting again does not mend, and what the metrics call them; the first that fits counts.
+#: Errors that a restart does not repair, with their label in the metrics. The first class that fits counts.
 _CAUSES: Mapping[type[NeardupError], str] = {
     SourceGap: "source_gap",
     CorruptRecord: "corrupt_record",
@@ -48,9 +48,8 @@ _CAUSES: Mapping[type[NeardupError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """stop: set it, and the roles finish their batch and return. steady_s: a clock that nobody sets, in seconds.
-
-    traces: None where nothing is traced.
+    """stop: when set, the roles finish their batch and return. steady_s: a monotonic clock, in seconds. traces: None if
+    tracing is off.
     """
 
     settings: Settings
@@ -62,14 +61,14 @@ class Runtime:
 
     @classmethod
     def quiet(cls, settings: Settings) -> "Runtime":
-        """Without a server, signals or log configuration: for roles inside of another program, and tests."""
+        """A runtime without server, signals and log configuration: for roles inside another program, and tests."""
         return cls(settings, Metrics(), Health(SteadyClock(), settings.stall_ms), threading.Event())
 
 
 class Silence:
-    """Whether Kafka has left a question open: asked again later, and no reason to end. Logged when it begins and ends.
+    """Whether Kafka leaves requests unanswered. They are repeated; the role does not end. Begin and end are logged.
 
-    reason: empty where it has answered.
+    reason: "" if Kafka answers.
     """
 
     def __init__(self, log: logs.Log) -> None:
@@ -91,8 +90,8 @@ class Silence:
 def serving(settings: Settings, role: str) -> Iterator[Runtime]:
     """A runtime that logs to stderr, serves health and metrics, and is stopped by SIGTERM and SIGINT.
 
-    role: for the metrics' labels. Raises BadInput if the address for metrics cannot be had, or too few files may be
-    opened.
+    role: label of the metrics. Raises BadInput if the address for metrics is not available, or the limit of open files
+    is too low.
     """
     raise_open_files()
     secrets = settings.secrets()
@@ -121,7 +120,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
             try:
                 yield runtime
             except Stopped as error:
-                _log.warning("did not finish what was under way", reason=str(error))
+                _log.warning("stopped in the middle of its work", reason=str(error))
             except tuple(_CAUSES) as error:
                 _hold(runtime, error)
                 raise
@@ -132,7 +131,7 @@ def serving(settings: Settings, role: str) -> Iterator[Runtime]:
 
 
 def _hold(runtime: Runtime, error: NeardupError) -> None:
-    """Stays for `hold_ms`, or until it is told to stop: else whoever scrapes would rarely meet the process alive."""
+    """Keeps the process for `hold_ms`, or until a signal, so that metrics are scraped before it ends."""
     cause = next(name for kind, name in _CAUSES.items() if isinstance(error, kind))
     runtime.metrics.stopped[cause].set(1)
     until = time.monotonic() + runtime.settings.hold_ms / 1000
@@ -143,32 +142,32 @@ def _hold(runtime: Runtime, error: NeardupError) -> None:
 
 
 def traces_of(settings: Settings, role: str) -> Traces | None:
-    """None where `traces` names no address."""
+    """None if tracing is off."""
     if not settings.traces:
         return None
     return traces_to(settings.traces, settings.trace_rate, f"{settings.group}.{role}")
 
 
 def greet(settings: Settings, role: Role) -> None:
-    """Nothing, where Kafka answers. Raises BrokerError within seconds where it does not: roles wait for a broker that
-    comes back, a person wants to know.
+    """Raises BrokerError within seconds if Kafka does not answer. For commands that a person waits for; roles wait for
+    the broker instead.
     """
     from streams.kafka import Admin
 
     try:
         Admin(replace(connect(settings, role), request_s=GREETING_SECONDS_MAX)).cluster_id()
     except BrokerError as error:
-        raise BrokerError(f"nobody answers; is the address right, and does Kafka run? {error}") from error
+        raise BrokerError(f"no broker answers; is the address right, and does Kafka run? {error}") from error
 
 
 def connect(settings: Settings, role: Role, runtime: Runtime | None = None, *, reading: bool = False) -> Connection:
     """A role's connection.
 
-    runtime: of the role that waits by it: told to stop, it makes no request again, and while it waits it is alive.
-    reading: for its consumers, which fetch `buffer_bytes_max` ahead at most.
+    runtime: a stopped role repeats no request; a role that waits for Kafka counts as alive. reading: for consumers;
+    limits what they fetch in advance to `buffer_bytes_max`.
     """
     values: dict[str, str | int | float | bool] = dict(settings.kafka(role))
-    # Given by each client for itself: limits differ by topic.
+    # Each client sets these itself: limits differ by topic.
     del values["bootstrap.servers"], values["message.max.bytes"]
     if reading:
         values.setdefault("queued.max.messages.kbytes", max(1, settings.buffer_bytes_max >> 10))

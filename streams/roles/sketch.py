@@ -1,14 +1,14 @@
 """The sketcher on Kafka: `pages` in, messages of the sketch log out, any number of processes side by side.
 
-Each round: (1) poll a batch of records; (2) decode them as pages; (3) sketch them, a pure function; (4) send the
-messages to the log, and to `pages.rejected` what could not be read; (5) take acknowledgements; (6) commit what the log
-has acknowledged. 4 of one batch overlaps with 1 to 3 of the next, `inflight_batches` deep.
+Each round: (1) poll a batch of records; (2) decode them to pages; (3) sketch them, a pure function; (4) send the
+messages to the log, and rejected records to `pages.rejected`; (5) take acknowledgements; (6) commit the positions that
+the log has acknowledged. 4 of one batch overlaps with 1 to 3 of the next, `inflight_batches` deep.
 
-A crash before 4 leaves nothing behind. After 4 and before 6 the log may hold messages whose positions were not
-committed: whoever reads those pages again sends them again, in whatever cut, and the matcher drops what it knows by its
-marks. Never 6 before 5: pages that the log does not hold would never be read again. Sending is idempotent and without
-gaps, so that of what a sketcher sent the log holds a prefix; the first failure ends the process before it commits. No
-transactions: an open one of a dead sketcher would block the one partition for everybody.
+A crash before 4 leaves nothing behind. After 4 and before 6 the log may hold messages whose positions are not
+committed: the next sketcher sends those pages again, in other batches, and the matcher drops the known ones by its
+marks. 6 never comes before 5: pages that the log lacks would never be read again. Sending is idempotent and without
+gaps, so the log holds a prefix of a sketcher's messages; the first failure ends the process before it commits. There
+are no transactions: an open one of a dead sketcher would block the one partition for all.
 """
 
 from collections import deque
@@ -45,16 +45,16 @@ _LOG_APPEND_TIME = 2
 _REASON_BYTES_MAX = 512
 #: Between two requests to a store of bodies that does not answer.
 _AWAY_SECONDS_MIN, _AWAY_SECONDS_MAX = 1.0, 15.0
-#: So often, about a minute, a body is requested while its store answers for other objects.
+#: Requests for a body, in about a minute, while its store answers for other objects.
 _BODY_TRIES_MAX = 8
 _ACKNOWLEDGE_SECONDS = 0.02
-#: An idle sketcher looks so often whether its topic is still the same: one made anew may be silent at our position.
+#: Between two checks of an idle sketcher for a recreated topic, which may have no record at its position.
 _IDLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A batch on its way: its ranges, and how many messages the log's writer had sent with it."""
+    """An unacknowledged batch: its ranges, and the number of messages that the log's writer had sent with it."""
 
     ranges: list[Range]
     messages: int
@@ -64,7 +64,7 @@ class _Sent:
 class SketchRole:
     """One sketcher. `round` does one round; `run` goes on until it is stopped.
 
-    first: the log is empty. Several may find it so, and each names its program: the log's first message does.
+    first: the log is empty; the first message names this program's version. Several sketchers may find it empty.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class SketchRole:
         while left > self._settings.inflight_batches and not self._stop.is_set():
             self._health.turned()
             left = self._acknowledge(_ACKNOWLEDGE_SECONDS)
-            self._tell_lag()  # a log that takes nothing can hold us here for long
+            self._report_lag()  # a log that accepts nothing keeps it here for long
         self._commit()  # (6)
         assigned = self._pages.assigned()
         if self._silence.reason:
@@ -126,14 +126,14 @@ class SketchRole:
         elif assigned:
             self._health.ready(f"reads {len(assigned)} partitions")
         elif self._pages.rebalances:
-            # One too many, or one to take over: whoever upgrades waits for it before an old one is stopped.
+            # One too many, or a spare: an upgrade waits until it is ready before it stops an old one.
             self._health.ready("stands by: all partitions are read by others")
         else:
             self._health.not_ready("has not joined the group of sketchers yet")
         return batch is not None
 
     def _check(self) -> None:
-        """Raises TopicError if a topic is no more what it was. Silence is no answer to that."""
+        """Raises TopicError if a topic was deleted or recreated."""
         try:
             self._pages.check()
         except BrokerError as error:
@@ -144,7 +144,7 @@ class SketchRole:
 
     def _poll(self, wait_s: float) -> tuple[Sequence[Record], list[Range]] | None:
         settings = self._settings
-        # With batches on their way the wait is short: their commit follows it.
+        # With unacknowledged batches the wait is short: their commit follows it.
         before = self._pages.rebalances
         with self._metrics.step("sketch", "poll"):
             batch = self._pages.read(
@@ -154,10 +154,10 @@ class SketchRole:
                 wait_s=min(wait_s, 0.02) if self._inflight else wait_s,
             )
         self._metrics.restarts["sketch", "rebalance"].inc(self._pages.rebalances - before)
-        self._tell_lag()
+        self._report_lag()
         return None if batch is None else (batch.records, batch.ranges)
 
-    def _tell_lag(self) -> None:
+    def _report_lag(self) -> None:
         self._metrics.lag["sketch"].set(sum(self._pages.lag().values()))
 
     def _decode(self, records: Sequence[Record]) -> list[Page]:
@@ -169,11 +169,11 @@ class SketchRole:
         return pages
 
     def _page(self, record: Record) -> Page:
-        """The page of a record. While the store of its body is down, this waits, and no page is given up.
+        """Decodes a record. Waits while the store of its body does not answer.
 
-        A body that its store does not deliver _BODY_TRIES_MAX times in a row, while it answers for another object each
-        time, is rejected: one broken object must not hold a partition. Raises BodiesAway if this sketcher is stopped
-        meanwhile: the next one begins with the same batch.
+        Rejects the page if its store fails _BODY_TRIES_MAX times in a row and answers for another object each time:
+        one broken object must not block a partition. Raises BodiesAway if this sketcher is stopped meanwhile: the next
+        one starts with the same batch.
         """
         wait_s, tries = _AWAY_SECONDS_MIN, 0
         while True:
@@ -202,8 +202,8 @@ class SketchRole:
                     f"{record.partition()}, offset {record.offset()}): a producer's clock must not be the log time; "
                     "set it and see `neardup topics check`"
                 )
-            # Its own, not the greatest seen so far: a page's sketch is the same whoever makes it, and whoever takes a
-            # partition over does not begin with older times than the member before him ended with.
+            # The record's own time, not the running maximum: so each sketcher makes the same sketch of a page, and a
+            # partition that moves to another sketcher does not start with earlier times.
             times.append(stamp)
         with self._metrics.step("sketch", "sketch"):
             return sketch_pages(
@@ -233,32 +233,32 @@ class SketchRole:
                 if sketch[1] == RecordKind.REJECTED:
                     self._reject(record, Header(sketch).reason)
                     rejected = True
-            places = [(record.partition(), record.offset()) for record in records]
-            for packed in pack(self._scheme_digest, ranges, places, sketches, log=self._pages.hop.sink):
+            positions = [(record.partition(), record.offset()) for record in records]
+            for packed in pack(self._scheme_digest, ranges, positions, sketches, log=self._pages.topic_ids.sink):
                 message, self._first = as_first(packed) if self._first else packed, False
                 self._log.send(message, headers=headers)
             self._inflight.append(_Sent(ranges, self._log.sent, rejected))
 
     def _reject(self, record: Record, reason: str) -> None:
-        """Copies what could not be read, with its place and the reason on top of its own headers."""
+        """Copies a rejected record, with its position and the reason as additional headers."""
         self._metrics.rejected(reason)
-        place = {
+        position = {
             "neardup-reason": reason.encode()[:_REASON_BYTES_MAX],
             "neardup-topic-id": self._pages.topic.id.hex().encode(),
             "neardup-partition": b"%d" % record.partition(),
             "neardup-offset": b"%d" % record.offset(),
         }
-        headers = [(name, value or b"") for name, value in record.headers() or ()] + list(place.items())
+        headers = [(name, value or b"") for name, value in record.headers() or ()] + list(position.items())
         try:
             self._rejected.send(record.value(), key=record.key(), headers=headers)
         except RecordTooLarge:
-            # It is in the pages topic for as long as that keeps it; here at least its name and its place stay.
+            # The pages topic keeps the body until its retention; here its key and position stay.
             where = {"partition": record.partition(), "offset": record.offset()}
             _log.warning("a rejected page is too large for its topic", reason=reason, **where)
-            self._rejected.send(b"", key=record.key(), headers=[*place.items(), ("neardup-cut", b"true")])
+            self._rejected.send(b"", key=record.key(), headers=[*position.items(), ("neardup-cut", b"true")])
 
     def _acknowledge(self, wait_s: float = 0.0) -> int:
-        """Moves acknowledged batches on to the commit; how many are still on their way. Raises BrokerError."""
+        """Queues acknowledged batches for the commit; returns the number of the others. Raises BrokerError."""
         with self._metrics.step("sketch", "acknowledge"):
             self._log.poll(wait_s)
             while self._inflight and self._log.acknowledged >= self._inflight[0].messages:
@@ -273,7 +273,7 @@ class SketchRole:
         self._acknowledged = []
 
     def _finish(self) -> None:
-        """Waits a while for what is on its way; what stays unacknowledged is read and sent again at the next start."""
+        """Waits for acknowledgements; the next start reads and sends unacknowledged pages again."""
         deadline = self._steady_s() + STOP_SECONDS_MAX
         while self._acknowledge(_ACKNOWLEDGE_SECONDS) and self._steady_s() < deadline:
             self._health.turned()
@@ -288,10 +288,9 @@ def check_scheme(topic: str, message: tuple[int, bytes] | None, scheme: Scheme) 
     try:
         held = decode_entry(data, offset).scheme.hex()
     except CorruptRecord:
-        return  # the matcher says what to do with it
+        return  # the matcher reports it
     if held != scheme.digest:
         raise WrongScheme(
             f"topic {topic} holds sketches of scheme {held} (offset {offset}), and {scheme.digest} is set: "
-            f"their pages would never meet; {SET_THE_SCHEME} that the log was begun with, or "
-            f"{NEW_GENERATION}"
+            f"their pages would never meet; {SET_THE_SCHEME} that the log was begun with, or {NEW_GENERATION}"
         )

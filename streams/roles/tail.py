@@ -1,4 +1,4 @@
-"""Watching verdicts: as a table for people, as JSON lines for programs."""
+"""Prints verdicts: as a table on a terminal, as lines with tabs in a pipe, as JSON lines."""
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -29,22 +29,22 @@ _STYLES = {
     "same_content": "cyan",
     "rejected": "red",
 }
-#: Between columns, and of the columns that share what is left of the width.
+#: Characters between columns, and least width of the columns that share the rest.
 _GAP, _TEXT_CHARS_MIN = 2, 16
 #: A URL has 2 kB at most, a reason less.
 _CELL_CHARS_MAX = 10_000
 
 
 class Column(NamedTuple):
-    """width: in characters; 0: a share of what is left. told: the text of a verdict's cell."""
+    """width: in characters; 0: a share of the rest. text_of: the text of a verdict's cell."""
 
     title: str
     width: int
     right: bool
-    told: Callable[[Mapping[str, Any]], str]
+    text_of: Callable[[Mapping[str, Any]], str]
 
 
-#: By the names that --columns takes, in the order that they are shown in.
+#: By the names that --columns takes, in their order.
 COLUMNS: Mapping[str, Column] = {
     "page_id": Column("page id", 12, True, lambda verdict: str(verdict.get("page_id", ""))),
     "verdict": Column("verdict", 15, False, lambda verdict: str(verdict.get("verdict", ""))),
@@ -55,7 +55,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Names with commas between. Raises WrongUsage."""
+    """Splits names at commas. Raises WrongUsage."""
     names = tuple(name.strip() for name in text.split(","))
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
@@ -64,14 +64,14 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which verdicts are shown; empty: all. sites: registrable domains or hosts, with everything below them."""
+class VerdictFilter:
+    """Verdicts to show; empty: all. sites: registrable domains or hosts, with their subdomains."""
 
     sites: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, sites: Collection[str], kinds: Collection[str]) -> "Wanted":
+    def of(cls, sites: Collection[str], kinds: Collection[str]) -> "VerdictFilter":
         """Raises WrongUsage for a kind that does not exist."""
         unknown = sorted(set(kinds) - {kind.value for kind in Kind})
         if unknown:
@@ -90,14 +90,14 @@ class Wanted:
 
 
 class NothingStored:
-    """Positions of a consumer that keeps none."""
+    """Positions of a consumer that stores none."""
 
     def load(self) -> Mapping[str, int]:
         return {}
 
 
 class _AuditConsumer(VerdictConsumer):
-    """Hands over the lines of an audit."""
+    """Returns the lines of an audit."""
 
     def _decoded(self, record: Any) -> dict[str, Any]:
         return decode_object(record.value(), record.topic(), record.partition(), record.offset(), "line")
@@ -108,21 +108,21 @@ def tail(
     *,
     topic: str = "",
     start: Start = "beginning",
-    wanted: Wanted | None = None,
+    verdict_filter: VerdictFilter | None = None,
     follow: bool = True,
 ) -> Generator[list[dict[str, Any]], None, None]:
-    """Committed verdicts that are `wanted`, batch by batch as they come; without `follow` it ends with the newest.
+    """Yields committed verdicts in batches as they come; without `follow`, to the present end.
 
-    Each URL's are in order; those of different URLs may not be. topic: of an audit, whose lines are handed over
-    instead. Raises TopicError, BrokerError, PositionLost, CorruptRecord.
+    Verdicts of one URL are in order. topic: of an audit, whose lines are yielded instead. Raises TopicError,
+    BrokerError, PositionLost, CorruptRecord.
     """
-    wanted = wanted or Wanted()
+    verdict_filter = verdict_filter or VerdictFilter()
     kafka = connect(settings, "verdicts", reading=True).settings
     kind = _AuditConsumer if topic else VerdictConsumer
     consumer = kind(settings.bootstrap, NothingStored(), topic or settings.topics.verdicts, start=start, kafka=kafka)
     with closing(consumer):
         for batch in consumer.batches(follow=follow):
-            found = [verdict for verdict in batch.verdicts if wanted.takes(verdict)]
+            found = [verdict for verdict in batch.verdicts if verdict_filter.takes(verdict)]
             if found:
                 yield found
 
@@ -134,17 +134,17 @@ def show(
     json_out: BinaryIO | None = None,
     topic: str = "",
     start: Start = "beginning",
-    wanted: Wanted | None = None,
+    verdict_filter: VerdictFilter | None = None,
     columns: Sequence[str] = tuple(COLUMNS),
     follow: bool = True,
 ) -> int:
-    """Shows verdicts as they come and returns how many; Ctrl-C ends it well, as the usual end of `follow`.
+    """Prints verdicts as they come, until Ctrl-C, and returns their number.
 
-    A terminal gets a table, a pipe or a file a line each with tabs between, nothing cut. json_out: JSON lines go there,
-    and nothing to `console`. columns: of COLUMNS. Raises as `tail`.
+    A terminal gets a table; a pipe or file gets one uncut line per verdict with tabs between columns. json_out:
+    receives JSON lines instead. columns: of COLUMNS. Raises as `tail`.
     """
     shown = 0
-    batches = tail(settings, topic=topic, start=start, wanted=wanted, follow=follow)
+    batches = tail(settings, topic=topic, start=start, verdict_filter=verdict_filter, follow=follow)
     try:
         with closing(batches):
             for batch in batches:
@@ -165,9 +165,9 @@ def show(
 def table(
     verdicts: list[dict[str, Any]], width: int, columns: Sequence[str] = tuple(COLUMNS), *, header: bool
 ) -> Table:
-    """A row a verdict, in columns that depend on `width` (characters) alone: tables below each other look like one.
+    """One row per verdict. Column widths depend on `width` (characters) alone, so consecutive tables look like one.
 
-    Of a URL that does not fit the middle is left out: its host and its end tell more.
+    A long URL loses its middle, because host and end identify it.
     """
     chosen = [COLUMNS[name] for name in columns]
     texts = sum(column.width == 0 for column in chosen)
@@ -184,7 +184,9 @@ def table(
         )
     for verdict in verdicts:
         style = _STYLES.get(str(verdict.get("verdict", "")), "dim")
-        cells = [safe(_elided(column.told(verdict), column.width or share), limit=_CELL_CHARS_MAX) for column in chosen]
+        cells = [
+            safe(_elided(column.text_of(verdict), column.width or share), limit=_CELL_CHARS_MAX) for column in chosen
+        ]
         out.add_row(
             *(Text(cell.plain, style) if name == "verdict" else cell for name, cell in zip(columns, cells, strict=True))
         )
@@ -192,15 +194,15 @@ def table(
 
 
 def line(verdict: Mapping[str, Any], columns: Sequence[str] = tuple(COLUMNS)) -> str:
-    """For programs that take lines apart at tabs."""
+    """Cells with tabs between, for programs."""
     return "\t".join(
-        safe(COLUMNS[name].told(verdict).replace("\t", " "), limit=_CELL_CHARS_MAX).plain for name in columns
+        safe(COLUMNS[name].text_of(verdict).replace("\t", " "), limit=_CELL_CHARS_MAX).plain for name in columns
     )
 
 
 def _elided(text: str, width: int) -> str:
     if len(text) > width:
-        text = text.removeprefix("https://")  # which says least
+        text = text.removeprefix("https://")
     if len(text) <= width:
         return text
     end = (width - 1) // 2
@@ -217,7 +219,7 @@ def _score(verdict: Mapping[str, Any]) -> str:
 
 
 def _because(verdict: Mapping[str, Any]) -> str:
-    """The page that this one repeats, why it was rejected, or where its URL stands."""
+    """The page that this one repeats, the reason of a rejection, or the standing of its URL."""
     if verdict.get("reason"):
         return str(verdict["reason"])
     standing = verdict.get("standing")
@@ -226,10 +228,10 @@ def _because(verdict: Mapping[str, Any]) -> str:
     return _of(verdict).removeprefix(" of ")
 
 
-def _of(told: Mapping[str, Any]) -> str:
-    if told.get("verdict") in DUPLICATES:
-        return f" of {told.get('representative', {}).get('url', '')}"
-    other = told.get("content_of")
+def _of(verdict: Mapping[str, Any]) -> str:
+    if verdict.get("verdict") in DUPLICATES:
+        return f" of {verdict.get('representative', {}).get('url', '')}"
+    other = verdict.get("content_of")
     return f" of {other['url']}" if isinstance(other, dict) else ""
 
 

@@ -1,4 +1,4 @@
-"""Takes pages down on the stream, and counts the verdicts that follow."""
+"""Takes pages down on the stream, and counts the resulting verdicts."""
 
 import time
 from collections.abc import Mapping
@@ -15,15 +15,17 @@ from streams.roles.operator import forget
 from streams.roles.runtime import connect, greet
 from streams.roles.tail import NothingStored
 
-#: So long `forget` waits for the matcher to come to the takedown, to tell how many pages that are.
+#: Longest wait for the matcher to reach the takedown, which counts the pages.
 MATCHER_SECONDS_MAX = 10.0
 _LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A takedown in the stream's log. offset: there. pages, promoted: verdicts `gone` and `promoted` that it has;
-    None: the matcher has not come to it yet, or its verdicts cannot be read.
+    """A takedown in the stream's log, at `offset`.
+
+    pages, promoted: its verdicts `gone` and `promoted`; None if the matcher has not reached it, or its verdicts cannot
+    be read.
     """
 
     offset: int
@@ -37,7 +39,7 @@ class Written:
 
 
 def forget_stream(settings: Settings, takedown: Takedown) -> Written:
-    """Writes the takedown into the logs of all generations, and waits for what the settings' matcher says of it.
+    """Writes the takedown into the logs of all generations, and counts the verdicts of the settings' matcher.
 
     Raises as `streams.roles.forget`.
     """

@@ -1,4 +1,4 @@
-"""The roles on Kafka: here adapters are picked, and nowhere else."""
+"""Connects the roles to Kafka. No other module chooses the adapters of a role."""
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
@@ -15,40 +15,39 @@ from streams.kafka.leader import Leader
 from streams.kafka.reader import Reader
 from streams.kafka.topics import require
 from streams.pipeline.audit import Audit, open_audit, shadow_numbers
-from streams.ports import Hop, Record
+from streams.ports import Record, TopicIds
 from streams.process import logs
 from streams.process.shutdown import SystemClock
-from streams.roles.begin import Line, Wishes, begin
 from streams.roles.checkpoint import Restoring, RoleCheckpoints, identity
 from streams.roles.generations import generation_served
-from streams.roles.restart import Newest, newest_of
+from streams.roles.restart import VerdictsEnd, verdicts_end
 from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, connect, serving
 from streams.roles.sketch import SketchRole, check_scheme
 from streams.roles.standby import stand_by
+from streams.roles.start import MatcherPorts, StartOptions, start_matcher
 from streams.state.directory import MatcherDirectory
 
 _log = logs.get("match")
 
 
-#: A matcher whose transactions fail starts again in its process. After so many starts in a row without a commit the
-#: process ends.
+#: Starts of a matcher in a row, after failed transactions, without a commit. The process ends at the last one.
 FAILED_STARTS_MAX = 4
 
-#: Makes what reads `pages`, of the connection and of the sketch log.
+#: Makes the reader of `pages` from the connection and the sketch log.
 MakePages = Callable[[Connection, Topic], KafkaPages]
 
 
 def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: MakePages | None = None) -> None:
     """Reads pages and writes sketches until it is stopped.
 
-    runtime: by default one with logs, metrics and signals of its own. reader: by default a member of the group that
-    reads each partition as it comes. Raises TopicError if its topics are not as they must be, WrongScheme if the log is
-    of another scheme, BadInput for a generation that judges another one's sketches, StateError for one that was made
-    otherwise, and what SketchRole.run raises; starting again is always safe.
+    runtime: by default one with logs, metrics and signals of its own. reader: by default a member of the consumer
+    group. Raises TopicError if its topics are missing or misconfigured, WrongScheme if the log is of another scheme,
+    BadInput for a generation that judges another one's sketches, StateError for a generation with other settings, and
+    what SketchRole.run raises. Restarting is always safe.
     """
     if settings.judges_anew:
         raise BadInput(
-            f"generation {settings.generation!r} judges the sketches of {settings.sketches_of!r} anew: it has no "
+            f"generation {settings.generation!r} judges the sketches of {settings.sketches_of!r}: it has no "
             "sketchers of its own; run `neardup match` alone, or leave sketches_of out"
         )
     if runtime is None:
@@ -64,8 +63,8 @@ def run_sketcher(settings: Settings, runtime: Runtime | None = None, *, reader: 
         known = held.enter_context(generation_served(settings, "sketch", runtime))
         if known is not None and known.filling and reader is None:
             raise StateError(
-                f"generation {known.name} is still being filled, in the order of fetch times and with all takedowns "
-                f"repeated behind it, which its backfill alone does: neardup backfill --generation {known.name}, with "
+                f"generation {known.name} is still being filled by a backfill, which reads pages in the order of their "
+                f"fetch times and repeats all takedowns; continue it: neardup backfill --generation {known.name}, with "
                 "the options that it was begun with"
             )
         sketches = KafkaLog(connection, names.sketches)
@@ -101,12 +100,14 @@ def run_matcher(
 ) -> None:
     """Judges the sketch log until it is stopped.
 
-    runtime: by default one with logs, metrics and signals of its own. new_decider: where the log says that another
-    decider than that of the settings decides, say there that it is this one from here on. accept_lost_verdicts: go on
-    although verdicts that were told are gone from their topic. standby: wait while another one with it is at work.
-    Raises what MatchRole.run raises, TopicError if its topics are not as they must be, WrongScheme if the log was begun
-    with another scheme, and StateError or PositionLost where state, log and verdicts do not fit together; the text says
-    what to do.
+    Args:
+        runtime: by default one with logs, metrics and signals of its own.
+        new_decider: replace the log's decider by that of the settings.
+        accept_lost_verdicts: continue although emitted verdicts are missing from their topic.
+        standby: wait while another matcher with this option is active.
+
+    Raises what MatchRole.run raises, TopicError if its topics are missing or misconfigured, WrongScheme for a log of
+    another scheme, and StateError or PositionLost if state, log and verdicts contradict each other.
     """
     if runtime is None:
         with serving(settings, "match") as made:
@@ -118,8 +119,8 @@ def run_matcher(
         try:
             return _match(settings, runtime, new_decider, accept_lost_verdicts, standby)
         except (Fenced, Unsettled) as error:
-            # Both may be a silent broker's doing: it forgets the members of the group of standbys, too. A matcher
-            # without a standby that was fenced ends: it would take the line back from the one that took it.
+            # A silent broker may cause both: it also forgets the members of the standbys' group. A fenced matcher
+            # without standbys ends: a restart would fence the matcher that has taken over.
             if isinstance(error, Fenced) and not standby:
                 raise
             if runtime.stop.is_set():
@@ -131,31 +132,31 @@ def run_matcher(
                         f"{error}; {failed} starts in a row committed nothing: ending the process"
                     ) from error
                 runtime.metrics.restarts["match", "abort"].inc()
-            _log.warning("begins again", reason=str(error))
-            new_decider = accept_lost_verdicts = False  # an operator's word is for one start
+            _log.warning("starts again", reason=str(error))
+            new_decider = accept_lost_verdicts = False  # an operator's decision is for one start
 
 
 def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_verdicts: bool, standby: bool) -> None:
-    """One term of a matcher: from its start until it is stopped, or fenced."""
+    """Runs a matcher from one start until it is stopped or fenced."""
     scheme = settings.scheme()
-    wishes = Wishes(settings.decider(scheme), new_decider, accept_lost_verdicts)
+    options = StartOptions(settings.decider(scheme), new_decider, accept_lost_verdicts)
     names = settings.topics
     with ExitStack() as held:
         held.enter_context(generation_served(settings, "match", runtime))
-        audit = _audit_of(settings, wishes.decider)
+        audit = _audit_of(settings, options.decider)
         if audit is not None:
             held.callback(audit.close)
         admin = Admin(connect(settings, "match", runtime))
         require(admin, names, *[name for name in (names.sketches, names.verdicts, names.audit) if name])
         log = KafkaLog(connect(settings, "match", runtime, reading=True), names.sketches)
         held.callback(log.close)
-        # Before all else: another seed also makes another decider and another index, and the directory keeps it. The
-        # first message decides: a later one may be another sketcher's mistake, which its own turn settles.
+        # Checked first: another seed also makes another decider and another index, and the directory keeps them. The
+        # first message counts: the fold reports a later one of another scheme when it reaches it.
         check_scheme(names.sketches, log.first(), scheme)
         if runtime.traces is not None:
             log.hear = runtime.traces.hear
         leaders = f"{settings.group_of('match')}:lead"
-        restoring = Restoring(settings, log, wishes.decider, runtime, lambda: standby and bool(admin.members(leaders)))
+        restoring = Restoring(settings, log, options.decider, runtime, lambda: standby and bool(admin.members(leaders)))
         directory = MatcherDirectory(
             Path(settings.state), scheme, restore=restoring.restore, outlived=restoring.outlived
         )
@@ -167,7 +168,7 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             audit_topic=names.audit,
             group=settings.group_of("match"),
             transactional_id=settings.transactional_id,
-            hop=Hop(log.topic.id, admin.topic(names.verdicts).id),
+            topic_ids=TopicIds(log.topic.id, admin.topic(names.verdicts).id),
             transaction_timeout_ms=settings.transaction_timeout_ms,
             deadline_s=settings.transaction_deadline_ms / 1000,
             message_bytes_max=settings.message_bytes_max,
@@ -178,22 +179,22 @@ def _match(settings: Settings, runtime: Runtime, new_decider: bool, accept_lost_
             now_ms = SystemClock().now_ms
             checkpoints = RoleCheckpoints(settings, directory.path, identity(log), runtime.metrics, now_ms)
             held.callback(checkpoints.close, STOP_SECONDS_MAX / 2)
-        line = Line(
+        ports = MatcherPorts(
             log=log,
-            ahead=lambda start: ahead_of(settings, start, runtime),
+            messages_from=lambda start: messages_from(settings, start, runtime),
             verdicts=verdicts,
-            newest=lambda: newest_verdicts(settings, runtime),
-            say=lambda word: _say(settings, word),
+            newest_verdicts=lambda: newest_verdicts(settings, runtime),
+            write_control=lambda record: _write_control(settings, record),
         )
         leader = None
         if standby:
             leader = Leader(connect(settings, "match", runtime), names.sketches, leaders)
             held.callback(leader.close)
-            told = partial(admin.committed, settings.group_of("match"), names.sketches, 0)
-            stand_by(line, directory, wishes, runtime, leader, told)
+            committed = partial(admin.committed, settings.group_of("match"), names.sketches, 0)
+            stand_by(ports, directory, options, runtime, leader, committed)
             if runtime.stop.is_set():
                 return
-        begin(line, directory, wishes, runtime, audit=audit, checkpoints=checkpoints, leader=leader).run()
+        start_matcher(ports, directory, options, runtime, audit=audit, checkpoints=checkpoints, leader=leader).run()
 
 
 def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
@@ -209,10 +210,10 @@ def _audit_of(settings: Settings, decider: Decider) -> Audit | None:
     )
 
 
-def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> Newest:
-    """What the verdicts' topic ends with. Raises BrokerError, TopicError, CorruptRecord where that is no verdict."""
+def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> VerdictsEnd:
+    """Reads the end of the verdicts' topic. Raises BrokerError, TopicError, or CorruptRecord if it is no verdict."""
     topic = settings.topics.verdicts
-    nulls: dict[int, int] = {}  # newest one of each partition, by offset
+    nulls: dict[int, int] = {}  # offset of the newest null record, by partition
 
     def is_verdict(record: Record) -> bool:
         if record.value() is None:
@@ -222,25 +223,25 @@ def newest_verdicts(settings: Settings, runtime: Runtime | None = None) -> Newes
     with closing(Reader(connect(settings, "match", runtime, reading=True), topic, committed_only=True)) as end:
         found, begins = end.last(is_verdict), end.begins()
     try:
-        told = {
+        newest = {
             partition: decode_verdict(record.value(), topic, partition, record.offset(), ("scheme", "decider"))
             for partition, record in found.items()
         }
     except CorruptRecord as error:
-        raise CorruptRecord(f"{error}; what was told last cannot be known behind it: {NEW_GENERATION}") from error
+        raise CorruptRecord(f"{error}; the last verdict behind it cannot be known: {NEW_GENERATION}") from error
     deleted = any(partition not in found or offset > found[partition].offset() for partition, offset in nulls.items())
-    return newest_of(told, begins, deleted)
+    return verdicts_end(newest, begins, deleted)
 
 
-def ahead_of(settings: Settings, start: int, runtime: Runtime | None = None) -> Iterable[tuple[int, bytes]]:
-    """The log's messages from an offset on, to the end that it has now."""
+def messages_from(settings: Settings, start: int, runtime: Runtime | None = None) -> Iterable[tuple[int, bytes]]:
+    """Yields the log's messages from an offset to its present end."""
     with closing(KafkaLog(connect(settings, "match", runtime, reading=True), settings.topics.sketches)) as log:
         if start < log.end():
             yield from log.messages(start)
 
 
-def _say(settings: Settings, word: bytes) -> int:
+def _write_control(settings: Settings, record: bytes) -> int:
     with closing(Writer(connect(settings, "match"), settings.topics.sketches)) as writer:
-        writer.send(word)
+        writer.send(record)
         writer.flush()
         return writer.last_offset

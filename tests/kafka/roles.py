@@ -29,8 +29,8 @@ from neardup.scheme import Scheme
 from neardup.sketch.making import sketch_pages
 from streams.config.settings import Settings
 from streams.kafka import KafkaPages, KafkaVerdicts, MergedPages, Writer
-from streams.roles import backfill, run_backfill, run_both, run_matcher, run_sketcher
-from streams.roles.backfill import Wishes
+from streams.roles import backfill, run_backfill, run_matcher, run_single_process, run_sketcher
+from streams.roles.backfill import BackfillOptions
 from streams.roles.match import MatchRole
 from streams.roles.sketch import SketchRole
 from streams.state.checkpoint_store import CheckpointStore
@@ -39,13 +39,13 @@ from tests.processes import die_with_parent
 
 
 def _backfill(settings: Settings, **wishes: Any) -> None:
-    run_backfill(settings, Wishes(**wishes))
+    run_backfill(settings, BackfillOptions(**wishes))
 
 
 ROLES: dict[str, Callable[..., None]] = {
     "sketch": run_sketcher,
     "match": run_matcher,
-    "run": run_both,
+    "run": run_single_process,
     "backfill": _backfill,
 }
 

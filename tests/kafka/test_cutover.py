@@ -108,7 +108,7 @@ def test_who_has_not_caught_up_or_is_live_or_used_is_refused(line: Line) -> None
     cut_over(line.settings, "second", force=True)
     with pytest.raises(BadInput, match="is live already"):
         cut_over(line.settings, "second")
-    with pytest.raises(BadInput, match="is live; cut over to another one before"):
+    with pytest.raises(BadInput, match="is live; first cut over to another one"):
         removed(line.settings, "second")
     cut_over(line.settings, "")
     third = {"generation": "third", "state": other.settings.state + ".3", "sketches_of": None, "decider_values": {}}

@@ -126,7 +126,7 @@ def test_a_log_made_anew_is_another_log(broker: str, connection: Connection, adm
         writer.send(b"new")
     writer.flush()
 
-    with pytest.raises(TopicError, match=r"was deleted and made anew .*: begin another generation"):
+    with pytest.raises(TopicError, match=r"was deleted and recreated .*: begin another generation"):
         poll(log, 2)
     again = KafkaLog(connection, sketches)
     assert again.topic.id != log.topic.id

@@ -96,12 +96,12 @@ def test_another_decider_is_refused(make: Make, tmp_path: Path) -> None:
 
     said = line.start("match", settings=strict).refused()
     assert "is decided by rule verified" in said
-    assert "(tape_min 0.74 -> 0.9); set what it was, or add --new-decider" in said
+    assert "(tape_min 0.74 -> 0.9); set the former one, or add --new-decider" in said
     # Not even with a new directory: what it would fold is not what the verdicts were made of.
     elsewhere = {**strict, "state": str(tmp_path / "elsewhere")}
     said = line.start("match", settings=elsewhere, new_decider=True).refused()
     assert "were committed with decider" in said
-    assert "set what they were made with" in said
+    assert "set the former one" in said
     # Nor where the index could not go on.
     said = line.start("match", settings={"decider_values": {"rule": "simhash"}}, new_decider=True).refused()
     assert "keeps other keys in the index than verified does: begin another generation" in said

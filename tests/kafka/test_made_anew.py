@@ -1,4 +1,4 @@
-"""Topics that were deleted and made anew: what names a place in the old one is no place in the new one.
+"""Topics that were deleted and recreated: what names a place in the old one is no place in the new one.
 
 What the program says about it is followed, word for word.
 """
@@ -54,10 +54,10 @@ def begin_another_generation(line: Line, said: str) -> None:
 
 def say_again(line: Line, said: str) -> None:
     """As the text says: a replay to the topic."""
-    found = re.search(r"say them again: neardup replay --from (\d+) --to (\d+) --to-topic (\S+);", said)
+    found = re.search(r"emit them again: neardup replay --from (\d+) --to (\d+) --to-topic (\S+);", said)
     assert found is not None, said
     replay_stream(line.settings, Stretch(int(found[1]), int(found[2])), topic=found[3])
-    assert f"to go on then, or without them, start once with {ACCEPT_LOST}" in said
+    assert f"then, or to continue without them, start once with {ACCEPT_LOST}" in said
 
 
 # The sketch log.
@@ -149,10 +149,10 @@ def test_verdicts_that_went_with_their_topic_are_missed_at_once(make: Make) -> N
     line.recreate(line.names.verdicts)
 
     said = line.start("match").refused()
-    assert f"topic {line.names.verdicts} was deleted and made anew" in said
+    assert f"topic {line.names.verdicts} was deleted and recreated" in said
     say_again(line, said)
     # Without the operator's word it still is not sure.
-    assert "was deleted and made anew" in line.start("match").refused()
+    assert "was deleted and recreated" in line.start("match").refused()
     line.start("match", accept_lost_verdicts=True)
     line.publish(pages(10, 40))
     line.start("sketch")
@@ -184,7 +184,7 @@ def test_also_by_a_matcher_that_runs(make: Make) -> None:
 
     said = matcher.refused()
     assert f"topic {line.names.verdicts} " in said
-    assert "start the matcher: it says what is gone and how it is told again" in said
+    assert "start the matcher: it says what is gone and how to emit it again" in said
     topics.create(line.admin, line.names, line.sizes)
     say_again(line, line.start("match").refused())
     line.start("match", accept_lost_verdicts=True)

@@ -84,13 +84,13 @@ def test_what_the_index_was_made_with_counts_and_another_decider_is_refused(line
     replay_stream(other, Stretch(), out=out)
     assert out.getvalue().splitlines() == kept(line)
     # Where the directory is not at hand, it is what is set.
-    with pytest.raises(StateError, match=r"set what it was: a replay repeats what was said"):
+    with pytest.raises(StateError, match=r"set the former one: a replay repeats the committed verdicts"):
         replay_stream(replace(other, state=str(tmp_path / "none")), Stretch(), out=io.BytesIO())
 
 
 def test_another_log_of_the_name_says_nothing_of_what_was_said(line: Line) -> None:
     line.recreate(line.names.sketches)
-    with pytest.raises(StateError, match="was deleted and made anew, and says nothing of that"):
+    with pytest.raises(StateError, match="was deleted and recreated, and holds none of their pages"):
         replay_stream(line.settings, Stretch(), out=io.BytesIO())
 
 

@@ -9,7 +9,7 @@ from line import Line, story
 
 from streams.config.settings import Topics
 from streams.process.metrics import STEPS
-from streams.roles import run_both
+from streams.roles import run_single_process
 from streams.roles.runtime import Runtime
 
 
@@ -18,7 +18,7 @@ def test_both_roles_count_what_they_did(broker: str, names: Topics, tmp_path: Pa
     pages = story()
     line.publish(pages)
     runtime = Runtime.quiet(replace(line.settings, flush_ms=1))
-    running = threading.Thread(target=run_both, args=(runtime.settings, runtime), daemon=True)
+    running = threading.Thread(target=run_single_process, args=(runtime.settings, runtime), daemon=True)
     running.start()
     try:
         line.settle()

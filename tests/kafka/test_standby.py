@@ -83,7 +83,7 @@ def test_a_matcher_that_was_only_slow_is_fenced_and_stands_by(make: Make) -> Non
     line.publish([page("meanwhile")])
     eventually(lambda: is_told(line, "meanwhile"), "the standby tells")
     live.signal(Signals.SIGCONT)
-    eventually(lambda: '"begins again"' in live.said(), "it has stepped back")
+    eventually(lambda: '"starts again"' in live.said(), "it has stepped back")
     line.publish([page("later")])
     line.check()
     assert live.wait() == 0
@@ -114,7 +114,7 @@ def test_a_standby_with_the_former_decider_is_not_ready(make: Make) -> None:
     other, spare = started(line, "two")
     (ready, why) = eventually(lambda: "decided by" in (found := standing("match", spare))[1] and found, "it says why")
     assert not ready
-    assert "(tape_min 0.999 -> 0.74); set what it was, or add --new-decider" in why
+    assert "(tape_min 0.999 -> 0.74); set the former one, or add --new-decider" in why
     other.stop()  # as it says
     other, spare = started(line, "two", **strict)
     follows(line, spare)
@@ -129,7 +129,7 @@ def test_the_same_replay_named_by_two_standbys_is_run_twice(make: Make) -> None:
     told = line.verdicts()
     line.recreate(line.names.verdicts)
     live.refused()
-    assert "was deleted and made anew" in other.refused()
+    assert "was deleted and recreated" in other.refused()
     # Restarted, one leads and names the replay; the other one leads when that has ended, and names the same.
     said = [started(line, name)[0].refused() for name in ("one", "two")]
     for text in said:

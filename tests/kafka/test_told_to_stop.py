@@ -34,7 +34,7 @@ def test_a_role_that_finds_no_broker_stops_when_told(tmp_path: Path, role: str) 
     finally:
         found.kill()
     last, end = map(json.loads, found.said().splitlines()[-2:])
-    assert last["event"] == "did not finish what was under way"
+    assert last["event"] == "stopped in the middle of its work"
     assert end["event"] == "stopped"
 
 

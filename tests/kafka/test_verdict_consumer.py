@@ -309,7 +309,7 @@ def test_the_examples_run(
     exec(compile(start + taking, "the second example", "exec"), {})
     assert rows() == wanted
 
-    # Another log: verdicts in a topic that was made anew, with page ids that begin anew.
+    # Another log: verdicts in a topic that was recreated, with page ids that begin anew.
     recreate(broker, admin, made.verdicts)
     matcher.say(0, log=OTHER_LOG)
     exec(compile(start + taking, "the second example", "exec"), {})

@@ -20,7 +20,7 @@ from streams.config.instants import parse_start
 from streams.config.settings import Settings, Topics
 from streams.kafka import Admin, topics
 from streams.kafka.topics import Sizes
-from streams.roles.tail import COLUMNS, Wanted, line, parse_columns, show, table, tail
+from streams.roles.tail import COLUMNS, VerdictFilter, line, parse_columns, show, table, tail
 from tests import processes
 
 NOW = 1_700_000_000_000
@@ -67,7 +67,7 @@ def test_all_verdicts_are_shown_in_order(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sites", "kinds", "wanted"),
+    ("sites", "kinds", "found"),
     [
         (["one.example"], [], [0, 1]),
         (["www.one.example"], [], [1]),
@@ -77,13 +77,13 @@ def test_all_verdicts_are_shown_in_order(settings: Settings) -> None:
         (["two.example"], ["exact_duplicate", "unique"], [2]),
     ],
 )
-def test_verdicts_are_filtered(settings: Settings, sites: list[str], kinds: list[str], wanted: list[int]) -> None:
-    assert ids(settings, wanted=Wanted.of(sites, kinds)) == wanted
+def test_verdicts_are_filtered(settings: Settings, sites: list[str], kinds: list[str], found: list[int]) -> None:
+    assert ids(settings, verdict_filter=VerdictFilter.of(sites, kinds)) == found
 
 
 def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(BadInput, match="no verdict is called 'duplicate'; there is unique, exact_duplicate, "):
-        Wanted.of([], ["unique", "duplicate"])
+        VerdictFilter.of([], ["unique", "duplicate"])
 
 
 def test_a_tail_may_begin_later(settings: Settings) -> None:
@@ -142,9 +142,9 @@ def test_a_pipe_gets_whole_lines(settings: Settings) -> None:
 
 
 def test_a_cell_cannot_break_a_line() -> None:
-    told = line({"verdict": "rejected", "url": "a\tb\nc", "reason": "x\ty"})
-    assert told.count("\t") == len(COLUMNS) - 1
-    assert "\n" not in told
+    verdict = line({"verdict": "rejected", "url": "a\tb\nc", "reason": "x\ty"})
+    assert verdict.count("\t") == len(COLUMNS) - 1
+    assert "\n" not in verdict
 
 
 def test_long_urls_keep_host_and_end() -> None:

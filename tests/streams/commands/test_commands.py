@@ -330,7 +330,7 @@ def test_nobody_at_the_brokers_address_is_said(
         free.bind(("127.0.0.1", 0))  # nobody listens there
         told = shell(*command, "--bootstrap", f"127.0.0.1:{free.getsockname()[1]}")
     assert told.code == 1
-    assert "nobody answers; is the address right, and does Kafka run?" in told.err, told.err
+    assert "no broker answers; is the address right, and does Kafka run?" in told.err, told.err
 
 
 def test_a_seed_is_drawn_once_and_is_its_owners(shell: Shell) -> None:

@@ -7,31 +7,33 @@ import pytest
 
 from neardup.errors import StateError
 from streams.errors import PositionLost, TopicError
-from streams.ports import Committed, Hop
-from streams.roles.restart import Newest, Standing, Told, resume_at
+from streams.ports import Committed, TopicIds
+from streams.roles.restart import LastVerdict, StartState, VerdictsEnd, resume_at
 
 LOG, VERDICTS, OTHER = b"l" * 16, b"v" * 16, b"o" * 16
-HOP = Hop(LOG, VERDICTS)
-ANOTHER_LOG, ANOTHER_SINK = Hop(OTHER, VERDICTS), Hop(LOG, OTHER)
+IDS = TopicIds(LOG, VERDICTS)
+ANOTHER_LOG, ANOTHER_SINK = TopicIds(OTHER, VERDICTS), TopicIds(LOG, OTHER)
 AGAIN = (
-    r"to have them told again, say them again: neardup replay --from {} --to {} --to-topic verdicts; to go on then, "
-    "or without them, start once with --accept-lost-verdicts"
+    r"to restore them, emit them again: neardup replay --from {} --to {} --to-topic verdicts; then, "
+    "or to continue without them, start once with --accept-lost-verdicts"
 )
 
 
-def told(next_offset: int, *, log: bytes = LOG, scheme: str = "s", decider: str = "d", emptied: bool = False) -> Newest:
-    return Newest(Told(next_offset, log.hex(), scheme, decider), frozenset([log.hex()]), emptied)
+def told(
+    next_offset: int, *, log: bytes = LOG, scheme: str = "s", decider: str = "d", emptied: bool = False
+) -> VerdictsEnd:
+    return VerdictsEnd(LastVerdict(next_offset, log.hex(), scheme, decider), frozenset([log.hex()]), emptied)
 
 
 #: All is well: folded up to 10, told up to 12, the log goes to 20.
-WELL = Standing("sketches", "verdicts", "/state", HOP, 10, 10, HOP, Committed(12, HOP), 0, 20, Newest())
-NEW: dict[str, Any] = {"store": 0, "store_told": 0, "store_hop": None}
+WELL = StartState("sketches", "verdicts", "/state", IDS, 10, 10, IDS, Committed(12, IDS), 0, 20, VerdictsEnd())
+NEW: dict[str, Any] = {"store": 0, "store_emitted": 0, "store_topic_ids": None}
 EXPIRED: dict[str, Any] = {"committed": None}
 
 
 def at(*, accept_lost: bool = False, **changes: Any) -> int:
     if isinstance(changes.get("committed"), int):
-        changes["committed"] = Committed(changes["committed"], HOP)
+        changes["committed"] = Committed(changes["committed"], IDS)
     found = dataclasses.replace(WELL, **changes)
     return resume_at(found, scheme="s", first="f", decider="d", accept_lost=accept_lost)
 
@@ -43,8 +45,8 @@ def test_it_goes_on_from_what_is_committed() -> None:
     assert at(**NEW) == 12
     assert at(newest=told(12)) == 12
     assert at(committed=20) == 20
-    assert at(committed=Committed(12, HOP, "f")) == 12
-    assert at(**NEW, committed=Committed(0, HOP, "g")) == 0
+    assert at(committed=Committed(12, IDS, "f")) == 12
+    assert at(**NEW, committed=Committed(0, IDS, "g")) == 0
 
 
 def test_a_first_start() -> None:
@@ -55,50 +57,50 @@ def test_a_first_start() -> None:
 def test_an_expired_offset_is_taken_from_the_last_verdict_or_the_index() -> None:
     assert at(**EXPIRED, newest=told(12)) == 12
     assert at(**EXPIRED, **NEW, newest=told(12)) == 12
-    assert at(**EXPIRED, store=0, store_told=0, store_hop=ANOTHER_SINK, newest=told(12)) == 12
+    assert at(**EXPIRED, store=0, store_emitted=0, store_topic_ids=ANOTHER_SINK, newest=told(12)) == 12
     # The last messages in the store had no verdicts.
-    assert at(**EXPIRED, newest=told(12), store=14, store_told=12) == 14
-    assert at(**EXPIRED, store=3, store_told=0) == 3
+    assert at(**EXPIRED, newest=told(12), store=14, store_emitted=12) == 14
+    assert at(**EXPIRED, store=3, store_emitted=0) == 3
 
 
 def test_what_retention_took_is_not_missed() -> None:
-    assert at(**EXPIRED, newest=Newest(emptied=True), begin=10) == 10
-    assert at(**EXPIRED, newest=Newest(emptied=True), begin=20, store=20) == 20
+    assert at(**EXPIRED, newest=VerdictsEnd(emptied=True), begin=10) == 10
+    assert at(**EXPIRED, newest=VerdictsEnd(emptied=True), begin=20, store=20) == 20
     assert at(**EXPIRED, newest=told(7, emptied=True)) == 10
 
 
 def test_an_offset_that_was_set_by_hand_is_meant() -> None:
     assert at(committed=Committed(11)) == 11
-    assert at(committed=Committed(15), store_hop=ANOTHER_SINK) == 15
+    assert at(committed=Committed(15), store_topic_ids=ANOTHER_SINK) == 15
 
 
 def test_a_new_topic_for_verdicts_that_nobody_misses() -> None:
     gone = Committed(12, ANOTHER_SINK)
     # Nothing was told yet.
-    assert at(committed=gone, store=12, store_told=0) == 12
-    assert at(**EXPIRED, store_hop=ANOTHER_SINK, store_told=0) == 10
+    assert at(committed=gone, store=12, store_emitted=0) == 12
+    assert at(**EXPIRED, store_topic_ids=ANOTHER_SINK, store_emitted=0) == 10
     # All of it is told again.
     assert at(committed=gone, **NEW) == 0
     # An index from before that; the line has gone on since.
-    assert at(store_hop=ANOTHER_SINK) == 12
+    assert at(store_topic_ids=ANOTHER_SINK) == 12
     # On the operator's word.
     assert at(committed=gone, accept_lost=True) == 12
     assert at(committed=gone, store=14, accept_lost=True) == 14
-    assert at(**EXPIRED, store_hop=ANOTHER_SINK, accept_lost=True) == 10
-    assert at(**EXPIRED, store_hop=ANOTHER_SINK, newest=told(13), accept_lost=True) == 13
+    assert at(**EXPIRED, store_topic_ids=ANOTHER_SINK, accept_lost=True) == 10
+    assert at(**EXPIRED, store_topic_ids=ANOTHER_SINK, newest=told(13), accept_lost=True) == 13
     assert at(store=13, accept_lost=True) == 13
-    assert at(**EXPIRED, store=14, store_told=13, newest=told(12), accept_lost=True) == 14
+    assert at(**EXPIRED, store=14, store_emitted=13, newest=told(12), accept_lost=True) == 14
 
 
 def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
-    assert at(store=0, store_told=0, store_hop=ANOTHER_LOG, committed=Committed(0, ANOTHER_LOG)) == 0
+    assert at(store=0, store_emitted=0, store_topic_ids=ANOTHER_LOG, committed=Committed(0, ANOTHER_LOG)) == 0
 
 
 @pytest.mark.parametrize(
     ("changes", "error", "said"),
     [
         ({"store": 13}, StateError, rf"folded up to offset 13 .* committed up to 12 only.*{AGAIN.format(12, 13)}"),
-        ({"store": 13, "begin": 1}, StateError, r"committed up to 12 only.*told again, begin another generation"),
+        ({"store": 13, "begin": 1}, StateError, r"committed up to 12 only.*to restore them, begin another generation"),
         ({"committed": 21}, PositionLost, r"ends at offset 20, .* up to 21: messages are lost; begin another generat"),
         (
             {"begin": 11},
@@ -110,24 +112,28 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
         ({"newest": told(12, decider="e")}, StateError, r"with decider e, and d is set.*begin another generation"),
         ({"newest": told(12, scheme="x")}, StateError, r"with scheme x, and s is set"),
         (
-            {**EXPIRED, "store": 14, "store_told": 13, "newest": told(12)},
+            {**EXPIRED, "store": 14, "store_emitted": 13, "newest": told(12)},
             StateError,
             rf"they are lost; {AGAIN.format(12, 13)}",
         ),
-        ({**EXPIRED, "store": 3, "store_told": 2}, StateError, r"up to offset 0 .* up to 2"),
+        ({**EXPIRED, "store": 3, "store_emitted": 2}, StateError, r"up to offset 0 .* up to 2"),
         (
-            {**NEW, "committed": Committed(12, HOP, "g")},
+            {**NEW, "committed": Committed(12, IDS, "g")},
             StateError,
-            r"decider g from .*, and f is set: .*; set what they",
+            r"decider g from .*, and f is set: .*; set the former one",
         ),
         (
-            {"committed": Committed(12, HOP, "g")},
+            {"committed": Committed(12, IDS, "g")},
             StateError,
             r"decider g from .* folded with f: .* name the `state` folder",
         ),
         ({**NEW, "committed": Committed(0), "newest": told(12, decider="e")}, StateError, r"decider e, and d is set"),
         # Another log, whoever names places in it.
-        ({"store_hop": ANOTHER_LOG}, StateError, r"was folded from the log of topic id 6f6f.*begin another generation"),
+        (
+            {"store_topic_ids": ANOTHER_LOG},
+            StateError,
+            r"was folded from the log of topic id 6f6f.*begin another generation",
+        ),
         ({"committed": Committed(12, ANOTHER_LOG)}, StateError, r"committed for the log of topic id 6f6f"),
         (
             {**NEW, **EXPIRED, "newest": told(9, log=OTHER)},
@@ -139,27 +145,35 @@ def test_a_place_that_is_no_place_yet_is_of_every_log() -> None:
         (
             {"committed": Committed(12, ANOTHER_SINK)},
             TopicError,
-            rf"up to offset 12 of .*is gone.*{AGAIN.format(0, 12)}",
+            rf"up to offset 12 of .*are gone.*{AGAIN.format(0, 12)}",
         ),
         # An index from before; another one's are in the new topic.
         (
             {"committed": Committed(3, ANOTHER_SINK)},
             TopicError,
-            rf"up to offset 10 of .*is gone.*{AGAIN.format(0, 10)}",
+            rf"up to offset 10 of .*are gone.*{AGAIN.format(0, 10)}",
         ),
         # Some were told to the new one before anybody looked; the index is lost.
         (
             {**NEW, "committed": Committed(12, ANOTHER_SINK), "newest": told(12)},
             TopicError,
-            rf"up to offset 12 of .*is gone.*{AGAIN.format(0, 12)}",
+            rf"up to offset 12 of .*are gone.*{AGAIN.format(0, 12)}",
         ),
-        ({**EXPIRED, "store_hop": ANOTHER_SINK}, TopicError, rf"up to offset 10 of .*is gone.*{AGAIN.format(0, 10)}"),
+        (
+            {**EXPIRED, "store_topic_ids": ANOTHER_SINK},
+            TopicError,
+            rf"up to offset 10 of .*are gone.*{AGAIN.format(0, 10)}",
+        ),
         (
             {"committed": Committed(12, ANOTHER_SINK), **NEW, "begin": 1},
             PositionLost,
             r"begins at offset 1, .* needs 0",
         ),
-        ({"committed": Committed(12, ANOTHER_SINK), "begin": 1}, TopicError, r"told again, begin another generation"),
+        (
+            {"committed": Committed(12, ANOTHER_SINK), "begin": 1},
+            TopicError,
+            r"to restore them, begin another generation",
+        ),
     ],
 )
 def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], error: type[Exception], said: str) -> None:
@@ -167,4 +181,4 @@ def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], error: t
         at(**changes)
     if changes.get("begin"):
         assert "neardup replay" not in str(raised.value), "it needs the log's begin"
-    assert "delete" not in str(raised.value).replace("deleted and made anew", "")
+    assert "delete" not in str(raised.value).replace("deleted and recreated", "")

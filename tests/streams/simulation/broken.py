@@ -14,7 +14,7 @@ from streams.formats.message import Message
 from streams.pipeline import accounting, matcher
 from streams.pipeline.matcher import Prepared
 from streams.positions import Positions
-from streams.roles import begin, restart
+from streams.roles import restart, start
 from streams.roles.match import MatchRole
 from streams.testing import ScriptedWriter
 from tests.streams.simulation import run
@@ -104,14 +104,14 @@ def a_start_believes_the_index_alone(patch: pytest.MonkeyPatch) -> None:
     """Verdicts that are out, and whose index was not flushed, are told again."""
     resume_at = restart.resume_at
 
-    def believing(found: restart.Standing, **how: Any) -> int:
+    def believing(found: restart.StartState, **how: Any) -> int:
         return min(found.store, resume_at(found, **how))
 
-    patch.setattr(begin, "resume_at", believing)
+    patch.setattr(start, "resume_at", believing)
 
 
 def another_log_is_taken_for_the_one_before(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(restart, "_same_log", lambda found: None)
+    patch.setattr(restart, "_check_log", lambda found: None)
 
 
 def another_topic_of_verdicts_is_taken_for_the_one_before(patch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ class Ground:
     def mind_a_hand(self, verdicts: ScriptedTopic) -> None:
         """An offset that was set by hand is meant for the topics that are there."""
         known = self.broker.committed(self.settings.group_of("match"), self.names.sketches, 0)
-        if known is not None and known.hop is None:
+        if known is not None and known.topic_ids is None:
             self.accepted[verdicts.id] = known.offset
 
     @property

@@ -1,4 +1,4 @@
-"""The matcher of a line, those before it, its folder, and what happens to them."""
+"""The matcher of a stream, those before it, its folder, and what happens to them."""
 
 import zlib
 from collections import Counter
@@ -14,17 +14,17 @@ from streams.history.replay import Present, Stretch, replayed
 from streams.pipeline.control_records import OperatorDecisions
 from streams.pipeline.deciders import decider_changes_in
 from streams.pipeline.matcher import Matcher, folded_to
-from streams.roles.begin import Line, Wishes, begin
 from streams.roles.match import MatchRole
-from streams.roles.restart import Newest, check_said_by, newest_of
+from streams.roles.restart import VerdictsEnd, check_replay, verdicts_end
+from streams.roles.start import MatcherPorts, StartOptions, start_matcher
 from streams.testing import ScriptedLog, ScriptedTopic, Transactions
 from tests.streams.simulation.folder import Disk, Folder
 from tests.streams.simulation.ground import DECIDERS, Crash, Ground, decided
 from tests.streams.simulation.sketchers import Sketchers
 
 
-class Told(Transactions):
-    """Keeps what goes to a topic that was made anew since this matcher began."""
+class CountedTransactions(Transactions):
+    """Keeps what goes to a topic that was recreated since this matcher began."""
 
     def __init__(self, ground: Ground, group: str) -> None:
         self._ground = ground
@@ -32,7 +32,7 @@ class Told(Transactions):
 
     def _append(self, topic: ScriptedTopic, verdicts: Sequence[tuple[bytes, bytes]]) -> None:
         super()._append(topic, verdicts)
-        if topic.id != self.hop.sink:
+        if topic.id != self.topic_ids.sink:
             said = [orjson.loads(value) for _, value in verdicts]
             self._ground.strays.setdefault(topic.id, Counter()).update((each["page_id"], each["n"]) for each in said)
 
@@ -58,13 +58,13 @@ class Matchers(Sketchers):
             for name in (names.sketches, names.verdicts):
                 self.broker.topic(name)
             group = self.settings.group_of("match")
-            verdicts = Told(self, group)
+            verdicts = CountedTransactions(self, group)
             log = ScriptedLog(self.broker, names.sketches)
-            line = Line(log, log.messages, verdicts, self.newest, self.say)
+            ports = MatcherPorts(log, log.messages, verdicts, self.newest, self.say)
             lost, new = self.accept_lost, self.new_decider
             if lost:
                 self.accept(verdicts)
-            made = begin(line, folder, Wishes(self.decider, new, lost), self.runtime)
+            made = start_matcher(ports, folder, StartOptions(self.decider, new, lost), self.runtime)
             self.accept_lost = self.new_decider = False
             self.matcher = made
             self.complaints.pop("match", None)  # nobody mends what is at work
@@ -89,8 +89,8 @@ class Matchers(Sketchers):
             log=log.topic.id.hex(),
             generation=self.settings.generation,
         )
-        check_said_by(log.topic.id.hex(), first, judge, words, self.newest(), known)
-        if topic.id in self.asked_again or (known is not None and known.hop is None):
+        check_replay(log.topic.id.hex(), first, judge, words, self.newest(), known)
+        if topic.id in self.asked_again or (known is not None and known.topic_ids is None):
             # By an offset that was set by hand, and now by this: with another index each tells them.
             self.asked_again.setdefault(topic.id, []).append(range(start, stop))
         stretch = Stretch(start, stop)
@@ -108,12 +108,12 @@ class Matchers(Sketchers):
         """Of what is not told in the topic that is there now nothing more is owed, up to the place that was known."""
         known = verdicts.committed()
         upto = max(known.offset if known else 0, folded_to(self.folder.store))
-        self.accepted[verdicts.hop.sink] = max(upto, self.accepted.get(verdicts.hop.sink, 0))
+        self.accepted[verdicts.topic_ids.sink] = max(upto, self.accepted.get(verdicts.topic_ids.sink, 0))
 
-    def newest(self) -> Newest:
+    def newest(self) -> VerdictsEnd:
         topic = self.broker.topic(self.names.verdicts)
         values = {partition: orjson.loads(pair[1]) for partition, pair in topic.newest().items()}  # type: ignore[index]
-        return newest_of(values, {number: held.begin for number, held in enumerate(topic.partitions)})
+        return verdicts_end(values, {number: held.begin for number, held in enumerate(topic.partitions)})
 
     def say(self, word: bytes) -> int:
         offset = self.log.append(word)
@@ -191,7 +191,7 @@ class Matchers(Sketchers):
     def change_decider(self) -> None:
         """An operator wants another one from here on. Not who has just set offsets by hand: they name no decider."""
         known = self.broker.committed(self.settings.group_of("match"), self.names.sketches, 0)
-        if known is not None and known.hop is None:
+        if known is not None and known.topic_ids is None:
             return
         self.decider = self.chance.choice(DECIDERS)
         self.new_decider = self.chance.random() < 0.8

@@ -1,6 +1,6 @@
-"""What an operator understands of what the program says, and what he then does: that alone.
+"""The simulated operator: maps each error text to the action that it advises.
 
-An error whose text is not here is one that nobody knows how to get out of, and ends a simulation.
+An error without an entry here is a fault of the program, and ends the simulation.
 """
 
 import re
@@ -17,15 +17,15 @@ Act = Callable[[World, re.Match[str]], None]
 
 
 def _tell_again(world: World, said: re.Match[str]) -> None:
-    """`say them again`, or another generation; or go on without."""
+    """Replays into the topic, begins another generation, or continues without the verdicts."""
     if world.chance.random() < 0.3:
         world.accept_lost = True
     elif said["topic"]:
         stretch = int(said["start"]), int(said["stop"])
-        # Asked for the other way round, it says what is wrong, and then that is to be mended first.
+        # If the replay is refused, its advice comes first.
         if world.attempt("replay", lambda: world.replay(*stretch, said["topic"])):
             world.accept_lost = True
-            if world.chance.random() < 0.5:  # a second standby has said the same
+            if world.chance.random() < 0.5:  # a second standby gave the same advice
                 world.attempt("replay", lambda: world.replay(*stretch, said["topic"]))
     else:
         world.next_generation()
@@ -76,7 +76,7 @@ def _make_room(world: World, said: re.Match[str]) -> None:
 
 
 def _set_decider(world: World, said: re.Match[str]) -> None:
-    """`set what it was, or add --new-decider`, or the first alone."""
+    """Sets the former decider, or adds --new-decider where the text offers it."""
     if "--new-decider" in said[0] and world.chance.random() < 0.5:
         world.new_decider = True
     else:
@@ -89,19 +89,19 @@ def _set_aside(world: World, said: re.Match[str]) -> None:
 
 
 def _start_again(world: World, said: re.Match[str]) -> None:
-    """Whoever looks after the processes does."""
+    """Nothing: the supervisor restarts the process."""
 
 
 #: In this order: the first that is found counts.
 ADVICE: Mapping[str, Act] = {
-    r"to have them told again, (?:say them again: neardup replay --from (?P<start>\d+) --to (?P<stop>\d+) --to-topic "
-    r"(?P<topic>\S+)|begin another generation\b.*); to go on then, or without them, start once with "
+    r"to restore them, (?:emit them again: neardup replay --from (?P<start>\d+) --to (?P<stop>\d+) --to-topic "
+    r"(?P<topic>\S+)|begin another generation\b.*); then, or to continue without them, start once with "
     "--accept-lost-verdicts": _tell_again,
     r"restore a checkpoint that the log still covers into a new `state` folder "
     r"\(neardup checkpoints, neardup restore\), or begin another generation": _restore,
-    r"committed with decider (?P<held>\w+) from .*; set what they were made with, or begin": _set_decider,
-    r"was made with decider (?P<held>\w+), .*; set what they were made with, or begin": _set_decider,
-    r"was made with decider (?P<held>\w+), .*; set what it was: a replay repeats what was said": _set_decider,
+    r"committed with decider (?P<held>\w+) from .*; set the former one, or begin": _set_decider,
+    r"was made with decider (?P<held>\w+), .*; set the former one, or begin": _set_decider,
+    r"were made with decider (?P<held>\w+), .*; set the former one: a replay repeats": _set_decider,
     r"name the `state` folder that belongs to them, or begin another generation": _next_generation,
     r"set what belongs together, or begin another generation": _next_generation,
     r"begin another generation: give all roles another `generation`": _next_generation,
@@ -110,7 +110,7 @@ ADVICE: Mapping[str, Act] = {
     r"stop all sketchers and set the group's offset: kafka-consumer-groups.sh --bootstrap-server \S+ --group "
     r"(?P<group>\S+) --topic (?P<topic>\S+):(?P<partition>\d+) --reset-offsets --to-offset (?P<offset>\d+) --execute"
     r"; the matcher then names what is missing": _set_offset,
-    r"decided by rule \S+ \(decider (?P<held>\w+)\).*; set what it was, or add --new-decider": _set_decider,
+    r"decided by rule \S+ \(decider (?P<held>\w+)\).*; set the former one, or add --new-decider": _set_decider,
     r"clear the stored positions to (?:go on with the verdicts that are left|read it from its start)": _clear_positions,
     r"make it with `neardup topics create` if it is missing, and start the matcher: it says what is gone": _make_topics,
     r"does not exist; create it: neardup topics create": _make_topics,
@@ -125,10 +125,10 @@ ADVICE: Mapping[str, Act] = {
 
 
 def follow(world: World, role: str, said: str) -> None:
-    """Does what the text says."""
+    """Follows the advice of an error text."""
     for text, act in ADVICE.items():
         found = re.search(text, said, re.DOTALL)
         if found is not None:
             world.happened[f"followed: {text}"] += 1
             return act(world, found)
-    raise Wrong(f"{role}: nobody knows what to do about: {said}")
+    raise Wrong(f"{role}: no action is known for: {said}")

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from streams.ports import Hop
+from streams.ports import TopicIds
 from tests.streams.simulation.ground import Wrong
 from tests.streams.simulation.operator import follow
 from tests.streams.simulation.world import World
@@ -129,7 +129,7 @@ def _standing(world: World) -> str:
     for partition, held in enumerate(pages.partitions):
         known = world.broker.committed(group, pages.name, partition)
         # One that was added is not known before it has a page, and another topic's place is none.
-        mine = known is not None and (known.hop is None or known.hop == Hop(pages.id, log.id))
+        mine = known is not None and (known.topic_ids is None or known.topic_ids == TopicIds(pages.id, log.id))
         if (known.offset if known and mine else 0) < held.end:
             return f"partition {partition} is read up to {known}, of {held.end}"
     if world.matcher.matcher.next_offset < world.log.end:

@@ -57,7 +57,7 @@ class World(Matchers):
         the index is lost, too, and nobody looks for a week, is more than can be told apart from a lost index."""
         group, topic = self.settings.group_of("match"), self.broker.topics.get(self.names.verdicts)
         known = self.broker.committed(group, self.names.sketches, 0)
-        noticed = known is None or known.hop is None or topic is None or known.hop.sink == topic.id
+        noticed = known is None or known.topic_ids is None or topic is None or known.topic_ids.sink == topic.id
         if self.matcher is None and noticed:
             self.broker.expire(group)
         if not self.sketchers:

@@ -9,20 +9,20 @@ from streams.roles.runtime import STOP_SECONDS_MAX, Runtime, serving
 from streams.roles.wiring import run_matcher, run_sketcher
 
 
-def run_both(
+def run_single_process(
     settings: Settings,
     runtime: Runtime | None = None,
     *,
     sketcher: Callable[[Settings, Runtime], None] = run_sketcher,
     **options: bool,
 ) -> None:
-    """Runs both roles until they are stopped, or one of them fails: its error is raised once both have ended.
+    """Runs both roles until they are stopped or one fails. Raises its error once both have ended.
 
-    sketcher: what runs beside the matcher. options: those of run_matcher.
+    sketcher: runs in a thread beside the matcher. options: those of run_matcher.
     """
     if runtime is None:
         with serving(settings, "run") as made:
-            run_both(settings, made, sketcher=sketcher, **options)
+            run_single_process(settings, made, sketcher=sketcher, **options)
         return
     failed: list[BaseException] = []
 
@@ -39,7 +39,7 @@ def run_both(
     try:
         run_matcher(settings, runtime, **options)
     except Stopped:
-        if not failed:  # else the other one's error says why
+        if not failed:  # else the sketcher's error is the cause
             raise
     finally:
         runtime.stop.set()

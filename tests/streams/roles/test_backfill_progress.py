@@ -1,4 +1,4 @@
-"""How far a backfill is: on a bar for who watches, in the log for who does not."""
+"""Progress of a backfill: on a bar, or in the log."""
 
 import io
 import logging
@@ -8,11 +8,11 @@ import pytest
 
 from streams.commands.terminal import bar
 from streams.process import logs
-from streams.roles.telling import LOG_SECONDS, Telling
+from streams.roles.backfill_progress import LOG_SECONDS, BackfillProgress
 
 
 class Steps:
-    """A clock that goes on by some seconds with each look."""
+    """A clock that advances by some seconds with each call."""
 
     def __init__(self, seconds: float) -> None:
         self.now, self._seconds = 0.0, seconds
@@ -22,13 +22,13 @@ class Steps:
         return self.now
 
 
-def test_a_bar_hears_of_each_look_and_the_pace_is_that_of_what_is_counted() -> None:
+def test_a_bar_gets_each_report_with_the_rate_of_its_phase() -> None:
     told: list[tuple[str, int, int, float]] = []
-    telling = Telling(lambda *said: told.append(said), Steps(2.0))
+    progress = BackfillProgress(lambda *said: told.append(said), Steps(2.0))
     for what, done, total in (("bytes of archives", 50, 90), ("bytes of archives", 90, 90), ("pages", 3, 8)):
-        telling.tell(what, done, total)
-    telling.tell("pages", 7, 8)
-    telling.follows()
+        progress.report(what, done, total)
+    progress.report("pages", 7, 8)
+    progress.report_live()
     assert told[:4] == [
         ("bytes of archives", 50, 90, 0.0),
         ("bytes of archives", 90, 90, 20.0),
@@ -38,11 +38,11 @@ def test_a_bar_hears_of_each_look_and_the_pace_is_that_of_what_is_counted() -> N
     assert told[4][0] == "caught up, follows the live topic"
 
 
-def test_without_a_bar_the_log_hears_of_it_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
-    telling = Telling(None, Steps(LOG_SECONDS / 2))
+def test_without_a_bar_the_log_gets_a_line_at_intervals(caplog: pytest.LogCaptureFixture) -> None:
+    progress = BackfillProgress(None, Steps(LOG_SECONDS / 2))
     with caplog.at_level(logging.INFO):
         for done in range(0, 50, 10):
-            telling.tell("pages", done, 100)
+            progress.report("pages", done, 100)
     said = [record.fields for record in caplog.records]  # type: ignore[attr-defined]
     assert said == [
         {"of": "pages", "done": 10, "total": 100, "per_s": 2, "left_s": 45},

@@ -1,0 +1,201 @@
+"""Starts a matcher: compares its index, the sketch log and the verdicts, and finds the offset to continue from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from neardup.decider import Decider
+from neardup.errors import StateError
+from neardup.index.base import Family, Store
+from streams.config.settings import Settings
+from streams.errors import NEW_GENERATION
+from streams.formats.message import NewDecider, encode_control
+from streams.pipeline.audit import Audit
+from streams.pipeline.control_records import LogFrom
+from streams.pipeline.deciders import DeciderChanges, decider_at, decider_changes_in, describe_change, incompatibility
+from streams.pipeline.matcher import Matcher, folded_to
+from streams.ports import Committed, SketchLog, TopicIds, VerdictTransactions
+from streams.process import logs
+from streams.roles.checkpoint import RoleCheckpoints
+from streams.roles.match import Leadership, MatchRole
+from streams.roles.restart import StartState, VerdictsEnd, resume_at
+from streams.roles.runtime import Runtime
+
+_log = logs.get("match")
+
+#: Keys of the META family: the topics that an index belongs to.
+_CLUSTER, _LOG, _VERDICTS, _GENERATION = b"cluster_id", b"topic_id", b"verdicts_id", b"generation"
+
+
+class IndexDirectory(Protocol):
+    """A matcher's state directory, locked by this process."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def store(self) -> Store: ...
+
+    def first_decider(self, decider: Decider) -> Decider:
+        """Returns the decider at the log's start; `decider` if the index is empty."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MatcherPorts:
+    """The matcher's connections.
+
+    messages_from: yields the log's messages from an offset to its present end. newest_verdicts: reads the end of the
+    verdicts' topic. write_control: appends a control record to the log and returns its offset.
+    """
+
+    log: SketchLog
+    messages_from: LogFrom
+    verdicts: VerdictTransactions
+    newest_verdicts: Callable[[], VerdictsEnd]
+    write_control: Callable[[bytes], int]
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """Decisions of the operator for one start.
+
+    decider: of the settings. new_decider: `decider` replaces that of the log from here on. accept_lost: continue
+    although emitted verdicts are missing from their topic.
+    """
+
+    decider: Decider
+    new_decider: bool = False
+    accept_lost: bool = False
+
+
+def start_matcher(
+    ports: MatcherPorts,
+    directory: IndexDirectory,
+    options: StartOptions,
+    runtime: Runtime,
+    *,
+    audit: Audit | None = None,
+    checkpoints: RoleCheckpoints | None = None,
+    leader: Leadership | None = None,
+) -> MatchRole:
+    """Returns a matcher that continues where index and log allow. Raises as run_matcher.
+
+    (1) Fence other matchers; (2) read changes of the decider from the log; (3) compare index, log and verdicts; (4)
+    commit the offset with the topic ids, if it is not committed so; (5) write the topic ids into the index.
+    """
+    log, verdicts, store, topic_ids = ports.log, ports.verdicts, directory.store, ports.verdicts.topic_ids
+    topics, generation = runtime.settings.topics, runtime.settings.generation
+    check_generation(store, generation, str(directory.path))
+    verdicts.init()  # (1)
+    changes = decider_changes(ports, store, runtime.settings)  # (2)
+    first = directory.first_decider(changes[0][1].before if changes else options.decider)
+    verdicts.first = first.digest
+    matcher = Matcher(store, first)
+    known = verdicts.committed()
+    is_vouched = known is not None and known.topic_ids is not None and matcher.next_offset >= known.offset > 0
+    newest = VerdictsEnd() if is_vouched else ports.newest_verdicts()
+    found = StartState(
+        log=topics.sketches,
+        verdicts=topics.verdicts,
+        state=str(directory.path),
+        topic_ids=topic_ids,
+        store=matcher.next_offset,
+        store_emitted=matcher.emitted_to,
+        store_topic_ids=topic_ids_of(store),
+        committed=known,
+        begin=log.begin(),
+        end=log.end(),
+        newest=newest,
+    )
+    then = decider_at(matcher.decider, changes, newest.last.next_offset if newest.last else 0)
+    at = resume_at(  # (3)
+        found, scheme=first.scheme, first=first.digest, decider=then.digest, accept_lost=options.accept_lost
+    )
+    _log.info("resumes", store=found.store, committed=at, log_begin=found.begin, log_end=found.end)
+    if known != Committed(at, topic_ids, first.digest):
+        verdicts.commit([], at)  # (4)
+    if found.store_topic_ids != topic_ids:
+        bind(ports, store, generation)  # (5)
+    role = MatchRole(
+        log,
+        ports.messages_from,
+        verdicts,
+        store,
+        first,
+        at,
+        runtime,
+        audit=audit,
+        checkpoints=checkpoints,
+        leader=leader,
+    )
+    _settle_decider(options, decider_at(role.matcher.decider, changes, log.end()), runtime.settings, ports)
+    log.follow(role.matcher.next_offset)
+    return role
+
+
+def decider_changes(ports: MatcherPorts, store: Store, settings: Settings) -> DeciderChanges:
+    """Changes of the decider in the part of the log that the index lacks.
+
+    A generation that judges another one's sketches has one decider: it ignores them.
+    """
+    if settings.judges_anew:
+        return ()
+    return decider_changes_in(ports.messages_from(max(folded_to(store), ports.log.begin())))
+
+
+def check_generation(store: Store, generation: str, state: str) -> None:
+    """Raises StateError for an index of another generation."""
+    (held,) = store.get_many(Family.META, [_GENERATION])
+    if held is not None and held.decode() != generation:
+        raise StateError(
+            f"the index in {state} is of generation {held.decode() or '(unnamed)'}, and {generation or '(unnamed)'} is "
+            "set: each has a `state` folder of its own; name that of this one",
+        )
+
+
+def bind(ports: MatcherPorts, store: Store, generation: str) -> None:
+    """Writes the topics that an index belongs to into it."""
+    ids = ports.verdicts.topic_ids
+    named = {
+        _CLUSTER: ports.log.cluster_id,
+        _LOG: ids.source.hex(),
+        _VERDICTS: ids.sink.hex(),
+        _GENERATION: generation,
+    }
+    store.write({Family.META: {name: value.encode() for name, value in named.items()}})
+    store.flush()
+
+
+def topic_ids_of(store: Store) -> TopicIds | None:
+    """The topics that an index belongs to; None for a new index."""
+    log, verdicts = store.get_many(Family.META, [_LOG, _VERDICTS])
+    if log is None or verdicts is None:
+        return None
+    return TopicIds(bytes.fromhex(log.decode()), bytes.fromhex(verdicts.decode()))
+
+
+def refusal(options: StartOptions, held: Decider, settings: Settings) -> str:
+    """Why the matcher must not start at a log whose newest decider is `held`, with advice; "" if it may."""
+    wanted = options.decider
+    if wanted.digest == held.digest:
+        return ""
+    reason = incompatibility(held, wanted)
+    if settings.judges_anew:
+        reason = "this generation judges another one's sketches by one rule from their start on"
+    if options.new_decider and not reason:
+        return ""
+    advice = f"{reason}: {NEW_GENERATION}" if reason else "add --new-decider: it decides from here on"
+    return (
+        f"topic {settings.topics.sketches} is decided by rule {held.rule} (decider {held.digest}), and {wanted.rule} "
+        f"({wanted.digest}) is set ({describe_change(held, wanted)}); set the former one, or {advice}"
+    )
+
+
+def _settle_decider(options: StartOptions, held: Decider, settings: Settings, ports: MatcherPorts) -> None:
+    """Writes the change to the wanted decider into the log. Raises StateError if the change is refused."""
+    if refused := refusal(options, held, settings):
+        raise StateError(refused)
+    if options.decider.digest != held.digest:
+        offset = ports.write_control(encode_control(NewDecider(held, options.decider)))
+        _log.info("a new decider is written into the log", offset=offset, change=describe_change(held, options.decider))
