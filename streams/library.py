@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 
 from neardup.decider import Decider
 from neardup.errors import BadInput, StateError
@@ -106,9 +105,7 @@ class Deduplicator:
     def __enter__(self) -> "Deduplicator":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -39,7 +39,7 @@ class Positions:
             return None
         if known.topic_ids is not None and known.topic_ids.sink != self.topic_ids.sink:
             raise TopicError(
-                f"the sketches of the group's pages are in topic {self._sink} of id {known.topic_ids.sink.hex()}, which "
+                f"the group's sketches are in topic {self._sink} of id {known.topic_ids.sink.hex()}, which "
                 f"was deleted and recreated (now {self.topic_ids.sink.hex()}): {NEW_GENERATION}"
             )
         return known.offset

@@ -7,16 +7,14 @@ sets.jsonl, documents.parquet, pairs.parquet, summary.json, report.html    the r
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from neardup.errors import StateError
-from streams.state.locked_folder import lock_directory, state_error, sync_directory, write_whole
+from streams.state.locked_folder import lock_directory, state_error, whole_file, write_whole
 
 RESULTS = ("sets.jsonl", "documents.parquet", "pairs.parquet", "summary.json", "report.html")
 _NAMES = {"lock", "plan.json", "work", *RESULTS}
@@ -34,9 +32,7 @@ class PartitionWorkspace:
     def __enter__(self) -> "PartitionWorkspace":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._held.close()
 
     def open_plan(self, plan: dict[str, Any], *, again: bool) -> bool:
@@ -73,16 +69,8 @@ class PartitionWorkspace:
     @contextmanager
     def whole(self, file: Path) -> Iterator[Path]:
         """Yields a temporary name to write to, then renames it to `file`. Raises StateError."""
-        fresh = file.with_name(file.name + ".new")
         try:
-            fresh.unlink(missing_ok=True)
-            yield fresh
-            handle = os.open(fresh, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-            fresh.replace(file)
-            sync_directory(file.parent)
+            with whole_file(file) as fresh:
+                yield fresh
         except OSError as error:
             raise state_error("write", file, error) from error

@@ -33,7 +33,7 @@ def dedupe_results(options: Options) -> int:
     from streams.commands.terminal import bar
     from streams.comparison.results import Tally
     from streams.comparison.results import dedupe_results as lines_of
-    from streams.files.results import written
+    from streams.files.results import result_file
 
     announce_compiler(quiet=options.quiet)
     model = read_model(options.model)
@@ -41,7 +41,7 @@ def dedupe_results(options: Options) -> int:
     tally, piped = Tally(), str(options.out) == "-"
     with ExitStack() as stack:
         shown = stack.enter_context(bar(shown=not options.quiet and not piped))
-        file = sys.stdout.buffer if piped else stack.enter_context(written(options.out))
+        file = sys.stdout.buffer if piped else stack.enter_context(result_file(options.out))
         for line in lines_of(options.results, model, tally, progress=shown.phase):
             file.write(orjson.dumps(line) + b"\n")
     if not options.quiet:

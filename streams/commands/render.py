@@ -45,9 +45,9 @@ def render(options: Options) -> int:
         raise WrongUsage("--private is for --network site")
 
     from streams.commands.terminal import bar
-    from streams.rendering.results import Asked, render_command
+    from streams.rendering.results import RenderOptions, render_command
 
-    asked = Asked(
+    chosen = RenderOptions(
         out=options.out,
         world=options.world,
         site=options.network == "site",
@@ -58,7 +58,7 @@ def render(options: Options) -> int:
         sandbox=not options.no_sandbox,
     )
     with bar(shown=not options.quiet) as shown:
-        tally = render_command(options.paths, asked, base_url=options.base_url, progress=shown.phase)
+        tally = render_command(options.paths, chosen, base_url=options.base_url, progress=shown.phase)
     if not options.quiet:
         text = f"{tally.results:,} results: {tally.rendered:,} rendered, {tally.failed:,} not, {tally.others:,} left"
         click.echo(f"{text} as they were; {options.out}")

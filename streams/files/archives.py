@@ -1,14 +1,12 @@
-"""Many archives read side by side, over processes, and given out as sketches in one order: by fetch time.
+"""Reads many archives side by side, in several processes, and yields their sketches in one order: by fetch time.
 
-The next page is always that whose fetch time is the smallest among the first unread ones of all archives; of equal ones
-that of the archive named first. So the order hangs neither on how many processes read nor on who is faster, and who
-goes on behind given places goes on as it would have. The bound: an archive keeps its own order, and a page that stands
-in it behind a younger one is so late by as much as the archive is out of order. A page counts as fetched no later than
-the next one of its archive: one date in the future must not hold back the rest of its archive.
+The next page is the one with the earliest fetch time among the first unread pages of all archives; at equal times, that
+of the archive named first. So the order does not depend on the number or speed of processes, and a resumed read yields
+the same order. Limit: an archive keeps its own order, so a page behind a later one comes late. A page counts as fetched
+no later than the next page of its archive: one date in the future must not hold back the rest.
 
-Each process reads some of the archives, merges and sketches them: bodies stay there, sketches come back. Merged again
-here it is the same order, since of some heads the smallest is the smallest of the smallest of their parts. Log time is
-written into the sketches here, where they are in their order.
+Each process reads, merges and sketches some of the archives. Only sketches are transferred, and merged again here: the
+minimum of the parts' minima is the minimum of all. Log time is written into the sketches here, in their final order.
 """
 
 import heapq
@@ -19,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from types import TracebackType
+from operator import itemgetter
 from typing import Any
 
 from neardup.errors import BadInput, NeardupError
@@ -44,15 +42,12 @@ ARCHIVES_MAX = 1_000
 
 
 class ReaderLost(NeardupError):
-    """A process that read archives was killed, as a rule for want of memory. Run it again, with fewer threads."""
+    """A process that read archives was killed, usually for lack of memory. Run it again, with fewer threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class SketchedPage:
-    """One page as a record of the sketch log, and its place: the archive, and its ordinal there.
-
-    undated: its date is that of its file.
-    """
+    """A page's record of the sketch log. offset: ordinal in its archive. undated: it has the date of its file."""
 
     source: str
     offset: int
@@ -62,9 +57,9 @@ class SketchedPage:
 
 @dataclass(slots=True)
 class _Batch:
-    """What a process sends: pages in their order, with (time, number of the archive). problems: what could not be read.
+    """Message of a process: pages in order, their keys (time, number of the archive), and problems of the archives.
 
-    An empty one is the last.
+    The last one is empty.
     """
 
     keys: list[tuple[int, int]]
@@ -74,9 +69,9 @@ class _Batch:
 
 
 class SketchedArchives:
-    """Iterate it once. A context manager: its processes end with it. bytes_read, bytes_total: as the files lie there.
+    """Iterate it once. A context manager: its processes end with it.
 
-    problems: (id of the archive, text): what could not be read, of what was given out so far.
+    bytes_read, bytes_total: as stored. problems: (id of the archive, text) of unreadable parts so far.
     """
 
     def __init__(
@@ -87,7 +82,7 @@ class SketchedArchives:
         processes: int,
         time: ArchiveTime,
     ) -> None:
-        """marks: by a source's id, how far it is known already. time: where the log has brought its log time."""
+        """marks: the index's mark of each source, by id. time: the log time of the log so far."""
         self._time = time
         self.bytes_total = sum(source.bytes_total for source in sources)
         self.problems: list[tuple[str, str]] = []
@@ -101,7 +96,7 @@ class SketchedArchives:
             self._batches = [self._received(part, scheme) for part in parts]
 
     def _received(self, own: "list[_Own]", scheme: Scheme) -> "Iterator[_Batch]":
-        """Batches of a process of its own, which begins now."""
+        """Starts a process, and yields its batches."""
         context = get_context("spawn")  # a fork would copy locks that the Kafka client's threads hold
         here, there = context.Pipe(duplex=False)
         process = context.Process(target=_work, args=(own, scheme, there), daemon=True)
@@ -115,7 +110,7 @@ class SketchedArchives:
         return sum(self._read.values())
 
     def __iter__(self) -> Iterator[SketchedPage]:
-        """Raises ReaderLost, and BadInput for an archive that cannot be read any more."""
+        """Raises ReaderLost, and BadInput for an archive that can no longer be read."""
         pages = self._in_order()
         if not self._time.begun:
             head = list(islice(pages, DATES))
@@ -124,7 +119,7 @@ class SketchedArchives:
         yield from map(self._timed, pages)
 
     def _timed(self, page: SketchedPage) -> SketchedPage:
-        """With log time in the place of its date; a page without a date gets the one that counts."""
+        """Replaces the date in the log-time field by the log time; an undated page gets its date as fetch time."""
         fetched_at, date = _DATES.unpack_from(page.record, _DATES_AT)
         date = self._time.date(date, of_file=page.undated)
         log_time = self._time.advance(date)
@@ -133,20 +128,10 @@ class SketchedArchives:
         return replace(page, record=bytes(record))
 
     def _in_order(self) -> Iterator[SketchedPage]:
-        """All pages; the place of log time in their records holds their dates."""
-        heads = []
-        for worker, batches in enumerate(self._batches):
-            pages = self._pages(worker, batches)
-            if (head := next(pages, None)) is not None:
-                heads.append((*head, pages))
-        heapq.heapify(heads)  # keys differ: each has the number of its archive, and each archive one process
-        while heads:
-            _, page, pages = heads[0]
-            yield page
-            if (head := next(pages, None)) is not None:
-                heapq.heapreplace(heads, (*head, pages))
-            else:
-                heapq.heappop(heads)
+        """All pages. The log-time field of their records holds their dates."""
+        parts = [self._pages(worker, batches) for worker, batches in enumerate(self._batches)]
+        # Keys differ: each has the number of its archive, and each archive one process.
+        return (page for _, page in heapq.merge(*parts, key=itemgetter(0)))
 
     def _pages(self, worker: int, batches: "Iterator[_Batch]") -> Iterator[tuple[tuple[int, int], SketchedPage]]:
         for batch in batches:
@@ -157,16 +142,14 @@ class SketchedArchives:
     def __enter__(self) -> "SketchedArchives":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process, pipe in self._processes:
             pipe.close()
             process.terminate()
             process.join()
 
 
-#: An archive of a process: its number among all, and how far it is known.
+#: An archive of a process: its number among all, its record, and its mark in the index.
 _Own = tuple[int, SourceRecord, Mark]
 
 
@@ -186,9 +169,9 @@ def _from_pipe(pipe: Connection) -> Iterator[_Batch]:
 def messages_of(
     pages: Iterable[SketchedPage], scheme: Scheme, *, pages_max: int = MESSAGE_PAGES_MAX, log: bytes = ANY_LOG
 ) -> Iterator[tuple[int, bytes]]:
-    """(pages, message), cut as everywhere, each accounting for its pages: of each archive what comes next.
+    """Yields (number of pages, message). Each message has the ranges of its pages, one per archive.
 
-    log: topic id of the log that they are meant for.
+    log: topic id of the target log.
     """
     held: list[SketchedPage] = []
     size = 0
@@ -215,7 +198,7 @@ def _message(pages: Sequence[SketchedPage], scheme: Scheme, log: bytes) -> bytes
 
 
 def _work(own: list[_Own], scheme: Scheme, pipe: Connection) -> None:
-    """One process. Whoever waits for it may be gone: then it ends, too."""
+    """Runs one process. It ends if its parent is gone."""
     with suppress(BrokenPipeError):
         try:
             for batch in _batches(own, scheme):
@@ -226,7 +209,7 @@ def _work(own: list[_Own], scheme: Scheme, pipe: Connection) -> None:
 
 def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_Batch]:
     sources = [LocalSource(record, scheme.body_bytes_max) for _, record, _ in own]
-    told = [0] * len(sources)  # problems of each
+    reported = [0] * len(sources)  # problems of each
 
     def batch(keys: list[tuple[int, int]], pages: list[SourcedPage]) -> _Batch:
         records = sketch_pages(
@@ -237,10 +220,10 @@ def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_Batch]:
         )
         new = [
             (each.record.id, str(problem))
-            for count, each in zip(told, sources, strict=True)
+            for count, each in zip(reported, sources, strict=True)
             for problem in each.problems[count:]
         ]
-        told[:] = [len(each.problems) for each in sources]
+        reported[:] = [len(each.problems) for each in sources]
         made = [
             SketchedPage(page.coordinates.source, page.coordinates.offset, data, page.page.fetched_at is None)
             for page, data in zip(pages, records, strict=True)
@@ -263,31 +246,22 @@ def _batches(own: list[_Own], scheme: Scheme) -> Iterator[_Batch]:
 
 
 def _merged(own: list[_Own], sources: list[LocalSource]) -> Iterator[tuple[tuple[int, int], SourcedPage]]:
-    heads = []
+    parts = [_keyed(number, source, mark) for (number, _, mark), source in zip(own, sources, strict=True)]
+    return heapq.merge(*parts, key=itemgetter(0))
 
-    def head(number: int, source: LocalSource, pages: Iterator[tuple[int, SourcedPage]]) -> Any:
-        try:
-            found = next(pages, None)
-        except OSError as error:
-            path = error.filename or source.record.path
-            raise BadInput(f"{path}: cannot be read: {error.strerror or error}; run it again once it can be") from error
-        return None if found is None else ((found[0], number), found[1], source, pages)
 
-    for (number, _, mark), source in zip(own, sources, strict=True):
-        if (first := head(number, source, _with_times(source.read(mark.offset, mark.position)))) is not None:
-            heads.append(first)
-    heapq.heapify(heads)
-    while heads:
-        key, page, source, pages = heads[0]
-        yield key, page
-        if (after := head(key[1], source, pages)) is not None:
-            heapq.heapreplace(heads, after)
-        else:
-            heapq.heappop(heads)
+def _keyed(number: int, source: LocalSource, mark: Mark) -> Iterator[tuple[tuple[int, int], SourcedPage]]:
+    """The pages of one archive behind `mark`, with (time, number of the archive)."""
+    try:
+        for time, page in _with_times(source.read(mark.offset, mark.position)):
+            yield (time, number), page
+    except OSError as error:
+        path = error.filename or source.record.path
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}; run it again once it can be") from error
 
 
 def _with_times(pages: Iterator[SourcedPage]) -> Iterator[tuple[int, SourcedPage]]:
-    """Pages of one archive with the times at which they count as fetched: no later than the next page's date."""
+    """Yields pages with their effective fetch times: no later than the next page's date."""
     page = next(pages, None)
     while page is not None:
         after = next(pages, None)

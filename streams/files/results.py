@@ -23,6 +23,7 @@ from neardup.page import Page, normalise_url
 from neardup.signals.pages import Body, Result
 from streams.files.sources import open_sources
 from streams.formats.json import decode_line, encode
+from streams.state.locked_folder import whole_file
 
 LINE_BYTES_MAX = 64_000_000
 #: Results of one query are compared with each other.
@@ -32,7 +33,7 @@ _GONE = "no body: the page is gone"
 
 @dataclass(frozen=True)
 class Line:
-    """One result as it was read. page: under its normalised URL. rendered: UTF-8."""
+    """A result. page: with its normalised URL. rendered: UTF-8."""
 
     page: Page
     query: str = ""
@@ -46,7 +47,7 @@ class Line:
 
 
 def decode_result(line: bytes) -> Line:
-    """Raises BadPage for what is no result that can be read."""
+    """Raises BadPage for a line that is no result."""
     page = decode_line(line)
     if page.problem or page.body is None:
         raise BadPage(page.problem or _GONE)
@@ -56,7 +57,7 @@ def decode_result(line: bytes) -> Line:
 
 
 def encode_result(line: Line, **more: object) -> bytes:
-    """The line of a result, without its end. more: fields beside its own, as `rendered_url`."""
+    """Encodes a result without a line end. more: additional fields, as `rendered_url`."""
     fields = orjson.loads(encode(line.page, line.page.url.encode(), False, "").value or b"{}")
     del fields["http_status"]
     own: dict[str, object] = {"query": line.query, "lang": line.lang}
@@ -87,62 +88,51 @@ def _rendered(value: Any) -> bytes | None:
 
 
 class ResultFile:
-    """The results of a file by query; of each query's only the places are held. problems: lines left out, and why."""
+    """The results of a file by query; only their positions are in memory. problems: rejected lines, with the reason."""
 
     def __init__(self, path: Path) -> None:
-        """Raises BadInput for what cannot be read."""
+        """Raises BadInput for a file that cannot be read."""
         self._path = path
         self.problems: list[str] = []
-        self._places: dict[str, list[int]] = {}
+        self._positions: dict[str, list[int]] = {}
         try:
             with path.open("rb") as file:
                 if file.read(2) == b"\x1f\x8b":
                     raise BadInput(f"{path}: compressed; unpack it: results of one query may lie far apart")
-                file.seek(0)
-                for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
-                    self._note(number, file.tell() - len(line), line)
+            for position, result in _results(path, self.problems):
+                self._positions.setdefault(result.query, []).append(position)
         except OSError as error:
             raise BadInput(f"{path}: {error.strerror or error}") from error
 
-    def _note(self, number: int, at: int, line: bytes) -> None:
-        if not line.strip():
-            return
-        try:
-            if len(line) > LINE_BYTES_MAX:
-                raise BadPage(f"a line of more than {LINE_BYTES_MAX:,} bytes")
-            self._places.setdefault(decode_result(line).query, []).append(at)
-        except BadPage as error:
-            self.problems.append(f"{self._path}:{number}: {error}")
-
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
     def lists(self) -> Iterator[tuple[str, list[Result]]]:
-        """Each query with its results in their order, of one URL the first. Raises BadInput where they are too many."""
+        """Yields each query with its results in order, the first of each URL. Raises BadInput for too many."""
         with self._path.open("rb") as file:
-            for query, places in self._places.items():
-                if len(places) > RESULTS_MAX:
+            for query, positions in self._positions.items():
+                if len(positions) > RESULTS_MAX:
                     raise BadInput(
-                        f"{self._path}: {len(places):,} results of {query!r}; at most {RESULTS_MAX:,} can be"
+                        f"{self._path}: {len(positions):,} results of {query!r}; at most {RESULTS_MAX:,} are compared"
                     )
                 found: dict[str, Result] = {}
-                for place in places:
-                    file.seek(place)
+                for position in positions:
+                    file.seek(position)
                     result = decode_result(file.readline()).result()
                     found.setdefault(result.url, result)
                 yield query, list(found.values())
 
 
 def read_results(paths: Sequence[Path], base_url: str | None, problems: list[str]) -> Iterator[Line]:
-    """All results of some files; pages of other sources (see `open_sources`) are results of no query.
+    """Yields all results of some files; pages of other sources (see `open_sources`) are results of no query.
 
-    What cannot be read is noted in `problems`. Raises BadInput for what is no source.
+    Notes unreadable parts in `problems`. Raises BadInput for a path that is no source.
     """
     for path in paths:
         for source in open_sources(path, base_url=base_url, body_bytes_max=BODY_BYTES_MAX):
             plain = Path(source.record.path)
             if source.record.kind == "jsonl" and not plain.name.endswith((".gz", ".zst")):
-                yield from _lines(plain, problems)
+                yield from (result for _, result in _results(plain, problems))
                 continue
             for sourced in source.read():
                 page = sourced.page
@@ -155,27 +145,24 @@ def read_results(paths: Sequence[Path], base_url: str | None, problems: list[str
             problems += map(str, source.problems)
 
 
-def _lines(path: Path, problems: list[str]) -> Iterator[Line]:
+def _results(path: Path, problems: list[str]) -> Iterator[tuple[int, Line]]:
+    """Yields (byte of its line, result). Notes rejected lines in `problems`. Raises OSError."""
     with path.open("rb") as file:
         for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), 1):
             try:
                 if len(line) > LINE_BYTES_MAX:
                     raise BadPage(f"a line of more than {LINE_BYTES_MAX:,} bytes")
                 if line.strip():
-                    yield decode_result(line)
+                    yield file.tell() - len(line), decode_result(line)
             except BadPage as error:
                 problems.append(f"{path}:{number}: {error}")
 
 
 @contextmanager
-def written(path: Path) -> Iterator[BinaryIO]:
-    """A file that has its name when all is written. Raises BadInput where it cannot be made."""
-    fresh = path.with_name(path.name + ".new")
+def result_file(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file that gets its name once it is complete. Raises BadInput."""
     try:
-        with fresh.open("wb") as file:
+        with whole_file(path) as fresh, fresh.open("wb") as file:
             yield file
-        fresh.replace(path)
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from error
-    finally:
-        fresh.unlink(missing_ok=True)

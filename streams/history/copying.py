@@ -1,11 +1,10 @@
-"""`neardup copy`: what a scan read, without what repeats: WARC, JSON lines or Parquet, as the sources are."""
+"""`neardup copy`: writes the sources of a scan without duplicates, as WARC, JSON lines or Parquet."""
 
 import base64
 import gzip
 import hashlib
-import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +19,8 @@ from streams.files.state import State
 from streams.files.warc import WarcReader
 from streams.formats.json import encode
 from streams.formats.warc import WarcRecord, page_of
-from streams.history.keeping import Keeping, Written
+from streams.history.copy_selection import CopySelection, Written, copy_selection
+from streams.state.locked_folder import whole_file
 
 FORMATS = (".warc", ".warc.gz", ".jsonl", ".parquet")
 #: A record is copied as a whole, in memory.
@@ -32,7 +32,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class Copied:
-    """kept: pages; revisits: records that say that a page is the bytes of another; left_out: other pages."""
+    """kept: pages. revisits: records of pages with the payload of another. left_out: other pages."""
 
     kept: int = 0
     revisits: int = 0
@@ -40,12 +40,12 @@ class Copied:
 
 
 def copy_command(state: State, out: Path, progress: Progress = lambda phase, done, total: None) -> Copied:
-    """Writes the pages that an index shows, by what the verdicts come to, to one file, whole or not at all.
+    """Writes the pages that an index shows to one file, whole or not at all.
 
-    WARC to WARC: records as they are, with a revisit record for each page of the very bytes of one that is kept before
-    it; what is no page is left out but warcinfo. JSON lines: lines as they are; pages of other sources in the form that
-    `neardup scan` reads. Parquet to Parquet: rows as they are. Raises WrongUsage for sources that do not fit `out`,
-    BadInput for those that are gone or have changed.
+    WARC to WARC: records as they are, and a revisit record for each page whose payload equals that of an earlier kept
+    page. Of records that are no pages, only warcinfo is kept. JSON lines: lines as they are; pages of other sources in
+    the form that `neardup scan` reads. Parquet to Parquet: rows as they are. Raises WrongUsage for sources that do not
+    fit `out`, BadInput for sources that are gone or have changed.
     """
     suffix = next((one for one in FORMATS if out.name.endswith(one)), None)
     if suffix is None:
@@ -53,24 +53,22 @@ def copy_command(state: State, out: Path, progress: Progress = lambda phase, don
     sources = [record for record in state.sources.values() if record.finished]
     _must_fit(sources, suffix)
     done = Copied()
-    fresh = out.with_name(f".{out.name}.part")
     try:
-        with Keeping(state.verdicts(), lambda read: progress(f"{read:,} verdicts", 0, 0)) as keeping:
+        with (
+            copy_selection(state.verdicts(), lambda read: progress(f"{read:,} verdicts", 0, 0)) as selection,
+            whole_file(out) as fresh,
+        ):
             if suffix == ".parquet":
-                _copy_rows(sources, keeping, fresh, done)
+                _copy_rows(sources, selection, fresh, done)
             else:
                 with fresh.open("wb") as target:
-                    file = _Members(target) if suffix == ".warc.gz" else target
+                    file = _GzipMembers(target) if suffix == ".warc.gz" else target
                     for number, record in enumerate(sources):
                         progress("copy", number, len(sources))
                         how = _copy_warc if suffix.startswith(".warc") else _copy_lines
-                        how(record, state, keeping, file, done)
-        os.replace(fresh, out)
+                        how(record, state, selection, file, done)
     except OSError as error:
         raise BadInput(f"{error.filename or out}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
     done.left_out = sum(record.pages for record in sources) - done.kept - done.revisits
     return done
 
@@ -88,7 +86,7 @@ def _must_fit(sources: list[SourceRecord], suffix: str) -> None:
             raise BadInput(f"{record.path}: has changed since it was scanned")
 
 
-class _Members:
+class _GzipMembers:
     """A gzip file with a member for each record, as archives have them."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -98,22 +96,25 @@ class _Members:
         self._file.write(gzip.compress(data, mtime=0))
 
 
-def _fates(record: SourceRecord, keeping: Keeping) -> Callable[[int], tuple[bool, str | None]]:
-    """What becomes of the page of an offset, asked in their order."""
-    told = keeping.of(record.id)
-    nearest: list[tuple[int, bool, str | None] | None] = [next(told, None)]
+_Output = BinaryIO | _GzipMembers
+
+
+def _fates(record: SourceRecord, selection: CopySelection) -> Callable[[int], tuple[bool, str | None]]:
+    """Returns a function of a page's offset: whether it is kept, and the page that it copies. Offsets ascend."""
+    selected = selection.of(record.id)
+    nearest = next(selected, None)
 
     def fate(offset: int) -> tuple[bool, str | None]:
-        while nearest[0] is not None and nearest[0][0] < offset:
-            nearest[0] = next(told, None)
-        at = nearest[0]
-        return (bool(at[1]), at[2]) if at is not None and at[0] == offset else (False, None)
+        nonlocal nearest
+        while nearest is not None and nearest[0] < offset:
+            nearest = next(selected, None)
+        return (bool(nearest[1]), nearest[2]) if nearest is not None and nearest[0] == offset else (False, None)
 
     return fate
 
 
-def _copy_lines(record: SourceRecord, state: State, keeping: Keeping, out: BinaryIO | _Members, done: Copied) -> None:
-    fate = _fates(record, keeping)
+def _copy_lines(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: Copied) -> None:
+    fate = _fates(record, selection)
     for offset, (line, page) in enumerate(_lines_of(record, state)):
         if not fate(offset)[0]:
             continue
@@ -124,7 +125,7 @@ def _copy_lines(record: SourceRecord, state: State, keeping: Keeping, out: Binar
 
 
 def _lines_of(record: SourceRecord, state: State) -> Iterator[tuple[bytes | None, Page]]:
-    """Each page with its line, if its source is one of lines."""
+    """Yields each page, with its line if the source is JSON lines."""
     bound = state.scheme.body_bytes_max
     if record.kind == "jsonl":
         lines = Lines(Path(record.path), record.fields, 4 * bound + LINE_SLACK_BYTES)
@@ -135,8 +136,8 @@ def _lines_of(record: SourceRecord, state: State) -> Iterator[tuple[bytes | None
         yield None, sourced.page
 
 
-def _copy_warc(record: SourceRecord, state: State, keeping: Keeping, out: BinaryIO | _Members, done: Copied) -> None:
-    fate, offset = _fates(record, keeping), 0
+def _copy_warc(record: SourceRecord, state: State, selection: CopySelection, out: _Output, done: Copied) -> None:
+    fate, offset = _fates(record, selection), 0
     reader = WarcReader(Path(record.path), _RECORD_BYTES_MAX)
     with closing(reader.stream):
         for one in reader.records():
@@ -154,22 +155,22 @@ def _copy_warc(record: SourceRecord, state: State, keeping: Keeping, out: Binary
             written = Written(_payload_digest(one), one.headers.get("warc-date", ""))
             if kept:
                 out.write(_record(one.headers, one.content))
-                keeping.wrote(normalise_url(page.url, state.scheme.url_bytes_max), written)
+                selection.add_written(normalise_url(page.url, state.scheme.url_bytes_max), written)
                 done.kept += 1
-            elif (held := keeping.written(copy_of or "")) is not None and held.digest == written.digest:
+            elif (held := selection.written(copy_of or "")) is not None and held.digest == written.digest:
                 out.write(_revisit(one, copy_of or "", held))
                 done.revisits += 1
 
 
 def _payload_digest(record: WarcRecord) -> str:
-    """Of what follows the HTTP header, as archives have it: not what a record says of itself, which may be wrong."""
+    """Digest of the bytes behind the HTTP header. The record's own digest field may be wrong."""
     http = record.headers.get("content-type", "").lower().startswith("application/http")
     payload = record.content.partition(b"\r\n\r\n")[2] if http else record.content
     return "sha1:" + base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode()
 
 
 def _revisit(record: WarcRecord, url: str, held: Written) -> bytes:
-    """A record that says that this page had the payload of another one; its HTTP header is kept (ISO 28500, 6.7)."""
+    """A revisit record: this page had the payload of another one. Its HTTP header is kept (ISO 28500, 6.7)."""
     http = record.headers.get("content-type", "").lower().startswith("application/http")
     head = record.content.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" if http else b""
     headers = dict(record.headers)
@@ -187,7 +188,7 @@ def _revisit(record: WarcRecord, url: str, held: Written) -> bytes:
 
 
 def _record(headers: dict[str, str], content: bytes) -> bytes:
-    """A record with these fields; the length is that of the content."""
+    """A record with these fields and the length of the content."""
     fields = headers | {"content-length": str(len(content))}
     lines = "".join(f"{_name(name)}: {value}\r\n" for name, value in fields.items())
     return b"WARC/1.1\r\n" + lines.encode("utf-8", "replace") + b"\r\n" + content + b"\r\n\r\n"
@@ -199,12 +200,12 @@ def _name(field: str) -> str:
     return "-".join(parts)
 
 
-def _copy_rows(sources: list[SourceRecord], keeping: Keeping, out: Path, done: Copied) -> None:
+def _copy_rows(sources: list[SourceRecord], selection: CopySelection, out: Path, done: Copied) -> None:
     try:
         from streams.formats.parquet import ParquetDamaged, copy_rows
     except ImportError as error:
         raise BadInput(f"Parquet is written by DuckDB: {how_to_install('batch')}") from error
-    kept = [(Path(one.path), (offset for offset, shown, _ in keeping.of(one.id) if shown)) for one in sources]
+    kept = [(Path(one.path), (offset for offset, shown, _ in selection.of(one.id) if shown)) for one in sources]
     try:
         done.kept = copy_rows(kept, out)
     except ParquetDamaged as error:

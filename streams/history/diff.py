@@ -8,15 +8,14 @@ only samples keep whole verdicts.
 import hashlib
 import heapq
 import sqlite3
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from neardup.errors import BadInput
 from neardup.standing import standing_of
+from streams.history.scratch import scratch_table
 
 Verdict = Mapping[str, Any]
 #: Reads a history from its start; it is called up to three times, with the same result.
@@ -121,7 +120,7 @@ def diff(
     history that has a page twice or is none.
     """
     found = Diff()
-    with tempfile.TemporaryDirectory(prefix="neardup-diff-") as folder, _table(Path(folder)) as table:
+    with scratch_table(_SCHEMA) as table:
         read = _fill(table, before, progress)
         chosen: dict[Change, list[tuple[int, str]]] = {}
         for verdict in after():
@@ -152,20 +151,7 @@ def diff(
     return found
 
 
-def _table(folder: Path) -> "sqlite3.Connection":
-    table = sqlite3.connect(folder / "pages", isolation_level=None, factory=_Closing)
-    table.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;")
-    table.execute(
-        "CREATE TABLE pages (key TEXT PRIMARY KEY, kind TEXT, of TEXT, site TEXT, url TEXT, seen INT) WITHOUT ROWID"
-    )
-    return table
-
-
-class _Closing(sqlite3.Connection):
-    """A connection whose context closes it, without a commit."""
-
-    def __exit__(self, *_: object) -> None:  # type: ignore[override]
-        self.close()
+_SCHEMA = "CREATE TABLE pages (key TEXT PRIMARY KEY, kind TEXT, of TEXT, site TEXT, url TEXT, seen INT) WITHOUT ROWID"
 
 
 def _fill(table: sqlite3.Connection, history: History, progress: Callable[[int], None]) -> int:

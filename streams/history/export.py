@@ -5,15 +5,14 @@ have a fixed order. Memory does not grow with the pages, which are kept in an SQ
 """
 
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from neardup.errors import BadInput
 from neardup.standing import DUPLICATES, SHOWN, standing_of
 from neardup.verdict import TAKEN_DOWN
 from streams.formats.documents import id_of
+from streams.history.scratch import scratch_table
 
 Verdict = Mapping[str, Any]
 Row = tuple[Any, ...]
@@ -87,19 +86,13 @@ def _flat(verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Itera
 
 
 def _standing(name: Name, verdicts: Iterable[Verdict], progress: Callable[[int], None]) -> Iterator[Row]:
-    with tempfile.TemporaryDirectory(prefix="neardup-export-") as folder:
-        table = sqlite3.connect(Path(folder) / "urls", isolation_level=None)
-        try:
-            table.executescript(_SCHEMA)
-            _fill(table, verdicts, progress)
-            yield from _urls(table) if name == "urls" else _clusters(table)
-        finally:
-            table.close()
+    with scratch_table(_SCHEMA) as table:
+        _fill(table, verdicts, progress)
+        yield from _urls(table) if name == "urls" else _clusters(table)
 
 
 # The latest verdict of each URL, and the canonical URL of each cluster's latest verdict.
 _SCHEMA = """
-PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;
 CREATE TABLE urls (url TEXT PRIMARY KEY, page_id INT, n INT, last TEXT, verdict TEXT, site TEXT, cluster INT,
     representative TEXT, content_of TEXT, title TEXT, lang TEXT, reason TEXT, fetched_at INT,
     source TEXT, "partition" INT, "offset" INT, position INT, kept_apart TEXT, alike TEXT) WITHOUT ROWID;

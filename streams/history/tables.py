@@ -1,11 +1,9 @@
-"""Rows written to a file whose name says how: Parquet, CSV or JSON lines."""
+"""Writes rows as Parquet, CSV or JSON lines, by the ending of the file's name."""
 
 import csv
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,6 +11,7 @@ import orjson
 
 from neardup.errors import BadInput
 from streams.errors import WrongUsage, how_to_install
+from streams.state.locked_folder import whole_file
 
 Row = tuple[Any, ...]
 FORMATS = (".parquet", ".csv", ".jsonl")
@@ -27,18 +26,17 @@ def must_be_writable(out: str, flag: str = "--out") -> None:
 
 
 def write_table(made: Iterable[Row], columns: Mapping[str, str], out: str, flag: str = "--out") -> int:
-    """Writes rows to a file, whole or not at all, or as JSON lines to standard output (`-`). Returns how many.
+    """Writes rows to a file, whole or not at all, or as JSON lines to standard output (`-`). Returns their number.
 
-    columns: names with their types in SQL's words, in the order of a row's values. flag: that named the file. Raises
-    BadInput as `must_be_writable`, and for a file that cannot be written.
+    columns: names with their SQL types, in the order of a row's values. flag: named the file. Raises BadInput as
+    `must_be_writable`, and for a file that cannot be written.
     """
     must_be_writable(out, flag)
     if out == "-":
         return _lines(made, columns, sys.stdout.buffer)
-    path, suffix = Path(out), Path(out).suffix
-    fresh = path.with_name(f".{path.name}.part")
+    suffix = Path(out).suffix
     try:
-        with tempfile.TemporaryDirectory(prefix="neardup-export-") as folder:
+        with tempfile.TemporaryDirectory(prefix="neardup-export-") as folder, whole_file(Path(out)) as fresh:
             if suffix == ".parquet":
                 lines = Path(folder) / "rows"
                 with lines.open("wb") as file:
@@ -49,12 +47,8 @@ def write_table(made: Iterable[Row], columns: Mapping[str, str], out: str, flag:
             else:
                 with fresh.open("wb") as file:
                     count = _lines(made, columns, file)
-        os.replace(fresh, path)
     except OSError as error:
         raise BadInput(f"{flag} {out}: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
     return count
 
 
@@ -75,7 +69,7 @@ def _lines(made: Iterable[Row], columns: Mapping[str, str], out: BinaryIO) -> in
 
 
 def _csv(made: Iterable[Row], columns: Mapping[str, str], path: Path) -> int:
-    """Nothing is an empty field, true and false are words, lists are JSON."""
+    """None is an empty field, booleans are `true` and `false`, lists are JSON."""
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)

@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import orjson
@@ -157,9 +156,7 @@ class Audit:
     def __enter__(self) -> "Audit":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -12,7 +12,6 @@ import socketserver
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
-from types import TracebackType
 from typing import Any, ClassVar
 
 from neardup.errors import BadInput
@@ -140,9 +139,7 @@ class HealthServer:
     def __enter__(self) -> "HealthServer":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

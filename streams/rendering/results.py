@@ -1,4 +1,4 @@
-"""`neardup render`: results with what a browser makes of them."""
+"""`neardup render`: adds the bodies that a browser renders to results."""
 
 import asyncio
 from collections import deque
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from neardup.signals.pages import Body
-from streams.files.results import Line, encode_result, read_results, written
+from streams.files.results import Line, encode_result, read_results, result_file
 from streams.rendering.browser import Chromium, Rendered
 from streams.rendering.network import Network
 from streams.rendering.world import World
@@ -17,9 +17,10 @@ _HTML = 0  # Body.mode
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a person asked for. world: archives. site, private: whether pages reach their own site, and what is not
-    public. tabs: pages at a time. browser: its program, the usual ones if empty.
+class RenderOptions:
+    """world: archives. site: pages reach their own site. private: they reach addresses that are not public.
+
+    tabs: pages at a time. browser: its program; "": the first that is installed.
     """
 
     out: Path
@@ -34,9 +35,9 @@ class Asked:
 
 @dataclass
 class Tally:
-    """What was done. others: lines that were rendered before, or are no HTML. problems: of pages, files and the world.
+    """Counts of a run. others: results that had a rendered body, or are no HTML. failed: pages without a rendered body.
 
-    failed: pages that came out without a rendered body.
+    problems: of pages, files and archives.
     """
 
     results: int = 0
@@ -48,34 +49,36 @@ class Tally:
 
 def render_command(
     paths: Sequence[Path],
-    asked: Asked,
+    options: RenderOptions,
     *,
     base_url: str | None = None,
     progress: Callable[[str, int, int], None] = lambda phase, done, total: None,
 ) -> Tally:
     """Renders the results of some files, in their order. Raises BadInput, BrowserFailed."""
     tally = Tally()
-    asyncio.run(_render(paths, asked, base_url, tally, progress))
+    asyncio.run(_render(paths, options, base_url, tally, progress))
     return tally
 
 
 async def _render(
     paths: Sequence[Path],
-    asked: Asked,
+    options: RenderOptions,
     base_url: str | None,
     tally: Tally,
     progress: Callable[[str, int, int], None],
 ) -> None:
     async with AsyncExitStack() as stack:
-        world = stack.enter_context(World(asked.world, base_url=base_url))
+        world = stack.enter_context(World(options.world, base_url=base_url))
         tally.problems += world.problems
-        network = await stack.enter_async_context(Network(private=asked.private)) if asked.site else None
+        network = await stack.enter_async_context(Network(private=options.private)) if options.site else None
         chromium = await stack.enter_async_context(
-            Chromium(world, network, program=asked.browser, sandbox=asked.sandbox, page_seconds=asked.page_seconds)
+            Chromium(
+                world, network, program=options.browser, sandbox=options.sandbox, page_seconds=options.page_seconds
+            )
         )
-        out = stack.enter_context(written(asked.out))
+        out = stack.enter_context(result_file(options.out))
         lines = read_results(paths, base_url, tally.problems)
-        async for line, rendered in _each(chromium, lines, asked.tabs):
+        async for line, rendered in _each(chromium, lines, options.tabs):
             out.write(_noted(line, rendered, tally) + b"\n")
             progress("render", tally.results, 0)
 

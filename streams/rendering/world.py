@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from neardup.errors import BadPage
@@ -61,9 +60,7 @@ class World:
     def __enter__(self) -> "World":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bodies.close()
 
     def __len__(self) -> int:

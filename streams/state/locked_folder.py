@@ -5,8 +5,8 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Collection
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -91,6 +91,22 @@ def written_alone(file: Path) -> BinaryIO:
         return os.fdopen(handle, "wb")
     except OSError as error:
         raise state_error("write", file, error) from error
+
+
+@contextmanager
+def whole_file(file: Path) -> Iterator[Path]:
+    """Yields a temporary name to write to, and renames it to `file` if no error occurs. Raises OSError."""
+    fresh = file.with_name(file.name + ".new")
+    try:
+        fresh.unlink(missing_ok=True)
+        yield fresh
+        with fresh.open("rb") as written:
+            os.fsync(written.fileno())
+        fresh.replace(file)
+        sync_directory(file.parent)
+    finally:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
 
 
 def write_whole(file: Path, text: str, mode: int = 0o644) -> None:

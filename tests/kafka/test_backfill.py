@@ -183,7 +183,7 @@ def test_where_only_the_rule_is_new_the_sketches_are_judged_anew_and_followed(ma
     assert asked.topics.sketches not in line.admin.topics([asked.topics.sketches])
     eventually(lambda: control(line).read().known.get("second"), "the word about it")
     eventually(lambda: control(line).read().known["second"].stage is Stage.CAUGHT_UP, "caught up")
-    assert "sketches are reused" in role.said()
+    assert "reuses sketches" in role.said()
     line.publish(story(8))
     line.settle()
     wanted = line.ends(line.names.sketches)
@@ -230,7 +230,7 @@ def test_generations_never_mix(make: Make) -> None:
     names = replace(line.settings, **unknown).topics
     eventually(lambda: line.ends(names.sketches)[0] > 0, "its sketches")
     line.stop()
-    assert "knows of no generation unknown" in other.start("backfill", settings=unknown).refused()
+    assert "has no generation unknown" in other.start("backfill", settings=unknown).refused()
     control(line).cut_over("unknown", "")
     assert "neardup run --generation unknown)" in other.start("backfill", settings=unknown).refused()
     third = beside(line, "unknown")

@@ -151,7 +151,7 @@ def test_a_recreated_pages_topic_is_another_source(make: Make) -> None:
     line.recreate(line.names.pages)
     line.publish(story(8))
 
-    assert "made anew" in sketcher.refused()
+    assert "recreated" in sketcher.refused()
     line.start("sketch")
     line.check()
 

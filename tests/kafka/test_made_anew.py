@@ -135,7 +135,7 @@ def test_a_late_commit_does_not_move_the_new_topic_on(make: Make) -> None:
     late.thaw()
 
     eventually(lambda: not late.running, "its end")
-    assert "made anew" in late.said()
+    assert "recreated" in late.said()
     line.start("sketch")
     line.start("match")
     line.check()

@@ -55,7 +55,7 @@ def kept(line: Line) -> list[bytes]:
 
 
 def test_a_stretch_is_said_again_to_a_file_and_to_a_topic(line: Line) -> None:
-    with pytest.raises(TopicError, match="make it before, as: neardup topics create --verdicts-topic nowhere"):
+    with pytest.raises(TopicError, match="create it first: neardup topics create --verdicts-topic nowhere"):
         replay_stream(line.settings, Stretch(), topic="nowhere")
     told, end = kept(line), line.ends(line.names.sketches)[0]
     for stretch in (Stretch(), Stretch(3, end - 2)):

@@ -22,7 +22,7 @@ from streams.rendering import browser as browsing
 from streams.rendering import document as documents
 from streams.rendering import visit as visiting
 from streams.rendering.browser import Chromium
-from streams.rendering.results import Asked, Tally, render_command
+from streams.rendering.results import RenderOptions, Tally, render_command
 from streams.rendering.world import World
 from tests.streams.shell import Shell
 
@@ -55,7 +55,7 @@ def write(path: Path, lines: list[dict[str, Any]]) -> Path:
 def rendered(folder: Path, lines: list[dict[str, Any]], **asked: Any) -> tuple[dict[str, dict[str, Any]], Tally]:
     """The lines that come of some results, by URL."""
     path, out = write(folder / "results.jsonl", lines), folder / "rendered.jsonl"
-    tally = render_command([path], Asked(out=out, sandbox=SANDBOX, tabs=3, **asked))
+    tally = render_command([path], RenderOptions(out=out, sandbox=SANDBOX, tabs=3, **asked))
     made = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["url"] for line in made] == [line["url"] for line in lines]
     return {line["url"]: line for line in made}, tally
@@ -164,7 +164,7 @@ def test_scripts_that_never_stop_cost_their_page_alone(tmp_path: Path, monkeypat
     stuck = "<p>text</p><script>while (true) {}</script>"
     lines = [one("http://a.example/stuck", stuck), one("http://b.example/", "<p>text</p>")]
     write(tmp_path / "results.jsonl", lines)
-    asked = Asked(out=tmp_path / "rendered.jsonl", sandbox=SANDBOX, tabs=1, page_seconds=6.0)
+    asked = RenderOptions(out=tmp_path / "rendered.jsonl", sandbox=SANDBOX, tabs=1, page_seconds=6.0)
     tally = render_command([tmp_path / "results.jsonl"], asked)
     assert (tally.rendered, tally.failed) == (1, 1)
     assert tally.problems[0].startswith("http://a.example/stuck: not rendered: ")
