@@ -15,7 +15,7 @@ from itertools import compress
 from neardup.clusters import choice, membership
 from neardup.clusters.choice import ComparedPage
 from neardup.clusters.lifecycle import Check, Judged, Lifecycle
-from neardup.clusters.overlay import Overlay, Reads
+from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
 from neardup.clusters.verdicts import VerdictBuilder
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
@@ -84,6 +84,8 @@ class Outcome:
     compared: list[ComparedPage] = field(default_factory=list, compare=False)
     #: (passes of `judge`, rows read). Depends on how the log is cut into batches, unlike all fields above.
     effort: tuple[int, int] = field(default=(1, 0), compare=False)
+    #: For shards, in order; none where the index has lists of its own.
+    effects: list[Effect] = field(default_factory=list)
 
 
 def fold(
@@ -95,6 +97,7 @@ def fold(
     keep_compared: bool = False,
     emit: bool = True,
     threads: int = 1,
+    make_reads: MakeReads = Reads,
 ) -> Outcome:
     """Judges a batch against a store. Writes nothing: the caller writes `outcome.writes` and its own rows, atomically.
 
@@ -104,11 +107,12 @@ def fold(
         keep_compared: return the compared pages in the outcome. Changes nothing else.
         emit: if False, compute no verdicts. Used when refolding messages whose verdicts are already committed.
         threads: number of threads that read and score.
+        make_reads: another than `Reads` where candidates come from shards.
 
     Raises CorruptRecord, InvariantBroken, StateError.
     """
     with _no_garbage_collection():
-        reads = read_ahead(batch, store, decider, threads)
+        reads = read_ahead(batch, store, decider, threads, make_reads)
         passes = 0
         while True:
             passes += 1
@@ -135,10 +139,12 @@ def _no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def read_ahead(batch: Records, store: Reader, decider: Decider, threads: int = 1) -> Reads:
+def read_ahead(
+    batch: Records, store: Reader, decider: Decider, threads: int = 1, make_reads: MakeReads = Reads
+) -> Reads:
     """Reads the rows that judging the batch will most likely need, in a few rounds. Other rows cost a pass each."""
-    reads = Reads(Pages(batch), decider, threads)
-    pages, overlay = reads.pages, Overlay(reads, decider)  # nothing is put into this overlay
+    reads = make_reads(Pages(batch), decider, threads)
+    pages, overlay = reads.pages, reads.overlay()  # nothing is put into this overlay
     life, needs = Lifecycle(overlay, None), Needs()
     needs.rows[Family.URLS] = set(compress(pages.url_hashes, pages.named))
     needs.rows[Family.KEYS] = set(filter(None, compress(pages.digest_keys, pages.named)))
@@ -157,14 +163,17 @@ def read_ahead(batch: Records, store: Reader, decider: Decider, threads: int = 1
     joined |= {row.page_id for row in known.values() if row.live} | set(best.values())
     targets = reads.in_rounds(store, joined, lambda: partial(membership.target, overlay))
     compared = [
-        (pages.page_ids[i], [other for _, other in life.references(row, targets[row.page_id].row)])
-        for i, row in known.items()
-        if row.page_id in targets and i in held and held[i] != row.page_id
+        (page_id, [other for _, other in references if overlay.can_score(page_id, other)])
+        for page_id, references in (
+            (pages.page_ids[i], life.references(row, targets[row.page_id].row))
+            for i, row in known.items()
+            if row.page_id in targets and i in held and held[i] != row.page_id
+        )
     ]
     reads.read_sketches(store, [other for _, others in compared for other in others])
     candidates.score(overlay, compared)
     # Each record of a URL in the index is judged on an overlay without the effects of the other pages.
-    reads.in_rounds(store, known, lambda: Lifecycle(Overlay(reads, decider), None).rehearse)
+    reads.in_rounds(store, known, lambda: Lifecycle(reads.overlay(), None).rehearse)
     return reads
 
 
@@ -178,7 +187,7 @@ def judge(
     emit: bool = True,
 ) -> Outcome:
     """Folds the batch over the rows that were read. Pure. Raises Missing with all needs found, InvariantBroken."""
-    overlay, pages, outcome = Overlay(reads, decider), reads.pages, Outcome([], {})
+    overlay, pages, outcome = reads.overlay(), reads.pages, Outcome([], {})
     life = Lifecycle(overlay, VerdictBuilder(overlay) if emit else None)
     traces = []
 
@@ -204,6 +213,7 @@ def judge(
     for_each(range(len(pages)), judge_one)
     outcome.writes = overlay.writes()
     outcome.hot_turned = overlay.hot_turned
+    outcome.effects = overlay.effects
     if trace is not None:
         for one in traces:
             trace(one)
@@ -223,7 +233,7 @@ def _trace(overlay: Overlay, page_id: int, header: Header, judged: Judged) -> Tr
                 one.pair,
                 one.ruling,
                 one.shared,
-                choice.families(overlay, page_id, one.page_id),
+                overlay.families([(page_id, one.page_id)])[page_id, one.page_id],
             )
         )
     cut = bool(found and found.cut)

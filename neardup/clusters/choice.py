@@ -1,6 +1,5 @@
 """Which representative a page repeats, if any: the rule's rulings on the page's candidates."""
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, cast
 
@@ -95,15 +94,10 @@ class Search:
         return Choice(scored, self.best, self.cut, self.siblings)
 
 
-def families(overlay: Overlay, page_id: int, candidate: int) -> dict[str, int]:
-    """Number of shared keys that are not hot, by key family."""
-    return dict(Counter(overlay.lists.families(page_id, candidate)))
-
-
 def families_ahead(overlay: Overlay) -> dict[tuple[int, int], dict[str, int]]:
-    """`families` of pages and the candidates that `read_ahead` chose for them."""
+    """`Overlay.families` of pages and the candidates that `read_ahead` chose for them."""
     chosen = overlay.reads.chosen.items()
-    return overlay.lists.families_many(
+    return overlay.families(
         [(page_id, found[2].best.page_id) for page_id, found in chosen if found[2].best is not None]
     )
 
@@ -122,7 +116,7 @@ def choose(overlay: Overlay, page_id: int, gathered: Gathered | None = None) -> 
     gathered: the page's candidates as the lists are now, if known.
     """
     known = overlay.reads.chosen.get(page_id)
-    as_read = overlay.lists.is_as_read(page_id)
+    as_read = overlay.is_as_read(page_id)
     if known is not None and as_read and known[3]:
         gathered = known[0]
     elif gathered is None:

@@ -34,12 +34,14 @@ def arrive(overlay: Overlay, i: int) -> bool:
     The first sketch of a digest is stored whole, the others without the shared part.
     """
     pages = overlay.pages
-    id_key, key, record = pages.id_keys[i], pages.digest_keys[i], pages.records[i]
+    id_key, key, whole = pages.id_keys[i], pages.digest_keys[i], pages.records[i]
+    record = overlay.kept(whole)
     stored = sharing.whole_row(record)
+    overlay.keep(pages.page_ids[i])
     if not key:
         overlay.sketches.put_encoded(id_key, stored)
         return False
-    row, check = overlay.digests.get(key), sharing.check_of(sharing.shared_part(record, pages.middles[i]))
+    row, check = overlay.digests.get(key), _check(record, pages.middles[i] if record is whole else None)
     if row is None:
         overlay.sketches.put_encoded(id_key, stored)
         overlay.digests.put_encoded(key, encode_new_digest(pages.page_ids[i], check))
@@ -57,6 +59,10 @@ def arrive(overlay: Overlay, i: int) -> bool:
         overlay.more.put_encoded(keys.more_prefix(key) + id_key, keys.MORE)
     overlay.digests.put(key, DigestRow(live + 1, rest, refs, shared, listed))
     return not live
+
+
+def _check(record: bytes, middle: tuple[int, int, int] | None) -> int:
+    return sharing.check_of(sharing.shared_part(record, middle))
 
 
 def leave(overlay: Overlay, page_id: int, header: Header) -> None:
@@ -92,6 +98,7 @@ def forget(overlay: Overlay, page_id: int) -> None:
 
     The part that other sketches share stays until its last user goes, without the page's own part.
     """
+    overlay.drop(page_id)
     header = overlay.header(page_id)
     key = keys.digest_key(header)
     row_key = id_key(page_id)
@@ -112,7 +119,7 @@ def forget(overlay: Overlay, page_id: int) -> None:
         overlay.sketches.put(id_key(digest.rest), None)
         digest = digest._replace(rest=NO_PAGE, check=0)
     elif rest is None:
-        overlay.sketches.put(row_key, sharing.whole_row(sharing.scrubbed(header.record)))
+        overlay.sketches.put(row_key, sharing.whole_row(sharing.scrubbed(overlay.kept(header.record))))
     _put(overlay, key, digest)
 
 

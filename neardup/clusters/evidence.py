@@ -3,7 +3,7 @@
 from typing import Any
 
 from neardup.clusters import membership
-from neardup.clusters.choice import Scored, Search, families
+from neardup.clusters.choice import Scored, Search
 from neardup.clusters.overlay import Overlay
 from neardup.decider import Decider
 from neardup.index.rows import UrlRow, id_key
@@ -57,7 +57,8 @@ def of_choice(
     out = rule_of(overlay.decider).evidence(best.pair, best.ruling)
     if lang:
         out |= _langs(lang, overlay.header(best.page_id).lang)
-    out["keys"] = families(overlay, page_id, best.page_id) if shared is None else shared
+    pair = page_id, best.page_id
+    out["keys"] = overlay.families([pair])[pair] if shared is None else shared
     out["candidates"] = len(search.candidates)
     return out | _siblings(search)
 

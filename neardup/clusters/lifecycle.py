@@ -136,10 +136,11 @@ class Lifecycle:
             key = member_key(row.cluster, row.member)
             member = overlay.members.need(key)
             if member.verified != cluster.founding:
-                checks.append(self._check("founding", row.page_id, cluster.founding))
-                if not checks[-1].held:
+                own = overlay.scored_as(pages.page_ids[i], row.page_id)
+                if not self._holds("founding", own, cluster.founding, checks):
                     return None
                 overlay.members.put(key, member._replace(verified=cluster.founding))
+                overlay.follow(pages.url_hashes[i], row.page_id, cluster.founding)
                 standing = membership.standing_of(overlay, row)
         row = row._replace(standing=standing, newest=pages.newest[i], seen=pages.log_times[i])
         overlay.urls.put(pages.url_hashes[i], row)
@@ -156,8 +157,7 @@ class Lifecycle:
         overlay, pages, page_id = self._overlay, self._pages, self._pages.page_ids[i]
         header, held = pages[page_id], row.page_id
         for of, other in self.references(row, cluster):
-            checks.append(self._check(of, page_id, other))
-            if not checks[-1].held:
+            if not self._holds(of, page_id, other, checks):
                 return None
         digests.leave(overlay, held, overlay.header(held))
         digests.arrive(overlay, i)
@@ -173,6 +173,7 @@ class Lifecycle:
         if held != cluster.founding:
             digests.forget(overlay, held)
         overlay.urls.put(pages.url_hashes[i], row)
+        overlay.follow(pages.url_hashes[i], page_id, cluster.founding)
         return self._kept(Kind.EDITED, i, row, checks)
 
     def _kept(self, kind: Kind, i: int, row: UrlRow, checks: list[Check]) -> Judged:
@@ -186,9 +187,13 @@ class Lifecycle:
             proof = evidence.of_pair(overlay.decider, *headers, check.pair, check.ruling)
         return Judged([self._builder.stands(kind, i, row, proof)])
 
-    def _check(self, of: str, page_id: int, other: int) -> Check:
+    def _holds(self, of: str, page_id: int, other: int, checks: list[Check]) -> bool:
+        """Whether a page still agrees with a sketch; not if their numbers are unknown. Adds the check to `checks`."""
+        if not self._overlay.can_score(page_id, other):
+            return False
         held, pair, ruling = choice.verify(self._overlay, page_id, other)
-        return Check(of, other, pair, ruling, held)
+        checks.append(Check(of, other, pair, ruling, held))
+        return held
 
     def _and_promoted(self, judged: Judged, i: int, cluster_id: int | None) -> Judged:
         """cluster_id: of a cluster that another page had to take over."""
@@ -261,7 +266,7 @@ class Lifecycle:
         overlay, builder, page_id = self._overlay, self._builder, self._pages.page_ids[i]
         proof = {}
         if builder is not None:  # before the page is posted itself
-            as_read = overlay.lists.is_as_read(page_id)
+            as_read = overlay.is_as_read(page_id)
             shared = self._shared.get((page_id, best.page_id)) if as_read else None
             proof = evidence.of_choice(overlay, page_id, builder.lang(i), search, best, shared)
         kind = best.ruling.kind

@@ -40,6 +40,7 @@ def found(overlay: Overlay, i: int, content_of: int = NO_PAGE) -> None:
     standing = Kind.UNIQUE if content_of == NO_PAGE else Kind.SAME_CONTENT
     row = encode_url(page_id, page_id, 0, standing, pages.newest[i], pages.log_times[i])
     overlay.urls.put_encoded(hashed, row)
+    overlay.follow(hashed, page_id)
 
 
 class Target(NamedTuple):
@@ -71,6 +72,7 @@ def join(overlay: Overlay, i: int, target: Target, standing: Kind) -> ClusterRow
     overlay.members.put_encoded(key + pages.id_keys[i], encode_member(target.verified, hashed))
     url = encode_url(page_id, target.cluster_id, page_id, standing, pages.newest[i], pages.log_times[i])
     overlay.urls.put_encoded(hashed, url)
+    overlay.follow(hashed, page_id, founding)
     if hashed == wanted:
         canonical = pages[page_id].url
     joined = ClusterRow(founding, url_hash, current, size + 1, revision + 1, content_of, wanted, canonical, promoted)
@@ -131,6 +133,7 @@ def retire(overlay: Overlay, hashed: bytes, row: UrlRow) -> int | None:
     cluster = overlay.clusters.need(key)
     header = _departing(overlay, row, cluster)
     overlay.urls.put(hashed, None)
+    overlay.leave(hashed)
     digests.leave(overlay, row.page_id, header)
     if row.member:
         member_at = member_key(row.cluster, row.member)
@@ -197,6 +200,7 @@ def _promote(overlay: Overlay, cluster_id: int, cluster: ClusterRow) -> None:
     overlay.members.put(first[0], None)
     overlay.urls.put(member.url_hash, url._replace(member=0, standing=Kind.UNIQUE))
     overlay.post(url.page_id)
+    overlay.follow(member.url_hash, url.page_id)
     change(
         overlay,
         cluster_id,

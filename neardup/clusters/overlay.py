@@ -1,6 +1,7 @@
 """All rows that judging reads and changes: those of the search, and URLs, clusters, members, digests and namings."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from neardup.decider import Decider
@@ -14,12 +15,16 @@ from neardup.search.pages import Pages
 from neardup.search.reads import BatchReads
 from neardup.verdict import Representative
 
+#: What a shard is told: kind (`neardup.sharded.records.EffectKind`), page id, URL hash.
+Effect = tuple[int, int, bytes]
+
 
 class Reads(BatchReads):
     """Rows that were read for a batch."""
 
     def __init__(self, pages: Pages, decider: Decider, threads: int = 1) -> None:
         super().__init__(pages, decider, threads)
+        self.decider = decider
         #: By page id: candidates, siblings, the `Search` that they led to, whether the lists were as they were read.
         self.chosen: dict[int, tuple[Any, Any, Any, bool]] = {}
         #: By cluster: number of its pages that the batch may remove.
@@ -28,6 +33,14 @@ class Reads(BatchReads):
         self.heirs: set[int] = set()
         #: `choice.verify` of pairs of pages.
         self.verified: dict[tuple[int, int], tuple[bool, Pair, Ruling]] = {}
+
+    def overlay(self) -> "Overlay":
+        """A new overlay of the rows that were read."""
+        return Overlay(self, self.decider)
+
+
+#: Makes `Reads`, of pages, decider and number of threads.
+MakeReads = Callable[[Pages, Decider, int], Reads]
 
 
 class Overlay(SearchOverlay):
@@ -44,7 +57,34 @@ class Overlay(SearchOverlay):
         self.more = Table(Family.KEYS, reads, same_bytes, same_bytes)  # further pages of a digest
         self.namings = Table(Family.KEYS, reads, namings.decode, namings.encode)
         self.counts_siblings = counts_siblings(decider)
+        self.effects: list[Effect] = []  # stays empty here
         self.representatives: dict[int, Representative] = {}  # as verdicts name them, by founding page
+
+    # ---- what shards and a judge do otherwise (`neardup.sharded`) --------------------------------------------------
+
+    def kept(self, record: bytes) -> bytes:
+        """What the index stores of a page's record."""
+        return record
+
+    def can_score(self, page_id: int, other: int) -> bool:
+        """Whether the numbers of a page of the batch and another sketch are known, or can be computed here."""
+        return True
+
+    def scored_as(self, page_id: int, held: int) -> int:
+        """The sketch that stands for a URL's held fetch, of whose content a page of the batch is."""
+        return held
+
+    def keep(self, page_id: int) -> None:
+        """A page of the batch is live: its sketch is stored."""
+
+    def drop(self, page_id: int) -> None:
+        """A page is neither live nor a founding one: its sketch is deleted."""
+
+    def follow(self, url_hash: bytes, *page_ids: int) -> None:
+        """Later fetches of a URL will be compared with these sketches, and with no others."""
+
+    def leave(self, url_hash: bytes) -> None:
+        """Later fetches of a URL will be compared with no sketch."""
 
     def writes(self) -> dict[Family, dict[bytes, bytes | None]]:
         """What this batch changed, ready for `Store.write`."""

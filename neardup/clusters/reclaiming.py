@@ -83,7 +83,10 @@ def claim(overlay: Overlay, i: int, notes: tuple[Note, ...]) -> Claim | None:
 def _verified(overlay: Overlay, i: int, note: Note, cluster_id: int, row: ClusterRow) -> Claim | None:
     if (note.cluster, note.since) >= _right(overlay, cluster_id, row):
         return None
-    held, pair, ruling = choice.verify(overlay, overlay.pages.page_ids[i], row.founding)
+    page_id = overlay.pages.page_ids[i]
+    if not overlay.can_score(page_id, row.founding):
+        return None
+    held, pair, ruling = choice.verify(overlay, page_id, row.founding)
     return Claim(cluster_id, note.since if cluster_id == note.cluster else 0, pair, ruling) if held else None
 
 
@@ -152,4 +155,6 @@ def take_over(overlay: Overlay, i: int, claim: Claim, notes: tuple[Note, ...]) -
     former = former._replace(member=member)
     former = former._replace(standing=membership.standing_of(overlay, former))
     overlay.urls.put(cluster.url_hash, former)
+    overlay.follow(hashed, page_id)
+    overlay.follow(cluster.url_hash, former.page_id, page_id)
     return former

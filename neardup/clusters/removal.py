@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 
 from neardup.clusters import membership
-from neardup.clusters.overlay import Overlay, Reads
+from neardup.clusters.overlay import Effect, MakeReads, Overlay, Reads
 from neardup.clusters.verdicts import promoted, taken_down
 from neardup.decider import Decider
 from neardup.errors import InvariantBroken
@@ -43,6 +43,8 @@ class Removed:
     promoted: int = 0
     emitted: int = 0
     verdicts: list[Verdict] = field(default_factory=list)
+    #: For shards, in order.
+    effects: list[Effect] = field(default_factory=list)
 
 
 #: URLs by their hashes, each with whether it represents a cluster.
@@ -57,6 +59,7 @@ def take_down(
     cause: int,
     emit: bool = True,
     heartbeat: Callable[[], None] = lambda: None,
+    make_reads: MakeReads = Reads,
 ) -> Removed:
     """Takes out all pages that `takedown` names; what is to be written is added to `index`.
 
@@ -73,7 +76,7 @@ def take_down(
             heartbeat()
             if takedown.names(header.url, header.site_name):
                 leaving.append((hashed, not url.member))
-    return _remove(leaving, index, decider, cause, 1, emit, heartbeat, says_gone=True)
+    return _remove(leaving, index, decider, cause, 1, emit, heartbeat, make_reads, says_gone=True)
 
 
 def expire(
@@ -86,6 +89,7 @@ def expire(
     cause: int,
     first: int,
     emit: bool = True,
+    make_reads: MakeReads = Reads,
 ) -> tuple[Removed, bytes]:
     """Takes out what was seen last before a log time, among the next `rows` URLs; also where to go on.
 
@@ -94,7 +98,7 @@ def expire(
     """
     looked = index.first(Family.URLS, b"", rows, after)
     leaving = [(key, not decode_url(row).member) for key, row in looked if seen_of(row) < before]
-    removed = _remove(leaving, index, decider, cause, first, emit, lambda: None)
+    removed = _remove(leaving, index, decider, cause, first, emit, lambda: None, make_reads)
     return removed, looked[-1][0] if len(looked) == rows else b""
 
 
@@ -121,6 +125,7 @@ def _remove(
     first: int,
     emit: bool,
     heartbeat: Callable[[], None],
+    make_reads: MakeReads,
     says_gone: bool = False,
 ) -> Removed:
     """Removes members before representatives, so that no page takes over a cluster that it is about to leave.
@@ -134,12 +139,13 @@ def _remove(
         for i in range(0, len(hashes), _TOGETHER):
             heartbeat()
             some = hashes[i : i + _TOGETHER]
-            writes, left, removed = _removed(some, index, decider, cause, first + done.promoted, emit)
+            writes, left, removed = _removed(some, index, decider, cause, first + done.promoted, emit, make_reads)
             index.add(writes)
             done.promoted += removed.promoted
             done.emitted += removed.promoted + (removed.live if says_gone else 0)
             done.live += removed.live
             done.verdicts += removed.verdicts
+            done.effects += removed.effects
             gone += left if says_gone else []
     for n, verdict in enumerate(gone, first + done.promoted):
         verdict.n = n
@@ -148,16 +154,22 @@ def _remove(
 
 
 def _removed(
-    hashes: Sequence[bytes], index: Reader, decider: Decider, cause: int, first: int, emit: bool
+    hashes: Sequence[bytes],
+    index: Reader,
+    decider: Decider,
+    cause: int,
+    first: int,
+    emit: bool,
+    make_reads: MakeReads,
 ) -> tuple[Writes, list[Verdict], Removed]:
     """The changes, verdicts `gone` without numbers, and the counts."""
-    reads = Reads(Pages([]), decider)
+    reads = make_reads(Pages([]), decider, 1)
     needs = Needs()
     needs.rows[Family.URLS] = set(hashes)
     reads.read(index, needs)
-    reads.in_rounds(index, hashes, lambda: partial(_retire, Overlay(reads, decider)))
+    reads.in_rounds(index, hashes, lambda: partial(_retire, reads.overlay()))
     while True:
-        overlay = Overlay(reads, decider)
+        overlay = reads.overlay()
         try:
             retired = for_each(hashes, partial(_retire, overlay))
         except Missing as missing:
@@ -167,6 +179,7 @@ def _removed(
         live = [header for header, _ in retired if header is not None]
         taken_over = [cluster for _, cluster in retired if cluster is not None]
         done, gone = Removed(len(hashes), len(live), len(taken_over)), list[Verdict]()
+        done.effects = overlay.effects
         if emit:
             done.verdicts = [promoted(overlay, one, cause, n) for n, one in enumerate(taken_over, first)]
             gone = [taken_down(header, decider, cause) for header in live]

@@ -25,7 +25,7 @@ def find(overlay: SearchOverlay, page_id: int) -> Gathered:
     gathered = overlay.lists.gather(page_id)
     if gathered is None:
         raise overlay.lacking(page_id)
-    return without_unlikely(overlay, {page_id: gathered})[page_id]
+    return overlay.with_others(without_unlikely(overlay, {page_id: gathered}), [page_id])[page_id]
 
 
 def read_many(overlay: SearchOverlay, store: Reader, page_ids: Sequence[int]) -> dict[int, Gathered]:
@@ -36,6 +36,7 @@ def read_many(overlay: SearchOverlay, store: Reader, page_ids: Sequence[int]) ->
     reads.read_sketches(store, {candidate for candidates, _, _ in gathered.values() for candidate in candidates})
     gathered = without_unlikely(overlay, gathered)
     overlay.lists.mark_lonely([page_id for page_id, (left, _, _) in gathered.items() if not left])
+    gathered = overlay.with_others(gathered, page_ids)
     gathered = {page_id: found for page_id, found in gathered.items() if found[0]}
     score(overlay, ((page_id, candidates) for page_id, (candidates, _, _) in gathered.items()))
     return gathered

@@ -240,19 +240,11 @@ class Lists:
             for page_id, i, size in zip(ids[where].tolist(), where.tolist(), many[where].tolist(), strict=True)
         }
 
-    def families(self, page_id: int, other: int) -> list[str]:
-        """Families of the keys of a page of the batch under which another is posted, in the order of the keys."""
-        self._settle()
-        number = self.posted.number_of.get(page_id)
-        if number is None:
-            return []
-        slots = self.posted.slots[number]
-        found = np.empty(len(slots), dtype=np.uint8)
-        kernels.holds(slots, self._begin, self._count, self._words, other, found)
-        return [family for family, shared in zip(self.posted.families, found.tolist(), strict=True) if shared]
+    def keys_shared(self, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+        """bool[pairs, keys of a page]: whether the second page is posted under this key of the first.
 
-    def families_many(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], dict[str, int]]:
-        """How many keys of each family are shared by pairs of a page of the batch, which posts any, and another."""
+        pairs: of a page of the batch, which posts any, and another.
+        """
         self._settle()
         posted = self.posted
         found = np.empty((len(pairs), len(posted.families)), dtype=np.uint8)
@@ -263,6 +255,11 @@ class Lists:
             np.array([other for _, other in pairs], dtype=np.int64),
             found,
         )
+        return found
+
+    def families_many(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], dict[str, int]]:
+        """How many keys of each family are shared by pairs of a page of the batch, which posts any, and another."""
+        posted, found = self.posted, self.keys_shared(pairs)
         known: dict[bytes, dict[str, int]] = {}
         out = {}
         for i, pair in enumerate(pairs):

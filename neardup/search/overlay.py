@@ -1,5 +1,6 @@
 """The rows of the search: sketches and posting lists, as they were read, under the changes of the batch so far."""
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +11,7 @@ from neardup.index.base import Family
 from neardup.index.reads import Missing, Needs
 from neardup.index.table import Table
 from neardup.rules.posted import similarity_keys
-from neardup.search.lists import Lists
+from neardup.search.lists import Gathered, Lists
 from neardup.search.reads import BatchReads
 from neardup.sketch.header import Header
 
@@ -58,6 +59,18 @@ class SearchOverlay:
         if page_id not in known:
             known[page_id] = similarity_keys(self.header(page_id), self.decider)
         return known[page_id]
+
+    def with_others(self, gathered: dict[int, Gathered], page_ids: Sequence[int]) -> dict[int, Gathered]:
+        """Adds the candidates of pages that the batch's lists do not have: none here. gathered: by these lists."""
+        return gathered
+
+    def is_as_read(self, page_id: int) -> bool:
+        """Whether the candidates of a page of the batch are those before the batch."""
+        return self.lists.is_as_read(page_id)
+
+    def families(self, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], dict[str, int]]:
+        """Number of shared keys that are not hot, by key family; of pairs of a page of the batch and a candidate."""
+        return self.lists.families_many(pairs)
 
     def is_lonely(self, page_id: int) -> bool:
         """Whether the page of the batch that is judged next surely has no candidates."""

@@ -33,6 +33,11 @@ class Numbers:
         self._blocks.append(numbers)
         self._ends.append(len(self))
 
+    def rows(self, at: Sequence[int]) -> np.ndarray:
+        """float64[at, fields of a Pair]."""
+        rows: np.ndarray = np.concatenate(self._blocks)[list(at)]
+        return rows
+
     def pair(self, at: int) -> Pair:
         block = bisect_right(self._ends, at)
         return pair_of(self._blocks[block][at - self._ends[block]])
@@ -63,6 +68,10 @@ class Scores:
 
     def pair(self, other: int) -> Pair:
         return self._all.pair(self._at[other])
+
+    def places(self, others: Sequence[int]) -> list[int]:
+        """Of the pairs with `others`, their places in all numbers."""
+        return [self._at[other] for other in others]
 
     def possible(self, others: Sequence[int]) -> list[int]:
         """Those of `others` that the rule may accept, in their order."""

@@ -254,6 +254,8 @@ def test_every_number_of_the_decider_can_be_set():
         "decider.scheme",
         "decider.rule_version",
         "decider.model",  # of the partition
+        "decider.shards",
+        "decider.epoch",
     }
 
 
